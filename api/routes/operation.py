@@ -94,7 +94,7 @@ async def set_v(request: Request) -> PlainTextResponse:
 @router.get("/flagz", include_in_schema=False)
 async def flagz(request: Request) -> PlainTextResponse:
     """Lists all settings, from flags and the environment."""
-    settings: Settings = request.app.state.settings
+    settings = _settings_if("ComponentFlagz", request)
     lines = {name.replace("_", "-"): _shown(value) for name, value in settings}
     return _text(_HEADER.format(page="flagz") + "".join(f"{name}={value}\n" for name, value in sorted(lines.items())))
 
@@ -102,7 +102,7 @@ async def flagz(request: Request) -> PlainTextResponse:
 @router.get("/statusz", include_in_schema=False)
 async def statusz(request: Request) -> PlainTextResponse:
     """Says which version runs, and since when."""
-    settings: Settings = request.app.state.settings
+    settings = _settings_if("ComponentStatusz", request)
     when, began = _STARTED
     minutes, seconds = divmod(int(time.monotonic() - began), 60)
     hours, minutes = divmod(minutes, 60)
@@ -115,6 +115,14 @@ async def statusz(request: Request) -> PlainTextResponse:
         "Paths": "/configz /debug/flags/v /flagz /healthz /livez /metrics /metrics/resources /metrics/slis /readyz /statusz",
     }
     return _text(_HEADER.format(page="statusz") + "".join(f"{name}: {value}\n" for name, value in lines.items()))
+
+
+def _settings_if(gate: str, request: Request) -> Settings:
+    """Returns the settings; there is no such page while the feature gate is off."""
+    settings: Settings = request.app.state.settings
+    if not settings.features.enabled(gate):
+        raise Refusal(404, f"there is nothing at this path while the feature gate {gate} is off")
+    return settings
 
 
 def _metrics(text: bytes) -> Response:

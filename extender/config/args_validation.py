@@ -2,13 +2,14 @@
 
 `validate_..._args(path, args)` finds every error; `check_args(args)` is for a plugin that is made with the arguments.
 
-Upstream: pkg/scheduler/apis/config/validation, validation_pluginargs.go (v1.36.2), with the feature gates of 1.36.
+Upstream: pkg/scheduler/apis/config/validation, validation_pluginargs.go (v1.36.2).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from extender.config.configuration import ConfigErrors
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.config.plugin_args import (
     LEAST_ALLOCATED,
     LIST_DEFAULTING,
@@ -44,18 +45,20 @@ _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
 _ONE_SECOND: Final = Duration.of(1)
 
 
-def validate_args(path: str, args: PluginArgs) -> list[FieldError]:
-    """Returns what is wrong with arguments of any type."""
+def validate_args(path: str, args: PluginArgs, features: FeatureGates = DEFAULT_FEATURES) -> list[FieldError]:
+    """Returns what is wrong with arguments of any type, while these features are on."""
+    if isinstance(args, VolumeBindingArgs):
+        return list(validate_volume_binding_args(path, args, features))
     return list(_VALIDATE[type(args)](path, args))
 
 
-def check_args(args: PluginArgs) -> None:
+def check_args(args: PluginArgs, features: FeatureGates = DEFAULT_FEATURES) -> None:
     """Refuses wrong arguments while a plugin is made of them.
 
     Raises:
         ConfigErrors: every error, as upstream's plugin constructors report them.
     """
-    errors = validate_args("", args)
+    errors = validate_args("", args, features)
     if errors:
         raise ConfigErrors(errors, "create")
 
@@ -149,15 +152,20 @@ def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) ->
         seen.add(pair)
 
 
-def validate_volume_binding_args(path: str, args: VolumeBindingArgs) -> Iterator[FieldError]:
-    """Requires a timeout from 0, and no shape, since the gate StorageCapacityScoring is off. Upstream: ValidateVolumeBindingArgs."""
+def validate_volume_binding_args(path: str, args: VolumeBindingArgs, features: FeatureGates) -> Iterator[FieldError]:
+    """Requires a timeout from 0, and a valid shape, or none while the gate StorageCapacityScoring is off.
+
+    Upstream: ValidateVolumeBindingArgs.
+    """
     if args.bind_timeout_seconds < 0:
         yield invalid(
             child(path, "bindTimeoutSeconds"),
             args.bind_timeout_seconds,
             "invalid BindTimeoutSeconds, should not be a negative value",
         )
-    if args.shape is not None:
+    if features.enabled("StorageCapacityScoring"):
+        yield from _shape(child(path, "shape"), args.completed(features).shape or ())
+    elif args.shape is not None:
         shown = marshalled([{"Utilization": point.utilization, "Score": point.score} for point in args.shape])
         yield invalid(child(path, "shape"), shown, "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")
 
@@ -235,7 +243,6 @@ _VALIDATE: Final[dict[type, Callable[[str, Any], Iterator[FieldError]]]] = {
     NodeResourcesBalancedAllocationArgs: validate_node_resources_balanced_allocation_args,
     NodeResourcesFitArgs: validate_node_resources_fit_args,
     PodTopologySpreadArgs: validate_pod_topology_spread_args,
-    VolumeBindingArgs: validate_volume_binding_args,
 }
 
 # NodeResourcesFit is missing, because upstream has it in this map under a name that no plugin has.

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.config.json_types import BYTES, DURATION, FLOAT32, struct_of, wire
-from extender.config.plugin_args import ARGS_OF
+from extender.config.plugin_args import ARGS_OF, VolumeBindingArgs
 from extender.config.plugin_sets import DEFAULT_PLUGINS, Plugins, default_plugins
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError, aggregate
@@ -121,14 +121,23 @@ class PluginConfig:
     args: object = None
 
 
-def with_default_args(plugins: Plugins, given: Iterable[PluginConfig] = ()) -> tuple[PluginConfig, ...]:
+def with_default_args(
+    plugins: Plugins, given: Iterable[PluginConfig] = (), features: FeatureGates = DEFAULT_FEATURES
+) -> tuple[PluginConfig, ...]:
     """Returns the arguments given, then the default arguments of the other enabled plugins that have a type of arguments, by name.
+
+    Arguments:
+        features: the features that are on; some have defaults of their own.
 
     Upstream: defaults.go, setDefaults_KubeSchedulerProfile.
     """
     given = tuple(given)
     missing = enabled_names(plugins) & ARGS_OF.keys() - {config.name for config in given}
-    return (*given, *(PluginConfig(name, ARGS_OF[name]()) for name in sorted(missing)))
+    configs = (*given, *(PluginConfig(name, ARGS_OF[name]()) for name in sorted(missing)))
+    return tuple(
+        PluginConfig(config.name, config.args.completed(features)) if isinstance(config.args, VolumeBindingArgs) else config
+        for config in configs
+    )
 
 
 def enabled_names(plugins: Plugins) -> set[str]:
@@ -160,7 +169,7 @@ class Profile:
 def default_profiles(features: FeatureGates) -> tuple[Profile, ...]:
     """Returns the profiles of a configuration that names none."""
     plugins = default_plugins(features)
-    return (Profile(plugins=plugins, plugin_configs=with_default_args(plugins)),)
+    return (Profile(plugins=plugins, plugin_configs=with_default_args(plugins, features=features)),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,14 +87,16 @@ GATES: Final[Mapping[str, Gate]] = {
     "SchedulerQueueingHints": _gate("1.28 beta off, 1.32 beta on, 1.34 GA on locked", only=True, why="the queue is built on hints"),
     "SchedulerPopFromBackoffQ": _gate("1.33 beta on"),
     "SchedulerAsyncPreemption": _gate("1.32 alpha off, 1.33 beta on"),
-    "SchedulerAsyncAPICalls": _gate("1.34 beta off", only=True, why="all writes go through the dispatcher"),
+    "SchedulerAsyncAPICalls": _gate("1.34 beta off", why="writes always go through the dispatcher, which merges those that are outdated"),
     "NominatedNodeNameForExpectation": _gate("1.34 alpha off, 1.35 beta on"),
     "ClearingNominatedNodeNameAfterBinding": _gate("1.34 alpha off, 1.35 beta on", why="the API server clears it"),
     "OpportunisticBatching": _gate(
         "1.35 beta on", why="every pod is ranked by itself, exactly; what equal pods have in common is computed once"
     ),
     "PodSchedulingReadiness": _gate("1.26 alpha off, 1.27 beta on, 1.30 GA on locked"),
-    "PodObservedGenerationTracking": _gate("1.33 alpha off, 1.34 beta on, 1.35 GA on locked", only=True, why="always written"),
+    "PodObservedGenerationTracking": _gate(
+        "1.33 alpha off, 1.34 beta on, 1.35 GA on locked", only=True, why="observedGeneration is always written"
+    ),
     # Pod groups.
     "GenericWorkload": _gate("1.35 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS),
     "GangScheduling": _gate("1.35 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload"),
@@ -105,10 +107,15 @@ GATES: Final[Mapping[str, Gate]] = {
     "PodGroupPreemptionPolicy": _gate("1.37 alpha off", only=False, why=_POD_GROUPS),
     # Resources, taints and topology.
     "SidecarContainers": _gate("1.28 alpha off, 1.29 beta on, 1.33 GA on locked"),
-    "PodLevelResources": _gate("1.32 alpha off, 1.34 beta on", only=True, why="resources of pods always count"),
-    "InPlacePodVerticalScaling": _gate("1.27 alpha off, 1.33 beta on, 1.35 GA on locked", only=True, why="resized pods always count so"),
+    "PodLevelResources": _gate("1.32 alpha off, 1.34 beta on", only=True, why="resources of pods as a whole always count"),
+    "InPlacePodVerticalScaling": _gate(
+        "1.27 alpha off, 1.33 beta on, 1.35 GA on locked", only=True, why="what a resized pod was given always counts"
+    ),
     "InPlacePodLevelResourcesVerticalScaling": _gate(
-        "1.35 alpha off, 1.36 beta on", only=True, why="resized pods always count so", needs="PodLevelResources InPlacePodVerticalScaling"
+        "1.35 alpha off, 1.36 beta on",
+        only=True,
+        why="what a resized pod was given always counts",
+        needs="PodLevelResources InPlacePodVerticalScaling",
     ),
     "InPlacePodVerticalScalingSchedulerPreemption": _gate("1.37 alpha off", only=False, why="resizes do not preempt"),
     "NodeDeclaredFeatures": _gate("1.35 alpha off, 1.36 beta on, 1.37 GA on locked"),
@@ -119,30 +126,41 @@ GATES: Final[Mapping[str, Gate]] = {
     "MatchLabelKeysInPodAffinity": _gate("1.29 alpha off, 1.31 beta on, 1.33 GA on locked"),
     "InterPodAffinityHostnameFastPath": _gate("1.37 alpha off", why="terms are tallied by node, which is as fast for every topology key"),
     # Volumes.
-    "StorageCapacityScoring": _gate("1.33 alpha off, 1.37 beta on", only=False, why="volumes are not scored"),
-    "VolumeLimitScaling": _gate("1.35 alpha off, 1.37 beta on", only=False, why="a node without its CSI driver has no limit"),
+    "StorageCapacityScoring": _gate("1.33 alpha off, 1.37 beta on"),
+    "VolumeLimitScaling": _gate("1.35 alpha off, 1.37 beta on"),
     "VolumeAttributesClass": _gate(
-        "1.29 alpha off, 1.31 beta off, 1.34 GA on, 1.36 GA on locked", only=True, why="the classes always count"
+        "1.29 alpha off, 1.31 beta off, 1.34 GA on, 1.36 GA on locked",
+        only=True,
+        why="a claim always gets a volume of its VolumeAttributesClass",
     ),
     "ImageVolume": _gate("1.31 alpha off, 1.33 beta off, 1.35 beta on, 1.36 GA on locked", why="ImageLocality always counts them"),
     # Dynamic resource allocation.
     _DRA: _gate("1.26 alpha off, 1.32 beta off, 1.34 GA on, 1.35 GA on locked"),
-    "DRAPrioritizedList": _gate("1.33 alpha off, 1.34 beta on, 1.36 GA on, 1.37 GA on locked", only=True, why="always on", needs=_DRA),
-    "DRAAdminAccess": _gate("1.32 alpha off, 1.34 beta on, 1.36 GA on locked", only=True, why="always on", needs=_DRA),
+    "DRAPrioritizedList": _gate(
+        "1.33 alpha off, 1.34 beta on, 1.36 GA on, 1.37 GA on locked", only=True, why="firstAvailable is always read", needs=_DRA
+    ),
+    "DRAAdminAccess": _gate(
+        "1.32 alpha off, 1.34 beta on, 1.36 GA on locked", only=True, why="admin access is always given where it is asked for", needs=_DRA
+    ),
     "DRAExtendedResource": _gate(
         "1.34 alpha off, 1.36 beta on, 1.37 GA on locked", only=False, why="extended resources are counted, not allocated", needs=_DRA
     ),
-    "DRAPartitionableDevices": _gate("1.33 alpha off, 1.36 beta on", only=True, why="always on", needs=_DRA),
-    "DRAConsumableCapacity": _gate("1.34 alpha off, 1.36 beta on", only=True, why="always on", needs=_DRA),
+    "DRAPartitionableDevices": _gate("1.33 alpha off, 1.36 beta on", only=True, why="counters always count", needs=_DRA),
+    "DRAConsumableCapacity": _gate("1.34 alpha off, 1.36 beta on", only=True, why="capacity is always shared", needs=_DRA),
     "DRADeviceBindingConditions": _gate(
-        "1.34 alpha off, 1.36 beta on", only=True, why="always on", needs=f"{_DRA} DRAResourceClaimDeviceStatus"
+        "1.34 alpha off, 1.36 beta on",
+        only=True,
+        why="pods always wait for binding conditions",
+        needs=f"{_DRA} DRAResourceClaimDeviceStatus",
     ),
-    "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on", only=True, why="always on", needs=_DRA),
+    "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on", only=True, why="taints of devices always count", needs=_DRA),
     "DRADeviceTaintRules": _gate(
         "1.35 alpha off, 1.36 beta off, 1.37 GA on", only=False, why="DeviceTaintRules are not read", needs="DRADeviceTaints"
     ),
-    "DRASchedulerFilterTimeout": _gate("1.34 beta on", only=True, why="always on", needs=_DRA),
-    "DRAResourceClaimDeviceStatus": _gate("1.32 alpha off, 1.33 beta on, 1.37 GA on locked", only=True, why="always on"),
+    "DRASchedulerFilterTimeout": _gate("1.34 beta on", needs=_DRA),
+    "DRAResourceClaimDeviceStatus": _gate(
+        "1.32 alpha off, 1.33 beta on, 1.37 GA on locked", only=True, why="the status of devices is always read"
+    ),
     "DRANodeAllocatableResources": _gate("1.36 alpha off", only=False, why="devices stand for no node resources", needs=_DRA),
     "DRAListTypeAttributes": _gate("1.36 alpha off", only=False, why="attributes are single values", needs=_DRA),
     "DRADerivedAttributes": _gate("1.37 alpha off", only=False, why="attributes are not derived"),
@@ -151,8 +169,8 @@ GATES: Final[Mapping[str, Gate]] = {
     "DRAOptionalNodeOperations": _gate("1.37 alpha off", only=False, why="the field is not read"),
     # The process.
     "CoordinatedLeaderElection": _gate("1.31 alpha off, 1.33 beta off", why="replicas elect themselves by the lease"),
-    "ComponentFlagz": _gate("1.32 alpha off, 1.36 beta on", only=True, why="/flagz is always served"),
-    "ComponentStatusz": _gate("1.32 alpha off, 1.36 beta on", only=True, why="/statusz is always served"),
+    "ComponentFlagz": _gate("1.32 alpha off, 1.36 beta on"),
+    "ComponentStatusz": _gate("1.32 alpha off, 1.36 beta on"),
     "LoggingBetaOptions": _gate("1.24 beta on", why=_LOGGING),
     "LoggingAlphaOptions": _gate("1.24 alpha off", why=_LOGGING),
 }

@@ -126,8 +126,7 @@ def _decode(text: str | bytes, features: FeatureGates) -> Configuration:
         _LOGGER.warning("The configuration holds several YAML documents; only the first is used, as in kube-scheduler")
     if document.duplicates:
         forbidden.insert(0, "\n  ".join(("yaml: unmarshal errors:", *document.duplicates)))
-    defaults = default_plugins(features)
-    profiles = _profiles(found["profiles"], defaults, forbidden) if kind.kind == KIND and "profiles" in found else ()
+    profiles = _profiles(found["profiles"], features, forbidden) if kind.kind == KIND and "profiles" in found else ()
     if forbidden:
         _refuse(_strict_error(forbidden))
     if kind.kind != KIND:
@@ -192,9 +191,10 @@ def _group_version(text: str) -> tuple[str, str]:
     return group, version
 
 
-def _profiles(written: tuple[_ProfileAsWritten, ...], defaults: Plugins, forbidden: list[str]) -> tuple[Profile, ...]:
+def _profiles(written: tuple[_ProfileAsWritten, ...], features: FeatureGates, forbidden: list[str]) -> tuple[Profile, ...]:
     """Returns the profiles with arguments decoded and defaults merged; adds what is forbidden in arguments to `forbidden`."""
     profiles = []
+    defaults = default_plugins(features)
     for index, profile in enumerate(written):
         plugins = merge(defaults, profile.plugins) if profile.plugins is not None else defaults
         configs = []
@@ -216,7 +216,7 @@ def _profiles(written: tuple[_ProfileAsWritten, ...], defaults: Plugins, forbidd
                 scheduler_name=name,
                 percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
                 plugins=plugins,
-                plugin_configs=with_default_args(plugins, configs),
+                plugin_configs=with_default_args(plugins, configs, features),
             )
         )
     return tuple(profiles)

@@ -3,9 +3,10 @@
 Upstream: kube-scheduler/config/v1, types_pluginargs.go, types.go; pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from extender.config.feature_gates import FeatureGates
 from extender.config.json_types import DURATION_POINTER, STRINGS, fields_of, struct_of, wire
 from extender.golang.durations import Duration
 from extender.golang.schema import BOOL, INT32, INT64, STRING, Field, Kind, ListOf, MapOf, Scalar, Struct, written_list
@@ -188,10 +189,17 @@ class PodTopologySpreadArgs:
 
 @dataclass(frozen=True, slots=True)
 class VolumeBindingArgs:
-    """The seconds that PreBind waits for volumes. The shape belongs to a feature gate that is off, so giving one is an error."""
+    """The seconds that PreBind waits for volumes; and the scores of the utilization of storage, which may only be given while the feature
+    gate StorageCapacityScoring is on."""
 
     bind_timeout_seconds: int = field(default=600, metadata=wire(INT64))
     shape: tuple[UtilizationShapePoint, ...] | None = field(default=None, metadata=wire(_SHAPE, omit_none=True))
+
+    def completed(self, features: FeatureGates) -> "VolumeBindingArgs":
+        """Returns the arguments with the default shape if they need one: the more storage is left, the better."""
+        if self.shape or not features.enabled("StorageCapacityScoring"):
+            return self
+        return replace(self, shape=(UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0)))
 
 
 PluginArgs = (

@@ -16,6 +16,7 @@ from extender.config.configuration import (
     Profile,
     enabled_names,
 )
+from extender.config.feature_gates import FeatureGates
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import EXTENSION_POINTS, GATE_OF, PluginSet
 from extender.golang.field_errors import FieldError, Marshalled, child, duplicate, invalid, marshalled, required
@@ -36,7 +37,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
         *_client_connection(configuration.client_connection),
         *_leader_election(configuration.leader_election),
         *_parallelism(configuration.parallelism),
-        *_profiles(configuration.profiles),
+        *_profiles(configuration.profiles, configuration.feature_gates),
         *_percentage("percentageOfNodesToScore", configuration.percentage_of_nodes_to_score),
         *_backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds),
         *_extenders(configuration.extenders),
@@ -88,14 +89,14 @@ def _parallelism(parallelism: int) -> Iterator[FieldError]:
         yield invalid("parallelism", parallelism, "should be an integer value greater than zero")
 
 
-def _profiles(profiles: Sequence[Profile]) -> Iterator[FieldError]:
+def _profiles(profiles: Sequence[Profile], features: FeatureGates) -> Iterator[FieldError]:
     if not profiles:
         yield required("profiles")
         return
     names: set[str] = set()
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
-        yield from _profile(path, profile)
+        yield from _profile(path, profile, features)
         if profile.scheduler_name in names:
             # Upstream passes the path of the other profile as the value, which is printed as an empty object.
             yield duplicate(child(path, "schedulerName"), Marshalled("{}"))
@@ -103,7 +104,7 @@ def _profiles(profiles: Sequence[Profile]) -> Iterator[FieldError]:
     yield from _common_queue_sort(profiles)
 
 
-def _profile(path: str, profile: Profile) -> Iterator[FieldError]:
+def _profile(path: str, profile: Profile, features: FeatureGates) -> Iterator[FieldError]:
     if not profile.scheduler_name:
         yield required(child(path, "schedulerName"))
     yield from _percentage(child(path, "percentageOfNodesToScore"), profile.percentage_of_nodes_to_score)
@@ -124,7 +125,7 @@ def _profile(path: str, profile: Profile) -> Iterator[FieldError]:
             if not isinstance(config.args, ARGS_OF[config.name]):
                 yield invalid(args_path, marshalled(str(config.args)), "has to match plugin args")
             else:
-                yield from validate_args(args_path, config.args)
+                yield from validate_args(args_path, config.args, features)
 
 
 def _percentage(path: str, percentage: int | None) -> Iterator[FieldError]:

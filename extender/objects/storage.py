@@ -159,6 +159,7 @@ class CSIDriverSpec(ApiObject, frozen=True):
 
     attach_required: bool | None = None
     storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
 
 
 class CSIDriver(HasMetadata, frozen=True):
@@ -208,6 +209,8 @@ class AttachProfile:
     limits: tuple[tuple[str, int], ...] = ()
     """(driver, volumes) of the drivers that have a limit."""
     migrated_plugins: frozenset[str] = frozenset()
+    drivers: frozenset[str] = frozenset()
+    """The drivers that are installed, with and without a limit."""
 
 
 def attach_profile(node: CSINode) -> AttachProfile:
@@ -221,4 +224,5 @@ def attach_profile(node: CSINode) -> AttachProfile:
         if driver.allocatable is not None and driver.allocatable.count is not None
     }
     listed = node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION)
-    return AttachProfile(tuple(limits.items()), frozenset(listed.split(",")) if listed else frozenset())
+    drivers = frozenset(driver.name for driver in node.spec.drivers)
+    return AttachProfile(tuple(limits.items()), frozenset(listed.split(",")) if listed else frozenset(), drivers)

@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 
 from extender.config.args_validation import validate_args
 from extender.config.configuration import ConfigErrors, Configuration, Profile, enabled_names
+from extender.config.feature_gates import FeatureGates
 from extender.config.plugin_args import ARGS_OF
 from extender.config.plugin_sets import EVERYTHING, EXTENSION_POINTS, MULTI_POINT, PluginRef, PluginSet
 from extender.golang.field_errors import aggregate
@@ -51,7 +52,7 @@ def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, 
     first: tuple[str, object] | None = None
     for profile in configuration.profiles:
         try:
-            check_arguments(profile, points_of)
+            check_arguments(profile, points_of, configuration.feature_gates)
             plan = resolve(profile, points_of)
         except ConfigErrors as exc:
             _refuse(f"initializing profiles: creating profile for scheduler name {profile.scheduler_name}: {exc}")
@@ -72,7 +73,7 @@ def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, 
     return resolved
 
 
-def check_arguments(profile: Profile, points_of: PointsOf) -> None:
+def check_arguments(profile: Profile, points_of: PointsOf, features: FeatureGates) -> None:
     """Checks that every enabled plugin accepts its arguments.
 
     Raises:
@@ -89,7 +90,7 @@ def check_arguments(profile: Profile, points_of: PointsOf) -> None:
         if not isinstance(args, ARGS_OF[name]):
             wanted = ARGS_OF[name].__name__
             _refuse(f"initializing plugin {quoted(name)}: want args to be of type {wanted}, got {type(args).__name__}")
-        errors = validate_args("", args)
+        errors = validate_args("", args, features)
         if errors:
             _refuse(f"initializing plugin {quoted(name)}: {aggregate(errors)}")
 

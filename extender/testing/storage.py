@@ -165,9 +165,14 @@ def make_csi_node(name: str, limits: Mapping[str, int | None] | None = None, *, 
     return CSINode(metadata=ObjectMeta(name=name, annotations=annotations), spec=CSINodeSpec(drivers=drivers))
 
 
-def make_csi_driver(name: str = "csi.example.com", *, publishes_capacity: bool = True) -> CSIDriver:
-    """Returns a CSIDriver that publishes the storage capacity of its topologies, unless told otherwise."""
-    return CSIDriver(metadata=ObjectMeta(name=name), spec=CSIDriverSpec(storage_capacity=publishes_capacity))
+def make_csi_driver(name: str = "csi.example.com", *, publishes_capacity: bool = True, is_required: bool | None = None) -> CSIDriver:
+    """Returns a CSIDriver that publishes the storage capacity of its topologies, unless told otherwise.
+
+    Arguments:
+        is_required: whether its volumes may only be used on nodes where it is installed.
+    """
+    spec = CSIDriverSpec(storage_capacity=publishes_capacity, prevent_pod_scheduling_if_missing=is_required)
+    return CSIDriver(metadata=ObjectMeta(name=name), spec=spec)
 
 
 def make_capacity(

@@ -168,6 +168,15 @@ def test_what_the_gates_are_is_shown_where_kube_scheduler_shows_it() -> None:
     assert 'kubernetes_feature_enabled{name="AllBeta",stage="BETA"} 0.0' in shown["/metrics"]
 
 
+def test_the_pages_behind_gates_that_are_off_are_not_there() -> None:
+    with serving(schedule=False, feature_gates="ComponentFlagz=false,ComponentStatusz=false") as service:
+        answers = {
+            path: httpx.get(f"http://127.0.0.1:{service.port}{path}", trust_env=False).status_code for path in ("/flagz", "/statusz")
+        }
+
+    assert answers == {"/flagz": 404, "/statusz": 404}
+
+
 def test_the_page_on_feature_gates_is_current() -> None:
     assert (ROOT / "docs" / "feature-gates.md").read_text() == feature_gates_page.page(), "run `make docs`"
 

@@ -119,7 +119,8 @@ class DynamicResources(
         super().__init__(arguments, handle)
         args = arguments if arguments is not None else DynamicResourcesArgs()
         check_args(args)
-        self._filter_timeout = args.filter_timeout.nanoseconds / 1e9 or math.inf
+        has_timeout = self.feature_gates.enabled("DRASchedulerFilterTimeout")
+        self._filter_timeout = args.filter_timeout.nanoseconds / 1e9 if has_timeout and args.filter_timeout.nanoseconds else math.inf
         self._binding_timeout = timedelta(microseconds=args.binding_timeout.nanoseconds / 1e3)
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
         self._tracker = handle.shared(_TRACKER, ClaimTracker) if handle is not None else ClaimTracker()

@@ -12,6 +12,7 @@ import numpy as np
 
 from extender.config.plugin_args import ScoringStrategy
 from extender.framework import MAX_NODE_SCORE, Rows
+from extender.framework.score_shapes import broken_line, rounded_average
 from extender.objects.resource_names import is_scalar_resource_name
 from extender.snapshot.axes import CPU, MEMORY, Int64s
 
@@ -102,7 +103,7 @@ def requested_to_capacity_ratio(strategy: ScoringStrategy) -> Scorer:
         utilization = np.where(used > capacity, MAX_NODE_SCORE, _divided(used * MAX_NODE_SCORE, capacity))
         scores = np.where(capacity != 0, broken_line(utilization, xs, ys), 0)
         weights = np.where(scores > 0, use.weights, 0)
-        return _rounded((scores * weights).sum(axis=0), weights.sum(axis=0))
+        return rounded_average((scores * weights).sum(axis=0), weights.sum(axis=0))
 
     return score
 
@@ -112,21 +113,6 @@ STRATEGIES: dict[str, Callable[[ScoringStrategy], Scorer]] = {
     "MostAllocated": most_allocated,
     "RequestedToCapacityRatio": requested_to_capacity_ratio,
 }
-
-
-def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
-    """(R,) the piecewise linear function through the points, in integers; constant before the first and after the last.
-
-    Upstream: pkg/scheduler/framework/plugins/helper/shape_score.go, BuildBrokenLinearFunction (v1.36).
-    """
-    right = np.clip(np.searchsorted(xs, x, side="left"), 1, max(len(xs) - 1, 1))
-    if len(xs) == 1:
-        return np.full_like(x, ys[0])
-    left = right - 1
-    rise, run = (ys[right] - ys[left]) * (x - xs[left]), xs[right] - xs[left]
-    inside = ys[left] + np.sign(rise) * (np.abs(rise) // run)  # Go truncates towards zero
-    line: Int64s = np.where(x <= xs[0], ys[0], np.where(x > xs[-1], ys[-1], inside))
-    return line
 
 
 def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
@@ -148,9 +134,3 @@ def _divided(amount: Int64s, by: Int64s) -> Int64s:
         quotient: Int64s = amount // by
         return quotient
     return np.where(by != 0, amount // np.where(by != 0, by, 1), 0)
-
-
-def _rounded(total: Int64s, weights: Int64s) -> Int64s:
-    ratio = total / np.where(weights == 0, 1, weights)
-    # math.Round rounds half away from zero, and nothing here is negative.
-    return np.where(weights == 0, 0, np.floor(ratio + 0.5)).astype(np.int64)

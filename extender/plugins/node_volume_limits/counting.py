@@ -38,10 +38,15 @@ def volumes_named(pods: PodSymbol) -> int:
 
 @final
 class VolumeCounter:
-    """The volumes of the pod, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change meanwhile."""
+    """The volumes of the pod, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change meanwhile.
 
-    def __init__(self, pod: fwk.Pod, snapshot: fwk.Snapshot) -> None:
+    Arguments:
+        needs_drivers: whether drivers may require that they are installed where their volumes are used: the gate VolumeLimitScaling.
+    """
+
+    def __init__(self, pod: fwk.Pod, snapshot: fwk.Snapshot, *, needs_drivers: bool = False) -> None:
         self._objects = snapshot.objects
+        self._needs_drivers = needs_drivers
         self._finder = CsiVolumeFinder(self._objects)
         self._attachments: dict[str, CsiVolumes] = {}
         self._wanted = {migration: self._wanted_by(pod, migration) for migration in Migration}
@@ -65,6 +70,9 @@ class VolumeCounter:
         wanted = self._wanted[migration]
         if isinstance(wanted, fwk.Status):
             return wanted
+        missing = self._missing_driver(wanted, profile)
+        if missing:
+            return fwk.unschedulable(f"{missing} CSI driver is not installed on the node")
         limits = {} if profile is None else dict(profile.limits)
         if not wanted or not limits:
             return fwk.SUCCESS
@@ -79,6 +87,17 @@ class VolumeCounter:
             if limit is not None and sum(volume.driver == driver for volume in present) + count > limit:
                 return fwk.unschedulable(REASON)
         return fwk.SUCCESS
+
+    def _missing_driver(self, wanted: CsiVolumes, profile: AttachProfile | None) -> str:
+        """Returns a driver that the node lacks though its volumes must not be used without it; empty if there is none."""
+        if not self._needs_drivers:
+            return ""
+        absent = {volume.driver for volume in wanted} - (frozenset() if profile is None else profile.drivers)
+        return next((name for name in sorted(absent) if self._is_required(name)), "")
+
+    def _is_required(self, name: str) -> bool:
+        driver = self._objects.csi_drivers.get(name)
+        return driver is not None and bool(driver.spec.prevent_pod_scheduling_if_missing)
 
     def _wanted_by(self, pod: fwk.Pod, migration: Migration) -> CsiVolumes | fwk.Status:
         try:
@@ -112,7 +131,7 @@ class VolumeCounter:
     def _room_with(self, profile: AttachProfile | None) -> int:
         """Returns the number of volumes that may be attached to a node of this profile so that the pod's fit, too."""
         wanted = self._wanted[Migration.on(profile)]
-        if isinstance(wanted, fwk.Status):
+        if isinstance(wanted, fwk.Status) or self._missing_driver(wanted, profile):
             return _NO_ROOM
         if profile is None or not profile.limits or not wanted:
             return _UNLIMITED

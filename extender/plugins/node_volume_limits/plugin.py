@@ -1,7 +1,7 @@
 """NodeVolumeLimits: the plugin."""
 
 from collections.abc import Sequence
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -23,6 +23,10 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     Upstream: framework/plugins/nodevolumelimits/csi.go (v1.36.2).
     """
 
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        self._needs_drivers = self.feature_gates.enabled("VolumeLimitScaling")
+
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         add, delete = fwk.ActionType.ADD, fwk.ActionType.DELETE
         return [
@@ -37,7 +41,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         """Skips pods without claims and without in-line disks that a CSI driver may attach."""
         if not any(claim_name(pod, volume) is not None or in_tree_plugin(volume) is not None for volume in pod.spec.volumes):
             return fwk.PreFilterResult(fwk.SKIP)
-        state.write(_COUNTING, VolumeCounter(pod, snapshot))
+        state.write(_COUNTING, VolumeCounter(pod, snapshot, needs_drivers=self._needs_drivers))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
@@ -48,7 +52,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         """
         counter = state.find(_COUNTING)
         if counter is None:
-            counter = VolumeCounter(pod, rows.snapshot)
+            counter = VolumeCounter(pod, rows.snapshot, needs_drivers=self._needs_drivers)
         named = rows.tally(fwk.Attribute.VOLUMES, (self.name,), volumes_named)
         uncertain = np.flatnonzero(named > counter.room[rows.node]).tolist()
         return _verdicts(dict(zip(uncertain, counter.statuses_of(rows, uncertain), strict=True)), len(rows))

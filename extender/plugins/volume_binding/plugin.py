@@ -24,6 +24,7 @@ from extender.plugins.volume_binding.binder import (
 )
 from extender.plugins.volume_binding.binding import BindingError, bind_pod_volumes
 from extender.plugins.volume_binding.pod_claims import BindingModeError, PodClaims, Storage, claims_of, has_claims, why_unusable
+from extender.plugins.volume_binding.scoring import storage_scores
 from extender.snapshot.axes import Int64s
 
 UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
@@ -41,6 +42,7 @@ class _State:
 
 
 _STATE: Final = fwk.StateKey[_State]("VolumeBinding")
+_SCORES: Final = fwk.StateKey[Int64s]("PreScoreVolumeBinding")
 ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
 """What Reserve assumed; empty if all claims were bound already."""
 
@@ -66,7 +68,8 @@ class VolumeBinding(
         """
         super().__init__(arguments, handle)
         args = arguments if arguments is not None else VolumeBindingArgs()
-        check_args(args)
+        check_args(args, self.feature_gates)
+        self._shape = args.completed(self.feature_gates).shape
         self._bind_timeout = float(args.bind_timeout_seconds)
         # The assume cache of this plugin; see assume_cache.py.
         self._assumed_claims: AssumeCache[Key, PersistentVolumeClaim] = AssumeCache(CLAIM_KIND)
@@ -105,11 +108,18 @@ class VolumeBinding(
         return known.volumes.verdicts(rows)
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
-        """Skips always: volumes are scored only behind the feature gate StorageCapacityScoring, which is off."""
-        return fwk.SKIP
+        """Skips unless nodes are scored by their storage, which is behind the feature gate StorageCapacityScoring."""
+        if self._shape is None:
+            return fwk.SKIP
+        known = state.read(_STATE)
+        if known.volumes is not None:
+            state.write(_SCORES, storage_scores(rows.snapshot, known.volumes, self._shape))
+        return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        return np.zeros(len(rows), np.int64)
+        """(R,) the scores of the storage that the pod's unbound claims would use; 0 for pods without any."""
+        scores = state.find(_SCORES)
+        return np.zeros(len(rows), np.int64) if scores is None else scores[rows.node]
 
     def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         """Assumes the volumes found on this node. Error if they have changed since."""

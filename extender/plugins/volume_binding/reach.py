@@ -5,15 +5,17 @@ tryTranslatePVToCSI, hasEnoughCapacity (v1.36.2).
 """
 
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
 from extender.golang.quoting import quoted
 from extender.objects.claims import requested_storage
 from extender.objects.csi_translation import InTreePlugin, TranslationError, in_tree_plugin, translated
-from extender.objects.label_selectors import Operator, Requirement, SelectorError, selector_of
+from extender.objects.label_selectors import Operator, Requirement, Selector, SelectorError, selector_of
 from extender.objects.node import Node
 from extender.objects.node_selectors import ParsedNodeSelector, node_selector_of
 from extender.objects.quantity import QuantityError, value_of
@@ -27,8 +29,12 @@ from extender.objects.storage import (
     attach_profile,
 )
 from extender.snapshot import Snapshot
-from extender.snapshot.axes import Mask
+from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.matching import label_selector_mask, node_selector_mask, requirement_mask
+from extender.snapshot.symbols import ABSENT
+
+NO_CAPACITY: Final = -1
+"""Stands for a node on which no volume can be provisioned."""
 
 
 @final
@@ -143,22 +149,13 @@ def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: Persis
     Raises:
         QuantityError: the size of the claim or of a capacity is invalid.
     """
-    requested = requested_storage(claim)
-    driver = snapshot.objects.csi_drivers.get(storage_class.provisioner)
-    if requested is None or driver is None or not driver.spec.storage_capacity:
+    size = _published_size(snapshot, storage_class, claim)
+    if size is None:
         return None
-    size = requested.value()
     enough = np.zeros(len(snapshot.nodes), np.bool_)
     # With local storage each node has its own capacity object. Those that select one label by value are evaluated together.
     values_of_label: defaultdict[str, list[str]] = defaultdict(list)
-    for capacity in snapshot.objects.csi_storage_capacities.values():
-        if capacity.storage_class_name != storage_class.metadata.name or capacity.node_topology is None or not _fits(size, capacity):
-            continue
-        try:
-            selector = selector_of(capacity.node_topology)
-        except SelectorError:
-            # Like upstream, ignores a capacity with an invalid selector.
-            continue
+    for _, selector in _sufficient(snapshot, storage_class, size):
         match selector.requirements:
             case (Requirement(key, Operator.IN | Operator.EQUALS, values),):
                 values_of_label[key] += values
@@ -167,6 +164,53 @@ def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: Persis
     for label, label_values in values_of_label.items():
         enough |= requirement_mask(snapshot, Requirement(label, Operator.IN, tuple(label_values)))
     return enough
+
+
+def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Int64s | None:
+    """(N,) the bytes that the class's driver has on each node, NO_CAPACITY where that is not enough for the claim; None if the driver does
+    not publish its capacity. Of several capacities that are enough for a node, one counts; upstream takes the first of a map.
+
+    Raises:
+        QuantityError: as `capacity_mask`.
+    """
+    size = _published_size(snapshot, storage_class, claim)
+    if size is None:
+        return None
+    found = np.full(len(snapshot.nodes), NO_CAPACITY, np.int64)
+    of_label: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for capacity, selector in _sufficient(snapshot, storage_class, size):
+        available = 0 if capacity.capacity is None else value_of(capacity.capacity)
+        match selector.requirements:
+            case (Requirement(key, Operator.IN | Operator.EQUALS, values),):
+                for value in values:
+                    of_label[key].setdefault(value, available)
+            case _:
+                found[label_selector_mask(snapshot, selector) & (found == NO_CAPACITY)] = available
+    for label, of_value in of_label.items():
+        column = snapshot.nodes.label(label)
+        # The last entry, which ABSENT indexes, is for nodes without the label.
+        of_code = np.full(len(column.values) + 1, NO_CAPACITY, np.int64)
+        for value, available in of_value.items():
+            code = column.values.code_of(value)
+            if code != ABSENT:
+                of_code[code] = available
+        found = np.where(found == NO_CAPACITY, of_code[column.codes], found)
+    return found
+
+
+def _published_size(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> int | None:
+    """Returns the bytes for which there must be capacity; None if the claim names none, or the driver publishes no capacity."""
+    requested = requested_storage(claim)
+    driver = snapshot.objects.csi_drivers.get(storage_class.provisioner)
+    return None if requested is None or driver is None or not driver.spec.storage_capacity else requested.value()
+
+
+def _sufficient(snapshot: Snapshot, storage_class: StorageClass, size: int) -> Iterator[tuple[CSIStorageCapacity, Selector]]:
+    """Yields the capacities that are large enough, with the selectors of their nodes. As upstream, an invalid selector selects none."""
+    for capacity in snapshot.objects.csi_storage_capacities.values():
+        if capacity.storage_class_name == storage_class.metadata.name and capacity.node_topology is not None and _fits(size, capacity):
+            with suppress(SelectorError):
+                yield capacity, selector_of(capacity.node_topology)
 
 
 def _fits(size: int, capacity: CSIStorageCapacity) -> bool:

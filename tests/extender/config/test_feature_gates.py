@@ -6,9 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from extender.config import FeatureGates, parse_feature_gates, remarks
+from extender.config import (
+    DEFAULT_PLUGINS,
+    FeatureGates,
+    UtilizationShapePoint,
+    VolumeBindingArgs,
+    load,
+    parse_feature_gates,
+    remarks,
+)
 from extender.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS
-from extender.config.plugin_sets import GATE_OF
+from extender.config.plugin_sets import GATE_OF, default_plugins
 
 ROOT = Path(__file__).parents[3]
 
@@ -115,11 +123,37 @@ def test_a_gate_that_nobody_knows_is_not_asked_for() -> None:
         FeatureGates().enabled("Nope")
 
 
+def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
+    """
+    SetDefaults_VolumeBindingArgs, with StorageCapacityScoring, which is on by default in 1.37.
+    """
+    text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {}}]"
+
+    [old], [new] = (load(text, FeatureGates.of({}, version)).profiles for version in ("1.36", "1.37"))
+
+    assert old.plugin_config["VolumeBinding"] == VolumeBindingArgs()
+    assert new.plugin_config["VolumeBinding"] == VolumeBindingArgs(shape=(UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0)))
+
+
+@pytest.mark.parametrize(
+    ("version", "left_out"),
+    [("1.33", {"DynamicResources", "NodeDeclaredFeatures"}), ("1.35", {"NodeDeclaredFeatures"}), ("1.36", set())],
+)
+def test_plugins_behind_gates_that_are_off_are_in_no_profile(version: str, left_out: set[str]) -> None:
+    names = {plugin.name for plugin in DEFAULT_PLUGINS["multiPoint"].enabled}
+
+    found = {plugin.name for plugin in default_plugins(FeatureGates.of({}, version))["multiPoint"].enabled}
+
+    assert names - found == left_out
+
+
 def _asked_for() -> Iterator[str]:
     """Yields the names of gates that the code asks for."""
-    for file in (ROOT / "extender").rglob("*.py"):
+    for file in (*(ROOT / "extender").rglob("*.py"), *(ROOT / "api").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "enabled":
+            called = node.func if isinstance(node, ast.Call) else None
+            name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+            if isinstance(node, ast.Call) and name in ("enabled", "_settings_if"):
                 yield from (each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str))
 
 

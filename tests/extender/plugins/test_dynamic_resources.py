@@ -286,6 +286,19 @@ def test_looking_for_devices_may_take_too_long() -> None:
         refusals(plugin, cluster(*TWO_AND_ONE, claim("c")), pod_with("c"))
 
 
+def test_looking_for_devices_may_take_any_time_while_the_gate_of_the_timeout_is_off() -> None:
+    """
+    DRASchedulerFilterTimeout=false.
+    """
+    args = DynamicResourcesArgs(filter_timeout=Duration(1))
+    snapshot = cluster(*TWO_AND_ONE, claim("c"))
+    framework = make_framework(lambda _, handle: DynamicResources(args, handle), features={"DRASchedulerFilterTimeout": False})
+    [(_, plugin)] = framework.plugins.filter
+    assert isinstance(plugin, DynamicResources)
+
+    assert refusals(plugin, snapshot, pod_with("c")) == {}
+
+
 def test_arguments_are_checked() -> None:
     """
     Less than a second is no time to bind devices.

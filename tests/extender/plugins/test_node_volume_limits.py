@@ -8,8 +8,17 @@ from extender.framework import SKIP, SUCCESS, CycleState, PodChanges, Rows, Stat
 from extender.objects.meta import HasMetadata
 from extender.objects.pod import AzureFile, PortworxVolume, Volume
 from extender.plugins.node_volume_limits.plugin import NodeVolumeLimits
-from extender.testing import PodBuilder, filter_nodes, make_node, make_pod, make_snapshot
-from extender.testing.storage import ebs_disk, ephemeral, make_attachment, make_claim, make_class, make_csi_node, make_volume
+from extender.testing import PodBuilder, filter_nodes, make_framework, make_node, make_pod, make_snapshot
+from extender.testing.storage import (
+    ebs_disk,
+    ephemeral,
+    make_attachment,
+    make_claim,
+    make_class,
+    make_csi_driver,
+    make_csi_node,
+    make_volume,
+)
 
 CSI = "csi.example.com"
 EBS = "ebs.csi.aws.com"
@@ -22,6 +31,7 @@ NO_EBS_VOLUME = error(
 GONE = unresolvable('looking up PVC default/gone: persistentvolumeclaim "gone" not found')
 NOT_ITS_OWN = error("PVC default/r-scratch was not created for pod default/r (pod is not owner)")
 TOO_MANY = unschedulable("node(s) exceed max volume count")
+MISSING = unschedulable("csi.example.com CSI driver is not installed on the node")
 
 
 def bound(name: str, driver: str = CSI, **more: Any) -> list[HasMetadata]:
@@ -200,3 +210,30 @@ def test_filter_works_without_pre_filter() -> None:
 
     assert plugin.filter(CycleState(), make_pod().claim("a").obj(), rows).status_of(0) == TOO_MANY
     assert plugin.filter(CycleState(), make_pod().obj(), rows).all_ok
+
+
+@pytest.mark.parametrize(
+    ("is_on", "is_required", "drivers", "answer"),
+    [
+        pytest.param(True, True, {}, MISSING, id="the node lacks it"),
+        pytest.param(True, True, {EBS: 9}, MISSING, id="the node has another one"),
+        pytest.param(True, True, {CSI: None}, SUCCESS, id="the node has it, without a limit"),
+        pytest.param(True, True, {CSI: 0}, TOO_MANY, id="the node has it, and is full"),
+        pytest.param(True, None, {}, SUCCESS, id="the driver does not ask for it"),
+        pytest.param(False, True, {}, SUCCESS, id="the gate is off"),
+    ],
+)
+def test_a_driver_may_require_to_be_installed(
+    is_on: bool, is_required: bool | None, drivers: dict[str, int | None], answer: Status
+) -> None:
+    """
+    VolumeLimitScaling with preventPodSchedulingIfMissing: a node without the driver takes no pod with volumes of it.
+    """
+    [plugin] = make_framework(NodeVolumeLimits, features={"VolumeLimitScaling": is_on}).plugins.pre_filter
+    assert isinstance(plugin, NodeVolumeLimits)
+    objects = [make_csi_driver(CSI, is_required=is_required), *bound("a")]
+    csi_nodes = [make_csi_node("n", drivers)] if drivers else []
+    snapshot = make_snapshot(make_node("n"), objects=[*csi_nodes, *objects])
+
+    assert filter_nodes(plugin, snapshot, make_pod().claim("a").obj())["n"] == answer
+    assert filter_nodes(plugin, snapshot, make_pod().obj())["n"] == SKIP

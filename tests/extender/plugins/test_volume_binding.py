@@ -4,15 +4,28 @@ from typing import Any
 import msgspec
 import pytest
 
+from extender.config.args_validation import validate_args
 from extender.config.configuration import ConfigErrors
-from extender.config.plugin_args import VolumeBindingArgs
+from extender.config.feature_gates import FeatureGates
+from extender.config.plugin_args import UtilizationShapePoint, VolumeBindingArgs
 from extender.framework import SKIP, SUCCESS, CycleState, NotFoundError, Rows, Status, error, unresolvable
-from extender.objects.claims import STORAGE_CLASS_ANNOTATION
+from extender.objects.claims import NO_PROVISIONER, STORAGE_CLASS_ANNOTATION
 from extender.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.objects.quantity import QuantityError
 from extender.plugins.volume_binding.plugin import VolumeBinding
-from extender.testing import NodeBuilder, PodBuilder, filter_nodes, label_term, make_node, make_pod, make_snapshot, name_term, score_nodes
+from extender.testing import (
+    NodeBuilder,
+    PodBuilder,
+    filter_nodes,
+    label_term,
+    make_framework,
+    make_node,
+    make_pod,
+    make_snapshot,
+    name_term,
+    score_nodes,
+)
 from extender.testing.storage import (
     AT_ONCE,
     ephemeral,
@@ -29,7 +42,7 @@ NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 NO_ROOM = "node(s) did not have enough free storage"
 NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
-LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
+LOCAL = make_class("local", provisioner=NO_PROVISIONER)
 
 
 def zoned(name: str, zone: str) -> NodeBuilder:
@@ -472,6 +485,87 @@ def test_volumes_are_not_scored() -> None:
 
     assert score_nodes(plugin, snapshot, make_pod().obj()) == {}
     assert plugin.score(CycleState(), make_pod().obj(), Rows.of(snapshot)).tolist() == [0]
+
+
+SCORING = {"StorageCapacityScoring": True}
+FULLEST_FIRST = VolumeBindingArgs(shape=(UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10)))
+LOCAL_VOLUMES = [
+    LOCAL,
+    make_volume("two", storage_class="local", size="2Gi", affinity=in_zone("z1")),
+    make_volume("four", storage_class="local", size="4Gi", affinity=in_zone("z2")),
+]
+LOCAL_CLAIM = [*LOCAL_VOLUMES, make_claim("c", storage_class="local")]
+PROVISIONED = [make_claim("c"), make_class(), make_csi_driver()]
+CAPACITIES = [make_capacity("x", "2Gi", host("a")), make_capacity("y", "10Gi", host("b"))]
+OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all", storage_class="other", size="1Gi")]
+
+
+@pytest.mark.parametrize(
+    ("claims", "objects", "args", "expected"),
+    [
+        pytest.param([], [], None, [0, 0], id="no claims"),
+        pytest.param(["c"], LOCAL_CLAIM, None, [50, 75], id="volumes that exist"),
+        pytest.param(["c"], LOCAL_CLAIM, FULLEST_FIRST, [50, 25], id="a shape that prefers little room"),
+        pytest.param(["c"], [*PROVISIONED, *CAPACITIES], None, [50, 90], id="capacity for new ones"),
+        pytest.param(["c", "d"], [*PROVISIONED, *CAPACITIES, make_claim("d")], None, [0, 80], id="claims of a class share one capacity"),
+        pytest.param(
+            ["c"],
+            [*PROVISIONED, make_capacity("x", "1Mi", LabelSelector(), largest="1Gi")],
+            None,
+            [0, 0],
+            id="less room than is asked for, though volumes may be as large",
+        ),
+        pytest.param(
+            ["c", "d"],
+            [*LOCAL_CLAIM, make_claim("d"), make_class(), make_csi_driver(), make_capacity("x", "9Gi", LabelSelector())],
+            None,
+            [50, 75],
+            id="beside volumes that exist, new ones do not count",
+        ),
+        pytest.param(
+            ["c", "d"],
+            [*LOCAL_CLAIM, make_claim("d", storage_class="other"), *OTHER_CLASS],
+            None,
+            [25, 38],
+            id="classes are averaged, and rounded",
+        ),
+        pytest.param(
+            ["c"], [make_claim("c"), make_class(), make_csi_driver(publishes_capacity=False)], None, [0, 0], id="nothing is published"
+        ),
+    ],
+)
+def test_nodes_are_scored_by_their_storage_while_the_gate_is_on(
+    claims: list[str], objects: list[HasMetadata], args: VolumeBindingArgs | None, expected: list[int]
+) -> None:
+    """
+    TestVolumeBinding, with StorageCapacityScoring: by default the more storage is left, the better.
+    """
+    builder = make_pod()
+    for name in claims:
+        builder = builder.claim(name)
+    pod, rows = builder.obj(), Rows.of(make_snapshot(zoned("a", "z1"), zoned("b", "z2"), objects=objects))
+    [plugin] = make_framework(lambda _, handle: VolumeBinding(args, handle), features=SCORING).plugins.pre_filter
+    assert isinstance(plugin, VolumeBinding)
+    state = CycleState()
+
+    if plugin.pre_filter(state, pod, rows.snapshot).status.is_success:
+        assert plugin.filter(state, pod, rows).ok.all()
+
+    assert plugin.pre_score(state, pod, rows) == SUCCESS
+    assert plugin.score(state, pod, rows).tolist() == expected
+
+
+def test_a_shape_is_valid_only_while_storage_is_scored() -> None:
+    """
+    ValidateVolumeBindingArgs: a shape is checked like any other.
+    """
+    assert validate_args("", FULLEST_FIRST, FeatureGates.of(SCORING)) == []
+    [unsorted] = validate_args(
+        "", VolumeBindingArgs(shape=FULLEST_FIRST.shape[::-1] if FULLEST_FIRST.shape else ()), FeatureGates.of(SCORING)
+    )
+    assert "values must be sorted in increasing order" in str(unsorted)
+    [unexpected] = validate_args("", FULLEST_FIRST)
+    assert "turn on the feature gate StorageCapacityScoring" in str(unexpected)
 
 
 def test_filter_needs_pre_filter() -> None:
