@@ -26,7 +26,8 @@ from extender.apiserver.lease.leader_election import LeaderElector
 from extender.apiserver.rate_limit import RateLimit
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.own_cluster import own_cluster
-from extender.config import ConfigErrors, Configuration, FeatureGates, default_profiles, load_file, without_effect
+from extender.config import ConfigErrors, Configuration, FeatureGates, default_profiles, differences, load_file, without_effect
+from extender.config.feature_gate_table import DEFAULT_VERSION
 from extender.embedded.api_resources import Object
 from extender.embedded.dumps.seeding import SeedReport
 from extender.embedded.dumps.state_file import StateFileError, form_of, load
@@ -85,6 +86,8 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
             raise StartUpError(f"{exc}; choose another --records") from exc
     for field, why in without_effect(configuration):
         _LOGGER.warning("%s: has no effect: %s", field, why)
+    for name, is_on, why in differences(settings.emulated_version) if settings.emulated_version != DEFAULT_VERSION else ():
+        _LOGGER.warning("feature gate %s: is always %s here: %s", name, "on" if is_on else "off", why)
     cluster = choose_cluster(settings, configuration)
     if isinstance(cluster, Own) and _asks_all(settings) and not settings.allowed_common_names:
         where = "--access reviewed" if settings.access == "reviewed" else f"--host {settings.host}"

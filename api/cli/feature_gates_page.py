@@ -20,11 +20,13 @@ _HEAD: Final = f"""\
 takes the defaults of another version than {DEFAULT_VERSION}. Both can be given in the environment, where `reprieve why --dump` and other
 commands that decide by themselves read them, too: `REPRIEVE_FEATURE_GATES` and `REPRIEVE_EMULATED_VERSION`. `AllAlpha` and `AllBeta` stand
 for all gates of a stage that are not given by name. A gate that is unknown, locked, or newer than the emulated version is refused in
-kube-scheduler's words, and so is one that needs another one that is off.
+kube-scheduler's words, and so is one that needs another one that is off. Gates of other parts of Kubernetes are accepted without effect,
+with a line in the log.
 
 `/configz` shows which gates are on, `/flagz` what was given, and the metric `kubernetes_feature_enabled` both the stage and the value.
 
-Only feature gates differ between the emulated versions, as in kube-scheduler itself.
+Only feature gates differ between the emulated versions, as in kube-scheduler itself. Gates that cannot be switched here have one value in
+all versions; the log names those that have another default in kube-scheduler of the emulated version.
 """
 
 _TABLE: Final = """\

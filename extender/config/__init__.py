@@ -17,7 +17,7 @@ from extender.config.configuration import (
     Profile,
     default_profiles,
 )
-from extender.config.feature_gates import FeatureGates, parse_feature_gates, parse_version, remarks
+from extender.config.feature_gates import FeatureGates, differences, parse_feature_gates, parse_version, remarks
 from extender.config.loading import load, load_file
 from extender.config.plugin_args import (
     DefaultPreemptionArgs,
@@ -73,6 +73,7 @@ __all__ = [
     "calling_order",
     "complete",
     "default_profiles",
+    "differences",
     "load",
     "load_file",
     "parse_feature_gates",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from extender.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS, FeatureSpec, Stage, number
+from extender.config.other_feature_gates import OTHER_GATES
 from extender.golang.booleans import parse_bool
 
 _ALL: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
@@ -92,7 +93,7 @@ DEFAULT_FEATURES: Final = FeatureGates()
 
 def _errors(given: Mapping[str, bool], version: str) -> Iterator[str]:
     for name, wanted in given.items():
-        if name in _ALL:
+        if name in _ALL or name in OTHER_GATES:
             continue
         if name not in GATES:
             yield f"unrecognized feature gate: {name}"
@@ -169,6 +170,8 @@ def parse_version(text: str) -> str:
 
 def remarks(given: Mapping[str, bool], version: str) -> Iterator[tuple[str, str]]:
     """Yields (gate, remark) for the gates given that make no difference. They have been checked."""
+    for name in sorted(OTHER_GATES & given.keys()):
+        yield name, "it is for other parts of Kubernetes"
     for name, gate in GATES.items():
         spec = gate.at(version)
         if spec is None or name not in given:
@@ -177,3 +180,11 @@ def remarks(given: Mapping[str, bool], version: str) -> Iterator[tuple[str, str]
             yield name, gate.why
         elif spec.stage is Stage.GA:
             yield name, f"setting GA feature gate {name}={str(given[name]).lower()}. It will be removed in a future release."
+
+
+def differences(version: str) -> Iterator[tuple[str, bool, str]]:
+    """Yields (gate, the value that it always has here, why) for gates that have another default in this version of kube-scheduler."""
+    for name, spec in sorted(_known(version).items()):
+        only = GATES[name].only
+        if only is not None and only is not spec.default and (name in _DEFAULTS[version]) is not spec.default:
+            yield name, only, GATES[name].why

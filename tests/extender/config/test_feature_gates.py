@@ -11,11 +11,13 @@ from extender.config import (
     FeatureGates,
     UtilizationShapePoint,
     VolumeBindingArgs,
+    differences,
     load,
     parse_feature_gates,
     remarks,
 )
 from extender.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS
+from extender.config.other_feature_gates import OTHER_GATES
 from extender.config.plugin_sets import GATE_OF, default_plugins
 
 ROOT = Path(__file__).parents[3]
@@ -110,12 +112,23 @@ def test_all_alpha_gates_can_be_had_but_for_those_that_are_given() -> None:
 
 
 def test_gates_that_make_no_difference_say_so() -> None:
-    given = {"OpportunisticBatching": True, "SchedulerQueueingHints": True}
+    given = {"OpportunisticBatching": True, "SchedulerQueueingHints": True, "HPAScaleToZero": True}
 
+    assert FeatureGates.of(given) == FeatureGates()
+    assert not OTHER_GATES & GATES.keys()
     assert dict(remarks(given, DEFAULT_VERSION)) == {
         "OpportunisticBatching": GATES["OpportunisticBatching"].why,
         "SchedulerQueueingHints": "setting GA feature gate SchedulerQueueingHints=true. It will be removed in a future release.",
+        "HPAScaleToZero": "it is for other parts of Kubernetes",
     }
+
+
+def test_defaults_of_a_version_that_do_not_hold_here_are_known() -> None:
+    """
+    The start of the service names them.
+    """
+    assert "DRADeviceTaintRules" in {name for name, is_on, _ in differences("1.37") if not is_on}
+    assert all(why for version in VERSIONS for _, _, why in differences(version))
 
 
 def test_a_gate_that_nobody_knows_is_not_asked_for() -> None:
