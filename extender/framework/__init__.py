@@ -78,12 +78,15 @@ from extender.framework.status import (
 )
 from extender.framework.storage_calls import (
     CLAIM_FINALIZER,
+    CreateResourceClaim,
     DeallocateResourceClaim,
+    DeleteResourceClaim,
     PatchPersistentVolume,
     PatchPersistentVolumeClaim,
     ProtectResourceClaim,
     ReadResourceClaim,
     ReserveResourceClaim,
+    UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
 from extender.framework.waiting import DEADLINE_EXCEEDED, PODS_TO_ACTIVATE, WaitingPod, WaitingPods, poll
@@ -118,9 +121,11 @@ __all__ = [
     "ClusterEvent",
     "ClusterEventWithHint",
     "Code",
+    "CreateResourceClaim",
     "CycleState",
     "DeallocateResourceClaim",
     "DeletePod",
+    "DeleteResourceClaim",
     "Diagnosis",
     "Dispatcher",
     "EachNodeFilterPlugin",
@@ -175,6 +180,7 @@ __all__ = [
     "StateKey",
     "Status",
     "Suggestion",
+    "UnprotectResourceClaim",
     "UnreserveResourceClaim",
     "Verdicts",
     "WaitingPod",

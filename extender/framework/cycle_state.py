@@ -54,12 +54,15 @@ class CycleState:
     Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone, because hypotheses live in `Rows`.
     """
 
-    __slots__ = ("_values", "pod_signature")
+    __slots__ = ("_values", "depends_on_devices", "pod_signature")
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
         self.pod_signature = b""
         """Equal for pods with equal spec, labels, annotations and namespace; empty if it was not computed."""
+        self.depends_on_devices = False
+        """Set by a PreFilter where results of plugins that look only at a node follow from device classes and devices as well, for this
+        pod: nothing is remembered for equal pods then. Upstream: SignPod of NodeResourcesFit."""
 
     @property
     def snapshot(self) -> Snapshot:

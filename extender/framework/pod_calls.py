@@ -10,7 +10,7 @@ from typing import Any, ClassVar, final
 from extender.framework.api_calls import ApiCall
 from extender.objects.decoding import replaced
 from extender.objects.meta import Condition
-from extender.objects.pod import Pod, PodStatus
+from extender.objects.pod import Pod, PodExtendedResourceClaimStatus, PodStatus
 
 
 @final
@@ -52,7 +52,7 @@ class PodCondition:
 @final
 @dataclass(frozen=True, slots=True)
 class PatchPodStatus(ApiCall[None]):
-    """Sets conditions and the nomination of a pod; the rest of its status is not touched.
+    """Sets conditions, the nomination and the special claim of a pod; the rest of its status is not touched.
 
     If the pod has changed since it was last seen, the API server refuses the patch and it is worked out anew: a patch whose answer was
     lost, and which is performed after later ones, does no harm then. What concerns a pod that waits for a node is not written to one that
@@ -73,12 +73,20 @@ class PatchPodStatus(ApiCall[None]):
     """None leaves the nomination as it is, "" clears it, a name sets it."""
     resource_version: str = ""
     """The version of the pod that was last seen; "" patches whatever is there."""
+    extended_resource_claim: PodExtendedResourceClaimStatus | None = None
+    """The claim for extended resources that device classes back; None leaves it as it is."""
 
     @classmethod
-    def of(cls, pod: Pod, *conditions: PodCondition, nominated_node_name: str | None = None) -> "PatchPodStatus":
+    def of(
+        cls,
+        pod: Pod,
+        *conditions: PodCondition,
+        nominated_node_name: str | None = None,
+        extended_resource_claim: PodExtendedResourceClaimStatus | None = None,
+    ) -> "PatchPodStatus":
         """Returns the patch of this pod's status."""
         version = pod.metadata.resource_version
-        return cls(pod.namespace, pod.name, pod.uid, pod.status, conditions, nominated_node_name, version)
+        return cls(pod.namespace, pod.name, pod.uid, pod.status, conditions, nominated_node_name, version, extended_resource_claim)
 
     @property
     def object_key(self) -> str:
@@ -103,27 +111,38 @@ class PatchPodStatus(ApiCall[None]):
         return self.nominated_node_name is not None and self.nominated_node_name != self.known.nominated_node_name
 
     @property
+    def changes_extended_resource_claim(self) -> bool:
+        """Whether the patch changes the known special claim."""
+        return self.extended_resource_claim is not None and self.extended_resource_claim != self.known.extended_resource_claim_status
+
+    @property
     def is_no_op(self) -> bool:
-        return not self.changes_nomination and not self.changed_conditions
+        return not self.changes_nomination and not self.changed_conditions and not self.changes_extended_resource_claim
 
     def rebased_on(self, pod: Pod) -> "PatchPodStatus | None":
         """Returns the patch for the pod as it is now.
 
         It is None if this is another pod, or if the patch is about the pod's wait for a node and it has one.
         """
-        is_about_waiting = self.nominated_node_name is not None or any(condition.type == "PodScheduled" for condition in self.conditions)
+        is_about_waiting = (
+            self.nominated_node_name is not None
+            or self.extended_resource_claim is not None
+            or any(condition.type == "PodScheduled" for condition in self.conditions)
+        )
         if pod.uid != self.uid or (is_about_waiting and pod.spec.node_name):
             return None
         return replace(self, known=pod.status, resource_version=pod.metadata.resource_version)
 
     def merged_with(self, older: ApiCall[Any]) -> "PatchPodStatus":
-        """Returns this patch with the conditions of other types and the nomination of the older one, where this one has none."""
+        """Returns this patch with the conditions of other types, the nomination and the special claim of the older one, where this one has
+        none."""
         if not isinstance(older, PatchPodStatus):
             return self
         types = {condition.type for condition in self.conditions}
         taken_over = tuple(condition for condition in older.conditions if condition.type not in types)
         nomination = self.nominated_node_name if self.nominated_node_name is not None else older.nominated_node_name
-        return replace(self, conditions=self.conditions + taken_over, nominated_node_name=nomination)
+        special = self.extended_resource_claim or older.extended_resource_claim
+        return replace(self, conditions=self.conditions + taken_over, nominated_node_name=nomination, extended_resource_claim=special)
 
     def after(self, earlier: ApiCall[Any]) -> "PatchPodStatus":
         """Returns this patch with the known status as the earlier call left it."""
@@ -139,6 +158,7 @@ class PatchPodStatus(ApiCall[None]):
             self.known,
             conditions=[*kept, *written.values()],
             nominated_node_name=self.known.nominated_node_name if nomination is None else nomination,
+            extended_resource_claim_status=earlier.extended_resource_claim or self.known.extended_resource_claim_status,
         )
         return replace(self, known=known)
 

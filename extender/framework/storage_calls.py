@@ -4,7 +4,7 @@ Upstream writes the whole object back (Update). Reprieve sends a patch with the 
 made on. The API server refuses the patch when the object is newer, and fields that Reprieve does not hold stay as they are.
 
 Upstream: framework/plugins/volumebinding/binder.go, bindAPIUpdate; framework/plugins/dynamicresources/dynamicresources.go, bindClaim,
-Unreserve, PostFilter (v1.36.2).
+Unreserve, PostFilter; extendeddynamicresources.go, createExtendedResourceClaimInAPI, deleteClaim (v1.36.2).
 """
 
 from dataclasses import dataclass
@@ -125,3 +125,40 @@ class DeallocateResourceClaim(_AboutClaim):
     """Removes the allocation and all users of the claim."""
 
     resource_version: str
+    """The version that was seen; "" deallocates whatever is there."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CreateResourceClaim(ApiCall[ResourceClaim]):
+    """Creates a claim under a name that the API server generates."""
+
+    claim: ResourceClaim
+    """Its name, UID and status are not written."""
+    generate_name: str
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the claim."""
+        return self.claim.namespace
+
+    @property
+    def name(self) -> str:
+        """The start of the claim's name."""
+        return self.generate_name
+
+    @property
+    def object_key(self) -> str:
+        return self.claim.metadata.uid
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnprotectResourceClaim(_AboutClaim):
+    """Removes the finalizer of allocated claims, whatever else has changed in the claim, so that it can be deleted."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeleteResourceClaim(_AboutClaim):
+    """Deletes the claim, and never another one that has its name by now."""

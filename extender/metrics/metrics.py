@@ -100,6 +100,8 @@ class PluginMetrics:
         )
         self.volume_errors: Counter[str] = Counter()
         """Operation -> number of failures."""
+        self.resource_claim_creates: Counter[str] = Counter()
+        """success or failure -> number of claims that were to be created for extended resources."""
         self._cycles: Counter[str] = Counter()
 
     def sampled(self, kind: str = "scheduling") -> ObservePlugin | None:
@@ -130,6 +132,12 @@ class PluginMetrics:
         for operation, times in self.volume_errors.items():
             errors.add_metric((operation,), times)
         yield errors
+        creates = CounterMetricFamily(
+            "scheduler_resourceclaim_creates", "ResourceClaims created for extended resources that device classes back.", labels=("status",)
+        )
+        for status, times in self.resource_claim_creates.items():
+            creates.add_metric((status,), times)
+        yield creates
 
 
 @final

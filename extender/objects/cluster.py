@@ -180,6 +180,10 @@ def _csi_nodes() -> GroupedTable[str, CSINode, AttachProfile]:
     return GroupedTable(attach_profile)
 
 
+def _device_classes() -> GroupedTable[str, DeviceClass, str]:
+    return GroupedTable(lambda device_class: device_class.spec.extended_resource_name or "")
+
+
 def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
     return GroupedTable(lambda attachment: attachment.spec.node_name)
 
@@ -206,7 +210,8 @@ class ClusterObjects:
     replica_sets: dict[Key, ReplicaSet] = field(default_factory=dict)
     stateful_sets: dict[Key, StatefulSet] = field(default_factory=dict)
     resource_claims: dict[Key, ResourceClaim] = field(default_factory=dict)
-    device_classes: dict[str, DeviceClass] = field(default_factory=dict)
+    device_classes: GroupedTable[str, DeviceClass, str] = field(default_factory=_device_classes)
+    """Grouped by the extended resource that they name."""
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
     priority_classes: dict[str, PriorityClass] = field(default_factory=dict)
 

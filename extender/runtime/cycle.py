@@ -213,7 +213,11 @@ class Cycle(fwk.CycleState):
             PluginError: a plugin failed.
         """
         framework, snapshot, within = self.framework, self._snapshot, self.within
-        known = self._remembered = framework.memory.recall(self.pod_signature or signature_of(self.pod), snapshot)
+        if self.depends_on_devices:
+            known = Remembered(snapshot)
+        else:
+            known = framework.memory.recall(self.pod_signature or signature_of(self.pod), snapshot)
+        self._remembered = known
         framework.evaluations.filtered[self.skip_filter_plugins] += 1
         plan = framework.filter_plan(self.skip_filter_plugins)
         fits = remembered_fits(known, plan, self._passing, snapshot)

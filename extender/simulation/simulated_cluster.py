@@ -19,7 +19,7 @@ from extender.objects.meta import Condition, HasMetadata, OwnerReference
 from extender.objects.node import Node
 from extender.objects.pod import Pod, PodResourceClaimStatus
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from extender.simulation.storage_writes import bound, claim_after, volume_after, volume_claim_after, without_user
+from extender.simulation.storage_writes import bound, claim_after, created_claim, volume_after, volume_claim_after, without_user
 from extender.workloads.pod_claims import POD_CLAIM_NAME
 from extender.workloads.volumes import provisioned
 
@@ -105,7 +105,7 @@ class SimulatedCluster(fwk.Dispatcher):
             if isinstance(old, Pod):
                 self._lifetimes.pop(old.uid, None)
             self._feed.changed(old, None)
-            if isinstance(old, Pod) and old.spec.resource_claims:
+            if isinstance(old, Pod) and (old.spec.resource_claims or old.status.extended_resource_claim_status is not None):
                 self._release_claims(old)
 
     # Pods.
@@ -205,7 +205,17 @@ class SimulatedCluster(fwk.Dispatcher):
                 return self._select_node(call)
             case fwk.ReadResourceClaim():
                 return self._found(ResourceClaim, call.name, call.namespace)
-            case fwk.ProtectResourceClaim() | fwk.ReserveResourceClaim() | fwk.UnreserveResourceClaim() | fwk.DeallocateResourceClaim():
+            case fwk.CreateResourceClaim():
+                return self.put(created_claim(call, str(self._last_version + 1)))
+            case fwk.DeleteResourceClaim():
+                return self.remove(self._found(ResourceClaim, call.name, call.namespace))
+            case (
+                fwk.ProtectResourceClaim()
+                | fwk.ReserveResourceClaim()
+                | fwk.UnreserveResourceClaim()
+                | fwk.DeallocateResourceClaim()
+                | fwk.UnprotectResourceClaim()
+            ):
                 return self.put(claim_after(call, self._found(ResourceClaim, call.name, call.namespace)))
         raise fwk.CallError(f"a simulation performs no {type(call).__name__}")
 
@@ -236,7 +246,9 @@ class SimulatedCluster(fwk.Dispatcher):
         kept = [condition for condition in pod.status.conditions if condition.type not in types]
         made = [Condition(type=each.type, status=each.status, reason=each.reason, message=each.message) for each in changed]
         nominated = pod.status.nominated_node_name if rebased.nominated_node_name is None else rebased.nominated_node_name
-        self.put(replaced(pod, status=replaced(pod.status, conditions=[*kept, *made], nominated_node_name=nominated)))
+        special = rebased.extended_resource_claim or pod.status.extended_resource_claim_status
+        status = replaced(pod.status, conditions=[*kept, *made], nominated_node_name=nominated, extended_resource_claim_status=special)
+        self.put(replaced(pod, status=status))
 
     # Volumes and claims.
 
@@ -276,6 +288,8 @@ class SimulatedCluster(fwk.Dispatcher):
     def _release_claims(self, pod: Pod) -> None:
         """Takes a pod that is gone from the users of its claims, and removes those that were made for it."""
         made = {status.resource_claim_name for status in pod.status.resource_claim_statuses}
+        if pod.status.extended_resource_claim_status is not None:
+            made.add(pod.status.extended_resource_claim_status.resource_claim_name)
         for name in {*made, *(claim.resource_claim_name for claim in pod.spec.resource_claims)}:
             claim = self.find(ResourceClaim, name, pod.namespace) if name else None
             if claim is not None and any(user.uid == pod.uid for user in claim.status.reserved_for):

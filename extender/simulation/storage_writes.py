@@ -5,11 +5,13 @@ from typing import TypeVar
 from extender.framework import (
     CallConflict,
     CallError,
+    CreateResourceClaim,
     DeallocateResourceClaim,
     PatchPersistentVolume,
     PatchPersistentVolumeClaim,
     ProtectResourceClaim,
     ReserveResourceClaim,
+    UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
 from extender.framework.storage_calls import CLAIM_FINALIZER
@@ -24,7 +26,7 @@ W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)
 MOST_CONSUMERS = 256
 """Upstream: resourceapi.ResourceClaimReservedForMaxSize."""
 
-ClaimWrite = ProtectResourceClaim | ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim
+ClaimWrite = ProtectResourceClaim | ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim | UnprotectResourceClaim
 
 
 def volume_after(call: PatchPersistentVolume, volume: PersistentVolume) -> PersistentVolume:
@@ -57,7 +59,7 @@ def claim_after(call: ClaimWrite, claim: ResourceClaim) -> ResourceClaim:
         CallConflict: it has changed since the call was made.
         CallError: it would have too many users.
     """
-    if not isinstance(call, UnreserveResourceClaim):
+    if not isinstance(call, UnreserveResourceClaim | UnprotectResourceClaim):
         check_version("resourceclaims.resource.k8s.io", claim, call.resource_version)
     status = claim.status
     match call:
@@ -77,6 +79,15 @@ def claim_after(call: ClaimWrite, claim: ResourceClaim) -> ResourceClaim:
             return replaced(claim, status=replaced(status, reserved_for=left))
         case DeallocateResourceClaim():
             return replaced(claim, status=ResourceClaimStatus())
+        case UnprotectResourceClaim():
+            finalizers = tuple(each for each in claim.metadata.finalizers if each != CLAIM_FINALIZER)
+            return replaced(claim, metadata=replaced(claim.metadata, finalizers=finalizers))
+
+
+def created_claim(call: CreateResourceClaim, suffix: str) -> ResourceClaim:
+    """Returns the claim that is created, with this suffix after the beginning of its name; its UID is its name."""
+    name = f"{call.generate_name}{suffix}"
+    return replaced(call.claim, metadata=replaced(call.claim.metadata, name=name, uid=name), status=ResourceClaimStatus())
 
 
 def without_user(claim: ResourceClaim, uid: str) -> ResourceClaim:

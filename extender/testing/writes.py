@@ -12,6 +12,7 @@ It supports one object of each name, versions, and the refusals that plugins mus
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar, final
 
 from extender.cache import Cache
@@ -21,19 +22,22 @@ from extender.framework import (
     CallConflict,
     CallError,
     CallNotFound,
+    CreateResourceClaim,
     DeallocateResourceClaim,
+    DeleteResourceClaim,
     PatchPersistentVolume,
     PatchPersistentVolumeClaim,
     ProtectResourceClaim,
     ReadResourceClaim,
     ReserveResourceClaim,
+    UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
 from extender.objects.cluster import Key
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
-from extender.simulation.storage_writes import ClaimWrite, claim_after, volume_after, volume_claim_after
+from extender.simulation.storage_writes import ClaimWrite, claim_after, created_claim, volume_after, volume_claim_after
 
 T = TypeVar("T")
 W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)
@@ -124,7 +128,17 @@ class RecordedWrites:
                 return self._patch_volume_claim(call)
             case ReadResourceClaim():
                 return self._claim((call.namespace, call.name))
-            case ProtectResourceClaim() | ReserveResourceClaim() | UnreserveResourceClaim() | DeallocateResourceClaim():
+            case CreateResourceClaim():
+                return self._create_claim(call)
+            case DeleteResourceClaim():
+                return self._delete_claim(call)
+            case (
+                ProtectResourceClaim()
+                | ReserveResourceClaim()
+                | UnreserveResourceClaim()
+                | DeallocateResourceClaim()
+                | UnprotectResourceClaim()
+            ):
                 return self._change_claim(call)
         return None
 
@@ -154,6 +168,20 @@ class RecordedWrites:
             raise CallNotFound(f'resourceclaims.resource.k8s.io "{key[1]}" not found')
         return known
 
+    def _create_claim(self, call: CreateResourceClaim) -> ResourceClaim:
+        new = self._versioned(created_claim(call, "1"))
+        key = (call.namespace, new.name)
+        self._resource_claims[key] = new
+        self._show(("claim", key), lambda: self._objects.resource_claims.__setitem__(key, new))
+        return new
+
+    def _delete_claim(self, call: DeleteResourceClaim) -> None:
+        key = (call.namespace, call.name)
+        if self._claim(key).metadata.finalizers:
+            raise CallError(f'resourceclaims.resource.k8s.io "{call.name}" has finalizers')
+        self._resource_claims.pop(key, None)
+        self._show(("claim", key), partial(_remove, self._objects.resource_claims, key))
+
     def _change_claim(self, call: ClaimWrite) -> ResourceClaim:
         key = (call.namespace, call.name)
         known = self._claim(key)
@@ -170,3 +198,7 @@ class RecordedWrites:
         self._written[what] = show
         if not self._late:
             self.deliver()
+
+
+def _remove(claims: dict[Key, ResourceClaim], key: Key) -> None:
+    claims.pop(key, None)

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.api_resources import NODES, Object
+from extender.embedded.api_resources import DEVICE_CLASSES, NODES, Object
+from tests.stories.devices import BY_CLASS, GPU, device_class, wanting
 from tests.stories.enqueueing import Case, assert_called
 from tests.stories.happenings import (
     allocatable,
+    changed,
     changed_node,
     changed_pod,
+    comes,
     goes,
     gone,
     labels,
@@ -36,7 +39,6 @@ CORDON, SPREAD, FEATURES = "NodeUnschedulable", "PodTopologySpread", "NodeDeclar
 BROKEN: dict[str, Any] = {"taints": [taint("example.com/broken")]}
 ON_N: dict[str, Any] = {"nodeName": "n"}
 ON_M: dict[str, Any] = {"nodeName": "m"}
-GPU = "example.com/gpu"
 CLOSED = node("n", unschedulable=True)
 HOST_USERS: dict[str, Any] = {"hostNetwork": True, "hostUsers": False}
 
@@ -257,6 +259,36 @@ OF_FEATURES = {
     "a label of a node helps nobody who needs a feature": Case([FEATURES], [node("n")], [NEEDING_IT], changed_node("n", labels(foo="bar"))),
     "a label of a pod does not help it with features": Case([FEATURES], [node("n")], [NEEDING_IT], changed_pod("p", labels(foo="bar"))),
 }  # fmt: skip
+
+
+NIC = "example.com/nic"
+
+OF_EXTENDED_RESOURCES = {
+    "a new class that backs a resource helps those who request it": Case(
+        [FIT], [node("n")], [wanting("p"), wanting("q", resource=NIC)], comes(device_class()), {"p"},
+    ),
+    "a new class helps those who request its devices by its name": Case(
+        [FIT], [node("n")], [wanting("p", resource=BY_CLASS), wanting("q")], comes(device_class(None)), {"p"},
+    ),
+    "a class that backs a resource from now on helps those who request it": Case(
+        [FIT], [node("n"), device_class(None)], [wanting("p"), wanting("q", resource=NIC)],
+        changed(DEVICE_CLASSES, "gpu", lambda found: found["spec"].update(extendedResourceName=GPU)), {"p"},
+    ),
+    "a class that backs another resource from now on helps those who request that one": Case(
+        [FIT], [node("n"), device_class("example.com/old")], [wanting("p"), wanting("q", resource=NIC)],
+        changed(DEVICE_CLASSES, "gpu", lambda found: found["spec"].update(extendedResourceName=NIC)), {"q"},
+    ),
+    "a class that is changed in something else helps nobody": Case(
+        [FIT], [node("n"), device_class("example.com/old")], [wanting("p")], changed(DEVICE_CLASSES, "gpu", labels(unrelated="x")),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OF_EXTENDED_RESOURCES.values(), ids=OF_EXTENDED_RESOURCES.keys())
+@story
+async def test_of_those_who_request_extended_resources_an_event_calls_whom_it_may_help(case: Case) -> None:
+    """TestCoreResourceEnqueue, DRAExtendedResource."""
+    await assert_called(case)
 
 
 @pytest.mark.parametrize("case", OF_FEATURES.values(), ids=OF_FEATURES.keys())

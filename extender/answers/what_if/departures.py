@@ -143,7 +143,13 @@ def take_from_budgets(cluster: Cluster, pod: Pod) -> tuple[str, ...]:
 
 
 def give_back_claims(cluster: Cluster, pod: Pod) -> None:
-    """Takes the pod off the reservations of its ResourceClaims; a claim without reservations releases its devices."""
+    """Takes the pod off the reservations of its ResourceClaims; a claim without reservations releases its devices. The claim for extended
+    resources goes with the pod."""
+    special = pod.status.extended_resource_claim_status
+    if special is not None:
+        made = cluster.cache.objects.resource_claims.get((pod.namespace, special.resource_claim_name))
+        if made is not None:
+            cluster.changed(made, None)
     if not pod.spec.resource_claims:
         return
     for claim in list(cluster.cache.objects.resource_claims.values()):

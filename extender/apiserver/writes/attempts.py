@@ -33,7 +33,9 @@ from extender.framework import (
     CallError,
     CallNotFound,
     CallUnknown,
+    CreateResourceClaim,
     DeletePod,
+    DeleteResourceClaim,
     PatchPodStatus,
     ReadResourceClaim,
 )
@@ -177,7 +179,7 @@ class Attempts:
             try:
                 return await self._send(call)
             except (Conflict, NotFound) as exc:
-                if was_lost and isinstance(call, DeletePod) and isinstance(exc, NotFound):
+                if was_lost and isinstance(call, DeletePod | DeleteResourceClaim) and isinstance(exc, NotFound):
                     return None
                 if was_lost and isinstance(exc, Conflict):
                     found = await read(self._client, call)
@@ -185,7 +187,8 @@ class Attempts:
                         return found
                 raise
             except ApiError as exc:
-                if pause is None or not exc.may_have_happened or isinstance(call, ReadResourceClaim):
+                # A claim whose name is generated would be created twice.
+                if pause is None or not exc.may_have_happened or isinstance(call, ReadResourceClaim | CreateResourceClaim):
                     raise
                 was_lost = True
             await asyncio.sleep(pause)

@@ -12,14 +12,17 @@ from extender.framework import (
     CLAIM_FINALIZER,
     ApiCall,
     BindPod,
+    CreateResourceClaim,
     DeallocateResourceClaim,
     DeletePod,
+    DeleteResourceClaim,
     PatchPersistentVolume,
     PatchPersistentVolumeClaim,
     PatchPodStatus,
     ProtectResourceClaim,
     ReadResourceClaim,
     ReserveResourceClaim,
+    UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
 from extender.golang.times import rfc3339
@@ -36,7 +39,16 @@ WRITE_SECONDS: Final = 30.0
 STATUS_SECONDS: Final = 10.0
 """Shorter than for other writes, because the binding of the same pod may wait for it."""
 
-ClaimCall = ReadResourceClaim | ProtectResourceClaim | ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim
+ClaimCall = (
+    ReadResourceClaim
+    | ProtectResourceClaim
+    | ReserveResourceClaim
+    | UnreserveResourceClaim
+    | DeallocateResourceClaim
+    | CreateResourceClaim
+    | UnprotectResourceClaim
+    | DeleteResourceClaim
+)
 RequestCall = BindPod | PatchPodStatus | DeletePod | PatchPersistentVolume | PatchPersistentVolumeClaim | ClaimCall
 
 _DEVICES: Final = "resource.k8s.io"
@@ -53,6 +65,9 @@ REQUESTS: Final[Mapping[type[ApiCall[Any]], Right]] = {
     ReserveResourceClaim: _CLAIM_STATUS,
     UnreserveResourceClaim: _CLAIM_STATUS,
     DeallocateResourceClaim: _CLAIM_STATUS,
+    CreateResourceClaim: Right(_DEVICES, "resourceclaims", "create"),
+    UnprotectResourceClaim: Right(_DEVICES, "resourceclaims", "patch"),
+    DeleteResourceClaim: Right(_DEVICES, "resourceclaims", "delete"),
 }
 """The verb and the resource of each call."""
 
@@ -98,6 +113,14 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
         case ProtectResourceClaim():
             body = {"metadata": {**_preconditions(call), "finalizers": [CLAIM_FINALIZER]}}
             return decode(ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS))
+        case UnprotectResourceClaim():
+            body = {"metadata": {"uid": call.uid, "$deleteFromPrimitiveList/finalizers": [CLAIM_FINALIZER]}}
+            return decode(ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS))
+        case CreateResourceClaim():
+            return decode(ResourceClaim, await client.create(_collection_path(call), _claim_body(call), timeout=WRITE_SECONDS))
+        case DeleteResourceClaim():
+            await client.delete(_path(call), uid=call.uid or None, timeout=WRITE_SECONDS)
+            return None
         case ReserveResourceClaim() | UnreserveResourceClaim() | DeallocateResourceClaim():
             kind = MERGE_PATCH if isinstance(call, DeallocateResourceClaim) else STRATEGIC_MERGE_PATCH
             answer = await client.patch(_path(call), _claim_status_patch(call), kind, timeout=WRITE_SECONDS)
@@ -118,7 +141,15 @@ async def read(client: Client, call: ApiCall[Any]) -> Any:
             return decode(PersistentVolume, await client.get(_object_path(call)))
         case PatchPersistentVolumeClaim():
             return decode(PersistentVolumeClaim, await client.get(_object_path(call)))
-        case ReadResourceClaim() | ProtectResourceClaim() | ReserveResourceClaim() | UnreserveResourceClaim() | DeallocateResourceClaim():
+        case (
+            ReadResourceClaim()
+            | ProtectResourceClaim()
+            | ReserveResourceClaim()
+            | UnreserveResourceClaim()
+            | DeallocateResourceClaim()
+            | UnprotectResourceClaim()
+            | DeleteResourceClaim()
+        ):
             return decode(ResourceClaim, await client.get(_object_path(call)))
     raise TypeError(f"{type(call).__name__} is about no object that could be read")
 
@@ -139,6 +170,8 @@ def is_done(call: ApiCall[Any], found: Any) -> bool:
             has_devices = call.allocation is None or _devices(found.status.allocation) == _devices(call.allocation)
             is_reserved = any(consumer.uid == call.consumer.uid for consumer in found.status.reserved_for)
             return found.metadata.uid == call.uid and has_devices and is_reserved
+        case UnprotectResourceClaim(), ResourceClaim():
+            return found.metadata.uid == call.uid and CLAIM_FINALIZER not in found.metadata.finalizers
         case DeallocateResourceClaim(), ResourceClaim():
             return found.metadata.uid == call.uid and found.status.allocation is None
     return False
@@ -150,6 +183,11 @@ def _devices(allocation: AllocationResult | None) -> list[tuple[str, str, str]]:
 
 def _path(call: RequestCall) -> str:
     return _object_path(call, REQUESTS[type(call)].subresource or None)
+
+
+def _collection_path(call: CreateResourceClaim) -> str:
+    right = REQUESTS[type(call)]
+    return path(right.group, "v1", right.plural, namespace=call.namespace)
 
 
 def _object_path(call: RequestCall, subresource: str | None = None) -> str:
@@ -186,6 +224,8 @@ def _status_patch(call: PatchPodStatus, now: datetime) -> dict[str, Any]:
         status["conditions"] = conditions
     if call.changes_nomination:
         status["nominatedNodeName"] = call.nominated_node_name or None
+    if call.extended_resource_claim is not None and call.changes_extended_resource_claim:
+        status["extendedResourceClaimStatus"] = _wire(call.extended_resource_claim)
     # Preconditions: the patch must hit neither a pod that has taken over the name nor one that has changed since.
     metadata = _preconditions(call)
     return {"metadata": metadata, "status": status} if metadata else {"status": status}
@@ -198,6 +238,13 @@ def _volume_patch(call: PatchPersistentVolume) -> dict[str, Any]:
 
 def _volume_claim_patch(call: PatchPersistentVolumeClaim) -> dict[str, Any]:
     return {"metadata": {**_preconditions(call), "annotations": {SELECTED_NODE_ANNOTATION: call.selected_node}}}
+
+
+def _claim_body(call: CreateResourceClaim) -> dict[str, Any]:
+    meta = call.claim.metadata
+    metadata = {"generateName": call.generate_name, "namespace": call.namespace, "annotations": meta.annotations}
+    metadata["ownerReferences"] = _wire(meta.owner_references)
+    return {"apiVersion": f"{_DEVICES}/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": _wire(call.claim.spec)}
 
 
 def _claim_status_patch(call: ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim) -> dict[str, Any]:

@@ -165,6 +165,8 @@ class Reader:
         if spec.resource_claims:
             statuses = {each.name: each.resource_claim_name for each in status.resource_claim_statuses}
             claims = tuple(name for each in spec.resource_claims if (name := each.resource_claim_name or statuses.get(each.name, "")))
+        if status.extended_resource_claim_status is not None:
+            claims = (*claims, status.extended_resource_claim_status.resource_claim_name)
         return SeenPod(
             **self._of_meta(PODS, pod.metadata, raw),
             node=spec.node_name,
@@ -252,6 +254,7 @@ class _PodStatus(ApiObject, frozen=True):
     phase: str = ""
     conditions: list[Condition] = []  # noqa: RUF012
     resource_claim_statuses: list[_PodClaim] = []  # noqa: RUF012
+    extended_resource_claim_status: _PodClaim | None = None
 
 
 class _Pod(ApiObject, frozen=True, gc=False):

@@ -29,7 +29,8 @@ from extender.golang.field_errors import (
     too_long,
     too_many,
 )
-from extender.objects.name_syntax import LABEL_MAX_LENGTH, label_value_errors, subdomain_errors
+from extender.objects.name_syntax import LABEL_MAX_LENGTH, label_key_errors, label_value_errors, subdomain_errors
+from extender.objects.resource_names import NATIVE_DOMAIN, QUOTA_PREFIX
 
 _MAX_LIST: Final = 32
 _MAX_DEVICES: Final = 128
@@ -89,7 +90,8 @@ def claim_template_update(new: Object, old: Object) -> list[FieldError]:
 def device_class(obj: Object) -> list[FieldError]:
     """Returns what is wrong with a new DeviceClass."""
     spec = obj["spec"]
-    return object_meta(obj["metadata"], namespaced=False) + _selectors("spec.selectors", spec.get("selectors") or ())
+    errors = object_meta(obj["metadata"], namespaced=False) + _selectors("spec.selectors", spec.get("selectors") or ())
+    return errors + _extended_resource_name("spec.extendedResourceName", spec.get("extendedResourceName"))
 
 
 def device_class_update(new: Object, old: Object) -> list[FieldError]:
@@ -198,6 +200,20 @@ def _selectors(path: str, selectors: Sequence[Object]) -> list[FieldError]:
         elif len(expression.encode()) > _MAX_SELECTOR:
             errors.append(too_long(f"{here}.expression", _MAX_SELECTOR))
     return errors
+
+
+def _extended_resource_name(path: str, name: str | None) -> list[FieldError]:
+    """Upstream: apimachinery/pkg/api/validate, ExtendedResourceName."""
+    if name is None:
+        return []
+    errors = []
+    if "/" not in name:
+        errors.append(invalid(path, name, "a name must be a domain-prefixed path, such as 'example.com/my-prop'"))
+    elif NATIVE_DOMAIN in name:
+        errors.append(invalid(path, name, f'must not have "{NATIVE_DOMAIN}" domain'))
+    if name.startswith(QUOTA_PREFIX):
+        errors.append(invalid(path, name, f'must not have "{QUOTA_PREFIX}" prefix'))
+    return errors + all_invalid(path, name, label_key_errors(QUOTA_PREFIX + name))
 
 
 def _constraint(path: str, constraint: Object, known: Collection[str]) -> list[FieldError]:

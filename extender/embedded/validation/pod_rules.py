@@ -9,7 +9,15 @@ from typing import Any, Final
 
 from extender.embedded.api_resources import Object
 from extender.embedded.validation import placement_rules
-from extender.embedded.validation.metadata_rules import MAX_INT32, label_name, object_meta, object_meta_update, range_error
+from extender.embedded.validation.metadata_rules import (
+    MAX_INT32,
+    dns_label,
+    label_name,
+    object_meta,
+    object_meta_update,
+    range_error,
+    subdomain,
+)
 from extender.embedded.validation.pod_spec_rules import images, pod_spec
 from extender.golang.field_errors import FieldError, all_invalid, duplicate, forbidden, immutable, invalid, not_supported, required
 from extender.golang.int64 import parse_int64
@@ -27,6 +35,7 @@ _UPDATABLE: Final = ",".join(
     )
 )
 _SYSTEM_CONDITIONS: Final = ("PodScheduled", "Ready", "Initialized")
+_MAPPED: Final = ("containerName", "resourceName", "requestName")
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -87,7 +96,7 @@ def pod_status_update(new: Object, old: Object) -> list[FieldError]:
     for name in ("containerStatuses", "initContainerStatuses"):
         errors += _transitions(f"status.{name}", status.get(name) or (), former.get(name) or (), spec)
     errors += _claim_statuses("status.resourceClaimStatuses", status.get("resourceClaimStatuses") or (), spec)
-    return errors
+    return errors + _extended_resource_claim("status.extendedResourceClaimStatus", status.get("extendedResourceClaimStatus"), spec)
 
 
 def binding(obj: Object) -> list[FieldError]:
@@ -262,6 +271,35 @@ def _claim_statuses(path: str, statuses: Sequence[Object], spec: Object) -> list
             errors.append(duplicate(here, name))
         seen.add(name)
     return errors
+
+
+def _extended_resource_claim(path: str, status: Object | None, spec: Object) -> list[FieldError]:
+    """Upstream: validatePodExtendedResourceClaimStatus."""
+    if status is None:
+        return []
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    requests = {container["name"]: (container.get("resources") or {}).get("requests") or {} for container in containers}
+    mappings = status.get("requestMappings") or ()
+    errors = [] if mappings else [required(f"{path}.requestMappings", "at least one request mapping is required")]
+    seen = set()
+    for place, mapping in enumerate(mappings):
+        here = f"{path}.requestMappings[{place}]"
+        container, resource, request = (mapping.get(name, "") for name in _MAPPED)
+        if container not in requests:
+            errors.append(invalid(f"{here}.containerName", container, f"must match the name of an entry in {_in_containers('name')}"))
+        elif resource not in requests[container]:
+            detail = f"must match the extended resource name of an entry in {_in_containers('resources.requests')}"
+            errors.append(invalid(f"{here}.resourceName", resource, detail))
+        errors += dns_label(f"{path}.requestName", request)
+        if (container, resource, request) in seen:
+            errors += [duplicate(f"{here}.{name}", mapping.get(name, "")) for name in _MAPPED]
+        seen.add((container, resource, request))
+    name = status.get("resourceClaimName", "")
+    return errors + (subdomain(f"{path}.resourceClaimName", name) if name else [required(f"{path}.resourceClaimName")])
+
+
+def _in_containers(part: str) -> str:
+    return f"spec.initContainers.{part} or spec.containers.{part}"
 
 
 def _but(value: Object, name: str) -> Object:

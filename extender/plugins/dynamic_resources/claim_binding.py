@@ -1,6 +1,7 @@
 """Writes the allocations and reservations of a pod's claims, and waits until drivers have prepared the devices.
 
-Upstream: framework/plugins/dynamicresources/dynamicresources.go, bindClaim, isPodReadyForBinding (v1.36.2).
+Upstream: framework/plugins/dynamicresources/dynamicresources.go, bindClaim, isPodReadyForBinding (v1.36.2). The special claim is created
+and deleted by `special_claim_writes`.
 """
 
 import asyncio
@@ -79,18 +80,18 @@ async def _write(
         if claim.status.allocation is not None:
             raise ClaimBindingError(f"claim {claim.key} got allocated elsewhere in the meantime")
         if fwk.CLAIM_FINALIZER not in claim.metadata.finalizers:
-            with _errors_of(f"add finalizer to claim {claim.key}"):
+            with errors_of(f"add finalizer to claim {claim.key}"):
                 claim = await dispatcher.perform(fwk.ProtectResourceClaim(*_id(claim), claim.metadata.resource_version))
         allocation = replaced(allocation, allocation_timestamp=rfc3339(now))
     consumer = ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
     reservation = fwk.ReserveResourceClaim(*_id(claim), claim.metadata.resource_version, consumer, allocation)
-    with _errors_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
+    with errors_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
         return await dispatcher.perform(reservation)
 
 
 @contextmanager
-def _errors_of(action: str) -> Iterator[None]:
-    """Turns errors of API calls in its block into those of `bind_claim`, prefixed with the action that failed."""
+def errors_of(action: str) -> Iterator[None]:
+    """Turns errors of API calls in its block into those of `bind_claim`, with the action that failed in front."""
     try:
         yield
     except fwk.CallConflict as exc:

@@ -100,14 +100,18 @@ class LongSearch:
             raise TimeoutError(self._timed_out)
         return None
 
-    def search(self, nodes: Sequence[Node], allocator: Allocator, is_wanted: Callable[[], bool]) -> None:
-        """Searches nodes for the time of a slice. Called in a thread."""
+    def search(self, nodes: Sequence[tuple[Node, Allocator]], is_wanted: Callable[[], bool]) -> None:
+        """Searches nodes for the time of a slice. Called in a thread.
+
+        Arguments:
+            nodes: each with the allocator for it; all allocators know the same devices.
+        """
         began = time.monotonic()
         allowance = Allowance(seconds=self.timeout - self._spent, slice_seconds=self._slice, is_wanted=is_wanted)
-        in_use = allocator.allocated.by_pool()
+        in_use = nodes[0][1].allocated.by_pool()
         num_done = 0
         try:
-            for node in nodes:
+            for node, allocator in nodes:
                 pools = allocator.slices.pools_for(node)
                 allocation = allocation_on(node, allocator, allowance)
                 self._found[node.name] = _Found(node, pools, _in_use(pools, in_use), allocation)

@@ -4,9 +4,9 @@ Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go; framework/
 foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout; framework/plugins/dynamicresources/dra_manager.go, claimTracker (v1.36.2).
 """
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import final
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, final
 
 from extender.golang.quoting import quoted
 from extender.golang.times import moment_of
@@ -142,6 +142,10 @@ def _true(device: AllocatedDeviceStatus, kind: str) -> Condition | None:
     return condition if condition is not None and condition.status == "True" else None
 
 
+CREATED_SHOWS_WITHIN: Final = timedelta(seconds=120)
+"""How long a claim that was created counts while the watch does not show it. Upstream: AssumeExtendedResourceTimeoutDefaultSeconds."""
+
+
 @final
 class ClaimTracker:
     """Claims that the scheduler has allocated or written, until the watch shows them.
@@ -150,9 +154,12 @@ class ClaimTracker:
     when they were written, until the watch shows as much. All profiles share one tracker, so that they do not allocate a device twice.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._now = now
         self._pending: dict[str, ResourceClaim] = {}
         self._written: dict[Key, ResourceClaim] = {}
+        self._created: dict[Key, datetime] = {}
+        """Claims that the watch has not shown since they were created -> until when they count."""
 
     def is_pending(self, claim: ResourceClaim) -> bool:
         """True if the claim is being allocated for a pod."""
@@ -173,6 +180,17 @@ class ClaimTracker:
         if known is None or version(known.metadata) <= version(claim.metadata):
             self._written[key] = claim
 
+    def assume_created(self, claim: ResourceClaim) -> None:
+        """Records a claim that was created, which the watch may not show for a moment. Upstream: waitForExtendedClaimInAssumeCache."""
+        self.assume(claim)
+        self._created[claim.namespace, claim.metadata.name] = self._now() + CREATED_SHOWS_WITHIN
+
+    def forget(self, claim: ResourceClaim) -> None:
+        """Drops what is known of a claim that was deleted."""
+        key = (claim.namespace, claim.metadata.name)
+        self._written.pop(key, None)
+        self._created.pop(key, None)
+
     def latest(self, table: Mapping[Key, ResourceClaim]) -> Mapping[Key, ResourceClaim]:
         """Returns all claims in their latest known state.
 
@@ -181,7 +199,10 @@ class ClaimTracker:
         """
         for key, written in list(self._written.items()):
             shown = table.get(key)
-            # A claim missing from the watch was deleted: a claim that was written had been shown before.
+            if shown is None and key in self._created and self._now() < self._created[key]:
+                continue
+            self._created.pop(key, None)
+            # A claim missing from the watch was deleted: one that was written had been shown before, or was created long ago.
             if shown is None or identity(shown) != identity(written) or version(shown.metadata) >= version(written.metadata):
                 del self._written[key]
         return {**table, **self._written} if self._written else table

@@ -1,6 +1,8 @@
 """NodeResourcesFit: a pod fits where it requests no more than what is free.
 
-Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go (v1.36.2).
+Extended resources that a device class backs are left to DynamicResources on nodes that offer none of their own.
+
+Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go; extendedresources.go, shouldDelegateResourceToDRA (v1.36.2).
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,6 +14,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
+from extender.objects.extended_resources import DeviceClasses, device_class_of
 from extender.objects.pod import Pod
 from extender.objects.resource_amounts import filter_requests, fit_scorer_request, requested_amounts
 from extender.objects.resource_names import is_extended_resource_name
@@ -69,7 +72,11 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Computes the pod's effective requests. It never skips: a pod without requests still counts as a pod."""
-        state.write(REQUEST, self._requests.of(state, lambda: self._request(pod)))
+        request = self._requests.of(state, lambda: self._request(pod))
+        state.write(REQUEST, request)
+        classes = snapshot.objects.device_classes
+        if any(place == NOT_NATIVE and _is_backed(name, classes) for name, place, _ in request.amounts):
+            state.depends_on_devices = True
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def _request(self, pod: Pod) -> FitRequest:
@@ -98,6 +105,11 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
                 if not short.any():
                     continue
                 beyond_capacity: Mask = amount > has
+                if not is_native and _is_backed(name, rows.snapshot.objects.device_classes):
+                    # Nodes without any of it are judged by DynamicResources.
+                    short, beyond_capacity = short & (has > 0), beyond_capacity & (has > 0)
+                    if not short.any():
+                        continue
                 reasons.append((f"Insufficient {name}", short))
                 unresolvable = beyond_capacity if unresolvable is None else unresolvable | beyond_capacity
         return _verdicts(len(rows), reasons, unresolvable)
@@ -117,7 +129,12 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     def shortages(self, pod: Pod, rows: fwk.Rows) -> Sequence[fwk.Shortage]:
         """The resources that are short on any row, by name; the number of pods is one of them."""
         amounts = {name: amount for name, amount in requested_amounts(pod).items() if amount > 0 and not self._is_ignored(name)}
-        found = (fwk.Shortage(name, amount, advice.free(rows, name)) for name, amount in sorted(amounts.items()))
+        found = []
+        for name, amount in sorted(amounts.items()):
+            free = advice.free(rows, name)
+            if _is_backed(name, rows.snapshot.objects.device_classes):
+                free = np.where(rows.allocatable_of(name) > 0, free, amount)
+            found.append(fwk.Shortage(name, amount, free))
         return [shortage for shortage in found if (shortage.requested > shortage.free).any()]
 
     def suggest(self, pod: Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
@@ -132,6 +149,10 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         if not is_extended_resource_name(name):
             return False
         return name in self._ignored or name.split("/", 1)[0] in self._ignored_groups
+
+
+def _is_backed(name: str, classes: DeviceClasses) -> bool:
+    return bool(classes) and device_class_of(name, classes) is not None
 
 
 def _verdicts(num_rows: int, reasons: list[tuple[str, Mask]], unresolvable: Mask | None) -> fwk.Verdicts:

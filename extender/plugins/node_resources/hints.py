@@ -4,16 +4,14 @@ Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go, isSchedulableAft
 isSchedulableAfterDeviceClassEvent; extendedresources.go, shouldDelegateResourceToDRA (v1.36.2).
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, final
+from collections.abc import Callable, Iterator
+from typing import final
 
 from extender import framework as fwk
 from extender.objects.devices import DeviceClass
+from extender.objects.extended_resources import DEVICE_CLASS_PREFIX, DeviceClasses, device_class_of
 from extender.objects.resource_amounts import Resources, allocatable, assigned_requests, filter_requests, pod_requests
 from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
-
-DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""A request for an extended resource with this prefix is a request for a device of the class named after the slash."""
 
 
 @final
@@ -23,7 +21,7 @@ class FitHints:
     State: the parsed objects of the last event, since an event is checked against every unschedulable pod.
     """
 
-    def __init__(self, device_classes: Callable[[], Mapping[str, DeviceClass]]) -> None:
+    def __init__(self, device_classes: Callable[[], DeviceClasses]) -> None:
         """Makes the hints.
 
         Arguments:
@@ -84,12 +82,7 @@ class FitHints:
 
     def _is_backed_by_devices(self, name: str, room: Resources) -> bool:
         """True if a device class backs the extended resource and the node has none of its own."""
-        if room.scalar.get(name):
-            return False
-        classes = self._device_classes()
-        if name.startswith(DEVICE_CLASS_PREFIX) and name.removeprefix(DEVICE_CLASS_PREFIX) in classes:
-            return True
-        return any(device_class.spec.extended_resource_name == name for device_class in classes.values())
+        return not room.scalar.get(name) and device_class_of(name, self._device_classes()) is not None
 
     def _room_on(self, node: fwk.Node) -> tuple[Resources, int]:
         if self._node is not node:

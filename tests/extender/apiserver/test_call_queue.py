@@ -20,6 +20,7 @@ from extender.framework import (
 )
 from extender.objects.decoding import replaced
 from extender.objects.meta import Condition
+from extender.objects.pod import PodExtendedResourceClaimStatus
 from extender.testing import make_pod
 
 POD = make_pod("p").uid("1").obj()
@@ -267,3 +268,27 @@ def test_only_what_differs_is_written(wanted: PodCondition, changes: list[bool])
 @pytest.mark.parametrize(("nominate", "changes"), [(None, False), ("n1", False), ("", True), ("n2", True)])
 def test_a_nomination_is_left_kept_cleared_or_set(nominate: str | None, changes: bool) -> None:
     assert PatchPodStatus.of(SEEN, nominated_node_name=nominate).changes_nomination == changes
+
+
+def special(name: str) -> PodExtendedResourceClaimStatus:
+    return PodExtendedResourceClaimStatus(resource_claim_name=name)
+
+
+def test_a_later_patch_takes_the_claim_for_extended_resources_along() -> None:
+    merged = PatchPodStatus.of(POD, condition("no room")).merged_with(PatchPodStatus.of(POD, extended_resource_claim=special("one")))
+
+    assert merged == PatchPodStatus.of(POD, condition("no room"), extended_resource_claim=special("one"))
+
+
+def test_of_two_claims_for_extended_resources_the_later_one_is_written() -> None:
+    older, newer = (PatchPodStatus.of(POD, extended_resource_claim=special(name)) for name in ("one", "two"))
+
+    assert newer.merged_with(older) == newer
+    assert newer.after(newer).is_no_op
+    assert not newer.after(older).is_no_op
+
+
+def test_the_claim_for_extended_resources_is_not_written_to_a_pod_that_others_have_bound() -> None:
+    bound = replaced(POD, spec=replaced(POD.spec, node_name="n1"))
+
+    assert PatchPodStatus.of(POD, extended_resource_claim=special("one")).rebased_on(bound) is None

@@ -13,19 +13,23 @@ from extender.framework import (
     CallError,
     CallNotFound,
     CallUnknown,
+    CreateResourceClaim,
     DeallocateResourceClaim,
+    DeleteResourceClaim,
     PatchPersistentVolume,
     PatchPersistentVolumeClaim,
     ProtectResourceClaim,
     ReadResourceClaim,
     ReserveResourceClaim,
+    UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
 from extender.objects.claims import bound_to
 from extender.objects.decoding import convert
 from extender.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
+from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
-from extender.testing.devices import allocation_of, exactly, label_selector
+from extender.testing.devices import allocation_of, exactly, label_selector, make_claim
 from extender.testing.faults import Fault
 from extender.testing.faults.answers import commit_then_drop, drop_before_commit, status
 from tests.extender.apiserver.embedded_server import Server, resource
@@ -227,6 +231,70 @@ def test_a_claim_is_deallocated() -> None:
     perform(server, DeallocateResourceClaim(*server.known))
 
     assert not {"allocation", "reservedFor", "devices"} & server.get("resourceclaims", "c").get("status", {}).keys()
+
+
+def test_a_deallocation_without_a_version_concerns_whatever_is_there() -> None:
+    server = Devices()
+    server.reserve(allocation=allocation())
+
+    perform(server, DeallocateResourceClaim(*server.named, ""))
+
+    assert server.claim.status.allocation is None
+
+
+def special_claim() -> CreateResourceClaim:
+    """A claim for a pod's extended resources."""
+    owner = OwnerReference(api_version="v1", kind="Pod", name="p", uid="pod-uid", controller=True)
+    meta = ObjectMeta(name="<in memory>", namespace="default", uid="made up", annotations={"example.com/a": "b"}, owner_references=[owner])
+    return CreateResourceClaim(ResourceClaim(metadata=meta, spec=make_claim("c", exactly(2)).spec), "p-extended-resources-")
+
+
+def test_a_claim_is_created_under_a_name_that_the_server_makes() -> None:
+    server = Devices()
+
+    made = perform(server, special_claim())
+
+    shown = server.get("resourceclaims", made.name)
+    assert made.name.startswith("p-extended-resources-")
+    assert made.metadata.uid != "made up"
+    assert shown["metadata"]["annotations"] == {"example.com/a": "b"}
+    assert shown["metadata"]["ownerReferences"] == [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "pod-uid", "controller": True}]
+    assert shown["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2
+
+
+def test_a_claim_whose_creation_may_have_happened_is_not_created_again() -> None:
+    """
+    The server would make another name, and a second claim.
+    """
+    server = Devices(Fault(commit_then_drop(), verb="create"))
+
+    assert isinstance(perform(server, special_claim()), CallUnknown)
+
+
+def test_a_protected_claim_is_unprotected_and_deleted() -> None:
+    server = Devices()
+    perform(server, ProtectResourceClaim(*server.known))
+    named = server.named
+
+    unprotected = perform(server, UnprotectResourceClaim(*named))
+    perform(server, DeleteResourceClaim(*named))
+
+    assert unprotected.metadata.finalizers == ()
+    assert isinstance(perform(server, ReadResourceClaim(*named)), CallNotFound)
+
+
+def test_another_claim_of_the_name_is_not_deleted() -> None:
+    server = Devices()
+
+    assert isinstance(perform(server, DeleteResourceClaim("default", "c", "former")), CallConflict)
+    assert isinstance(perform(server, UnprotectResourceClaim("default", "c", "former")), CallError)
+
+
+@pytest.mark.parametrize("call", [UnprotectResourceClaim, DeleteResourceClaim])
+def test_a_lost_answer_about_a_deletion_is_asked_for_again(call: Any) -> None:
+    server = Devices(Fault(commit_then_drop(), verb="delete" if call is DeleteResourceClaim else "patch"))
+
+    assert not isinstance(perform(server, call(*server.named)), Exception)
 
 
 STALE_CALLS: dict[str, Callable[[Devices, str], ApiCall[Any]]] = {

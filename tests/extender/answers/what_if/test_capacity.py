@@ -29,6 +29,7 @@ from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import NO_NOMINATIONS
 from extender.snapshot import Rows
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, random_cluster
+from extender.testing.devices import make_device_class, make_slice
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
@@ -167,6 +168,25 @@ def test_a_claim_that_is_made_for_each_pod_is_not_there_for_a_copy() -> None:
 
     assert found.fits == 0
     assert found.stopped_by.startswith("0/1 nodes are available: ")
+
+
+def test_devices_for_extended_resources_are_counted_node_by_node() -> None:
+    """
+    Two on one node, none on the next, and a device plugin with one on the third.
+    """
+    backing = make_device_class("gpu")
+    backing = replaced(backing, spec=replaced(backing.spec, extended_resource_name="example.com/gpu"))
+    nodes = node("a", 4), node("b", 4), node("c", 4).capacity({"example.com/gpu": 1})
+    state = ClusterState(
+        nodes=[each.obj() for each in nodes], device_classes=[backing], resource_slices=[make_slice("gpu-1", "gpu-2", nodeName="a")]
+    )
+
+    found = fitting(Cluster.of(state), make_pod().req({"example.com/gpu": 1}).obj())
+
+    assert rooms(found) == {"a": 2, "c": 1}
+    assert found.stopped_by is not None
+    assert "2 cannot allocate all claims" in found.stopped_by
+    assert "1 Insufficient example.com/gpu" in found.stopped_by
 
 
 class Elsewhere(fwk.FilterPlugin):

@@ -22,7 +22,7 @@ from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceSlice
 from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
-from extender.objects.pod import Pod, PodResourceClaim
+from extender.objects.pod import Pod, PodExtendedResourceClaimStatus, PodResourceClaim, ResourceRequirements
 from extender.plugins.node_name import NodeName
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.snapshot import Snapshot
@@ -243,6 +243,49 @@ def test_who_has_to_go_gives_his_devices_back() -> None:
     objects = {"resource_slices": devices(), "device_classes": (make_device_class("any"),), "resource_claims": (claim,)}
 
     assert moves(ask(cluster(node("n1"), node("n2"), pods=(using,), **objects), drain_nodes=["n1"])) == [("web", "drained", "n1", "n2", 1)]
+
+
+GPU = "example.com/gpu"
+BACKED = make_device_class("gpu")
+BACKED = replaced(BACKED, spec=replaced(BACKED.spec, extended_resource_name=GPU))
+
+
+def test_devices_for_extended_resources_are_given_out_one_by_one() -> None:
+    """
+    As for claims; there are none to be written, because the scheduler makes them.
+    """
+    wanting: dict[str, Any] = {"containers": [{"name": "c", "image": "web:1", "resources": {"limits": {GPU: "1"}}}]}
+    about = cluster(node("n1"), node("n2"), resource_slices=devices(), device_classes=(BACKED,))
+
+    answer = ask(about, *(written(f"pod-{number}", **wanting) for number in range(3)))
+
+    assert {places(answer)["pod-0"], places(answer)["pod-1"]} == {"n1", "n2"}
+    assert answer.placements[2].message.startswith("0/2 nodes are available: 2 cannot allocate all claims.")
+
+
+def test_who_has_to_go_gives_his_devices_for_extended_resources_back() -> None:
+    """
+    With the claim that the scheduler made for them: it makes another one for the next node.
+    """
+    web = running("web", "n1")
+    requesting = replaced(web.spec.containers[0], resources=ResourceRequirements(requests={GPU: "1"}))
+    status = PodExtendedResourceClaimStatus(resource_claim_name="web-extended-resources-1")
+    web = replaced(
+        web, spec=replaced(web.spec, containers=[requesting]), status=replaced(web.status, extended_resource_claim_status=status)
+    )
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": web.uid, "controller": True}
+    metadata = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}, "ownerReferences": [owner]}
+    allocation = allocation_of({"device": "gpu", "pool": "n1"}, node_selector=label_selector("kubernetes.io/hostname", "n1"))
+    claim = make_claim(
+        "web-extended-resources-1",
+        exactly(device_class="gpu"),
+        metadata=metadata,
+        allocation=allocation,
+        reservedFor=[{"resource": "pods", "name": "web", "uid": web.uid}],
+    )
+    objects = {"resource_slices": devices(), "device_classes": (BACKED,), "resource_claims": (claim,)}
+
+    assert moves(ask(cluster(node("n1"), node("n2"), pods=(web,), **objects), drain_nodes=["n1"])) == [("web", "drained", "n1", "n2", 1)]
 
 
 def devices() -> tuple[ResourceSlice, ...]:

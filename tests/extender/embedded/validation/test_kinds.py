@@ -75,6 +75,7 @@ def errors_of_change(resource, before, after, subresource=""):
         (CSI_NODES, {"spec": {"drivers": [{"name": "d", "nodeID": "n"}]}}),
         (LEASES, {"spec": {"leaseDurationSeconds": 15}}),
         (DEVICE_CLASSES, {"spec": {"selectors": [{"cel": {"expression": "true"}}]}}),
+        (DEVICE_CLASSES, {"spec": {"extendedResourceName": "example.com/gpu"}}),
         (RESOURCE_CLAIMS, {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "d"}}]}}}),
         (RESOURCE_SLICES, {"spec": SLICE}),
     ],
@@ -179,6 +180,21 @@ def test_what_is_fine_is_fine_and_stays_so(resource, fields):
             ["spec.devices.requests[0].exactly.deviceClassName: Required value"],
         ),
         (DEVICE_CLASSES, {"spec": {"selectors": [{}]}}, ["spec.selectors[0].cel: Required value"]),
+        (
+            DEVICE_CLASSES,
+            {"spec": {"extendedResourceName": "gpu"}},
+            ["spec.extendedResourceName: Invalid value: \"gpu\": a name must be a domain-prefixed path, such as 'example.com/my-prop'"],
+        ),
+        (
+            DEVICE_CLASSES,
+            {"spec": {"extendedResourceName": "deviceclass.resource.kubernetes.io/gpu"}},
+            ['spec.extendedResourceName: Invalid value: "deviceclass.resource.kubernetes.io/gpu": must not have "kubernetes.io/" domain'],
+        ),
+        (
+            DEVICE_CLASSES,
+            {"spec": {"extendedResourceName": "requests.example.com/gpu"}},
+            ['spec.extendedResourceName: Invalid value: "requests.example.com/gpu": must not have "requests." prefix'],
+        ),
         (
             RESOURCE_SLICES,
             {"spec": {name: value for name, value in SLICE.items() if name != "nodeName"}},

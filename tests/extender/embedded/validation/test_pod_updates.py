@@ -167,6 +167,55 @@ def test_statuses(status, error):
     assert said(old, new, "status") == [error]
 
 
+GPU = "example.com/gpu"
+SPECIAL = "status.extendedResourceClaimStatus"
+
+
+def mapping(container="c", resource=GPU, request="container-0-request-0"):
+    return {"containerName": container, "resourceName": resource, "requestName": request}
+
+
+@pytest.mark.parametrize(
+    ("status", "errors"),
+    [
+        ({"resourceClaimName": "claim", "requestMappings": [mapping()]}, []),
+        ({"resourceClaimName": "claim"}, [f"{SPECIAL}.requestMappings: Required value: at least one request mapping is required"]),
+        ({"requestMappings": [mapping()]}, [f"{SPECIAL}.resourceClaimName: Required value"]),
+        (
+            {"resourceClaimName": "claim", "requestMappings": [mapping("other")]},
+            [
+                f'{SPECIAL}.requestMappings[0].containerName: Invalid value: "other": '
+                "must match the name of an entry in spec.initContainers.name or spec.containers.name"
+            ],
+        ),
+        (
+            {"resourceClaimName": "claim", "requestMappings": [mapping(resource="example.com/nic")]},
+            [
+                f'{SPECIAL}.requestMappings[0].resourceName: Invalid value: "example.com/nic": '
+                "must match the extended resource name of an entry in "
+                "spec.initContainers.resources.requests or spec.containers.resources.requests"
+            ],
+        ),
+        (
+            {"resourceClaimName": "claim", "requestMappings": [mapping(), mapping()]},
+            [
+                f'{SPECIAL}.requestMappings[1].containerName: Duplicate value: "c"',
+                f'{SPECIAL}.requestMappings[1].resourceName: Duplicate value: "example.com/gpu"',
+                f'{SPECIAL}.requestMappings[1].requestName: Duplicate value: "container-0-request-0"',
+            ],
+        ),
+    ],
+    ids=["valid", "no mapping", "no claim", "no such container", "the container requests none", "twice the same"],
+)  # fmt: skip
+def test_the_claim_for_extended_resources(status, errors):
+    old = pod()
+    old["spec"]["containers"][0]["resources"] = {"requests": {GPU: "1"}, "limits": {GPU: "1"}}
+    new = copy.deepcopy(old)
+    new["status"]["extendedResourceClaimStatus"] = status
+
+    assert said(old, new, "status") == errors
+
+
 def test_what_ended_stays_ended():
     old = pod(restartPolicy="Never")
     new = copy.deepcopy(old)

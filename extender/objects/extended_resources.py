@@ -1,0 +1,49 @@
+"""Extended resources that device classes back: pods request them like any other, and get devices for them.
+
+Upstream: pkg/scheduler/util/utils.go, IsDRAExtendedResourceName; dynamic-resource-allocation/deviceclass/extendedresourcecache (v1.36.2).
+"""
+
+from typing import Final
+
+from extender.objects.cluster import GroupedTable
+from extender.objects.devices import DeviceClass
+from extender.objects.pod import Pod
+from extender.objects.resource_amounts import filter_requests
+from extender.objects.resource_names import is_extended_resource_name
+
+DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+"""A request for an extended resource with this prefix is a request for devices of the class named after the slash."""
+
+DeviceClasses = GroupedTable[str, DeviceClass, str]
+"""Device classes by name, grouped by the extended resource that they name."""
+
+
+def device_class_of(resource: str, classes: DeviceClasses) -> DeviceClass | None:
+    """Returns the class that backs an extended resource, by its name or because the class names the resource; None if none does.
+
+    Of several classes that name it, the newest one does, and of equally new ones the one whose name is first in the alphabet.
+    """
+    if resource.startswith(DEVICE_CLASS_PREFIX):
+        return classes.get(resource.removeprefix(DEVICE_CLASS_PREFIX))
+    named_by = classes.group(resource)
+    if not named_by:
+        return None
+    newest = max(_created(each) for each in named_by.values())
+    return min((each for each in named_by.values() if _created(each) == newest), key=lambda each: each.name)
+
+
+def extended_requests(pod: Pod) -> tuple[str, ...]:
+    """Returns the sorted extended resources of which the pod requests more than nothing, those with the prefix of device classes included.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+    """
+    return tuple(sorted(name for name, amount in filter_requests(pod).scalar.items() if amount and _can_be_backed(name)))
+
+
+def _can_be_backed(resource: str) -> bool:
+    return is_extended_resource_name(resource) or resource.startswith(DEVICE_CLASS_PREFIX)
+
+
+def _created(device_class: DeviceClass) -> str:
+    return device_class.metadata.creation_timestamp or ""

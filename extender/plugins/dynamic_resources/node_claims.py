@@ -1,0 +1,144 @@
+"""The claims that have to be allocated on each node: those of the pod, and the special claim for extended resources that the node lacks.
+
+Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, filterExtendedResources; dynamicresources.go, PreFilter, Filter
+(v1.36.2).
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.objects.devices import DeviceClass, DeviceRequest, ResourceClaim
+from extender.objects.pod import ContainerExtendedResourceRequest
+from extender.plugins.dynamic_resources.allocation import Allocator
+from extender.plugins.dynamic_resources.special_claim import is_in_memory, requests_and_mappings, with_requests
+from extender.snapshot.axes import Mask
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExtendedRequests:
+    """What a pod requests of extended resources, some of which device classes back."""
+
+    pod: fwk.Pod
+    resources: tuple[str, ...]
+    """All that it requests, sorted."""
+    classes: Mapping[str, DeviceClass]
+    """Extended resource -> the class that backs it."""
+    claim: ResourceClaim
+    """The special claim: that of an earlier attempt, or one in memory without requests."""
+
+    @property
+    def is_of_earlier_attempt(self) -> bool:
+        """Whether an earlier attempt wrote the claim. It has to be deleted, because its devices may not be what the pod needs now."""
+        return not is_in_memory(self.claim)
+
+    def not_offered(self, rows: fwk.Rows) -> Mask:
+        """(R,) the rows whose nodes do not know a resource that no device class backs."""
+        missing = np.zeros(len(rows), np.bool_)
+        for resource in self.resources:
+            if resource in self.classes:
+                continue
+            # A node may offer none of it: that is for NodeResourcesFit to judge.
+            for row in np.flatnonzero(rows.allocatable_of(resource) == 0).tolist():
+                missing[row] = missing[row] or resource not in rows.snapshot.nodes.objects[rows.node[row]].status.allocatable
+        return missing
+
+    def lacking(self, rows: fwk.Rows) -> list[tuple[str, ...]]:
+        """Returns for each row the resources that its node offers none of and that device classes back."""
+        lacks = [(resource, (rows.allocatable_of(resource) == 0).tolist()) for resource in self.classes]
+        return [tuple(resource for resource, is_lacking in lacks if is_lacking[row]) for row in range(len(rows))]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClaimsToAllocate:
+    """What has to be allocated for a pod on some nodes."""
+
+    allocator: Allocator
+    """For the claims of the pod that have no devices, and the special claim."""
+    special: ResourceClaim | None = None
+    """The special claim with its requests."""
+    mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+    """Which container uses which request of the special claim."""
+
+
+@final
+class NodeClaims:
+    """The claims to allocate on each node. There are as many different ones as there are sets of resources that nodes lack."""
+
+    def __init__(
+        self,
+        unallocated: Sequence[ResourceClaim],
+        extended: ExtendedRequests | None,
+        classes: Mapping[str, DeviceClass],
+        allocator_of: Callable[[Sequence[ResourceClaim]], Allocator],
+    ) -> None:
+        """Allocates nothing yet.
+
+        Arguments:
+            unallocated: the claims of the pod's spec without devices.
+            classes: all device classes.
+            allocator_of: returns an allocator for claims.
+        """
+        self._unallocated = unallocated
+        self._extended = extended
+        self._allocator_of = allocator_of
+        self._by_lack: dict[tuple[str, ...], ClaimsToAllocate | None] = {}
+        self.inputs = (*unallocated, *_classes_of(unallocated, classes), *(extended.classes.values() if extended is not None else ()))
+        """What a search depends on besides the node and its devices: claims and device classes."""
+
+    def on(self, rows: fwk.Rows) -> list[ClaimsToAllocate | None]:
+        """Returns what has to be allocated on each row; None for nothing."""
+        if self._extended is None:
+            return [self._for(())] * len(rows)
+        return [self._for(lack) for lack in self._extended.lacking(rows)]
+
+    def _for(self, lack: tuple[str, ...]) -> ClaimsToAllocate | None:
+        if lack not in self._by_lack:
+            self._by_lack[lack] = self._made_for(lack)
+        return self._by_lack[lack]
+
+    def _made_for(self, lack: tuple[str, ...]) -> ClaimsToAllocate | None:
+        if self._extended is None or not lack:
+            return ClaimsToAllocate(self._allocator_of(self._unallocated)) if self._unallocated else None
+        extended = self._extended
+        requests, mappings = requests_and_mappings(extended.pod, {resource: extended.classes[resource].name for resource in lack})
+        special = with_requests(extended.claim, requests)
+        return ClaimsToAllocate(self._allocator_of([*self._unallocated, special]), special, tuple(mappings))
+
+
+def are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    """Returns whether both have the same objects in the same order."""
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
+def refusal_of_requests(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> fwk.Status | None:
+    """Returns what is wrong with the claim's requests, for any node; None if nothing is."""
+    for request in claim.spec.devices.requests:
+        requested = _requested_classes(request)
+        if not requested:
+            return fwk.unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")
+        for name, device_class in requested:
+            if not device_class:
+                return fwk.error(f"request {name}: unsupported request type")
+            if device_class not in classes:
+                return fwk.unresolvable(f"request {name}: device class {device_class} does not exist")
+    return None
+
+
+def _requested_classes(request: DeviceRequest) -> list[tuple[str, str]]:
+    """Returns (request name, device class) of the request or of each subrequest."""
+    if request.exactly is not None:
+        return [(request.name, request.exactly.device_class_name)]
+    return [(f"{request.name}/{alternative.name}", alternative.device_class_name) for alternative in request.first_available]
+
+
+def _classes_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> Iterator[DeviceClass]:
+    for claim in claims:
+        for request in claim.spec.devices.requests:
+            yield from (classes[name] for _, name in _requested_classes(request) if name in classes)
