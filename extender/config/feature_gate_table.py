@@ -142,9 +142,7 @@ GATES: Final[Mapping[str, Gate]] = {
     "DRAAdminAccess": _gate(
         "1.32 alpha off, 1.34 beta on, 1.36 GA on locked", only=True, why="admin access is always given where it is asked for", needs=_DRA
     ),
-    "DRAExtendedResource": _gate(
-        "1.34 alpha off, 1.36 beta on, 1.37 GA on locked", only=False, why="extended resources are counted, not allocated", needs=_DRA
-    ),
+    "DRAExtendedResource": _gate("1.34 alpha off, 1.36 beta on, 1.37 GA on locked", needs=_DRA),
     "DRAPartitionableDevices": _gate("1.33 alpha off, 1.36 beta on", only=True, why="counters always count", needs=_DRA),
     "DRAConsumableCapacity": _gate("1.34 alpha off, 1.36 beta on", only=True, why="capacity is always shared", needs=_DRA),
     "DRADeviceBindingConditions": _gate(

@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/util/utils.go, IsDRAExtendedResourceName; dynamic-resour
 
 from typing import Final
 
-from extender.objects.cluster import GroupedTable
+from extender.objects.cluster import ClusterObjects, GroupedTable
 from extender.objects.devices import DeviceClass
 from extender.objects.pod import Pod
 from extender.objects.resource_amounts import filter_requests
@@ -16,6 +16,9 @@ DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
 DeviceClasses = GroupedTable[str, DeviceClass, str]
 """Device classes by name, grouped by the extended resource that they name."""
+
+NO_DEVICE_CLASSES: Final = ClusterObjects().device_classes
+"""What backs extended resources while the feature is off."""
 
 
 def device_class_of(resource: str, classes: DeviceClasses) -> DeviceClass | None:

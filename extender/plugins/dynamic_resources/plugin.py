@@ -17,7 +17,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import DynamicResourcesArgs
-from extender.objects.devices import AllocationResult, ResourceClaim
+from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
 from extender.objects.extended_resources import device_class_of, extended_requests
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
@@ -99,6 +99,7 @@ class DynamicResources(
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
         self._tracker = handle.shared(_TRACKER, lambda: ClaimTracker(self._now)) if handle is not None else ClaimTracker()
         self._requested = fwk.PodMemo[tuple[str, ...]]()
+        self._backs_extended_resources = self.feature_gates.enabled("DRAExtendedResource")
         self._reservations = Reservations(self._tracker, lambda: self.handle.random, self._now)
         self._slices = Slices()
         self._matches = Matches()
@@ -146,15 +147,21 @@ class DynamicResources(
 
     def _extended(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> ExtendedRequests | None:
         """Returns the pod's requests for extended resources; None if no device class backs any of them."""
-        classes = snapshot.objects.device_classes
-        if not classes:
+        if not snapshot.objects.device_classes:
             return None
         resources = self._requested.of(state, lambda: extended_requests(pod))
-        backed = {resource: found for resource in resources if (found := device_class_of(resource, classes)) is not None}
+        backed = self._backed(resources, snapshot)
         if not backed:
             return None
         claim = special_claim_of(pod, self._tracker.latest(snapshot.objects.resource_claims).values())
         return ExtendedRequests(pod, resources, backed, claim or new_special_claim(pod, random_uid(self.handle.random)))
+
+    def _backed(self, resources: Sequence[str], snapshot: fwk.Snapshot) -> dict[str, DeviceClass]:
+        """Returns those of the resources that device classes back, each with its class."""
+        if not self._backs_extended_resources:
+            return {}
+        classes = snapshot.objects.device_classes
+        return {resource: found for resource in resources if (found := device_class_of(resource, classes)) is not None}
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods frees no device in this cycle.
@@ -354,12 +361,12 @@ class DynamicResources(
         return ~node_selector_mask(snapshot, strict_node_selector_of(allocation.node_selector))
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
-        """Claims to create or to do without; see `advice.suggestions`."""
-        return advice.suggestions(pod, rows.snapshot)
+        """Claims to create, claims or extended resources to do without; see `advice.suggestions`."""
+        return advice.suggestions(pod, rows.snapshot, tuple(self._backed(extended_requests(pod), rows.snapshot)))
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
-        """The pod without resource claims."""
-        return advice.without_claims(pod)
+        """The pod without resource claims and without extended resources that device classes back."""
+        return advice.without_devices(pod, tuple(self._backed(extended_requests(pod), rows.snapshot)))
 
 
 def _score(cycle: ClaimsOfCycle, node: str) -> int:

@@ -14,7 +14,8 @@ import numpy as np
 from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
-from extender.objects.extended_resources import DeviceClasses, device_class_of
+from extender.objects.cluster import ClusterObjects
+from extender.objects.extended_resources import NO_DEVICE_CLASSES, DeviceClasses, device_class_of
 from extender.objects.pod import Pod
 from extender.objects.resource_amounts import filter_requests, fit_scorer_request, requested_amounts
 from extender.objects.resource_names import is_extended_resource_name
@@ -60,22 +61,25 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         self._scorer = STRATEGIES[strategy.type](strategy)
         self._requests = fwk.PodMemo[FitRequest]()
         self._scored = fwk.PodMemo[PodUse]()
-        self._hints = FitHints(lambda: self.handle.objects.device_classes)
+        self._leaves_devices = self.feature_gates.enabled("DRAExtendedResource")
+        self._hints = FitHints(lambda: self._backing(self.handle.objects))
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         action = fwk.ActionType
-        return [
+        events = [
             fwk.on(fwk.EventResource.POD, action.DELETE | action.UPDATE_POD_SCALE_DOWN, self._hints.after_pod_event),
             fwk.on(fwk.EventResource.NODE, action.ADD | action.UPDATE_NODE_ALLOCATABLE, self._hints.after_node_change),
-            fwk.on(fwk.EventResource.DEVICE_CLASS, action.ADD | action.UPDATE, self._hints.after_device_class_event),
         ]
+        if self._leaves_devices:
+            events.append(fwk.on(fwk.EventResource.DEVICE_CLASS, action.ADD | action.UPDATE, self._hints.after_device_class_event))
+        return events
 
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Computes the pod's effective requests. It never skips: a pod without requests still counts as a pod."""
         request = self._requests.of(state, lambda: self._request(pod))
         state.write(REQUEST, request)
-        classes = snapshot.objects.device_classes
-        if any(place == NOT_NATIVE and _is_backed(name, classes) for name, place, _ in request.amounts):
+        classes = self._backing(snapshot.objects)
+        if classes and any(place == NOT_NATIVE and _is_backed(name, classes) for name, place, _ in request.amounts):
             state.depends_on_devices = True
         return fwk.PreFilterResult(fwk.SUCCESS)
 
@@ -105,7 +109,7 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
                 if not short.any():
                     continue
                 beyond_capacity: Mask = amount > has
-                if not is_native and _is_backed(name, rows.snapshot.objects.device_classes):
+                if not is_native and _is_backed(name, self._backing(rows.snapshot.objects)):
                     # Nodes without any of it are judged by DynamicResources.
                     short, beyond_capacity = short & (has > 0), beyond_capacity & (has > 0)
                     if not short.any():
@@ -132,7 +136,7 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         found = []
         for name, amount in sorted(amounts.items()):
             free = advice.free(rows, name)
-            if _is_backed(name, rows.snapshot.objects.device_classes):
+            if _is_backed(name, self._backing(rows.snapshot.objects)):
                 free = np.where(rows.allocatable_of(name) > 0, free, amount)
             found.append(fwk.Shortage(name, amount, free))
         return [shortage for shortage in found if (shortage.requested > shortage.free).any()]
@@ -144,6 +148,10 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     def suggest_for_node(self, pod: Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """Requests of as much as the node has left."""
         return advice.requesting_at_most(pod, {shortage.resource: int(shortage.free[0]) for shortage in self.shortages(pod, rows)})
+
+    def _backing(self, objects: ClusterObjects) -> DeviceClasses:
+        """Returns the device classes that back extended resources."""
+        return objects.device_classes if self._leaves_devices else NO_DEVICE_CLASSES
 
     def _is_ignored(self, name: str) -> bool:
         if not is_extended_resource_name(name):

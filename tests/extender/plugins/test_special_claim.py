@@ -20,6 +20,7 @@ from extender.framework import (
     CreateResourceClaim,
     DeallocateResourceClaim,
     DeleteResourceClaim,
+    EventResource,
     NodeStatuses,
     PatchPodStatus,
     PluginMetrics,
@@ -475,3 +476,34 @@ def test_pods_on_a_node_count_where_its_device_plugin_offers_the_resource() -> N
 
     assert verdicts.status_of(0) == unschedulable(f"Insufficient {GPU}").by("NodeResourcesFit")
     assert verdicts.status_of(1) == SUCCESS
+
+
+def test_while_the_feature_is_off_the_resource_is_counted_as_any_other() -> None:
+    """
+    Neither plugin looks at device classes for it.
+    """
+    cache = make_cache(make_node("n").capacity(pods=10), objects=(backing(GPU), make_slice("gpu-1")))
+    framework = make_framework(NodeResourcesFit, DynamicResources, features={"DRAExtendedResource": False})
+    cycle = Cycle(framework, cache.update_snapshot(), WANTING)
+    cycle.run_pre_filter_plugins()
+
+    assert cycle.skip_filter_plugins == {"DynamicResources"}
+    assert cycle.run_filter_plugins(Rows.of(cycle.snapshot)).status_of(0) == unresolvable(f"Insufficient {GPU}").by("NodeResourcesFit")
+    assert EventResource.DEVICE_CLASS not in {each.event.resource for each in NodeResourcesFit(None, framework).events_to_register()}
+
+
+# What is suggested.
+
+
+def test_a_pod_may_do_without_the_resource() -> None:
+    cache = make_cache(make_node("n"), objects=(backing(GPU),))
+    pod = make_pod().req({GPU: 1, NIC: 1, "cpu": 1}).init_req({GPU: 1}).obj()
+    plugin = DynamicResources(None, make_framework())
+    rows = Rows.of(cache.update_snapshot())
+
+    (suggestion,) = plugin.suggest(pod, rows)
+
+    assert suggestion.text == "do without the extended resource example.com/gpu"
+    assert [dict(container.resources.requests) for container in suggestion.pod.spec.containers] == [{NIC: 1, "cpu": 1}]
+    assert [dict(container.resources.requests) for container in suggestion.pod.spec.init_containers] == [{}]
+    assert plugin.suggest_for_node(pod, rows) == suggestion
