@@ -22,6 +22,7 @@ from extender.framework.api_calls import (
     reference_to,
 )
 from extender.framework.cycle_state import CycleState, LongWork, NotFoundError, PodMemo, StateKey
+from extender.framework.devices import DEVICE_TOTALS, DeviceTotals
 from extender.framework.events import (
     ALL_EVENTS,
     ActionType,
@@ -100,6 +101,7 @@ __all__ = [
     "ALL_EVENTS",
     "CLAIM_FINALIZER",
     "DEADLINE_EXCEEDED",
+    "DEVICE_TOTALS",
     "MAX_NODE_SCORE",
     "PLUGIN_METRICS",
     "PODS_TO_ACTIVATE",
@@ -126,6 +128,7 @@ __all__ = [
     "DeallocateResourceClaim",
     "DeletePod",
     "DeleteResourceClaim",
+    "DeviceTotals",
     "Diagnosis",
     "Dispatcher",
     "EachNodeFilterPlugin",

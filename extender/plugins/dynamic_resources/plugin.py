@@ -31,6 +31,7 @@ from extender.plugins.dynamic_resources.claim_binding import (
     wait_for_devices,
 )
 from extender.plugins.dynamic_resources.cycle_claims import ClaimsOfCycle
+from extender.plugins.dynamic_resources.device_counts import ClassDevices, DeviceCounts
 from extender.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
 from extender.plugins.dynamic_resources.hints import ClaimHints
 from extender.plugins.dynamic_resources.node_allocations import LOOP_STEPS, LongSearch, allocation_on
@@ -103,6 +104,7 @@ class DynamicResources(
         self._reservations = Reservations(self._tracker, lambda: self.handle.random, self._now)
         self._slices = Slices()
         self._matches = Matches()
+        self._class_devices = ClassDevices(self._slices, self._matches)
         # A search lives as long as the attempt that it is for: the caller of the plugin keeps it.
         self._long_searches: WeakValueDictionary[tuple[str, str], LongSearch] = WeakValueDictionary()
         self._hints = ClaimHints(lambda: self.handle.objects.resource_claims)
@@ -142,7 +144,7 @@ class DynamicResources(
             refusal = refusal_of_requests(claim, snapshot.objects.device_classes)
             if refusal is not None:
                 return fwk.PreFilterResult(refusal)
-        state.write(_CLAIMS, self._cycle_of(pod, claims, unavailable, extended, snapshot))
+        state.write(_CLAIMS, self._cycle_of(state, pod, claims, unavailable, extended, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def _extended(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> ExtendedRequests | None:
@@ -285,6 +287,7 @@ class DynamicResources(
 
     def _cycle_of(
         self,
+        state: fwk.CycleState,
         pod: fwk.Pod,
         claims: Sequence[ResourceClaim],
         unavailable: Sequence[tuple[ResourceClaim, Mask]],
@@ -298,12 +301,16 @@ class DynamicResources(
         slices = list(objects.resource_slices.values())
         if not self._slices.are_same(slices):
             self._slices = Slices(slices)
+            self._class_devices = ClassDevices(self._slices, self._matches)
         self._matches.prune(self._slices.num_devices)
         allocated = allocated_state_of(self._tracker.holders(objects.resource_claims))
 
         def allocator_of(wanted: Sequence[ResourceClaim]) -> Allocator:
             return Allocator(wanted, objects.device_classes, self._slices, allocated, self._matches)
 
+        if extended is not None:
+            state.depends_on_devices = True
+            state.write(fwk.DEVICE_TOTALS, DeviceCounts(self._class_devices, extended.classes, allocated, may_defer=self.may_defer))
         to_allocate = NodeClaims(unallocated, extended, objects.device_classes, allocator_of)
         long_search = self._long_searches.get((pod.key, pod.uid))
         if long_search is not None and not are_same(long_search.inputs, to_allocate.inputs):

@@ -7,7 +7,7 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incub
 """
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import final
 
 from extender.objects.devices import Device, ResourceSlice
@@ -98,16 +98,28 @@ class Slices:
         Raises:
             AllocationError: a slice's node selector is invalid.
         """
-        relevant = [*self._for_node.get(node.name, ()), *(shared for shared in self._shared if self._is_relevant(shared, node))]
+        relevant = self._relevant_for(node)
         key = tuple(map(id, relevant))
         pools = self._pools.get(key)
         if pools is None:
             pools = self._pools[key] = self._pools_of(relevant)
         return pools
 
+    def offers_for(self, node: Node) -> Iterator[Offer]:
+        """Yields all devices for the node, also those of pools that are incomplete or invalid.
+
+        Raises:
+            AllocationError: a slice's node selector is invalid.
+        """
+        for resource_slice in self._relevant_for(node):
+            yield from (offer for offer in Pool(_pool_of(resource_slice), [resource_slice]).offers if self.is_for(offer, node))
+
     def is_for(self, offer: Offer, node: Node) -> bool:
         """True if the device itself is for the node, in a slice that selects nodes per device."""
         return not offer.slice.spec.per_device_node_selection or self._device_matches(offer.slice, offer.device, node)
+
+    def _relevant_for(self, node: Node) -> list[ResourceSlice]:
+        return [*self._for_node.get(node.name, ()), *(shared for shared in self._shared if self._is_relevant(shared, node))]
 
     def _is_relevant(self, resource_slice: ResourceSlice, node: Node) -> bool:
         spec = resource_slice.spec

@@ -12,7 +12,7 @@ from extender.config.args_validation import check_args
 from extender.config.plugin_args import NodeResourcesBalancedAllocationArgs
 from extender.objects.pod import Pod
 from extender.objects.resource_amounts import balanced_scorer_request
-from extender.plugins.node_resources.scoring_strategies import PodUse, pod_use
+from extender.plugins.node_resources.scoring_strategies import PodUse, pod_use, with_devices, with_totals
 from extender.snapshot.axes import Floats, Int64s
 
 USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesBalancedAllocation")
@@ -40,7 +40,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
         use = self._scored.of(state, compute)
         if not use.requests_any:
             return fwk.SKIP
-        state.write(USE, use)
+        state.write(USE, with_totals(state, use))
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
@@ -51,8 +51,8 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
         if use.native_places is not None:
             capacity, used = rows.allocatable.T[use.native_places], rows.requested.T[use.native_places]
         else:
-            capacity = np.array([rows.allocatable_of(name) for name in use.names])
-            used = np.array([rows.requested_of(name) for name in use.names])
+            amounts = [rows.requested_of(name) for name in use.names], [rows.allocatable_of(name) for name in use.names]
+            used, capacity = with_devices(rows, use, *map(np.array, amounts))
         with_pod = used + use.requests
         balance = _balance(np.array((used, with_pod)), capacity)
         change = 50 + balance[1] - balance[0]

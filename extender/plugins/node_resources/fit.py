@@ -21,7 +21,7 @@ from extender.objects.resource_amounts import filter_requests, fit_scorer_reques
 from extender.objects.resource_names import is_extended_resource_name
 from extender.plugins.node_resources import advice
 from extender.plugins.node_resources.hints import FitHints
-from extender.plugins.node_resources.scoring_strategies import STRATEGIES, PodUse, pod_use
+from extender.plugins.node_resources.scoring_strategies import STRATEGIES, PodUse, pod_use, with_totals
 from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
 
 TOO_MANY_PODS = "Too many pods"
@@ -124,7 +124,7 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         def compute() -> PodUse:
             return pod_use(self._resources, [fit_scorer_request(pod, name) for name, _ in self._resources])
 
-        state.write(USE, self._scored.of(state, compute))
+        state.write(USE, with_totals(state, self._scored.of(state, compute)))
         return fwk.SUCCESS
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:

@@ -5,16 +5,16 @@ resource_allocation}.go (v1.36.2). As there, all amounts are int64 and all divis
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from extender.config.plugin_args import ScoringStrategy
-from extender.framework import MAX_NODE_SCORE, Rows
+from extender.framework import DEVICE_TOTALS, MAX_NODE_SCORE, CycleState, DeviceTotals, Rows
 from extender.framework.score_shapes import broken_line, rounded_average
 from extender.objects.resource_names import is_scalar_resource_name
-from extender.snapshot.axes import CPU, MEMORY, Int64s
+from extender.snapshot.axes import CPU, MEMORY, NATIVE_RESOURCES, Int64s
 
 CUSTOM_PRIORITY_SCALE = MAX_NODE_SCORE // 10
 """Shape points are configured on a scale of 0..10."""
@@ -36,6 +36,8 @@ class PodUse:
     total_weight: int
     requests_any: bool
     """True if the pod adds something to at least one configured resource."""
+    devices: DeviceTotals | None = None
+    """Counts the devices for extended resources; None if there is nothing to count."""
 
 
 Scorer = Callable[[Rows, PodUse], Int64s]
@@ -64,6 +66,12 @@ def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodU
     )
 
 
+def with_totals(state: CycleState, use: PodUse) -> PodUse:
+    """Returns the use with what counts the devices for it, if resources other than cpu and memory are scored."""
+    totals = state.find(DEVICE_TOTALS) if use.native_places is None else None
+    return use if totals is None else replace(use, devices=totals)
+
+
 def used_and_capacity(rows: Rows, use: PodUse) -> tuple[Int64s, Int64s]:
     """(S, R) the requests with the pod, and (S, R) the node's allocatable.
 
@@ -72,7 +80,27 @@ def used_and_capacity(rows: Rows, use: PodUse) -> tuple[Int64s, Int64s]:
     if use.native_places is not None:
         return rows.non_zero_requested.T[use.native_places] + use.requests, rows.allocatable.T[use.native_places]
     requested = [rows.non_zero_requested[:, _PLACES[name]] if name in _PLACES else rows.requested_of(name) for name in use.names]
-    return np.array(requested) + use.requests, np.array([rows.allocatable_of(name) for name in use.names])
+    used, capacity = with_devices(rows, use, np.array(requested), np.array([rows.allocatable_of(name) for name in use.names]))
+    return used + use.requests, capacity
+
+
+def with_devices(rows: Rows, use: PodUse, requested: Int64s, capacity: Int64s) -> tuple[Int64s, Int64s]:
+    """Returns (S, R) requests and (S, R) allocatable amounts with the devices of nodes that have an extended resource only so.
+
+    Arguments:
+        requested: (S, R) the requests of the pods on the rows.
+        capacity: (S, R) what nodes offer themselves.
+    """
+    if use.devices is None:
+        return requested, capacity
+    for place, name in enumerate(use.names):
+        if name in NATIVE_RESOURCES:
+            continue
+        there, in_use = use.devices.of(name, rows)
+        by_devices = (capacity[place] == 0) & (there > 0)
+        requested[place] = np.where(by_devices, in_use, requested[place])
+        capacity[place] = np.where(by_devices, there, capacity[place])
+    return requested, capacity
 
 
 _PLACES = {"cpu": CPU, "memory": MEMORY}

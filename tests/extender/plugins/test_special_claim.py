@@ -4,13 +4,15 @@ The cases of requests and mappings are upstream's: framework/plugins/dynamicreso
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from extender.cache import Cache
+from extender.config.plugin_args import NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
 from extender.framework import (
+    DEVICE_TOTALS,
     PLUGIN_METRICS,
     SKIP,
     SUCCESS,
@@ -21,8 +23,11 @@ from extender.framework import (
     DeallocateResourceClaim,
     DeleteResourceClaim,
     EventResource,
+    Handle,
+    LongWork,
     NodeStatuses,
     PatchPodStatus,
+    Plugin,
     PluginMetrics,
     PostFilterResult,
     ProtectResourceClaim,
@@ -39,11 +44,12 @@ from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from extender.plugins.dynamic_resources.special_claim import new_special_claim, requests_and_mappings
+from extender.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.runtime.cycle import Cycle
 from extender.snapshot import Rows
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, virtual_time
-from extender.testing.devices import allocation_of, exactly, make_claim, make_device_class, make_slice
+from extender.testing.devices import allocation_of, exactly, make_claim, make_device, make_device_class, make_slice
 from extender.testing.writes import RecordedWrites
 
 GPU, NIC, INIT = "example.com/gpu", "example.com/nic", "example.com/init"
@@ -490,6 +496,103 @@ def test_while_the_feature_is_off_the_resource_is_counted_as_any_other() -> None
     assert cycle.skip_filter_plugins == {"DynamicResources"}
     assert cycle.run_filter_plugins(Rows.of(cycle.snapshot)).status_of(0) == unresolvable(f"Insufficient {GPU}").by("NodeResourcesFit")
     assert EventResource.DEVICE_CLASS not in {each.event.resource for each in NodeResourcesFit(None, framework).events_to_register()}
+
+
+# Scores.
+
+RUNNING = make_claim("running", exactly(1, device_class="gpu"), allocation=allocation_of({"device": "gpu-1", "pool": "half"}))
+
+
+def totals(plugin: type[Plugin], args: Any, *objects: HasMetadata, nodes: Sequence[NodeBuilder], pod: Pod = WANTING) -> dict[str, int]:
+    """The scores of one plugin, beside DynamicResources."""
+
+    def made(_: object, handle: Handle) -> Plugin:
+        return plugin(args, handle)
+
+    cache = make_cache(*nodes, objects=objects)
+    cycle = Cycle(make_framework(made, DynamicResources), cache.update_snapshot(), pod)
+    assert cycle.run_pre_filter_plugins().status.is_success
+    rows = cycle.feasible_rows()
+    cycle.run_pre_score_plugins(rows)
+    return dict(zip(rows.names, cycle.run_score_plugins(rows).raw[plugin.name].tolist(), strict=True))
+
+
+def slice_of(node: str, *devices: str) -> HasMetadata:
+    return make_slice(*devices, name=node, pool=node, nodeName=node)
+
+
+DEVICES = backing(GPU), slice_of("empty", "gpu-1", "gpu-2"), slice_of("half", "gpu-1", "gpu-2"), RUNNING
+PLACES = make_node("empty"), make_node("half"), make_node("plugin").capacity({GPU: 4})
+
+
+@pytest.mark.parametrize(
+    ("strategy", "scores"),
+    [
+        pytest.param("LeastAllocated", {"empty": 50, "half": 0, "plugin": 75}, id="least"),
+        pytest.param("MostAllocated", {"empty": 50, "half": 100, "plugin": 25}, id="most"),
+    ],
+)
+def test_devices_count_like_amounts_where_they_are_scored(strategy: str, scores: Mapping[str, int]) -> None:
+    args = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(strategy, (ResourceSpec(GPU, 1),)))
+    nodes = [node.capacity(pods=10) for node in PLACES]
+
+    assert totals(NodeResourcesFit, args, *DEVICES, nodes=nodes) == scores
+
+
+def test_devices_count_in_the_balance_of_resources() -> None:
+    """
+    Half of the cpu and half of the devices are in balance; half of the cpu and all devices are not.
+    """
+    pod = make_pod("p").uid("p").req({GPU: 1, "cpu": 2}).obj()
+    args = NodeResourcesBalancedAllocationArgs(resources=(ResourceSpec("cpu", 1), ResourceSpec(GPU, 1)))
+    nodes = [node.capacity(cpu=4) for node in PLACES[:2]]
+
+    found = totals(NodeResourcesBalancedAllocation, args, *DEVICES, nodes=nodes, pod=pod)
+
+    # Without the pod: 0 and 0, 0 and 1/2; with it: 1/2 and 1/2, 1/2 and 1.
+    assert found == {"empty": 75, "half": 75}
+
+
+def test_only_devices_of_the_class_count() -> None:
+    """
+    A node without any of them scores nothing for the resource.
+    """
+    selecting = make_device_class("gpu", 'device.attributes["gpu.example.com"].model == "a"')
+    fast = replaced(selecting, spec=replaced(selecting.spec, extended_resource_name=GPU))
+    some = make_slice(*(make_device(f"{model}-{n}", {"model": model}) for model in "ab" for n in range(2)), nodeName="n")
+    args = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("MostAllocated", (ResourceSpec(GPU, 1),)))
+
+    assert totals(NodeResourcesFit, args, fast, some, nodes=[make_node("n").capacity(pods=10)]) == {"n": 50}
+
+
+def test_many_devices_are_counted_in_a_thread() -> None:
+    """
+    Which devices match is kept, so that each cycle comes further.
+    """
+    expression = " || ".join(f'device.attributes["gpu.example.com"].model == "{number}"' for number in range(5))
+    device_class = make_device_class("gpu", expression)
+    there = (
+        replaced(device_class, spec=replaced(device_class.spec, extended_resource_name=GPU)),
+        make_slice(*(make_device(f"gpu-{n}", {"model": "4"}) for n in range(100)), allNodes=True),
+        *(
+            make_slice(*(make_device(f"gpu-{m}", {"model": "4"}) for m in range(100)), name=f"s{n}", pool=f"p{n}", nodeName="n")
+            for n in range(9)
+        ),
+    )
+    cache = make_cache(make_node("n").capacity(pods=10), objects=there)
+    framework = make_framework(DynamicResources, may_defer=True)
+
+    def counted() -> tuple[int, int]:
+        cycle = Cycle(framework, cache.update_snapshot(), WANTING)
+        cycle.run_pre_filter_plugins()
+        found, in_use = cycle.read(DEVICE_TOTALS).of(GPU, Rows.of(cycle.snapshot))
+        return int(found[0]), int(in_use[0])
+
+    with pytest.raises(LongWork) as raised:
+        counted()
+    for _ in range(20):
+        raised.value.work(lambda: True)
+    assert counted() == (1000, 0)
 
 
 # What is suggested.
