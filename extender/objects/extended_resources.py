@@ -35,17 +35,18 @@ def device_class_of(resource: str, classes: DeviceClasses) -> DeviceClass | None
     return min((each for each in named_by.values() if _created(each) == newest), key=lambda each: each.name)
 
 
-def extended_requests(pod: Pod) -> tuple[str, ...]:
-    """Returns the sorted extended resources of which the pod requests more than nothing, those with the prefix of device classes included.
+def scalar_requests(pod: Pod) -> tuple[str, ...]:
+    """Returns the resources, counted one by one, of which the pod requests more than nothing. Some of them may be extended resources.
 
     Raises:
         QuantityError: a quantity cannot be read; the message names the field.
     """
-    return tuple(sorted(name for name, amount in filter_requests(pod).scalar.items() if amount and _can_be_backed(name)))
+    return tuple(name for name, amount in filter_requests(pod).scalar.items() if amount)
 
 
-def _can_be_backed(resource: str) -> bool:
-    return is_extended_resource_name(resource) or resource.startswith(DEVICE_CLASS_PREFIX)
+def can_be_backed(resource: str) -> bool:
+    """Returns whether it is an extended resource, those with the prefix of device classes included."""
+    return resource.startswith(DEVICE_CLASS_PREFIX) or is_extended_resource_name(resource)
 
 
 def _created(device_class: DeviceClass) -> str:

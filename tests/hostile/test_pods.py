@@ -20,6 +20,8 @@ MOST_BYTES = 300_000
 
 NUM_NODES, NUM_HOSTILE = 200, 3
 
+GPU = "example.com/gpu"
+
 Manifest = dict[str, Any]
 
 
@@ -127,8 +129,38 @@ ATTACKS: dict[str, Callable[[], Manifest]] = {
 }
 
 
+def with_device(name: str) -> Manifest:
+    return {"name": name, "image": "i", "resources": {"requests": {GPU: "1"}, "limits": {GPU: "1"}}}
+
+
+ATTACKS |= {
+    "containers with a device each": lambda: {"containers": as_many(lambda number: with_device(f"c{number}"))},
+    "init containers with the devices of containers": lambda: {
+        "initContainers": as_many(lambda number: with_device(f"i{number}")),
+        "containers": as_many(lambda number: with_device(f"c{number}")),
+    },
+}
+
+
 def hostile(name: str, spec: Manifest) -> Manifest:
     return pod(name, "1m", priority=100, **spec) | {"metadata": {"name": name, "namespace": "shop", "labels": {"app": "web"}}}
+
+
+_GROUP = {"apiVersion": "resource.k8s.io/v1"}
+DEVICES = [
+    {**_GROUP, "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"extendedResourceName": GPU}},
+    {
+        **_GROUP,
+        "kind": "ResourceSlice",
+        "metadata": {"name": "slice"},
+        "spec": {
+            "driver": "gpu.example.com",
+            "allNodes": True,
+            "pool": {"name": "pool", "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": f"gpu-{place}"} for place in range(64)],
+        },
+    },
+]
 
 
 def cluster(spec: Manifest) -> Manifest:
@@ -139,6 +171,7 @@ def cluster(spec: Manifest) -> Manifest:
         "apiVersion": "v1",
         "items": [
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
+            *DEVICES,
             *(
                 {
                     "apiVersion": "v1",

@@ -13,6 +13,7 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.devices import DeviceClass, DeviceRequest, ResourceClaim
+from extender.objects.extended_resources import can_be_backed
 from extender.objects.pod import ContainerExtendedResourceRequest
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.special_claim import is_in_memory, requests_and_mappings, with_requests
@@ -25,8 +26,8 @@ class ExtendedRequests:
     """What a pod requests of extended resources, some of which device classes back."""
 
     pod: fwk.Pod
-    resources: tuple[str, ...]
-    """All that it requests, sorted."""
+    scalars: tuple[str, ...]
+    """All resources that it requests but the native ones."""
     classes: Mapping[str, DeviceClass]
     """Extended resource -> the class that backs it."""
     claim: ResourceClaim
@@ -39,19 +40,16 @@ class ExtendedRequests:
 
     def not_offered(self, rows: fwk.Rows) -> Mask:
         """(R,) the rows whose nodes do not know a resource that no device class backs."""
-        missing = np.zeros(len(rows), np.bool_)
-        for resource in self.resources:
-            if resource in self.classes:
-                continue
-            # A node may offer none of it: that is for NodeResourcesFit to judge.
-            for row in np.flatnonzero(rows.allocatable_of(resource) == 0).tolist():
-                missing[row] = missing[row] or resource not in rows.snapshot.nodes.objects[rows.node[row]].status.allocatable
-        return missing
+        unbacked = frozenset(name for name in self.scalars if name not in self.classes and can_be_backed(name))
+        if not unbacked:
+            return np.zeros(len(rows), np.bool_)
+        # A node may name it and offer none: that is for NodeResourcesFit to judge.
+        nodes = (rows.snapshot.nodes.objects[place] for place in rows.node.tolist())
+        return np.array([not unbacked <= node.status.allocatable.keys() for node in nodes], np.bool_)
 
-    def lacking(self, rows: fwk.Rows) -> list[tuple[str, ...]]:
-        """Returns for each row the resources that its node offers none of and that device classes back."""
-        lacks = [(resource, (rows.allocatable_of(resource) == 0).tolist()) for resource in self.classes]
-        return [tuple(resource for resource, is_lacking in lacks if is_lacking[row]) for row in range(len(rows))]
+    def lacking(self, rows: fwk.Rows) -> Mask:
+        """(R, C) whether the row's node offers none of the resource, for each that device classes back."""
+        return np.stack([rows.allocatable_of(resource) == 0 for resource in self.classes], axis=1)
 
 
 @final
@@ -88,26 +86,28 @@ class NodeClaims:
         self._unallocated = unallocated
         self._extended = extended
         self._allocator_of = allocator_of
-        self._by_lack: dict[tuple[str, ...], ClaimsToAllocate | None] = {}
+        self._by_lack: dict[bytes, ClaimsToAllocate | None] = {}
         self.inputs = (*unallocated, *_classes_of(unallocated, classes), *(extended.classes.values() if extended is not None else ()))
         """What a search depends on besides the node and its devices: claims and device classes."""
 
     def on(self, rows: fwk.Rows) -> list[ClaimsToAllocate | None]:
         """Returns what has to be allocated on each row; None for nothing."""
         if self._extended is None:
-            return [self._for(())] * len(rows)
-        return [self._for(lack) for lack in self._extended.lacking(rows)]
+            return [self._for(b"")] * len(rows)
+        return [self._for(lack.tobytes()) for lack in self._extended.lacking(rows)]
 
-    def _for(self, lack: tuple[str, ...]) -> ClaimsToAllocate | None:
+    def _for(self, lack: bytes) -> ClaimsToAllocate | None:
+        """Returns what has to be allocated where these resources are lacking: a byte for each, which is 1 or 0."""
         if lack not in self._by_lack:
             self._by_lack[lack] = self._made_for(lack)
         return self._by_lack[lack]
 
-    def _made_for(self, lack: tuple[str, ...]) -> ClaimsToAllocate | None:
-        if self._extended is None or not lack:
+    def _made_for(self, lack: bytes) -> ClaimsToAllocate | None:
+        if self._extended is None or not any(lack):
             return ClaimsToAllocate(self._allocator_of(self._unallocated)) if self._unallocated else None
         extended = self._extended
-        requests, mappings = requests_and_mappings(extended.pod, {resource: extended.classes[resource].name for resource in lack})
+        lacking = {resource: found.name for (resource, found), is_lacking in zip(extended.classes.items(), lack, strict=True) if is_lacking}
+        requests, mappings = requests_and_mappings(extended.pod, lacking)
         special = with_requests(extended.claim, requests)
         return ClaimsToAllocate(self._allocator_of([*self._unallocated, special]), special, tuple(mappings))
 

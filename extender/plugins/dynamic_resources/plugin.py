@@ -18,7 +18,7 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import DynamicResourcesArgs
 from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
-from extender.objects.extended_resources import device_class_of, extended_requests
+from extender.objects.extended_resources import can_be_backed, device_class_of, scalar_requests
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources import advice
@@ -99,7 +99,7 @@ class DynamicResources(
         self._binding_timeout = timedelta(microseconds=args.binding_timeout.nanoseconds / 1e3)
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
         self._tracker = handle.shared(_TRACKER, lambda: ClaimTracker(self._now)) if handle is not None else ClaimTracker()
-        self._requested = fwk.PodMemo[tuple[str, ...]]()
+        self._scalars = fwk.PodMemo[tuple[str, ...]]()
         self._backs_extended_resources = self.feature_gates.enabled("DRAExtendedResource")
         self._reservations = Reservations(self._tracker, lambda: self.handle.random, self._now)
         self._slices = Slices()
@@ -151,19 +151,19 @@ class DynamicResources(
         """Returns the pod's requests for extended resources; None if no device class backs any of them."""
         if not snapshot.objects.device_classes:
             return None
-        resources = self._requested.of(state, lambda: extended_requests(pod))
-        backed = self._backed(resources, snapshot)
+        scalars = self._scalars.of(state, lambda: scalar_requests(pod))
+        backed = self._backed(scalars, snapshot)
         if not backed:
             return None
         claim = special_claim_of(pod, self._tracker.latest(snapshot.objects.resource_claims).values())
-        return ExtendedRequests(pod, resources, backed, claim or new_special_claim(pod, random_uid(self.handle.random)))
+        return ExtendedRequests(pod, scalars, backed, claim or new_special_claim(pod, random_uid(self.handle.random)))
 
-    def _backed(self, resources: Sequence[str], snapshot: fwk.Snapshot) -> dict[str, DeviceClass]:
-        """Returns those of the resources that device classes back, each with its class."""
+    def _backed(self, scalars: Sequence[str], snapshot: fwk.Snapshot) -> dict[str, DeviceClass]:
+        """Returns the extended resources among these that device classes back, each with its class."""
         if not self._backs_extended_resources:
             return {}
         classes = snapshot.objects.device_classes
-        return {resource: found for resource in resources if (found := device_class_of(resource, classes)) is not None}
+        return {name: found for name in scalars if (found := device_class_of(name, classes)) is not None and can_be_backed(name)}
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods frees no device in this cycle.
@@ -369,11 +369,11 @@ class DynamicResources(
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
         """Claims to create, claims or extended resources to do without; see `advice.suggestions`."""
-        return advice.suggestions(pod, rows.snapshot, tuple(self._backed(extended_requests(pod), rows.snapshot)))
+        return advice.suggestions(pod, rows.snapshot, tuple(self._backed(scalar_requests(pod), rows.snapshot)))
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """The pod without resource claims and without extended resources that device classes back."""
-        return advice.without_devices(pod, tuple(self._backed(extended_requests(pod), rows.snapshot)))
+        return advice.without_devices(pod, tuple(self._backed(scalar_requests(pod), rows.snapshot)))
 
 
 def _score(cycle: ClaimsOfCycle, node: str) -> int:

@@ -7,17 +7,20 @@ Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, findEx
 createRequestsAndMappings, createResourceRequestAndMappings, partitionContainerIndices (v1.36.2).
 """
 
+import operator
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Final, final
 
 from extender.objects.decoding import replaced
 from extender.objects.devices import DeviceClaim, DeviceRequest, ExactDeviceRequest, ResourceClaim, ResourceClaimSpec
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Container, ContainerExtendedResourceRequest, Pod
-from extender.objects.quantity import nanos_of
+from extender.objects.quantity import RawQuantity, nanos_of
 from extender.plugins.dynamic_resources.allocated_state import NANO
 from extender.plugins.dynamic_resources.requests import EXACT_COUNT
+from extender.plugins.dynamic_resources.search import MOST_RESULTS
 
 ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 NAME_IN_MEMORY: Final = "<extended-resources>"
@@ -55,62 +58,83 @@ def with_requests(claim: ResourceClaim, requests: list[DeviceRequest]) -> Resour
 
 
 @final
-@dataclass(slots=True)
 class _OfResource:
     """The device requests for one resource, and the requests that each container uses."""
 
-    resource: str
-    device_class: str
-    requests: list[DeviceRequest] = field(default_factory=list)
-    mappings: list[ContainerExtendedResourceRequest] = field(default_factory=list)
+    def __init__(self, resource: str, device_class: str, containers: Sequence[Container], wanted: Mapping[int, int]) -> None:
+        """Requests nothing yet.
 
-    def add_long_lived(self, containers: Sequence[Container], places: Iterable[int]) -> Mapping[int, DeviceRequest]:
-        """Adds a request for each container that runs as long as the pod. Returns them by the container's place."""
-        made = {}
-        for place in places:
-            wanted = _count(containers[place], self.resource)
-            if wanted:
-                made[place] = self._request(containers[place], place, wanted)
-                self.mappings.append(self._mapping(containers[place], made[place].name))
-        self.requests += made.values()
-        return made
+        Arguments:
+            wanted: place of a container -> how many it requests, in ascending order.
+        """
+        self.requests: list[DeviceRequest] = []
+        self.mappings: list[ContainerExtendedResourceRequest] = []
+        self._resource = resource
+        self._device_class = device_class
+        self._containers = containers
+        self._wanted = wanted
 
-    def add_short_lived(self, containers: Sequence[Container], places: Iterable[int], later: Mapping[int, DeviceRequest]) -> None:
+    def add(self, num_init: int) -> None:
+        """Adds a request for each container that runs as long as the pod, and what all other init containers need besides.
+
+        Arguments:
+            num_init: the number of init containers, which come first.
+        """
+        long_lived: dict[int, DeviceRequest] = {}
+        short_lived = []
+        for place, count in self._wanted.items():
+            if place < num_init and not self._containers[place].is_sidecar:
+                short_lived.append(place)
+                continue
+            long_lived[place] = self._request(place, count)
+            self.mappings.append(self._mapping(place, long_lived[place].name))
+        self.requests += long_lived.values()
+        self._add_short_lived(short_lived, long_lived)
+
+    def _add_short_lived(self, places: Sequence[int], long_lived: Mapping[int, DeviceRequest]) -> None:
         """Adds one request for what init containers need beyond the devices of the containers that start after them.
 
         They run one after the other, so that the largest request is enough for all of them.
-
-        Arguments:
-            later: the requests of long-lived containers by place.
         """
-        largest: DeviceRequest | None = None
+        starts = list(long_lived)
+        later = [*accumulate((self._wanted[place] for place in reversed(starts)), initial=0)][::-1]
+        largest = (0, "")
         own: set[str] = set()
         mappings: list[ContainerExtendedResourceRequest] = []
         for place in places:
-            container, wanted = containers[place], _count(containers[place], self.resource)
-            for request in (later[other] for other in sorted(later) if other >= place):
+            first, wanted = bisect_left(starts, place), self._wanted[place]
+            # So many devices cannot be allocated, and nobody will read who would use them.
+            for start in starts[first:] if later[0] <= MOST_RESULTS else ():
                 if wanted <= 0:
                     break
-                wanted -= _exact(request).count
-                mappings.append(self._mapping(container, request.name))
-            if wanted > 0:
-                request = self._request(container, place, wanted)
-                own.add(request.name)
-                mappings.append(self._mapping(container, request.name))
-                if largest is None or _exact(largest).count < wanted:
-                    largest = request
-        if largest is not None:
-            self.requests.append(largest)
-            mappings = [replaced(each, request_name=largest.name) if each.request_name in own else each for each in mappings]
+                wanted -= self._wanted[start]
+                mappings.append(self._mapping(place, long_lived[start].name))
+            missing = self._wanted[place] - later[first]
+            if missing > 0:
+                name = self._name(place)
+                own.add(name)
+                mappings.append(self._mapping(place, name))
+                largest = max(largest, (missing, name), key=operator.itemgetter(0))
+        if own:
+            count, name = largest
+            self.requests.append(self._named(name, count))
+            mappings = [replaced(each, request_name=name) if each.request_name in own else each for each in mappings]
         self.mappings += mappings
 
-    def _request(self, container: Container, place: int, count: int) -> DeviceRequest:
-        number = sorted(container.resources.requests).index(self.resource)
-        exactly = ExactDeviceRequest(device_class_name=self.device_class, allocation_mode=EXACT_COUNT, count=count)
-        return DeviceRequest(name=f"container-{place}-request-{number}", exactly=exactly)
+    def _request(self, place: int, count: int) -> DeviceRequest:
+        return self._named(self._name(place), count)
 
-    def _mapping(self, container: Container, request: str) -> ContainerExtendedResourceRequest:
-        return ContainerExtendedResourceRequest(container_name=container.name, resource_name=self.resource, request_name=request)
+    def _named(self, name: str, count: int) -> DeviceRequest:
+        exactly = ExactDeviceRequest(device_class_name=self._device_class, allocation_mode=EXACT_COUNT, count=count)
+        return DeviceRequest(name=name, exactly=exactly)
+
+    def _name(self, place: int) -> str:
+        number = sorted(self._containers[place].resources.requests).index(self._resource)
+        return f"container-{place}-request-{number}"
+
+    def _mapping(self, place: int, request: str) -> ContainerExtendedResourceRequest:
+        name = self._containers[place].name
+        return ContainerExtendedResourceRequest(container_name=name, resource_name=self._resource, request_name=request)
 
 
 def requests_and_mappings(pod: Pod, resources: Mapping[str, str]) -> tuple[list[DeviceRequest], list[ContainerExtendedResourceRequest]]:
@@ -122,31 +146,23 @@ def requests_and_mappings(pod: Pod, resources: Mapping[str, str]) -> tuple[list[
         resources: extended resource -> the name of the device class that backs it.
     """
     containers = [*pod.spec.init_containers, *pod.spec.containers]
-    num_init = len(pod.spec.init_containers)
-    short_lived = [place for place in range(num_init) if not containers[place].is_sidecar]
-    long_lived = [place for place in range(len(containers)) if place >= num_init or containers[place].is_sidecar]
+    wanted: dict[str, dict[int, int]] = {resource: {} for resource in sorted(resources)}
+    for place, container in enumerate(containers):
+        for resource, amount in container.resources.requests.items():
+            count = _count(amount) if resource in wanted else 0
+            if count > 0:
+                wanted[resource][place] = count
     requests: list[DeviceRequest] = []
     mappings: list[ContainerExtendedResourceRequest] = []
-    for resource in sorted(resources):
-        found = _OfResource(resource, resources[resource])
-        found.add_short_lived(containers, short_lived, found.add_long_lived(containers, long_lived))
+    for resource, of_containers in wanted.items():
+        found = _OfResource(resource, resources[resource], containers, of_containers)
+        found.add(len(pod.spec.init_containers))
         requests += found.requests
         mappings += found.mappings
     return sorted(requests, key=lambda request: request.name), mappings
 
 
-def _count(container: Container, resource: str) -> int:
-    """Returns how many the container requests; 0 for an amount that is no whole number."""
-    nanos = nanos_of(container.resources.requests.get(resource, 0))
+def _count(amount: RawQuantity) -> int:
+    """Returns how many it is; 0 for an amount that is no whole number."""
+    nanos = nanos_of(amount)
     return 0 if nanos % NANO else nanos // NANO
-
-
-def _exact(request: DeviceRequest) -> ExactDeviceRequest:
-    """Returns the inner part of a request that was made here.
-
-    Raises:
-        ValueError: the request was not made here.
-    """
-    if request.exactly is None:
-        raise ValueError(f"request {request.name} has alternatives")
-    return request.exactly
