@@ -20,7 +20,7 @@ from tests.stories.devices import (
     wanting,
     with_containers,
 )
-from tests.stories.scenery import node, refusal
+from tests.stories.scenery import node, pod, refusal
 from tests.stories.stages import Interfere
 from tests.stories.telling import Scene, a_scene, story
 
@@ -251,6 +251,45 @@ async def test_a_device_plugin_that_starts_ends_the_wait() -> None:
 
         assert scene.node_of("p") == "n"
         assert claims(scene) == []
+
+
+# Preemption.
+
+
+@story
+async def test_nobody_is_evicted_for_a_device() -> None:
+    """
+    As with claims of one's own: whether evicting frees a device is not known before it has been done.
+    """
+    async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
+        await scene.has(wanting("low", priorityClassName="low"))
+        await scene.has(wanting("high", priorityClassName="high"))
+
+        assert scene.node_of("low") == "n"
+        assert why_not(scene, "high") == NOT_ENOUGH
+
+
+@story
+async def test_a_pod_that_preempts_for_cpu_gets_its_device() -> None:
+    async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
+        await scene.has(pod("low", "2", "low"))
+        await scene.has(wanting("high", priorityClassName="high"), within=40)
+
+        assert (scene.node_of("high"), held(scene)) == ("n", ["gpu-1"])
+        assert "low" not in scene.pods()
+
+
+@story
+async def test_a_victim_leaves_its_device_to_others() -> None:
+    """
+    It is evicted for its cpu, and its claim goes with it.
+    """
+    async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
+        await scene.has(wanting("victim", priorityClassName="low"), wanting("waiting", priorityClassName="middle"))
+        await scene.has(pod("preemptor", "1900m", "high"), within=60)
+
+        assert scene.node_of("preemptor") == "n"
+        assert (scene.node_of("waiting"), held(scene)) == ("n", ["gpu-1"])
 
 
 # What goes wrong.

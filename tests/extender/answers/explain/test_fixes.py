@@ -17,6 +17,7 @@ from extender.config import Configuration
 from extender.config.plugin_args import PodTopologySpreadArgs
 from extender.evaluation.evaluate import evaluate
 from extender.objects.decoding import replaced
+from extender.objects.devices import DeviceClass
 from extender.objects.grouping import MapSelectorSpec, Service
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
@@ -42,6 +43,7 @@ from extender.testing import (
     name_term,
     random_cluster,
 )
+from extender.testing.devices import make_device_class, make_slice
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
@@ -400,6 +402,26 @@ def test_resource_claims_that_nobody_has_created_are_to_be_created() -> None:
 
     assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
         ("other", "create the ResourceClaims the-gpu and the-nic, or do without the resource claims gpu and nic", 1)
+    ]
+
+
+def backing(resource: str) -> DeviceClass:
+    device_class = make_device_class("gpu")
+    return replaced(device_class, spec=replaced(device_class.spec, extended_resource_name=resource))
+
+
+def test_extended_resources_that_a_device_class_backs() -> None:
+    """
+    It is not said that less of the resource would do: what is lacking is devices.
+    """
+    snapshot = make_snapshot(node("a"), node("b"), objects=[backing("example.com/gpu"), make_slice("gpu-1", nodeName="a")])
+    pod = WEB.req({"example.com/gpu": 2}).obj()
+
+    evaluation = asyncio.run(evaluate(Cycle(PROFILE, snapshot, pod, NO_NOMINATIONS)))
+
+    assert evaluation.message.startswith("0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: ")
+    assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, pod)] == [
+        ("other", "do without the extended resource example.com/gpu", 2)
     ]
 
 
