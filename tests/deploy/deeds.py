@@ -26,6 +26,7 @@ from extender.testing.faults import Fault, FaultyTransport
 from extender.testing.faults.answers import commit_then_drop, status
 from extender.testing.rbac import Rbac
 from extender.verbs import VerbError
+from tests.stories.devices import device_class, devices, wanting
 from tests.walks.clusters import node, pod
 from tests.walks.test_pod_with_volumes_and_devices_is_bound import DEVICE, SCRATCH, claim, device_objects, named, storage_class, volume
 from tools.generate_manifests import LEASE
@@ -217,6 +218,17 @@ async def allocates_devices(role: Rbac, *faults: Fault) -> bool:
 
 async def learns_what_became_of_a_claim(role: Rbac) -> bool:
     return await allocates_devices(role, Fault(commit_then_drop(), verb="patch", resource="resourceclaims", subresource="status"))
+
+
+async def makes_a_claim_for_an_extended_resource(role: Rbac, *faults: Fault) -> bool:
+    async with a_world(role, node("n"), device_class(), devices("n", "gpu-1"), faults=faults) as world:
+        await world.create(wanting("web"))
+        return world.node_of() == "n"
+
+
+async def takes_a_claim_back_that_it_made(role: Rbac) -> bool:
+    """The first attempt to bind the pod fails."""
+    return await makes_a_claim_for_an_extended_resource(role, Fault(status(403), verb="create", subresource="binding"))
 
 
 async def leads(role: Rbac) -> bool:

@@ -43,6 +43,8 @@ SCHEDULES: Final[dict[str, Deed]] = {
     "patch resourceclaims/status.resource.k8s.io": deeds.allocates_devices,
     "patch resourceclaims/binding.resource.k8s.io": deeds.allocates_devices,
     "get resourceclaims.resource.k8s.io": deeds.learns_what_became_of_a_claim,
+    "create resourceclaims.resource.k8s.io": deeds.makes_a_claim_for_an_extended_resource,
+    "delete resourceclaims.resource.k8s.io": deeds.takes_a_claim_back_that_it_made,
     "create leases.coordination.k8s.io": deeds.leads,
     "get leases.coordination.k8s.io": deeds.leads,
     "update leases.coordination.k8s.io": deeds.leads,
