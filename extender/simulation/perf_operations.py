@@ -426,10 +426,11 @@ class AllocResourceClaims(Operation, frozen=True, kw_only=True, tag="allocResour
         await run.scene.settle()
         run.scene.observation.is_aside = False
         for pod, claim in zip(pods, claims, strict=True):
-            allocated = cluster.find(ResourceClaim, claim.name, claim.namespace)
+            allocated, tried = cluster.find(ResourceClaim, claim.name, claim.namespace), cluster.find(Pod, pod.name, pod.namespace)
             cluster.remove(pod)
             if allocated is None or allocated.status.allocation is None:
-                raise WorkloadError(f"allocResourceClaims: no node has devices for the claim {claim.key}")
+                said = next((each.message for each in tried.status.conditions if each.message), "") if tried is not None else ""
+                raise WorkloadError(f"allocResourceClaims: no node has devices for the claim {claim.key}: {said}")
             cluster.put(replaced(allocated, status=replaced(allocated.status, reserved_for=[])))
 
 

@@ -22,6 +22,11 @@ from extender.simulation.workload import WorkloadError, lines_of
 
 DEFAULT_GRACE: Final = 30.0
 """Seconds that a pod takes to stop unless its manifest says otherwise."""
+_FREE_NAMES: Final = frozenset(
+    {"labels", "annotations", "matchLabels", "nodeSelector", "selector", "requests", "limits", "capacity", "allocatable", "counters"}
+)
+"""Fields whose members have names that the user chooses."""
+
 MOST_SHAPES: Final = 4096
 """The most different pods of one template that are remembered."""
 
@@ -55,7 +60,19 @@ class TemplateFile:
             raise WorkloadError(f"{self._path}: {exc}") from exc
         if not isinstance(value, dict) or not isinstance(value.get("metadata", {}), dict | None):
             raise WorkloadError(f"{self._path}: this is no manifest")
-        return {**value, "metadata": value.get("metadata") or {}}
+        return {**_in_camel_case(value), "metadata": value.get("metadata") or {}}
+
+
+def _in_camel_case(value: Any) -> Any:
+    """The value with fields as an API server writes them: upstream's readers take `NodeTaintsPolicy` for nodeTaintsPolicy."""
+    if isinstance(value, list):
+        return [_in_camel_case(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name[:1].lower() + name[1:] if name.isalpha() else name: member if name in _FREE_NAMES else _in_camel_case(member)
+        for name, member in value.items()
+    }
 
 
 @final
@@ -67,6 +84,8 @@ class Templates:
         self._files: dict[str, TemplateFile] = {}
         self._prototypes = Prototypes()
         self._claiming: dict[str, Pod] = {}
+        self.num_volumes = 0
+        """How many templates of volumes and their claims were admitted."""
         self._updates = 0
 
     def source(self, path: str) -> TemplateFile:
@@ -225,7 +244,10 @@ class PodSource:
 
     def _admitted(self, path: str, kind: type[Any], namespace: str) -> Any:
         manifest = self._templates.source(path).manifest({})
-        metadata = {**manifest["metadata"], "name": "prototype"} | ({"namespace": namespace} if namespace else {})
+        self._templates.num_volumes += 1
+        metadata = {**manifest["metadata"], "name": f"prototype-{self._templates.num_volumes}"}
+        if namespace:
+            metadata["namespace"] = namespace
         made = self._templates.admitted({**manifest, "metadata": metadata}, path)
         if not isinstance(made, kind):
             raise WorkloadError(f"{path}: this is no {kind.__name__}")

@@ -17,6 +17,8 @@ from extender.simulation.workload import WorkloadError
 
 H = TypeVar("H", bound=HasMetadata)
 
+_SAME_FORM: Final = {"resource.k8s.io/v1beta2": "resource.k8s.io/v1"}
+"""Versions of which all objects have the same fields in another version, which is kept."""
 _KIND_OF_NAME: Final[dict[str, WatchedKind[Any]]] = {kind.name: kind for kind in KINDS}
 
 
@@ -66,7 +68,7 @@ class Prototypes:
 
     def is_namespaced(self, manifest: Object) -> bool | None:
         """Returns whether objects of the manifest's kind are in namespaces; None if they are not kept."""
-        return self._registry.is_namespaced(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+        return self._registry.is_namespaced(str(_version_of(manifest)), str(manifest.get("kind")))
 
     def complete(self, manifest: Object, where: str) -> Object:
         """Returns the manifest as an API server would keep it.
@@ -75,7 +77,7 @@ class Prototypes:
             WorkloadError: the API server would refuse it, or does not know its kind.
         """
         kind = str(manifest.get("kind") or "")
-        obj = copy.deepcopy({**manifest, "apiVersion": manifest.get("apiVersion") or self._registry.api_version_of(kind)})
+        obj = copy.deepcopy({**manifest, "apiVersion": _version_of(manifest) or self._registry.api_version_of(kind)})
         metadata = _mapping(obj.get("metadata"))
         is_namespaced = self.is_namespaced(obj)
         if is_namespaced is None:
@@ -96,6 +98,11 @@ def named(obj: H, name: str, namespace: str | None = None) -> H:
     """Returns the object under another name; the copies of one object share everything else."""
     changes = {"name": name} if namespace is None else {"name": name, "namespace": namespace}
     return replaced(obj, metadata=replaced(obj.metadata, **changes))
+
+
+def _version_of(manifest: Object) -> Any:
+    version = manifest.get("apiVersion")
+    return _SAME_FORM.get(version, version) if isinstance(version, str) else version
 
 
 def _mapping(value: Any) -> dict[str, Any]:

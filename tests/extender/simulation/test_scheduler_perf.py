@@ -32,9 +32,21 @@ TEMPLATES = {
     "pod.yaml": a_pod(),
     "gated.yaml": a_pod(schedulingGates=[{"name": "g"}]),
     "node.yaml": "kind: Node\napiVersion: v1\nmetadata: {generateName: dra-}\nstatus: {capacity: {cpu: 8, memory: 8Gi, pods: 110}}\n",
+    "tainted.yaml": manifest("Node", {"taints": [{"key": "k", "effect": "NoSchedule"}]}, name="tainted"),
+    "spread.yaml": a_pod(
+        topologySpreadConstraints=[
+            {
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "DoNotSchedule",
+                "NodeTaintsPolicy": "Honor",
+                "labelSelector": {},
+            }
+        ]
+    ),
     "class.yaml": manifest("DeviceClass", {"selectors": [{"cel": {"expression": "true"}}]}, DEVICES, name="gpus"),
     "claim.yaml": manifest("ResourceClaim", ONE_GPU, DEVICES, name="claim-{{.Index}}"),
-    "claims.yaml": manifest("ResourceClaimTemplate", {"spec": ONE_GPU}, DEVICES, name="one-gpu"),
+    "claims.yaml": manifest("ResourceClaimTemplate", {"spec": ONE_GPU}, "resource.k8s.io/v1beta2", name="one-gpu"),
     "claiming.yaml": a_pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]),
     "sharing.yaml": a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "claim-{{DivideInt .Index 5}}"}]),
     "pv.yaml": manifest("PersistentVolume", VOLUME),
@@ -118,10 +130,24 @@ def test_sets_of_pods_and_labels_of_namespaces_and_nodes(tmp_path: Path) -> None
     assert played(tmp_path, operations).placed == 6
 
 
+def test_fields_may_begin_with_capitals_as_upstream_reads_them(tmp_path: Path) -> None:
+    """
+    Of two nodes one is tainted; a spread that honours taints does not count it.
+    """
+    operations = """
+        {opcode: createNodes, count: 1}
+        {opcode: createNodes, count: 1, nodeTemplatePath: tainted.yaml}
+        {opcode: createPods, count: 3, podTemplatePath: spread.yaml}
+    """
+
+    assert played(tmp_path, operations).placed == 3
+
+
 def test_pods_with_volumes_are_limited_by_what_nodes_attach(tmp_path: Path) -> None:
     operations = """
         {opcode: createNodes, count: 1, nodeAllocatableStrategy: {csiNodeAllocatable: {d.example: {count: 3}}}}
-        {opcode: createPods, count: 4, persistentVolumeTemplatePath: pv.yaml, persistentVolumeClaimTemplatePath: pvc.yaml}
+        {opcode: createPods, count: 1, persistentVolumeTemplatePath: pv.yaml, persistentVolumeClaimTemplatePath: pvc.yaml}
+        {opcode: createPods, count: 3, persistentVolumeTemplatePath: pv.yaml, persistentVolumeClaimTemplatePath: pvc.yaml}
     """
 
     report = played(tmp_path, operations)
