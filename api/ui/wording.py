@@ -53,6 +53,14 @@ def seconds_words(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
+def figure_words(name: str, value: float, *, sign: bool = False) -> str:
+    """Returns a figure of a simulation as people read it: shares in percent."""
+    form = "+" if sign else ""
+    if name.partition(".")[0] in ("allocated", "utilisation", "fragmentation"):
+        return f"{value * 100:{form}.1f}%"
+    return f"{value:{form},.0f}" if abs(value) >= 100 or value == int(value) else f"{value:{form}.3g}"
+
+
 def priority_words(priority: int) -> str:
     """Returns a priority in words; those of the system have too many digits to be compared by eye."""
     return f"system {priority - SYSTEM_CRITICAL:+,}" if priority >= SYSTEM_CRITICAL else f"{priority:,}"

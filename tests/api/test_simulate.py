@@ -105,3 +105,65 @@ def test_an_expectation_that_does_not_hold_sets_the_exit_code(tmp_path: Path) ->
     assert "FAILS  placed == 4  (found 1)" in done.stdout.decode()
     assert page.returncode == 1
     assert "✗ placed == 4" in page.stdout.decode()
+
+
+SPREADING = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+PACKING = f"{SPREADING}profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {{scoringStrategy: {{type: MostAllocated}}}}}}]}}]\n"
+
+
+@pytest.fixture(scope="module")
+def packing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("configuration") / "packing.yaml"
+    path.write_text(PACKING)
+    return path
+
+
+def test_two_configurations_are_compared_in_pairs(packing: Path) -> None:
+    done = reprieve("simulate", "examples/workloads/gpu-sample", "--against", str(packing), "--seeds", "2", "-o", "json")
+
+    comparison = json.loads(done.stdout)
+    figures = {figure["name"]: figure for figure in comparison["figures"]}
+    packed = figures["allocated.alibabacloud.com/gpu-milli"]
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (comparison["configurations"], comparison["seeds"]) == (["default", "packing.yaml"], [0, 1])
+    assert [[run["seed"] for run in runs] for runs in comparison["runs"]] == [[0, 1], [0, 1]]
+    assert [run["pods"] for run in comparison["runs"][0]] == [run["pods"] for run in comparison["runs"][1]]
+    assert packed["difference"] > 0.1
+    assert (packed["larger"], packed["smaller"]) == (2, 0)
+    assert packed["difference"] == pytest.approx(packed["means"][1] - packed["means"][0])
+
+
+def test_a_comparison_as_a_table_and_as_a_page(packing: Path, tmp_path: Path) -> None:
+    arguments = ("simulate", str(written(tmp_path, PODS)), "--against", str(packing))
+
+    table, page = reprieve(*arguments), reprieve(*arguments, "-o", "html")
+
+    assert (table.returncode, page.returncode) == (0, 0)
+    assert re.search(r"FIGURE +DEFAULT +PACKING.YAML +DIFFERENCE", table.stdout.decode())
+    assert "with the seed 0" in table.stdout.decode()
+    assert "packing.yaml" in page.stdout.decode()
+    assert 'class="line c0 dashed"' in page.stdout.decode()
+    assert not re.search(r"(src|href)\s*=|url\(|@import|<script", page.stdout.decode())
+
+
+def test_several_seeds_without_another_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "workload.yaml"
+    path.write_text("nodes: {cpu: 4}\npods: [{name: a, rate: 1, for: 10s, cpu: 1}]\nexpect: [pods < 3]\n")
+
+    done = reprieve("simulate", str(path), "--seeds", "3", "--seed", "5")
+
+    assert done.returncode == 1
+    assert "with the seeds 5 to 7" in done.stdout.decode()
+    assert re.search(r"FAILS +pods < 3 +\(found \d+ with default, seed 5\)", done.stdout.decode())
+
+
+def test_what_is_wrong_in_a_process_is_said_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "performance-config.yaml"
+    path.write_text("- name: a\n  workloadTemplate: [{opcode: createPodGroups}]\n  workloads: [{name: b}]\n")
+
+    done = reprieve("simulate", str(path), "--seeds", "2")
+    many = reprieve("simulate", str(path), "--seeds", "99999")
+
+    assert (done.returncode, done.stderr.count(b"\n")) == (1, 1)
+    assert b"a/b: operation 0 (createPodGroups): the opcode" in done.stderr
+    assert many.stderr == b"reprieve: 99999 plays, and the most are 10000\n"
