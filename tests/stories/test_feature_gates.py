@@ -10,12 +10,13 @@ import httpx
 import pytest
 
 from extender import framework as fwk
-from extender.embedded.api_resources import NODES
+from extender.embedded.api_resources import NODES, Object
 from extender.embedded.statuses import ApiStatus
 from extender.objects.pod import Pod
 from tests.stories.happenings import labels
 from tests.stories.plugins import holding, pre_binding
 from tests.stories.scenery import is_deletion, node, pod, refusal
+from tests.stories.storage import capacity, claim, csi, csi_driver, csi_node, storage_class, volume
 from tests.stories.telling import a_scene, story
 from tests.stories.wishes import taint
 
@@ -78,6 +79,32 @@ async def test_a_victim_that_cannot_be_deleted_fails_a_synchronous_preemption() 
         await scene.passes(400)
 
         assert scene.node_of("high") == "n"
+
+
+@story
+async def test_a_synchronous_preemption_takes_back_lower_nominations_and_tells_nobody_twice() -> None:
+    """
+    TestPrepareCandidate: a victim that is leaving already is skipped.
+    """
+    deletions: list[str] = []
+
+    def notes(request: httpx.Request) -> None:
+        if is_deletion(request):
+            deletions.append(request.url.path.rpartition("/")[2])
+
+    async with a_scene(node("n"), interfere=notes, features=SYNCHRONOUS) as scene:
+        await scene.has(pod("low", "1500m", "low", stays=True))
+        await scene.has(pod("middle", "1500m", "middle"))
+        assert (scene.nominated_node_of("middle"), scene.leaving()) == ("n", {"low"})
+
+        await scene.has(pod("high", "1500m", "high"))
+
+        assert (scene.nominated_node_of("high"), scene.nominated_node_of("middle")) == ("n", "")
+        assert deletions == ["low"]
+
+        await scene.lets_go("low", within=30)
+
+        assert (scene.node_of("high"), scene.node_of("middle")) == ("n", "")
 
 
 @pytest.mark.parametrize("is_popped_early", [True, False], ids=["on", "off"])
@@ -234,3 +261,52 @@ async def test_features_that_nodes_declare_count_only_while_their_gate_is_on(is_
         assert ("NodeDeclaredFeatures" in [name for name, _ in plugins]) is is_on
         await scene.has(pod("p"))
         assert scene.node_of("p") == "n"
+
+
+DRIVER = "disks.example.com"
+
+
+def _pod_with(claim_name: str) -> Object:
+    return pod("p", "100m", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": claim_name}}])
+
+
+def _room(name: str, amount: str) -> Object:
+    """Capacity for new volumes on one node."""
+    return capacity(name, "disks", amount) | {"nodeTopology": {"matchLabels": {"kubernetes.io/hostname": name}}}
+
+
+@pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
+@story
+async def test_the_node_with_more_storage_is_better_only_while_storage_is_scored(is_on: bool) -> None:
+    """
+    StorageCapacityScoring. The other node has more processors left.
+    """
+    storage = [storage_class("disks") | {"provisioner": DRIVER}, csi_driver(DRIVER), _room("fast", "2Mi"), _room("roomy", "100Mi")]
+    gates = {"StorageCapacityScoring": is_on}
+    async with a_scene(node("fast", "8"), node("roomy", "2"), *storage, claim("c", storage_class="disks"), features=gates) as scene:
+        await scene.has(_pod_with("c"))
+
+        assert scene.node_of("p") == ("roomy" if is_on else "fast")
+
+
+@pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
+@story
+async def test_a_driver_keeps_pods_off_nodes_where_it_is_not_installed_only_while_limits_scale(is_on: bool) -> None:
+    """
+    VolumeLimitScaling, with preventPodSchedulingIfMissing. A CSINode that comes lets the pod in.
+    """
+    driver = csi_driver(DRIVER) | {"spec": {"preventPodSchedulingIfMissing": True}}
+    storage = [driver, volume("v", **csi(DRIVER, "v")), claim("c", bound_to="v")]
+    async with a_scene(node("n"), *storage, features={"VolumeLimitScaling": is_on}) as scene:
+        await scene.has(_pod_with("c"))
+
+        assert scene.node_of("p") == ("" if is_on else "n")
+        if is_on:
+            found = scene.condition("p")
+            assert found is not None
+            assert found[2].startswith(f"0/1 nodes are available: 1 {DRIVER} CSI driver is not installed on the node.")
+
+            there = csi_node("n") | {"spec": {"drivers": [{"name": DRIVER, "nodeID": "n", "topologyKeys": None}]}}
+            await scene.has(there)
+
+            assert scene.node_of("p") == "n"
