@@ -91,10 +91,11 @@ def assemble_scheduler(
     first = next(iter(frameworks.values()))
     first.shared(fwk.PLUGIN_METRICS, lambda: metrics.plugins)
     queue = _scheduling_queue(configuration, frameworks, pods, metrics, bool(extenders), max_in_unschedulable_pods)
-    nominates = configuration.feature_gates.enabled("NominatedNodeNameForExpectation")
-    parts = (cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get)
-    world = World(*parts, extenders, fence, metrics, Guarded(reporter), nominates_before_binding=nominates)
-    is_async = configuration.feature_gates.enabled("SchedulerAsyncPreemption")
+    enabled = configuration.feature_gates.enabled
+    parts = (cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
+    nominates, tracks = enabled("NominatedNodeNameForExpectation"), enabled("PodObservedGenerationTracking")
+    world = World(*parts, nominates_before_binding=nominates, tracks_generations=tracks)
+    is_async = enabled("SchedulerAsyncPreemption")
     scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0, preempts_meanwhile=is_async)
     return Scheduling(scheduler, EventHandlers(world, frameworks, pods), world, frameworks)
 

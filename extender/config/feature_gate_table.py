@@ -94,9 +94,7 @@ GATES: Final[Mapping[str, Gate]] = {
         "1.35 beta on", why="every pod is ranked by itself, exactly; what equal pods have in common is computed once"
     ),
     "PodSchedulingReadiness": _gate("1.26 alpha off, 1.27 beta on, 1.30 GA on locked"),
-    "PodObservedGenerationTracking": _gate(
-        "1.33 alpha off, 1.34 beta on, 1.35 GA on locked", only=True, why="observedGeneration is always written"
-    ),
+    "PodObservedGenerationTracking": _gate("1.33 alpha off, 1.34 beta on, 1.35 GA on locked"),
     # Pod groups.
     "GenericWorkload": _gate("1.35 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS),
     "GangScheduling": _gate("1.35 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload"),
@@ -128,11 +126,7 @@ GATES: Final[Mapping[str, Gate]] = {
     # Volumes.
     "StorageCapacityScoring": _gate("1.33 alpha off, 1.37 beta on"),
     "VolumeLimitScaling": _gate("1.35 alpha off, 1.37 beta on"),
-    "VolumeAttributesClass": _gate(
-        "1.29 alpha off, 1.31 beta off, 1.34 GA on, 1.36 GA on locked",
-        only=True,
-        why="a claim always gets a volume of its VolumeAttributesClass",
-    ),
+    "VolumeAttributesClass": _gate("1.29 alpha off, 1.31 beta off, 1.34 GA on, 1.36 GA on locked"),
     "ImageVolume": _gate("1.31 alpha off, 1.33 beta off, 1.35 beta on, 1.36 GA on locked", why="ImageLocality always counts them"),
     # Dynamic resource allocation.
     _DRA: _gate("1.26 alpha off, 1.32 beta off, 1.34 GA on, 1.35 GA on locked"),

@@ -163,7 +163,7 @@ class Executor:
             _record_event(prepared, victim, note + IN_MEMORY)
             return
         message = f"{preemptor.scheduler_name}: {MESSAGE}"
-        condition = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", message, victim.metadata.generation)
+        condition = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", message, self._world.judged_generation(victim))
         try:
             await self._world.dispatcher.perform(fwk.PatchPodStatus.of(victim, condition))
             await self._world.dispatcher.perform(fwk.DeletePod.of(victim))

@@ -58,7 +58,7 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
     is_rejected = failure.status.is_rejected
     record_failed_scheduling(framework, pod, message)
     condition = PodCondition(
-        "PodScheduled", "False", REASON_UNSCHEDULABLE if is_rejected else REASON_SCHEDULER_ERROR, message, pod.metadata.generation
+        "PodScheduled", "False", REASON_UNSCHEDULABLE if is_rejected else REASON_SCHEDULER_ERROR, message, world.judged_generation(pod)
     )
     _LOG.info(
         3,

@@ -112,6 +112,12 @@ class World:
     binds: BindsInFlight = field(default_factory=BindsInFlight)
     nominates_before_binding: bool = True
     """Whether the chosen node is written as the nominated one where a binding may take long: NominatedNodeNameForExpectation."""
+    tracks_generations: bool = True
+    """Whether conditions say which generation of the pod was judged: PodObservedGenerationTracking."""
+
+    def judged_generation(self, pod: Pod) -> int:
+        """Returns the observedGeneration for a condition of the pod; 0 for none."""
+        return pod.metadata.generation if self.tracks_generations else 0
 
 
 @final

@@ -32,7 +32,7 @@ def make_framework(
     now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC),
     shared: dict[fwk.StateKey[Any], Any] | None = None,
     may_defer: bool = False,
-    features: Mapping[str, bool] | None = None,
+    features: FeatureGates | Mapping[str, bool] | None = None,
 ) -> Framework:
     """Returns a profile with these plugins in this order, each at every extension point that it implements.
 
@@ -55,7 +55,7 @@ def make_framework(
         "default-scheduler",
         make_plugins,
         random.Random(seed),
-        feature_gates=FeatureGates.of(features or {}),
+        feature_gates=features if isinstance(features, FeatureGates) else FeatureGates.of(features or {}),
         percentage_of_nodes_to_score=percentage_of_nodes_to_score,
         extenders=extenders,
         dispatcher=dispatcher,

@@ -192,7 +192,7 @@ async def a_scene(
     profiles: Sequence[str] = ("default-scheduler",),
     extenders: Sequence[Extender] = (),
     transports: Transports = no_transport,
-    features: Mapping[str, bool] | None = None,
+    features: FeatureGates | Mapping[str, bool] | None = None,
 ) -> AsyncIterator[Scene]:
     """A cluster with these objects whose pods are scheduled.
 
@@ -207,7 +207,7 @@ async def a_scene(
         extenders: asked by what `transports` has for them.
         features: feature gates of the scheduler and, in memory, of the API.
     """
-    gates = FeatureGates.of(features or {})
+    gates = features if isinstance(features, FeatureGates) else FeatureGates.of(features or {})
     also = {plugin.name: plugin for plugin in plugins}
     configuration = replace(
         _configuration([*_needed(only), *also], ["*"] if only else without, profiles, gates), extenders=tuple(extenders)

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from extender import framework as fwk
+from extender.config import FeatureGates
 from extender.embedded.api_resources import NODES, Object
 from extender.embedded.statuses import ApiStatus
 from extender.objects.pod import Pod
@@ -310,3 +311,31 @@ async def test_a_driver_keeps_pods_off_nodes_where_it_is_not_installed_only_whil
             await scene.has(there)
 
             assert scene.node_of("p") == "n"
+
+
+@pytest.mark.parametrize(("version", "is_written"), [("1.33", False), ("1.36", True)])
+@story
+async def test_a_condition_names_the_generation_that_was_judged_from_the_version_on_that_tracks_it(version: str, is_written: bool) -> None:
+    """
+    PodObservedGenerationTracking, which is alpha and off in 1.33.
+    """
+    async with a_scene(node("n"), features=FeatureGates.of({}, version)) as scene:
+        await scene.has(pod("p", "8"))
+
+        [found] = [each for each in scene.pod("p")["status"]["conditions"] if each["type"] == "PodScheduled"]
+        assert ("observedGeneration" in found) is is_written
+
+
+@pytest.mark.parametrize(("version", "fits"), [("1.33", True), ("1.36", False)])
+@story
+async def test_a_claim_gets_a_volume_of_another_attributes_class_until_those_count(version: str, fits: bool) -> None:
+    """
+    VolumeAttributesClass, which is off in 1.33.
+    """
+    gold = claim("c", storage_class="local")
+    gold["spec"]["volumeAttributesClassName"] = "gold"
+    storage = [storage_class("local") | {"provisioner": "kubernetes.io/no-provisioner"}, volume("v", storage_class="local"), gold]
+    async with a_scene(node("n"), *storage, features=FeatureGates.of({}, version)) as scene:
+        await scene.has(_pod_with("c"))
+
+        assert (scene.node_of("p") == "n") is fits

@@ -70,6 +70,7 @@ class VolumeBinding(
         args = arguments if arguments is not None else VolumeBindingArgs()
         check_args(args, self.feature_gates)
         self._shape = args.completed(self.feature_gates).shape
+        self._compares_attributes = self.feature_gates.enabled("VolumeAttributesClass")
         self._bind_timeout = float(args.bind_timeout_seconds)
         # The assume cache of this plugin; see assume_cache.py.
         self._assumed_claims: AssumeCache[Key, PersistentVolumeClaim] = AssumeCache(CLAIM_KIND)
@@ -80,7 +81,7 @@ class VolumeBinding(
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without claims; unresolvable if a claim is unusable, or should have been bound before."""
-        storage = Storage(snapshot.objects, self._assumed_claims, self._assumed_volumes)
+        storage = Storage(snapshot.objects, self._assumed_claims, self._assumed_volumes, self._compares_attributes)
         refusal = why_unusable(pod, snapshot.objects)
         if refusal is not None:
             return fwk.PreFilterResult(fwk.unresolvable(refusal))

@@ -36,6 +36,8 @@ class Storage:
     objects: ClusterObjects
     assumed_claims: AssumeCache[Key, PersistentVolumeClaim]
     assumed_volumes: AssumeCache[str, PersistentVolume]
+    compares_attributes: bool = True
+    """Whether a claim only gets a volume of its VolumeAttributesClass: the feature gate of that name."""
 
     def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
         """Returns the claim; None if there is none."""

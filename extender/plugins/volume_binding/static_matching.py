@@ -147,7 +147,7 @@ def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> tuple[list[Pe
         capacity = storage_capacity(volume).nanos()
         if capacity < size or volume.metadata.deletion_timestamp is not None:
             continue
-        if not (has_mode_of(volume, claim) and has_attributes_of(volume, claim)):
+        if not has_mode_of(volume, claim) or (storage.compares_attributes and not has_attributes_of(volume, claim)):
             continue
         if is_prebound:
             prebound.append(volume)
