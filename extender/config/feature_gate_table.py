@@ -130,9 +130,7 @@ GATES: Final[Mapping[str, Gate]] = {
     "ImageVolume": _gate("1.31 alpha off, 1.33 beta off, 1.35 beta on, 1.36 GA on locked", why="ImageLocality always counts them"),
     # Dynamic resource allocation.
     _DRA: _gate("1.26 alpha off, 1.32 beta off, 1.34 GA on, 1.35 GA on locked"),
-    "DRAPrioritizedList": _gate(
-        "1.33 alpha off, 1.34 beta on, 1.36 GA on, 1.37 GA on locked", only=True, why="firstAvailable is always read", needs=_DRA
-    ),
+    "DRAPrioritizedList": _gate("1.33 alpha off, 1.34 beta on, 1.36 GA on, 1.37 GA on locked", needs=_DRA),
     "DRAAdminAccess": _gate(
         "1.32 alpha off, 1.34 beta on, 1.36 GA on locked", only=True, why="admin access is always given where it is asked for", needs=_DRA
     ),
@@ -145,7 +143,7 @@ GATES: Final[Mapping[str, Gate]] = {
         why="pods always wait for binding conditions",
         needs=f"{_DRA} DRAResourceClaimDeviceStatus",
     ),
-    "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on", only=True, why="taints of devices always count", needs=_DRA),
+    "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on", needs=_DRA),
     "DRADeviceTaintRules": _gate(
         "1.35 alpha off, 1.36 beta off, 1.37 GA on", only=False, why="DeviceTaintRules are not read", needs="DRADeviceTaints"
     ),

@@ -23,7 +23,7 @@ from extender.plugins.dynamic_resources.selection import Allowance, Matches, Sel
 class Allocator:
     """Allocates the same claims on any node. What does not depend on the node is computed once."""
 
-    __slots__ = ("_alternatives", "_matches", "_num_requests", "allocated", "claims", "classes", "slices")
+    __slots__ = ("_alternatives", "_heeds_taints", "_matches", "_num_requests", "allocated", "claims", "classes", "slices")
 
     def __init__(
         self,
@@ -32,12 +32,15 @@ class Allocator:
         slices: Slices,
         allocated: AllocatedState,
         matches: Matches,
+        *,
+        heeds_taints: bool = True,
     ) -> None:
         self.slices = slices
         self.allocated = allocated
         self.claims = claims
         self.classes = classes
         self._matches = matches
+        self._heeds_taints = heeds_taints
         self._num_requests = sum(len(claim.spec.devices.requests) for claim in claims)
         self._alternatives: list[list[list[DeviceRequestAlternative]]] | None = None
 
@@ -56,7 +59,7 @@ class Allocator:
         demands = self._demands(node, pools, selection)
         constraints = [constraints_of(claim) for claim in self.claims]
         offers = [offer for pool in pools for offer in pool.offers]
-        search = Search(node, offers, demands, constraints, self.allocated, selection)
+        search = Search(node, offers, demands, constraints, self.allocated, selection, heeds_taints=self._heeds_taints)
         if search.find():
             return [allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True)]
         if any(pool.is_invalid for pool in pools):

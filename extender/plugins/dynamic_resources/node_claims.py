@@ -117,9 +117,16 @@ def are_same(some: Sequence[object], others: Sequence[object]) -> bool:
     return len(some) == len(others) and all(map(operator.is_, some, others))
 
 
-def refusal_of_requests(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> fwk.Status | None:
-    """Returns what is wrong with the claim's requests, for any node; None if nothing is."""
+def refusal_of_requests(claim: ResourceClaim, classes: Mapping[str, DeviceClass], *, reads_lists: bool) -> fwk.Status | None:
+    """Returns what is wrong with the claim's requests, for any node; None if nothing is.
+
+    Arguments:
+        reads_lists: whether requests may list alternatives, the best first: the feature gate DRAPrioritizedList.
+    """
     for request in claim.spec.devices.requests:
+        if request.first_available and not reads_lists:
+            why = "has subrequests, but the DRAPrioritizedList feature is disabled"
+            return fwk.unresolvable(f"resource claim {claim.key}, request {request.name}: {why}")
         requested = _requested_classes(request)
         if not requested:
             return fwk.unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")

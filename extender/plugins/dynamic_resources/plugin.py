@@ -100,6 +100,8 @@ class DynamicResources(
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
         self._tracker = handle.shared(_TRACKER, lambda: ClaimTracker(self._now)) if handle is not None else ClaimTracker()
         self._scalars = fwk.PodMemo[tuple[str, ...]]()
+        self._heeds_taints = self.feature_gates.enabled("DRADeviceTaints")
+        self._reads_lists = self.feature_gates.enabled("DRAPrioritizedList")
         self._backs_extended_resources = self.feature_gates.enabled("DRAExtendedResource")
         self._reservations = Reservations(self._tracker, lambda: self.handle.random, self._now)
         self._slices = Slices()
@@ -141,7 +143,7 @@ class DynamicResources(
                 continue
             if self._tracker.is_pending(claim):
                 return fwk.PreFilterResult(fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated"))
-            refusal = refusal_of_requests(claim, snapshot.objects.device_classes)
+            refusal = refusal_of_requests(claim, snapshot.objects.device_classes, reads_lists=self._reads_lists)
             if refusal is not None:
                 return fwk.PreFilterResult(refusal)
         state.write(_CLAIMS, self._cycle_of(state, pod, claims, unavailable, extended, snapshot))
@@ -306,7 +308,7 @@ class DynamicResources(
         allocated = allocated_state_of(self._tracker.holders(objects.resource_claims))
 
         def allocator_of(wanted: Sequence[ResourceClaim]) -> Allocator:
-            return Allocator(wanted, objects.device_classes, self._slices, allocated, self._matches)
+            return Allocator(wanted, objects.device_classes, self._slices, allocated, self._matches, heeds_taints=self._heeds_taints)
 
         if extended is not None:
             state.depends_on_devices = True

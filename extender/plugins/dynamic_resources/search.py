@@ -115,6 +115,8 @@ class Search:
         constraints: Sequence[Sequence[AttributeConstraint]],
         allocated: AllocatedState,
         selection: Selection,
+        *,
+        heeds_taints: bool = True,
     ) -> None:
         """Prepares a search.
 
@@ -122,6 +124,7 @@ class Search:
             offers: the devices for the node, in the order in which they are tried.
             demands: per claim and request, the alternatives.
             constraints: per claim, without devices.
+            heeds_taints: whether taints of devices count.
         """
         self.picks: list[list[Pick]] = [[] for _ in demands]
         """Per claim, the devices found so far."""
@@ -131,6 +134,7 @@ class Search:
         self._constraints = constraints
         self._allocated = allocated
         self._selection = selection
+        self._heeds_taints = heeds_taints
         self._counters = SharedCounters(allocated)
         self._using: dict[DeviceId, _Use] = {}
 
@@ -231,7 +235,9 @@ class Search:
     def _take(self, claim: int, demand: Demand, offer: Offer) -> bool:
         """Takes the device if counters, taints and constraints allow it; returns whether it did."""
         alternative = demand.alternative
-        if self._is_in_use(claim, alternative, offer) or not self._has_capacity(alternative, offer) or not alternative.tolerates(offer):
+        if self._is_in_use(claim, alternative, offer) or not self._has_capacity(alternative, offer):
+            return False
+        if self._heeds_taints and not alternative.tolerates(offer):
             return False
         if self._needs_counters(offer) and not self._counters.take(offer):
             return False

@@ -299,6 +299,35 @@ def test_looking_for_devices_may_take_any_time_while_the_gate_of_the_timeout_is_
     assert refusals(plugin, snapshot, pod_with("c")) == {}
 
 
+@pytest.mark.parametrize(("is_on", "refused"), [(True, ["n1", "n2"]), (False, ["n2"])])
+def test_taints_of_devices_count_only_while_their_gate_is_on(is_on: bool, refused: list[str]) -> None:
+    """
+    DRADeviceTaints. Node n1 has a tainted device, node n2 none at all.
+    """
+    tainted = make_device("gpu", taints=[{"key": "broken", "effect": "NoSchedule"}])
+    snapshot = cluster(ANY, make_slice(tainted, name="n1", pool="n1", nodeName="n1"), claim("c"))
+
+    assert sorted(refusals(plugin_with({"DRADeviceTaints": is_on}), snapshot, pod_with("c"))) == refused
+
+
+def test_a_list_of_alternatives_is_refused_while_its_gate_is_off() -> None:
+    """
+    DRAPrioritizedList.
+    """
+    wanted = claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]})
+
+    [answer] = set(filter_nodes(plugin_with({"DRAPrioritizedList": False}), cluster(*TWO_AND_ONE, wanted), pod_with("c")).values())
+
+    assert answer == unresolvable("resource claim default/c, request r: has subrequests, but the DRAPrioritizedList feature is disabled")
+
+
+def plugin_with(gates: dict[str, bool]) -> DynamicResources:
+    """The plugin while these feature gates have other values than by default."""
+    [(_, plugin)] = make_framework(DynamicResources, features=gates).plugins.filter
+    assert isinstance(plugin, DynamicResources)
+    return plugin
+
+
 def test_arguments_are_checked() -> None:
     """
     Less than a second is no time to bind devices.
