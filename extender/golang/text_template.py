@@ -10,7 +10,6 @@ from typing import Final
 Value = str | int | float | bool
 
 MAX_DEPTH: Final = 16
-_ACTION: Final = re.compile(r"\{\{-?(.*?)-?\}\}", re.DOTALL)
 _TOKEN: Final = re.compile(r'\s*(?:(?P<field>\.\w+)|(?P<number>-?\d+(?:\.\d+)?)|(?P<text>"[^"\\]*")|(?P<paren>[()])|(?P<name>\w+))')
 
 
@@ -27,11 +26,14 @@ def rendered(template: str, values: Mapping[str, Value]) -> str:
     Raises:
         TemplateError: an action cannot be evaluated; the message quotes it.
     """
-
-    def replaced(match: re.Match[str]) -> str:
-        return _shown(_Action(match[1], values).value())
-
-    return _ACTION.sub(replaced, template)
+    parts, place = [], 0
+    while (begin := template.find("{{", place)) >= 0:
+        end = template.find("}}", begin)
+        if end < 0:
+            raise TemplateError(f"{template[begin : begin + 60]} has no end")
+        parts += [template[place:begin], _shown(_Action(template[begin + 2 : end].removeprefix("-").removesuffix("-"), values).value())]
+        place = end + 2
+    return "".join([*parts, template[place:]])
 
 
 def is_constant(template: str) -> bool:

@@ -21,7 +21,7 @@ from extender.objects.pod import Pod, PodResourceClaim
 from extender.simulation.perf_run import Operation, PerfRun, wait_for_pods
 from extender.simulation.perf_templates import PodSource
 from extender.simulation.prototypes import named
-from extender.simulation.workload import MAX_NODES, MAX_PODS, WorkloadError
+from extender.simulation.workload import MAX_NODES, WorkloadError
 
 ARRIVALS: Final = 1000
 """Pods that are created in a second of virtual time."""
@@ -121,6 +121,7 @@ class CreateNamespaces(Operation, frozen=True, kw_only=True, tag="createNamespac
 
     async def run(self, run: PerfRun) -> None:
         for index in range(run.count(self.count, self.count_param)):
+            run.count_object()
             name = f"{self.prefix}-{index}"
             if self.namespace_template_path is None or name in run.in_namespace:
                 run.ensure_namespace(name)
@@ -161,9 +162,6 @@ class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
         run.ensure_namespace(namespace)
         count = run.count(self.count, self.count_param)
         count *= run.count(None, self.count_multiplier_param, 1) if self.count_multiplier_param else 1
-        run.num_pods += count
-        if run.num_pods > MAX_PODS:
-            raise WorkloadError(f"more than {MAX_PODS} pods")
         path = self.pod_template_path or run.default_pod
         source = PodSource(run.templates, path, self.persistent_volume_template_path, self.persistent_volume_claim_template_path)
         if self.collect_metrics:
@@ -186,6 +184,7 @@ class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
             await wait_for_pods(run, [namespace], {})
 
     def _create(self, run: PerfRun, namespace: str, source: PodSource, index: int, count: int) -> Pod:
+        run.count_object()
         pod, others, lifetime = source.made(namespace, run.unique("pod-"), run.values(self.template_params, index, count))
         run.scene.put(*others)
         run.scene.create_pods([pod], lifetime)
@@ -205,7 +204,6 @@ class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
                     cluster.remove(pod)
                     names[place] = self._create(run, namespace, source, index, count).name
                     index += 1
-        run.num_pods += index
 
 
 @final
@@ -274,6 +272,7 @@ class Churn(Operation, frozen=True, kw_only=True, tag="churn"):
                     run.scene.cluster.delete_pod(old)
                 elif old is not None:
                     run.scene.cluster.remove(old)
+                run.count_object()
                 made = run.templates.churned(path, run.unique("churn-"), namespace) if old is None else None
                 if isinstance(made, Pod):
                     run.scene.create_pods([made])
@@ -353,6 +352,7 @@ class CreateAny(Operation, frozen=True, kw_only=True, tag="createAny"):
             run.ensure_namespace(self.namespace)
         count = run.count(self.count, self.count_param, 1)
         for index in range(count):
+            run.count_object()
             run.templates.create(run.scene, self.template_path, self.namespace, run.values(self.template_params, index, count))
 
 

@@ -13,7 +13,7 @@ from extender.objects.pod import Pod
 from extender.simulation.perf_templates import Templates
 from extender.simulation.report import Phase
 from extender.simulation.scene import Scene
-from extender.simulation.workload import MAX_PODS, WorkloadError
+from extender.simulation.workload import MAX_PODS, MAX_SECONDS, WorkloadError
 
 Params = Mapping[str, Any]
 
@@ -31,7 +31,7 @@ class PerfRun:
     number: int = 0
     """The place of the operation that runs."""
     num_nodes: int = 0
-    num_pods: int = 0
+    num_objects: int = 0
     in_namespace: dict[str, list[str]] = field(default_factory=dict)
     """Namespace -> the names of the pods created there."""
     background: list[asyncio.Task[None]] = field(default_factory=list)
@@ -49,9 +49,18 @@ class PerfRun:
         """Returns a duration that is given by itself or as the name of a parameter."""
         value = self.param(param) if param else text or "0s"
         try:
-            return Duration.parse(str(value)).nanoseconds / 1e9
+            seconds = Duration.parse(str(value)).nanoseconds / 1e9
         except DurationError as exc:
             raise WorkloadError(f"{param or 'duration'}: {exc}") from exc
+        if not 0 <= seconds <= MAX_SECONDS:
+            raise WorkloadError(f"{param or 'duration'}: {value!r:.40} is negative, or longer than {MAX_SECONDS / 86400:.0f} days")
+        return seconds
+
+    def count_object(self) -> None:
+        """Counts an object that is created."""
+        self.num_objects += 1
+        if self.num_objects > MAX_PODS:
+            raise WorkloadError(f"more than {MAX_PODS} objects")
 
     def param(self, name: str) -> Any:
         """Returns the parameter of a name that begins with a dollar sign."""

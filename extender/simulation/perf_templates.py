@@ -20,6 +20,8 @@ from extender.simulation.simulated_cluster import Lifetime
 from extender.simulation.storage_writes import bound
 from extender.simulation.workload import WorkloadError, lines_of
 
+MAX_TEMPLATE: Final = 1 << 20
+"""The most bytes of a template."""
 DEFAULT_GRACE: Final = 30.0
 """Seconds that a pod takes to stop unless its manifest says otherwise."""
 _FREE_NAMES: Final = frozenset(
@@ -37,7 +39,7 @@ class TemplateFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._text = "".join(lines_of(path))
+        self._text = "".join(lines_of(path, MAX_TEMPLATE))
         self._constant = self._read(self._text) if is_constant(self._text) else None
 
     def manifest(self, values: Mapping[str, Value]) -> Object:

@@ -21,9 +21,9 @@ from extender.simulation.observation import Observation
 from extender.simulation.report import RefusedPods, SimulationReport, Waiting
 from extender.simulation.scene import Scene, StuckError
 from extender.simulation.simulated_cluster import SimulatedCluster
-from extender.simulation.workload import Workload, WorkloadError
+from extender.simulation.workload import MAX_SECONDS, Workload, WorkloadError
 
-LONGEST: Final = 100 * 365 * 24 * 3600.0
+LONGEST: Final = 4 * MAX_SECONDS
 """The most virtual seconds that a workload may take."""
 MOST_REFUSALS: Final = 20
 """The number of distinct messages in a report."""

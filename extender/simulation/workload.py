@@ -17,6 +17,8 @@ MAX_BYTES: Final = 1 << 28
 MAX_NODES: Final = 200_000
 MAX_PODS: Final = 2_000_000
 """The most nodes and pods of a workload."""
+MAX_SECONDS: Final = 31 * 24 * 3600.0
+"""The longest span of virtual time that a workload may name."""
 
 
 class WorkloadError(Exception):
@@ -48,8 +50,11 @@ class Workload(ABC):
         """
 
 
-def lines_of(path: Path) -> Iterator[str]:
+def lines_of(path: Path, limit: int = MAX_BYTES) -> Iterator[str]:
     """Yields the lines of a text file, packed or not.
+
+    Arguments:
+        limit: the most bytes, unpacked.
 
     Raises:
         WorkloadError: it cannot be read, or is too large.
@@ -59,10 +64,10 @@ def lines_of(path: Path) -> Iterator[str]:
         with open(path, "rb") as raw:
             is_packed = raw.peek(2)[:2] == GZIP_MAGIC
             with gzip.open(raw) if is_packed else raw as content:
-                while line := content.readline(MAX_BYTES - read + 1):
+                while line := content.readline(limit - read + 1):
                     read += len(line)
-                    if read > MAX_BYTES:
-                        raise WorkloadError(f"{path}: more than {MAX_BYTES} bytes")
+                    if read > limit:
+                        raise WorkloadError(f"{path}: more than {limit} bytes")
                     yield line.decode()
     except OSError as exc:
         raise WorkloadError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc

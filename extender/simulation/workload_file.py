@@ -27,7 +27,7 @@ from extender.simulation.expectations import ExpectationError, ExpectedFigure
 from extender.simulation.prototypes import Prototypes, named
 from extender.simulation.scene import Scene
 from extender.simulation.simulated_cluster import Lifetime
-from extender.simulation.workload import MAX_NODES, MAX_PODS, Workload, WorkloadError, lines_of
+from extender.simulation.workload import MAX_NODES, MAX_PODS, MAX_SECONDS, Workload, WorkloadError, lines_of
 
 MAX_YAML_NODES: Final = 1_000_000
 """The most members and items of a file."""
@@ -230,6 +230,6 @@ def _seconds(text: str, where: str) -> float | None:
         seconds = Duration.parse(text).nanoseconds / 1e9
     except DurationError as exc:
         raise WorkloadError(f"{where}: {exc}") from exc
-    if seconds < 0:
-        raise WorkloadError(f"{where}: {text!r:.40} is negative")
+    if not 0 <= seconds <= MAX_SECONDS:
+        raise WorkloadError(f"{where}: {text!r:.40} is negative, or longer than {MAX_SECONDS / 86400:.0f} days")
     return seconds

@@ -36,6 +36,11 @@ def test_what_is_not_supported_is_quoted(action: str) -> None:
         rendered(f"a: {{{{{action}}}}}", VALUES)
 
 
+def test_an_action_has_an_end() -> None:
+    with pytest.raises(TemplateError, match="has no end"):
+        rendered("a: {{.Index", VALUES)
+
+
 def test_nesting_has_a_limit() -> None:
     with pytest.raises(TemplateError):
         rendered("{{" + "AddInt (" * 5000 + "1" + ")" * 5000 + "}}", VALUES)

@@ -216,6 +216,7 @@ def test_claims_beyond_the_devices_cannot_be_allocated(tmp_path: Path) -> None:
         ("{opcode: createAny, templatePath: pod.yaml, countParam: $text}", "$text is 'x'"),
         ("{opcode: churn, mode: sometimes, templatePaths: [pod.yaml]}", "churn: the mode 'sometimes'"),
         ("{opcode: sleep, duration: long}", "invalid duration"),
+        ("{opcode: sleep, duration: 99999h}", "longer than 31 days"),
         ("{opcode: stopCollectingMetrics}", "no measurement is under way"),
         ("{opcode: barrier, stageRequirement: Done}", "the stage 'Done' is not supported"),
         ("{opcode: updateAny, templatePath: class.yaml}", "updateAny: class.yaml: there is no DeviceClass gpus"),

@@ -111,6 +111,7 @@ def test_a_report_says_which_expectation_does_not_hold(tmp_path: Path) -> None:
         pytest.param("nodes: {}\npods: [{name: a, rate: 1}]", "pods[0]: `for` says", id="no end"),
         pytest.param("nodes: {}\npods: [{name: a, at: tomorrow}]", "pods[0].at: time: invalid duration", id="no time"),
         pytest.param("nodes: {}\npods: [{name: a, runsFor: -3s}]", "pods[0].runsFor: '-3s' is negative", id="a negative time"),
+        pytest.param("nodes: {}\npods: [{name: a, at: 99999h}]", "pods[0].at: '99999h' is negative, or longer than 31 days", id="years"),
         pytest.param("nodes: {}\npods: [{name: a, cpu: many}]", "pods[0]: Pod", id="no quantity"),
         pytest.param("nodes: {cpu: many}\npods: [{name: a}]", "nodes[0]: Node", id="no quantity of a node"),
         pytest.param("nodes: {}\npods: [{name: a, spec: {priorityClassName: b}}]", "no PriorityClass with name b was found", id="no class"),
