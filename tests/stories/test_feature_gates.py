@@ -14,6 +14,7 @@ from extender.config import FeatureGates
 from extender.embedded.api_resources import NODES, Object
 from extender.embedded.statuses import ApiStatus
 from extender.objects.pod import Pod
+from tests.stories.devices import device_class, devices, wanting
 from tests.stories.happenings import labels
 from tests.stories.plugins import holding, pre_binding
 from tests.stories.scenery import is_deletion, node, pod, refusal
@@ -339,3 +340,18 @@ async def test_a_claim_gets_a_volume_of_another_attributes_class_until_those_cou
         await scene.has(_pod_with("c"))
 
         assert (scene.node_of("p") == "n") is fits
+
+
+@pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
+@story
+async def test_pods_get_devices_for_extended_resources_only_while_their_gate_is_on(is_on: bool) -> None:
+    """
+    While it is off, a node has what its device plugin offers, and nothing else.
+    """
+    async with a_scene(node("n"), device_class(), devices("n", "gpu-1"), features={"DRAExtendedResource": is_on}) as scene:
+        await scene.has(wanting("p"))
+
+        assert (scene.node_of("p") == "n") is is_on
+        condition = scene.condition("p")
+        assert condition is not None
+        assert ("Insufficient example.com/gpu" in condition[2]) is not is_on

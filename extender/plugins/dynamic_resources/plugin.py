@@ -268,11 +268,11 @@ class DynamicResources(
             return fwk.error("binding resource claims: there is no API server to bind through")
         metrics = self.handle.shared(fwk.PLUGIN_METRICS, fwk.PluginMetrics)
         try:
-            claims = await self._reservations.write(cycle, pod, node, dispatcher, metrics.resource_claim_creates)
+            table = live.objects.resource_claims
+            claims = await self._reservations.write(cycle, pod, node, dispatcher, table, metrics.resource_claim_creates)
             if any(map(has_binding_conditions, claims)):
                 text = f"waiting for binding conditions for device on node {node}"
                 self.handle.record_event(pod, "Normal", "BindingConditionsPending", "Scheduling", text)
-                table = live.objects.resource_claims
                 began, failed = asyncio.get_running_loop().time(), None
                 try:
                     await wait_for_devices(claims, lambda: self._tracker.latest(table), self._binding_timeout, self._now)

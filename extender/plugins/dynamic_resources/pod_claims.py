@@ -185,6 +185,14 @@ class ClaimTracker:
         self.assume(claim)
         self._created[claim.namespace, claim.metadata.name] = self._now() + CREATED_SHOWS_WITHIN
 
+    def is_shown(self, claim: ResourceClaim, table: Mapping[Key, ResourceClaim]) -> bool:
+        """True if the watch has shown the claim that was created, now or at an earlier call, or can no longer be expected to. From then on
+        it is deleted once the watch does not show it."""
+        key = (claim.namespace, claim.metadata.name)
+        if key in self._created and (key in table or self._now() >= self._created[key]):
+            del self._created[key]
+        return key not in self._created
+
     def forget(self, claim: ResourceClaim) -> None:
         """Drops what is known of a claim that was deleted."""
         key = (claim.namespace, claim.metadata.name)
@@ -199,7 +207,7 @@ class ClaimTracker:
         """
         for key, written in list(self._written.items()):
             shown = table.get(key)
-            if shown is None and key in self._created and self._now() < self._created[key]:
+            if shown is None and not self.is_shown(written, table):
                 continue
             self._created.pop(key, None)
             # A claim missing from the watch was deleted: one that was written had been shown before, or was created long ago.

@@ -7,12 +7,13 @@ unreserveExtendedResourceClaim (v1.36.2).
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import final
 from uuid import UUID
 
 from extender import framework as fwk
+from extender.objects.cluster import Key
 from extender.objects.decoding import replaced
 from extender.objects.devices import AllocationResult, ResourceClaim
 from extender.plugins.dynamic_resources.claim_binding import ClaimBindingError, ClaimUncertainError, bind_claim, read_claim
@@ -66,11 +67,18 @@ class Reservations:
             self._withdraw_special(special, cycle.created.get(identity(special)), dispatcher)
 
     async def write(
-        self, cycle: ClaimsOfCycle, pod: fwk.Pod, node: str, dispatcher: fwk.Dispatcher, creations: Counter[str]
+        self,
+        cycle: ClaimsOfCycle,
+        pod: fwk.Pod,
+        node: str,
+        dispatcher: fwk.Dispatcher,
+        table: Mapping[Key, ResourceClaim],
+        creations: Counter[str],
     ) -> list[ResourceClaim]:
         """Returns the pod's claims, allocated and reserved for the pod, the special claim last.
 
         Arguments:
+            table: the claims that the watch shows, at any moment.
             creations: counts special claims: success, failure.
 
         Raises:
@@ -80,7 +88,7 @@ class Reservations:
         claims = [await self._bind(claim, cycle, pod, dispatcher) for claim in cycle.claims]
         wanted = cycle.claims_on.get(node)
         if wanted is not None and wanted.special is not None:
-            claims.append(await self._bind_special(wanted, wanted.special, cycle, pod, dispatcher, creations))
+            claims.append(await self._bind_special(wanted, wanted.special, cycle, pod, dispatcher, table, creations))
         return claims
 
     async def _bind(self, claim: ResourceClaim, cycle: ClaimsOfCycle, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> ResourceClaim:
@@ -112,6 +120,7 @@ class Reservations:
         cycle: ClaimsOfCycle,
         pod: fwk.Pod,
         dispatcher: fwk.Dispatcher,
+        table: Mapping[Key, ResourceClaim],
         creations: Counter[str],
     ) -> ResourceClaim:
         """Creates the special claim, allocates and reserves it, and names it in the pod's status."""
@@ -119,9 +128,15 @@ class Reservations:
         cycle.created[identity(special)] = created
         bound = await bind_claim(created, cycle.reserved.get(identity(special)), pod, dispatcher, self._now())
         self._tracker.assume_created(bound)
+        self._look_for(bound, table)
         self._tracker.remove_pending(special)
         await name_special_claim(bound, wanted.mappings, pod, dispatcher)
         return bound
+
+    def _look_for(self, created: ResourceClaim, table: Mapping[Key, ResourceClaim], pause: float = 0.01) -> None:
+        """Looks until the watch shows the claim: one that was shown and is gone was deleted, also if no attempt came in between."""
+        if not self._tracker.is_shown(created, table):
+            asyncio.get_running_loop().call_later(pause, self._look_for, created, table, min(2 * pause, 1.0))
 
     def _withdraw_special(self, special: ResourceClaim, created: ResourceClaim | None, dispatcher: fwk.Dispatcher | None) -> None:
         """Releases the devices of the special claim, and deletes the claim if it was created.

@@ -20,7 +20,8 @@ def manifest(kind: str, spec: Any, version: str = "v1", **metadata: Any) -> str:
 
 
 def a_pod(**spec: Any) -> str:
-    return manifest("Pod", {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}], **spec})
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    return manifest("Pod", {"containers": [container], **spec})
 
 
 DEVICES = "resource.k8s.io/v1"
@@ -49,6 +50,9 @@ TEMPLATES = {
     "claims.yaml": manifest("ResourceClaimTemplate", {"spec": ONE_GPU}, "resource.k8s.io/v1beta2", name="one-gpu"),
     "claiming.yaml": a_pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]),
     "sharing.yaml": a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "claim-{{DivideInt .Index 5}}"}]),
+    "requesting.yaml": a_pod(
+        containers=[{"name": "c", "image": "i", "resources": {"requests": {"deviceclass.resource.kubernetes.io/gpus": "1"}}}]
+    ),
     "pv.yaml": manifest("PersistentVolume", VOLUME),
     "pvc.yaml": manifest("PersistentVolumeClaim", ONE_GIB),
 }
@@ -171,6 +175,23 @@ def test_claims_of_templates_take_devices_until_none_is_left(tmp_path: Path) -> 
         {opcode: deletePods, namespace: test}
         {opcode: sleep, duration: 40s}
         {opcode: createPods, namespace: test, count: 4, podTemplatePath: claiming.yaml}
+    """  # fmt: skip
+
+    report = played(tmp_path, operations, "{num: 2}")
+
+    assert (report.placed, report.withdrawn, report.refused) == (8, 1, 0)
+
+
+def test_pods_that_request_extended_resources_take_devices_until_none_is_left(tmp_path: Path) -> None:
+    """
+    And give them back. Upstream: test/integration/scheduler_perf/dra, SchedulingWithExtendedResource.
+    """
+    operations = DRIVER + """
+        {opcode: createPods, namespace: test, count: 5, podTemplatePath: requesting.yaml, skipWaitToCompletion: true}
+        {opcode: sleep, duration: 1s}
+        {opcode: deletePods, namespace: test}
+        {opcode: sleep, duration: 40s}
+        {opcode: createPods, namespace: test, count: 4, podTemplatePath: requesting.yaml}
     """  # fmt: skip
 
     report = played(tmp_path, operations, "{num: 2}")
