@@ -1,7 +1,8 @@
 """CEL for device selectors, by cel-expr-python (Google's C++ CEL) with the types and functions that Kubernetes adds.
 
-Expressions that use the Kubernetes libraries url, ip, cidr, format, regex and sets, or the further list functions, do not compile. The cost
-of an expression is bounded: see `cost`. What is not cheap runs in a process of its own: see `evaluation`.
+The functions are in modules of their own (`quantities`, `networks`, `urls`, `formats`, `regexes`, `lists`), listed in `library`. An
+expression is checked against the types that upstream declares, linked (`linking`), and run with carriers of these types (`functions`). Its
+cost is bounded: see `cost`. What is not cheap, or not safe, runs in a process of its own: see `evaluation`.
 """
 
 from extender.cel.evaluation import evaluate, is_cheap, work_of_expression

@@ -30,15 +30,17 @@ def is_cheap(expression: str) -> bool:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def work_of_expression(expression: str) -> float:
-    """Returns the bound on the work of the expression for any valid device; infinite if it takes too long to find out.
+    """Returns the bound on the work of the expression for any valid device; infinite if it takes too long to find out, or is unsafe.
 
     A thousand units take up to 0.04 ms.
     """
-    if len(expression) > CHEAP_CHARACTERS or ("matches" in expression and ("{" in expression or "\\" in expression)):
+    has_pattern = "matches" in expression or "find" in expression
+    if len(expression) > CHEAP_CHARACTERS or (has_pattern and ("{" in expression or "\\" in expression)):
         # A regular expression with counted repetitions takes a thousand times its length in time and memory.
         return math.inf
     try:
-        return compiled(expression).work
+        selector = compiled(expression)
+        return selector.work if selector.is_safe else math.inf
     except CompileError:
         return 0
 

@@ -1,41 +1,79 @@
-"""The functions and types that Kubernetes adds to CEL for devices: quantities and semantic versions.
+"""The contract of the functions that Kubernetes adds to CEL: their types, and how values of these are carried in a running expression.
 
 cel-expr-python can check values of custom types, but not carry them at run time. So every expression is checked against the types that
-upstream declares, and then runs with bytes in their place, their carriers: b"quantity:" with nanos and b"semver:" with the version as text,
-which are equal exactly if the values are. Functions take and return Python values; `CelType` tells how they are carried.
+upstream declares, and then runs with bytes in their place, their carriers: `kubernetes.Quantity:` and a text, for instance, which are equal
+exactly if the values are. Functions take and return Python values; their `CelType`s tell how these are carried.
 
-Beware: no function may take a list, a map or dyn. The library ends the process when it converts an optional in one of them to Python.
-
-Upstream: apiserver/pkg/cel/library, quantity.go, semverlib.go (v1.36.2).
+Beware: the library ends the process when it converts an optional in a list, a map or dyn to Python. A function with such a parameter is
+never called outside of the worker process (`Function.is_safe`).
 """
 
-import enum
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from extender.cel.semver import Semver, SemverError
-from extender.golang.int64 import MAX_INT64, MIN_INT64
-from extender.objects.quantity import Quantity, QuantityError
+from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs, but does not say so (py.typed)
 
-NANO: Final = 10**9
-_QUANTITY: Final = b"quantity:"
-_SEMVER: Final = b"semver:"
+NOT_OF_TYPE: Final = object()
 
 Carrier = bytes
-"""A quantity or a version in a running expression."""
+"""A value of a type of Kubernetes in a running expression."""
 
 
-class CelType(enum.Enum):
-    """The type of a parameter or result: a CEL type, or a quantity (an int of nanos) or version (Semver) with a carrier."""
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CelType:
+    """The type of a parameter or a result."""
 
-    STRING = str
-    BOOL = bool
-    INT = int
-    DOUBLE = float
-    QUANTITY = _QUANTITY
-    SEMVER = _SEMVER
+    declared: Any
+    """The cel.Type that expressions are checked against."""
+    carried: Any
+    """The cel.Type in a running expression."""
+    python: type
+    """The type of an argument of the function, if it has no carrier."""
+    prefix: bytes = b""
+    """Begins every carrier; empty for a type that needs none."""
+    read: Callable[[str], Any] = str
+    """Returns the value of the text in a carrier."""
+
+    @staticmethod
+    def of_kubernetes(name: str, read: Callable[[str], Any]) -> "CelType":
+        """Returns a type whose values have carriers.
+
+        Arguments:
+            name: as upstream writes it.
+            read: returns the value whose str is the text.
+        """
+        return CelType(cel.Type.AbstractType(name), cel.Type.BYTES, bytes, f"{name}:".encode(), read)
+
+    @staticmethod
+    def optional(of: "CelType") -> "CelType":
+        """Returns the type of a result that may be absent: an empty list of it, or no bytes. See `extender.cel.linking`.
+
+        It is declared as dyn, because the library takes an optional that is declared for some other type.
+        """
+        return CelType(cel.Type.DYN, of.carried, of.python, of.prefix, of.read)
+
+    def value(self, argument: Any) -> Any:
+        """Returns the Python value of an argument; NOT_OF_TYPE if it is of another type."""
+        if not self.prefix:
+            return argument if self.python is object or type(argument) is self.python else NOT_OF_TYPE
+        return self.read(argument.removeprefix(self.prefix).decode()) if argument.startswith(self.prefix) else NOT_OF_TYPE
+
+    def carrier(self, value: Any) -> Any:
+        """Returns the CEL value of a Python value."""
+        if not self.prefix:
+            return value
+        return b"" if value is None else self.prefix + str(value).encode()
+
+
+STRING: Final = CelType(cel.Type.STRING, cel.Type.STRING, str)
+BOOL: Final = CelType(cel.Type.BOOL, cel.Type.BOOL, bool)
+INT: Final = CelType(cel.Type.INT, cel.Type.INT, int)
+DOUBLE: Final = CelType(cel.Type.DOUBLE, cel.Type.DOUBLE, float)
+BYTES: Final = CelType(cel.Type.BYTES, cel.Type.BYTES, bytearray)
+STRINGS: Final = CelType(cel.Type.List(cel.Type.STRING), cel.Type.LIST, list)
+STRINGS_BY_NAME: Final = CelType(cel.Type.Map(cel.Type.STRING, cel.Type.List(cel.Type.STRING)), cel.Type.MAP, dict)
 
 
 @final
@@ -50,15 +88,16 @@ class Function:
     call: Callable[..., object]
     is_member: bool = True
 
+    @property
+    def is_safe(self) -> bool:
+        """Whether only scalars are converted to call it."""
+        return not any(kind.carried in (cel.Type.LIST, cel.Type.MAP, cel.Type.DYN) for kind in self.parameters)
 
-def quantity_carrier(nanos: int) -> Carrier:
-    """Returns the carrier of a quantity."""
-    return _QUANTITY + str(nanos).encode()
 
-
-def semver_carrier(version: Semver) -> Carrier:
-    """Returns the carrier of a version."""
-    return _SEMVER + str(version).encode()
+def type_name(carrier: Carrier) -> str | None:
+    """Returns the name of the type that the bytes carry a value of; None if they carry none."""
+    name, colon, _ = carrier.partition(b":")
+    return name.decode() if colon and (name.startswith((b"kubernetes.", b"net."))) else None
 
 
 def as_json(carrier: Carrier) -> object:
@@ -69,93 +108,3 @@ def as_json(carrier: Carrier) -> object:
 def of_json(document: dict[str, Any]) -> object:
     """Returns a carrier that was written by `as_json`, or else the document itself; an `object_hook` of `json.loads`."""
     return document[""].encode() if document.keys() == {""} and isinstance(document[""], str) else document
-
-
-def from_carrier(kind: CelType, value: Any) -> object | None:
-    """Returns the Python value of an argument; None if it is not of this type."""
-    if kind is CelType.QUANTITY:
-        return int(value.removeprefix(_QUANTITY)) if value.startswith(_QUANTITY) else None
-    if kind is CelType.SEMVER:
-        return Semver.parse(value.removeprefix(_SEMVER).decode()) if value.startswith(_SEMVER) else None
-    return value if type(value) is kind.value else None
-
-
-def to_carrier(kind: CelType, value: Any) -> object:
-    """Returns the CEL value of a Python value."""
-    if kind is CelType.QUANTITY:
-        return quantity_carrier(value)
-    return semver_carrier(value) if kind is CelType.SEMVER else value
-
-
-def _quantity(text: str) -> int:
-    return Quantity.parse(text).nanos()
-
-
-def _is_quantity(text: str) -> bool:
-    try:
-        Quantity.parse(text)
-    except QuantityError:
-        return False
-    return True
-
-
-def _is_integer(nanos: int) -> bool:
-    return nanos % NANO == 0 and MIN_INT64 <= nanos // NANO <= MAX_INT64
-
-
-def _as_integer(nanos: int) -> int:
-    if not _is_integer(nanos):
-        raise ValueError("cannot convert value to integer")
-    return nanos // NANO
-
-
-def _as_float(nanos: int) -> float:
-    try:
-        return nanos / NANO
-    except OverflowError:
-        return math.copysign(math.inf, nanos)
-
-
-def _compare(one: int, other: int) -> int:
-    return (one > other) - (one < other)
-
-
-def _semver(text: str, normalized: bool = False) -> Semver:
-    return Semver.parse_normalized(text) if normalized else Semver.parse(text)
-
-
-def _is_semver(text: str, normalized: bool = False) -> bool:
-    try:
-        _semver(text, normalized)
-    except SemverError:
-        return False
-    return True
-
-
-_Q, _V, _S, _B, _I = CelType.QUANTITY, CelType.SEMVER, CelType.STRING, CelType.BOOL, CelType.INT
-
-FUNCTIONS: Final = (
-    Function("string_to_quantity", "quantity", (_S,), _Q, _quantity, is_member=False),
-    Function("is_quantity_string", "isQuantity", (_S,), _B, _is_quantity, is_member=False),
-    Function("quantity_sign", "sign", (_Q,), _I, lambda nanos: _compare(nanos, 0), is_member=False),
-    Function("quantity_is_greater_than", "isGreaterThan", (_Q, _Q), _B, lambda one, other: one > other),
-    Function("quantity_is_less_than", "isLessThan", (_Q, _Q), _B, lambda one, other: one < other),
-    Function("quantity_compare_to", "compareTo", (_Q, _Q), _I, _compare),
-    Function("quantity_get_float", "asApproximateFloat", (_Q,), CelType.DOUBLE, _as_float),
-    Function("quantity_get_int", "asInteger", (_Q,), _I, _as_integer),
-    Function("quantity_is_integer", "isInteger", (_Q,), _B, _is_integer),
-    Function("quantity_add", "add", (_Q, _Q), _Q, lambda one, other: one + other),
-    Function("quantity_add_int", "add", (_Q, _I), _Q, lambda one, whole: one + whole * NANO),
-    Function("quantity_sub", "sub", (_Q, _Q), _Q, lambda one, other: one - other),
-    Function("quantity_sub_int", "sub", (_Q, _I), _Q, lambda one, whole: one - whole * NANO),
-    Function("string_to_semver", "semver", (_S,), _V, _semver, is_member=False),
-    Function("string_bool_to_semver", "semver", (_S, _B), _V, _semver, is_member=False),
-    Function("is_semver_string", "isSemver", (_S,), _B, _is_semver, is_member=False),
-    Function("is_semver_string_bool", "isSemver", (_S, _B), _B, _is_semver, is_member=False),
-    Function("semver_is_greater_than", "isGreaterThan", (_V, _V), _B, lambda one, other: one.compare(other) > 0),
-    Function("semver_is_less_than", "isLessThan", (_V, _V), _B, lambda one, other: one.compare(other) < 0),
-    Function("semver_compare_to", "compareTo", (_V, _V), _I, Semver.compare),
-    Function("semver_major", "major", (_V,), _I, lambda version: version.major),
-    Function("semver_minor", "minor", (_V,), _I, lambda version: version.minor),
-    Function("semver_patch", "patch", (_V,), _I, lambda version: version.patch),
-)

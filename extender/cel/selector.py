@@ -13,7 +13,10 @@ from cel_expr_python import cel  # type: ignore[import-untyped]  # it has stubs,
 
 from extender.cel import environment
 from extender.cel.cost import Size, work_of
-from extender.cel.functions import quantity_carrier, semver_carrier
+from extender.cel.functions import type_name
+from extender.cel.library import UNSAFE
+from extender.cel.linking import linked
+from extender.cel.quantities import QUANTITY, SEMVER
 from extender.cel.semver import Semver, SemverError
 from extender.objects.devices import Device, DeviceAttribute
 from extender.objects.quantity import QuantityError, quantity_of
@@ -30,6 +33,9 @@ MOST_CHARACTERS: Final = 8192
 CHEAP_CHARACTERS: Final = 1024
 CHEAP_WORK: Final = 60_000
 """The length and the work of expressions that compile in a few milliseconds and run in about one."""
+
+_MAP_INSERT: Final = b"cel.@mapInsert"
+"""The library compiles calls of it, but does not have it."""
 
 COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
 
@@ -73,10 +79,15 @@ class CelSelector:
 
     __slots__ = ("_program", "_serialized", "_work_by_size")
 
-    def __init__(self, program: cel.Expression) -> None:
-        self._program = program
-        self._serialized: bytes = program.serialize()
+    def __init__(self, serialized: bytes) -> None:
+        self._program = _RUNNING.deserialize(serialized)
+        self._serialized = serialized
         self._work_by_size: dict[int, int] = {}
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether this process may evaluate it. An optional in an argument of some functions ends the process."""
+        return not any(identifier.encode() in self._serialized for identifier in UNSAFE)
 
     @property
     def work(self) -> int:
@@ -111,7 +122,7 @@ class CelSelector:
         if kind == cel.Type.BOOL:
             return bool(value.value())
         if kind != cel.Type.ERROR:
-            name = _type_name(kind)
+            name = (type_name(value.value()) if kind == cel.Type.BYTES else None) or _type_name(kind)
             raise CelError(f"CEL result of type {name} could not be converted to bool{_NO_CONVERSION.get(name, '')}")
         try:
             text = _without_status(str(value.value()))
@@ -149,10 +160,14 @@ def compiled(expression: str) -> CelSelector:
         CompileError: it is invalid, or does not return a bool.
     """
     try:
-        kind = _CHECKING.compile(expression).return_type()
+        checked = _CHECKING.compile(expression)
+        kind = checked.return_type()
         if kind not in (cel.Type.BOOL, cel.Type.DYN):
             raise CompileError(f"must evaluate to bool or the unknown type, not {_type_name(kind)}")
-        return CelSelector(_RUNNING.compile(expression))
+        serialized = linked(checked.serialize())
+        if _MAP_INSERT in serialized:
+            raise CompileError("compilation failed: the macros transformMap and transformMapEntry are not supported")
+        return CelSelector(serialized)
     except RuntimeError as exc:
         raise CompileError(f"compilation failed: {_without_status(str(exc))}") from exc
     except TypeError as exc:
@@ -174,7 +189,7 @@ def facts_of(driver: str, device: Device) -> Facts:
     for name, capacity in device.capacity.items():
         domain, identifier = _qualified(name, driver)
         try:
-            capacities.setdefault(domain, {})[identifier] = quantity_carrier(quantity_of(capacity.value).nanos())
+            capacities.setdefault(domain, {})[identifier] = QUANTITY.carrier(quantity_of(capacity.value).nanos())
         except QuantityError as exc:
             raise CelError(f"capacity {name}: {exc}") from exc
     variables: Variables = {
@@ -194,7 +209,7 @@ def _attribute_value(name: str, attribute: DeviceAttribute) -> object:
     if attribute.version is None:
         raise CelError(f"attribute {name}: unsupported attribute value")
     try:
-        return semver_carrier(Semver.parse(attribute.version))
+        return SEMVER.carrier(Semver.parse(attribute.version))
     except SemverError as exc:
         raise CelError(f"attribute {name}: parse semantic version: {exc}") from exc
 
@@ -230,7 +245,7 @@ def _without_status(text: str) -> str:
 
 def _upstream_text(text: str) -> str:
     """Returns the most common messages in the words of upstream's interpreter."""
-    if text.startswith("No matching overloads found"):
+    if text.startswith("No matching overloads found") or "with an exception set" in text:
         return "no such overload"
     if text.startswith("Iteration budget exceeded"):
         return COST_EXCEEDED

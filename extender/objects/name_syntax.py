@@ -15,6 +15,7 @@ _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_NAME})?"
 DNS_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN: Final = rf"{DNS_LABEL}(\.{DNS_LABEL})*"
+_DNS_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 
 _NAME_PATTERN: Final = re.compile(_NAME)
 _VALUE_PATTERN: Final = re.compile(_VALUE)
@@ -22,6 +23,7 @@ _DNS_LABEL_PATTERN: Final = re.compile(DNS_LABEL)
 _SUBDOMAIN_PATTERN: Final = re.compile(SUBDOMAIN)
 _KEY_PATTERN: Final = re.compile(rf"(?:{SUBDOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,{LABEL_MAX_LENGTH - 2}}}[A-Za-z0-9])?")
 """A label key without a fault, but for the length of its subdomain."""
+_DNS_1035_PATTERN: Final = re.compile(_DNS_1035)
 
 
 def regex_error(sentence: str, pattern: str, *examples: str) -> str:
@@ -58,6 +60,13 @@ _DNS_LABEL_ERROR: Final = regex_error(
     DNS_LABEL,
     "my-name",
     "123-abc",
+)
+_DNS_1035_ERROR: Final = regex_error(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    _DNS_1035,
+    "my-name",
+    "abc-123",
 )
 _SUBDOMAIN_ERROR: Final = regex_error(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
@@ -109,6 +118,12 @@ def dns_label_errors(value: str) -> list[str]:
     if _DNS_LABEL_PATTERN.fullmatch(value) is None:
         errors.append("must not contain dots" if _SUBDOMAIN_PATTERN.fullmatch(value) else _DNS_LABEL_ERROR)
     return errors
+
+
+def dns_1035_errors(value: str) -> list[str]:
+    """Returns what is wrong with an RFC 1035 label, such as a service's name. Upstream: IsDNS1035Label."""
+    errors = [max_length_error(LABEL_MAX_LENGTH)] if _num_bytes(value) > LABEL_MAX_LENGTH else []
+    return errors if _DNS_1035_PATTERN.fullmatch(value) else [*errors, _DNS_1035_ERROR]
 
 
 def subdomain_errors(value: str) -> list[str]:

@@ -8,10 +8,10 @@ from typing import Any, Final
 from extender.embedded.api_resources import Object
 from extender.embedded.store.versions import NEW_NAME_OF
 from extender.embedded.validation.amount_rules import quantity_value
-from extender.embedded.validation.metadata_rules import dns_1035_errors, label_name, labels, object_meta, object_meta_update
+from extender.embedded.validation.metadata_rules import label_name, labels, object_meta, object_meta_update
 from extender.embedded.validation.placement_rules import taints
 from extender.golang.field_errors import FieldError, all_invalid, forbidden, immutable, invalid, required
-from extender.objects.name_syntax import dns_label_errors, label_key_errors, subdomain_errors
+from extender.objects.name_syntax import dns_1035_errors, dns_label_errors, label_key_errors, subdomain_errors
 
 _LENGTH: Final = 128
 _NOTE_LENGTH: Final = 1024

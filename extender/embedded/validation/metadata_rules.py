@@ -11,11 +11,9 @@ from extender.embedded.api_resources import Object
 from extender.golang.field_errors import FieldError, all_invalid, forbidden, immutable, invalid, non_negative, required, too_long
 from extender.golang.quoting import quoted
 from extender.objects.name_syntax import (
-    LABEL_MAX_LENGTH,
     dns_label_errors,
     label_key_errors,
     label_value_errors,
-    max_length_error,
     regex_error,
     subdomain_errors,
 )
@@ -30,14 +28,6 @@ _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _SELECTOR_NEEDS_VALUES: Final = ("In", "NotIn")
 _SELECTOR_TAKES_NO_VALUES: Final = ("Exists", "DoesNotExist")
-_DNS_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_DNS_1035_ERROR: Final = regex_error(
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character",
-    _DNS_1035,
-    "my-name",
-    "abc-123",
-)
 _PERCENT: Final = "[0-9]+%"
 _PERCENT_ERROR: Final = regex_error("a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%")
 _C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
@@ -184,12 +174,6 @@ def _finalizers(finalizers: Sequence[str]) -> list[FieldError]:
 
 
 # Texts that may be names, ports and the like, beyond what label syntax says
-
-
-def dns_1035_errors(value: str) -> list[str]:
-    """Returns what is wrong with a DNS label of RFC 1035. Upstream: IsDNS1035Label."""
-    errors = [max_length_error(LABEL_MAX_LENGTH)] if len(value) > LABEL_MAX_LENGTH else []
-    return errors if re.fullmatch(_DNS_1035, value) else [*errors, _DNS_1035_ERROR]
 
 
 def name_errors(rule: NameRule, name: str, *, is_prefix: bool = False) -> list[str]:
