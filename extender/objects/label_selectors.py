@@ -193,8 +193,14 @@ def requirement_of(key: str, operator: Operator, values: Sequence[str], path: st
     return Requirement(key, operator, tuple(values))
 
 
-def requirement_errors(key: str, operator: Operator, values: Sequence[str], path: str = "") -> list[FieldError]:
-    """Returns what is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement."""
+def requirement_errors(
+    key: str, operator: Operator, values: Sequence[str], path: str = "", *, is_from_text: bool = False
+) -> list[FieldError]:
+    """Returns what is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement.
+
+    Arguments:
+        is_from_text: the values were read as a document has them, so that a list that was not written is nil for every operator.
+    """
     errors: list[FieldError] = []
     wrong = label_key_errors(key)
     if wrong:
@@ -208,8 +214,9 @@ def requirement_errors(key: str, operator: Operator, values: Sequence[str], path
         errors.append(invalid(values_path, written_or_null(values), "values set must be empty for exists and does not exist"))
     elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
         if len(values) != 1:
-            # Where these have no values, upstream has an empty list and no nil one.
-            errors.append(invalid(values_path, list(values), "for 'Gt', 'Lt' operators, exactly one value is required"))
+            # Where these have no values in an object, upstream has an empty list and no nil one.
+            told = written_or_null(values) if is_from_text else list(values)
+            errors.append(invalid(values_path, told, "for 'Gt', 'Lt' operators, exactly one value is required"))
         for place, value in enumerate(values):
             if parse_int64(value) is None:
                 errors.append(invalid(index(values_path, place), value, "for 'Gt', 'Lt' operators, the value must be an integer"))

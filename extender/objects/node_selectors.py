@@ -181,9 +181,9 @@ def preferred_terms(terms: Sequence[PreferredSchedulingTerm], path: str = "") ->
 
 
 def term_errors(path: str, terms: Iterable[NodeSelectorTerm]) -> Iterator[FieldError]:
-    """Yields what is wrong with terms that stand in a list at `path`."""
+    """Yields what is wrong with terms of a configuration that stand in a list at `path`."""
     for place, term in enumerate(terms):
-        yield from _term(term, path, place).errors
+        yield from _term_at(index(path, place), term, is_from_text=True).errors
 
 
 def _is_empty(term: NodeSelectorTerm) -> bool:
@@ -196,10 +196,10 @@ def _term(term: NodeSelectorTerm, terms_path: str, place: int) -> ParsedTerm:
     return _term_at(index(terms_path, place), term) if parsed.errors else parsed
 
 
-def _term_at(path: str, term: NodeSelectorTerm) -> ParsedTerm:
+def _term_at(path: str, term: NodeSelectorTerm, *, is_from_text: bool = False) -> ParsedTerm:
     errors: list[FieldError] = []
     expressions = [
-        _expression(expression, index(child(path, "matchExpressions"), place), errors)
+        _expression(expression, index(child(path, "matchExpressions"), place), errors, is_from_text=is_from_text)
         for place, expression in enumerate(term.match_expressions)
     ]
     fields = [_field(field, index(child(path, "matchFields"), place), errors) for place, field in enumerate(term.match_fields)]
@@ -208,13 +208,13 @@ def _term_at(path: str, term: NodeSelectorTerm) -> ParsedTerm:
     return ParsedTerm(tuple(filter(None, expressions)), tuple(filter(None, fields)))
 
 
-def _expression(expression: NodeSelectorRequirement, path: str, errors: list[FieldError]) -> Requirement | None:
+def _expression(expression: NodeSelectorRequirement, path: str, errors: list[FieldError], *, is_from_text: bool) -> Requirement | None:
     """Returns the requirement; its faults are added to `errors`."""
     operator = _OPERATORS.get(expression.operator)
     if operator is None:
         errors.append(not_supported(child(path, "operator"), marshalled(expression.operator), _OPERATORS))
         return None
-    errors += requirement_errors(expression.key, operator, expression.values, path)
+    errors += requirement_errors(expression.key, operator, expression.values, path, is_from_text=is_from_text)
     return Requirement(expression.key, operator, tuple(expression.values))
 
 

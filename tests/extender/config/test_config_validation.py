@@ -155,6 +155,24 @@ def test_values_of_the_configuration(text, errors):
             [f"{ARGS}.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]"],
             id="a weight",
         ),
+        *(
+            pytest.param(
+                "NodeAffinity",
+                "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: "
+                f"[{{key: a, operator: {operator}{values}}}]}}]}}}}}}",
+                [f"{TERM}.matchExpressions[0].values: Invalid value: {shown}: {error}"],
+                id=f"{operator} without values, {written}",
+            )
+            for operator, error in (
+                ("In", "for 'in', 'notin' operators, values set can't be empty"),
+                ("Gt", "for 'Gt', 'Lt' operators, exactly one value is required"),
+            )
+            for values, shown, written in (
+                ("", "null", "which are not there"),
+                (", values: null", "null", "null"),
+                (", values: []", "[]", "an empty list"),
+            )
+        ),
         pytest.param(
             "NodeAffinity",
             "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: "
