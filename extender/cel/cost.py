@@ -38,7 +38,8 @@ _CONDITIONAL: Final = "_?:_"
 _IN: Final = "@in"
 _PLUS: Final = "_+_"
 _SPLIT: Final = "split"
-_PATTERN_FUNCTIONS: Final = frozenset(("matches", "find", "findAll"))
+_MATCHES: Final = "matches"
+_PATTERN_FUNCTIONS: Final = frozenset((_MATCHES, "find", "findAll"))
 _PATTERN_FACTOR: Final = 500
 """A short pattern may repeat something up to a thousand times, and is compiled at every use."""
 _QUOTE: Final = "strings.quote"
@@ -127,8 +128,8 @@ def _walk_call(call: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, 
     if function in _IN_PYTHON:
         work += _PYTHON_CALL
     if function in _PATTERN_FUNCTIONS:
-        found = sizes[0].total if sizes else 1
-        return Size(found, 2 * found), work + sum(size.total for size in sizes[1:]) * _PATTERN_FACTOR
+        found = _SCALAR if function == _MATCHES else Size(total, 2 * total)
+        return found, work + sum(size.total for size in sizes[1:]) * _PATTERN_FACTOR
     if function == _PLUS:
         return Size(sum(size.elements for size in sizes), total), work
     if function in _MULTIPLYING_FUNCTIONS:

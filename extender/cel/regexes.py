@@ -29,7 +29,11 @@ class RegexError(ValueError):
     """The text is no regular expression. The message is that of Go's regexp."""
 
 
-@lru_cache(maxsize=64)
+MOST_MEMORY: Final = 4 << 20
+"""The bytes that a compiled expression may take, with the states that it finds out while it searches; then it forgets them."""
+
+
+@lru_cache(maxsize=8)
 def compiled_regex(pattern: str) -> Any:
     """Returns the compiled expression.
 
@@ -38,6 +42,7 @@ def compiled_regex(pattern: str) -> Any:
     """
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = MOST_MEMORY
     try:
         return re2.compile(pattern, options)
     except re2.error as exc:
