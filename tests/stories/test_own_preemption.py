@@ -10,9 +10,10 @@ import pytest
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.preemption import V1_36, Evaluator
+from extender.preemption import V1_17, V1_36, Evaluator
 from tests.stories.scenery import node, pod
 from tests.stories.telling import a_scene, story
+from tests.walks.extenders import InMemory, an_extender
 
 
 class KeepsCaches(fwk.PostFilterPlugin):
@@ -63,3 +64,36 @@ async def test_a_plugin_protects_pods() -> None:
         await scene.has(pod("small", "1", "high"))
 
         assert scene.leaving() == {"other"}
+
+
+class PreemptsAsOf117(fwk.PostFilterPlugin):
+    """Follows the rules of kube-scheduler 1.17."""
+
+    chooses_candidates = True
+    preemption_rules = V1_17
+
+    async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        outcome = await Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.preemption_rules).preempt(state, pod, statuses)
+        return fwk.PostFilterResult(outcome.status, outcome.nominated_node, outcome.chosen, outcome)
+
+
+@story
+async def test_by_old_rules_a_pod_waits_for_a_node_that_only_an_extender_refuses() -> None:
+    """
+    It is nominated there, and nobody has to go; it is bound once the extender lets it.
+    """
+    refused = ["one"]
+    memory = InMemory(busy_filter=lambda asked: {"NodeNames": [], "FailedNodes": dict.fromkeys(refused, "busy")} if refused else asked)
+    extenders = [an_extender("busy", filter_verb="filter")]
+    async with a_scene(
+        node("one"), plugins=[PreemptsAsOf117], without=("DefaultPreemption",), extenders=extenders, transports=memory.transport
+    ) as scene:
+        await scene.has(pod("running", "1", "low", stays=True, nodeName="one"))
+        await scene.has(pod("high", "1", "high"), within=0.5)
+        assert (scene.nominated_node_of("high"), scene.leaving(), scene.node_of("high")) == ("one", set(), "")
+
+        refused.clear()
+        await scene.has(node("two"))
+
+        assert scene.node_of("high") != ""
+        assert scene.leaving() == set()
