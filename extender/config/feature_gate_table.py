@@ -45,17 +45,25 @@ class Gate:
         only: the value that always holds here, so that the other one is refused; None if either is accepted.
         why: why the gate has one value, or no effect; empty if either value does what it does upstream.
         needs: gates that must be on where this one is.
+        gone: the version that no longer knows the gate; None if all do.
     """
 
     history: tuple[FeatureSpec, ...]
     only: bool | None = None
     why: str = ""
     needs: tuple[str, ...] = ()
+    gone: tuple[int, int] | None = None
 
     def at(self, version: str) -> FeatureSpec | None:
         """Returns what the gate is in a version; None if that version does not know it."""
+        if self.is_gone(version):
+            return None
         known = [spec for spec in self.history if spec.since <= number(version)]
         return known[-1] if known else None
+
+    def is_gone(self, version: str) -> bool:
+        """Whether the version no longer knows the gate."""
+        return self.gone is not None and self.gone <= number(version)
 
     @property
     def is_always_locked(self) -> bool:
@@ -70,12 +78,15 @@ def number(version: str) -> tuple[int, int]:
 
 
 def _gate(history: str, *, only: bool | None = None, why: str = "", needs: str = "") -> Gate:
-    """Returns a gate whose history reads like `1.32 alpha off, 1.33 beta on, 1.35 GA on locked`."""
-    specs = []
+    """Returns a gate whose history reads like `1.32 alpha off, 1.33 beta on, 1.35 GA on locked, 1.38 gone`."""
+    specs, gone = [], None
     for words in history.split(", "):
+        if words.endswith(" gone"):
+            gone = number(words.removesuffix(" gone"))
+            continue
         since, stage, default, *locked = words.split(" ")
         specs.append(FeatureSpec(number(since), Stage[stage.upper()], default == "on", locked == ["locked"]))
-    return Gate(tuple(specs), only, why, tuple(needs.split()))
+    return Gate(tuple(specs), only, why, tuple(needs.split()), gone)
 
 
 _DRA: Final = "DynamicResourceAllocation"
@@ -84,7 +95,9 @@ _LOGGING: Final = "the options for logging are those of docs/flags.md"
 
 GATES: Final[Mapping[str, Gate]] = {
     # How pods are queued, scheduled and bound.
-    "SchedulerQueueingHints": _gate("1.28 beta off, 1.32 beta on, 1.34 GA on locked", only=True, why="the queue is built on hints"),
+    "SchedulerQueueingHints": _gate(
+        "1.28 beta off, 1.32 beta on, 1.34 GA on locked, 1.37 gone", only=True, why="the queue is built on hints"
+    ),
     "SchedulerPopFromBackoffQ": _gate("1.33 beta on"),
     "SchedulerAsyncPreemption": _gate("1.32 alpha off, 1.33 beta on"),
     "SchedulerAsyncAPICalls": _gate("1.34 beta off", why="writes always go through the dispatcher, which merges those that are outdated"),
@@ -97,14 +110,14 @@ GATES: Final[Mapping[str, Gate]] = {
     "PodObservedGenerationTracking": _gate("1.33 alpha off, 1.34 beta on, 1.35 GA on locked"),
     # Pod groups.
     "GenericWorkload": _gate("1.35 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS),
-    "GangScheduling": _gate("1.35 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload"),
+    "GangScheduling": _gate("1.35 alpha off, 1.37 gone", only=False, why=_POD_GROUPS, needs="GenericWorkload"),
     "TopologyAwareWorkloadScheduling": _gate("1.36 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload"),
-    "WorkloadAwarePreemption": _gate("1.36 alpha off", only=False, why=_POD_GROUPS, needs="GangScheduling"),
+    "WorkloadAwarePreemption": _gate("1.36 alpha off, 1.37 gone", only=False, why=_POD_GROUPS, needs="GangScheduling"),
     "DRAWorkloadResourceClaims": _gate("1.36 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS, needs=f"{_DRA} GenericWorkload"),
     "CompositePodGroup": _gate("1.37 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload TopologyAwareWorkloadScheduling"),
     "PodGroupPreemptionPolicy": _gate("1.37 alpha off", only=False, why=_POD_GROUPS),
     # Resources, taints and topology.
-    "SidecarContainers": _gate("1.28 alpha off, 1.29 beta on, 1.33 GA on locked"),
+    "SidecarContainers": _gate("1.28 alpha off, 1.29 beta on, 1.33 GA on locked, 1.37 gone"),
     "PodLevelResources": _gate("1.32 alpha off, 1.34 beta on", only=True, why="resources of pods as a whole always count"),
     "InPlacePodVerticalScaling": _gate(
         "1.27 alpha off, 1.33 beta on, 1.35 GA on locked", only=True, why="what a resized pod was given always counts"

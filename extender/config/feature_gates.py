@@ -95,7 +95,7 @@ def _errors(given: Mapping[str, bool], version: str) -> Iterator[str]:
     for name, wanted in given.items():
         if name in _ALL or name in OTHER_GATES:
             continue
-        if name not in GATES:
+        if name not in GATES or GATES[name].is_gone(version):
             yield f"unrecognized feature gate: {name}"
             return
         spec, gate, shown = GATES[name].at(version), GATES[name], str(wanted).lower()

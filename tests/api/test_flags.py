@@ -159,12 +159,12 @@ def test_what_the_gates_are_is_shown_where_kube_scheduler_shows_it() -> None:
         }
 
     gates = json.loads(shown["/configz"])["featureGates"]
-    assert (gates["OpportunisticBatching"], gates["SchedulerQueueingHints"], gates["AllAlpha"]) == (False, True, False)
+    assert (gates["OpportunisticBatching"], gates["PodSchedulingReadiness"], gates["AllAlpha"]) == (False, True, False)
     assert "feature-gates=OpportunisticBatching=false" in shown["/flagz"]
     assert "emulated-version=1.37" in shown["/flagz"]
     assert "Emulation version: 1.37" in shown["/statusz"]
     assert 'kubernetes_feature_enabled{name="OpportunisticBatching",stage="BETA"} 0.0' in shown["/metrics"]
-    assert 'kubernetes_feature_enabled{name="SchedulerQueueingHints",stage=""} 1.0' in shown["/metrics"]
+    assert 'kubernetes_feature_enabled{name="PodSchedulingReadiness",stage=""} 1.0' in shown["/metrics"]
     assert 'kubernetes_feature_enabled{name="AllBeta",stage="BETA"} 0.0' in shown["/metrics"]
 
 

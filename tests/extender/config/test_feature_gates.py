@@ -131,6 +131,13 @@ def test_defaults_of_a_version_that_do_not_hold_here_are_known() -> None:
     assert all(why for version in VERSIONS for _, _, why in differences(version))
 
 
+def test_a_gate_that_a_version_no_longer_has_is_unknown_there() -> None:
+    with pytest.raises(ValueError, match=r"^unrecognized feature gate: SchedulerQueueingHints$"):
+        FeatureGates.of({"SchedulerQueueingHints": True}, "1.37")
+
+    assert "SchedulerQueueingHints" in FeatureGates.of({"SchedulerQueueingHints": True}, "1.36").on
+
+
 def test_a_gate_that_nobody_knows_is_not_asked_for() -> None:
     with pytest.raises(KeyError, match="is not registered in FeatureGates"):
         FeatureGates().enabled("Nope")
