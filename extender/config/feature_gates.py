@@ -178,7 +178,7 @@ def remarks(given: Mapping[str, bool], version: str) -> Iterator[tuple[str, str]
             continue
         if gate.only is None and gate.why:
             yield name, gate.why
-        elif spec.stage is Stage.GA:
+        elif spec.stage is Stage.GA and given[name] is spec.default:
             yield name, f"setting GA feature gate {name}={str(given[name]).lower()}. It will be removed in a future release."
 
 

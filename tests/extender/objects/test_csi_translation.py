@@ -180,10 +180,11 @@ def test_topology(labels: dict[str, str], affinity: list[NodeSelectorTerm] | Non
 
 def test_volume_limits_of_a_csi_node() -> None:
     """
-    Drivers without a limit are left out; of two limits the last one holds.
+    Drivers without a limit have none; of two limits the last one holds.
     """
     node = make_csi_node("n", {"a": 1, "b": None}, migrated=["kubernetes.io/aws-ebs", "kubernetes.io/cinder"])
     twice = CSINode(spec=CSINodeSpec(drivers=[CSINodeDriver(name="a", allocatable=VolumeNodeResources(count=limit)) for limit in (1, 2)]))
 
-    assert attach_profile(node) == AttachProfile((("a", 1),), frozenset({"kubernetes.io/aws-ebs", "kubernetes.io/cinder"}))
-    assert attach_profile(twice) == AttachProfile((("a", 2),), frozenset())
+    migrated = frozenset({"kubernetes.io/aws-ebs", "kubernetes.io/cinder"})
+    assert attach_profile(node) == AttachProfile((("a", 1),), migrated, frozenset({"a", "b"}))
+    assert attach_profile(twice) == AttachProfile((("a", 2),), drivers=frozenset({"a"}))
