@@ -50,12 +50,19 @@ _COMPARISONS_OF_SORT: Final = 20
 """Of an element, in a list of a million."""
 _RANGE: Final = "lists.range"
 _UNLIMITED: Final = 1 << 60
-_URLS: Final = frozenset(("url", "getQuery"))
-_URL_FACTOR: Final = 6
-"""A character may take three when it is escaped; lists and texts count twice."""
+_URL: Final = "url"
+_ESCAPED_FACTOR: Final = 3
+"""A character takes so many when it is escaped in a URL."""
+_QUERY: Final = "getQuery"
+_HAS_VALUE: Final = "hasValue"
+_WRAPPERS: Final = frozenset(("value", "optional.of", "optional.ofNonZeroValue"))
+"""They hand on what they are given, in constant time."""
 _VALIDATE: Final = "validate"
+_SENTENCES: Final = 4
 _MESSAGES: Final = 2_000
-"""The characters of what a format says of a text, without the text."""
+"""How many sentences a format says of a text at most, and their characters without the text."""
+_QUOTED_FACTOR: Final = 4
+"""A character may take so many when the text is quoted."""
 _IN_PYTHON: Final = frozenset(function.name for function in FUNCTIONS)
 _PYTHON_CALL: Final = 100
 
@@ -122,6 +129,10 @@ def _walk_call(call: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, 
         return sizes[0], work
     if function == _CONDITIONAL:
         return Size(elements, max(size.total for size in sizes)), work
+    if function == _HAS_VALUE:
+        return _SCALAR, work
+    if function in _WRAPPERS:
+        return Size(elements, total), work
     work += total
     if function in _READERS:
         return _SCALAR, work
@@ -146,10 +157,12 @@ def _walk_call(call: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, 
     if function == _RANGE:
         length = _most(next(form.messages_of(call, form.ARGUMENT), {}), variables)
         return Size(length, length), work + length
-    if function in _URLS:
-        return Size(total, _URL_FACTOR * total), work + _URL_FACTOR * total
+    if function == _URL:
+        return Size(1, _ESCAPED_FACTOR * total), work + _ESCAPED_FACTOR * total
+    if function == _QUERY:
+        return Size(total, 2 * total), work + total
     if function == _VALIDATE:
-        return Size(total, _MESSAGES + _URL_FACTOR * total), work + _MESSAGES + _URL_FACTOR * total
+        return Size(_SENTENCES, _MESSAGES + _QUOTED_FACTOR * total), work + _MESSAGES + _QUOTED_FACTOR * total
     return Size(elements, total), work
 
 

@@ -295,6 +295,16 @@ def test_no_function_goes_beyond_the_budget(expression: str) -> None:
     assert error_of(expression) == "operation cancelled: actual cost limit exceeded"
 
 
+@pytest.mark.parametrize(
+    "call", ["isURL(t)", "url(t).getHost() == ''", "format.uuid().validate(t).hasValue()", "isIP(t)", "t.find('a+') == ''"]
+)
+def test_the_budget_is_enough_for_every_attribute_of_a_device(call: str) -> None:
+    """
+    A function that fails for one of them is no reason to fail, because another side of `||` is true.
+    """
+    assert holds(f"{OF}.all(name, cel.bind(t, dyn({OF}[name]), {call} || true))")
+
+
 def test_functions_give_the_same_answer_in_the_worker() -> None:
     """
     A version there is carried as it is here.
