@@ -127,6 +127,8 @@ class Cache:
 
     def update_node(self, old: Node | None, new: Node) -> None:
         """Updates the node. If its zone changed, its place in the visiting order changes when the nodes are next laid out."""
+        if new.name not in self._nodes:
+            self._tree.add(new)
         entry = self._own(new.name)
         self._tree.update(old, new)
         has_same_images = entry.node is not None and entry.node.status.images == new.status.images

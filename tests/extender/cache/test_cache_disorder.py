@@ -130,6 +130,8 @@ class DisorderMachine(RuleBasedStateMachine):
 
     @rule(node=nodes(), from_cache=st.booleans(), stale=nodes())
     def node_is_updated(self, node: Node, from_cache: bool, stale: Node) -> None:
+        if node.name not in self.infos:
+            self.tree.add(node)
         info = self.infos.setdefault(node.name, Info())
         known = info.node
         old = known if from_cache and known is not None else make_node(node.name).label(stale.labels).obj()
