@@ -45,7 +45,7 @@ class SimulationForm(enum.StrEnum):
 def simulate(
     path: Annotated[
         Path,
-        typer.Argument(metavar="WORKLOAD", help="A YAML file, a folder with nodes.csv and pods.csv, or a table of pods beside nodes.csv."),
+        typer.Argument(metavar="WORKLOAD", help="A YAML file, or a folder with nodes.csv and pods.csv, or with performance-config.yaml."),
     ],
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
     against: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration, to compare with the first one.")] = None,

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from extender.simulation.openb_trace import OpenbTrace
 from extender.simulation.scheduler_perf import read_scheduler_perf
 from extender.simulation.workload import Workload, WorkloadError, lines_of
 from extender.simulation.workload_file import WorkloadFile
+
+PERFORMANCE_CONFIG: Final = "performance-config.yaml"
+"""What scheduler_perf calls its files."""
 
 
 def read_workloads(path: Path) -> Sequence[Workload]:
@@ -20,9 +24,15 @@ def read_workloads(path: Path) -> Sequence[Workload]:
     trace = OpenbTrace.find(path)
     if trace is not None:
         return [trace]
+    if path.is_dir():
+        files = sorted(path.rglob(PERFORMANCE_CONFIG))
+        if len(files) == 1:
+            return read_scheduler_perf(files[0])
+        if files:
+            return [workload for file in files for workload in read_scheduler_perf(file, prefix=f"{file.parent.relative_to(path)}/")]
     if path.name.endswith((".yaml", ".yml")):
         return read_scheduler_perf(path) if _is_list(path) else [WorkloadFile(path)]
-    raise WorkloadError(f"{path}: no workload; give a YAML file, or a folder with nodes.csv and pods.csv, plain or packed")
+    raise WorkloadError(f"{path}: no workload; give a YAML file, a folder with nodes.csv and pods.csv, or one with {PERFORMANCE_CONFIG}")
 
 
 def _is_list(path: Path) -> bool:

@@ -65,8 +65,8 @@ class PerfCase(_Written, frozen=True, kw_only=True):
 class PerfWorkload(Workload):
     """One workload of one test case."""
 
-    def __init__(self, path: Path, case: PerfCase, variant: PerfVariant) -> None:
-        self.name = f"{case.name}/{variant.name}"
+    def __init__(self, path: Path, case: PerfCase, variant: PerfVariant, prefix: str = "") -> None:
+        self.name = f"{prefix}{case.name}/{variant.name}"
         self.labels = (*case.labels, *variant.labels)
         self._path = path
         self._case = case
@@ -119,8 +119,11 @@ class PerfWorkload(Workload):
         return threshold or None
 
 
-def read_scheduler_perf(path: Path) -> Sequence[PerfWorkload]:
+def read_scheduler_perf(path: Path, prefix: str = "") -> Sequence[PerfWorkload]:
     """Returns the workloads of a file, in order.
+
+    Arguments:
+        prefix: what their names begin with.
 
     Raises:
         WorkloadError: it cannot be read.
@@ -130,7 +133,7 @@ def read_scheduler_perf(path: Path) -> Sequence[PerfWorkload]:
         cases = convert(tuple[PerfCase, ...], plain(document.value))
     except (YamlError, DecodeError) as exc:
         raise WorkloadError(f"{path}: {exc}") from exc
-    return [PerfWorkload(path, case, variant) for case in cases for variant in case.workloads]
+    return [PerfWorkload(path, case, variant, prefix) for case in cases for variant in case.workloads]
 
 
 def _operation(written: dict[str, Any]) -> Operation:

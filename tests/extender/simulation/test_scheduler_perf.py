@@ -87,6 +87,19 @@ def test_every_workload_of_the_example_is_played() -> None:
     assert not any(report.notes for report in reports)
 
 
+def test_a_folder_stands_for_the_files_in_it(tmp_path: Path) -> None:
+    """
+    As in upstream's repository, where each folder has one.
+    """
+    text = "[{name: Case, workloadTemplate: [], workloads: [{name: small}]}]\n"
+    for folder in ("misc", "volumes"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "performance-config.yaml").write_text(text)
+
+    assert [workload.name for workload in read_workloads(tmp_path)] == ["misc/Case/small", "volumes/Case/small"]
+    assert [workload.name for workload in read_workloads(tmp_path / "misc")] == ["Case/small"]
+
+
 def test_pods_that_do_not_fit_are_noted(tmp_path: Path) -> None:
     report = played(tmp_path, "{opcode: createNodes, count: 1}\n{opcode: createPods, countParam: $num, collectMetrics: true}")
 
