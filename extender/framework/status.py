@@ -2,7 +2,7 @@
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -134,7 +134,8 @@ class Verdicts:
     def statuses_of(self, rows: Index) -> list[Status]:
         """Returns the statuses of these rows. Rows with the same answer share a Status: there are many rows, but few different answers."""
         # A row's answer as a bit string, one bit per code, reason and plugin, so that equal answers are found by a dict.
-        facts = [self.codes[rows] == code for code in Code] + [mask[rows] for _, mask in (*self.reasons, *self.refused_by)]
+        masks = {id(mask): mask for _, mask in (*self.reasons, *self.refused_by)}
+        facts = [self.codes[rows] == code for code in Code] + [mask[rows] for mask in masks.values()]
         bits = np.packbits(np.stack(facts, axis=1), axis=1)
         width, packed = bits.shape[1], bits.tobytes()
         known: dict[bytes, Status] = {}
@@ -228,16 +229,17 @@ def fit_error_message(num_all_nodes: int, diagnosis: Diagnosis) -> str:
 
 
 def _histogram(num_all_nodes: int, statuses: NodeStatuses) -> Counter[str]:
-    counts: Counter[str] = Counter(_reasons(statuses.explicit.values()))
+    counts: Counter[str] = Counter()
+    # Many nodes share a Status, which may have thousands of reasons: one for each resource that the pod requests.
+    shared = {id(status): status for status in statuses.explicit.values()}
+    for which, number in Counter(map(id, statuses.explicit.values())).items():
+        for reason in shared[which].reasons:
+            counts[reason] += number
     rest = num_all_nodes - len(statuses.explicit)
     if rest > 0:
         for reason in statuses.absent.reasons:
             counts[reason] += rest
     return counts
-
-
-def _reasons(statuses: Iterable[Status]) -> Iterable[str]:
-    return (reason for status in statuses for reason in status.reasons)
 
 
 class NoNodesAvailableError(Exception):

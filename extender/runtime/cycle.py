@@ -6,6 +6,7 @@ cannot disturb each other. The points after a node was chosen are in `extender.r
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, final
@@ -167,7 +168,7 @@ class Cycle(fwk.CycleState):
                 continue
             refused = verdicts.codes != fwk.Code.SUCCESS
             codes[refused if standing is None else standing[refused]] = verdicts.codes[refused]
-            reasons += [(reason, _scattered(mask, standing, num_rows)) for reason, mask in verdicts.reasons]
+            reasons += _scattered_reasons(verdicts.reasons, standing, num_rows)
             refused_by.append((name, _scattered(refused, standing, num_rows)))
             kept = np.flatnonzero(~refused)
             standing = kept if standing is None else standing[kept]
@@ -189,7 +190,7 @@ class Cycle(fwk.CycleState):
         second = self.run_filter_plugins(rows.take(retried), only_pods_changed=only_pods_changed)
         codes = first.codes.copy()
         codes[retried] = second.codes
-        reasons = first.reasons + tuple((reason, _scattered(mask, retried, len(rows))) for reason, mask in second.reasons)
+        reasons = (*first.reasons, *_scattered_reasons(second.reasons, retried, len(rows)))
         refused_by = first.refused_by + tuple((name, _scattered(mask, retried, len(rows))) for name, mask in second.refused_by)
         return fwk.Verdicts(codes, reasons, refused_by)
 
@@ -428,6 +429,15 @@ def _check_array(answer: object, num_rows: int, of: str) -> None:
     wanted = {"integers": "iu", "booleans": "b"}[of]
     if not isinstance(answer, np.ndarray) or answer.shape != (num_rows,) or answer.dtype.kind not in wanted:
         raise TypeError(f"it returned no array of {num_rows} {of}, one a row")
+
+
+def _scattered_reasons(reasons: Sequence[tuple[str, Mask]], at: Index | None, num_rows: int) -> Sequence[tuple[str, Mask]]:
+    """Returns reasons for the rows `at` as reasons for all rows. Reasons that share a mask still do: there may be thousands of them."""
+    if at is None:
+        return reasons
+    masks = {id(mask): mask for _, mask in reasons}
+    scattered = {which: _scattered(mask, at, num_rows) for which, mask in masks.items()}
+    return [(reason, scattered[id(mask)]) for reason, mask in reasons]
 
 
 def _scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:

@@ -123,6 +123,7 @@ ATTACKS: dict[str, Callable[[], Manifest]] = {
     ),
     "scheduling gates": lambda: {"schedulingGates": as_many(lambda number: {"name": f"example.com/gate-{number}"})},
     "distinct resources, none of each": lambda: requesting("0"),
+    "distinct resources, one of each": lambda: requesting("1"),
     "containers": lambda: {
         "containers": as_many(lambda number: {"name": f"c{number}", "image": f"i{number}", "resources": {"requests": {"cpu": "1u"}}})
     },

@@ -101,9 +101,16 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
             reasons.append((TOO_MANY_PODS, too_many))
         unresolvable: Mask | None = None
         if not request.is_empty:
-            allocatable, requested = rows.allocatable, rows.requested
+            allocatable, requested, offered = rows.allocatable, rows.requested, rows.snapshot.nodes.offered
+            everywhere: Mask = np.ones(len(rows), np.bool_)
             for name, place, amount in request.amounts:
                 is_native = place != NOT_NATIVE
+                if not is_native and name not in offered:
+                    # No node is looked at: a pod may request thousands of resources that none has.
+                    if not _is_backed(name, self._backing(rows.snapshot.objects)):
+                        reasons.append((f"Insufficient {name}", everywhere))
+                        unresolvable = everywhere
+                    continue
                 has = allocatable[:, place] if is_native else rows.allocatable_of(name)
                 short: Mask = amount > has - (requested[:, place] if is_native else rows.requested_of(name))
                 if not short.any():
@@ -166,7 +173,7 @@ def _is_backed(name: str, classes: DeviceClasses) -> bool:
 def _verdicts(num_rows: int, reasons: list[tuple[str, Mask]], unresolvable: Mask | None) -> fwk.Verdicts:
     if not reasons:
         return fwk.accept(num_rows)
-    refused = np.logical_or.reduce([mask for _, mask in reasons])
+    refused = np.logical_or.reduce([*{id(mask): mask for _, mask in reasons}.values()])
     codes = refused.astype(np.int8) * np.int8(fwk.Code.UNSCHEDULABLE)
     if unresolvable is not None:
         codes[unresolvable] = fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
