@@ -11,6 +11,7 @@ import bisect
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Any, Final, Literal, final
 
 import orjson
@@ -23,6 +24,9 @@ MAX_OBJECT: Final = 3 * 2**19
 
 HISTORY: Final = 20_000
 """The number of changes of each kind that are remembered: a watch, or a page of a list, may lag so far behind."""
+
+HISTORY_BYTES: Final = 2**26
+"""The bytes of objects in the changes of a kind that are remembered: large objects that change often are remembered for fewer changes."""
 
 AT_ONCE: Final = 1024
 """The number of keys that a View looks up together."""
@@ -114,6 +118,7 @@ class _Kept:
         self.changes: Final[list[StoredChange]] = []
         self.first = 0
         self.compacted = 0
+        self._num_bytes = 0
         self.waiting: Final[dict[asyncio.Future[None], None]] = {}
         self._keys: list[str] = []
         self._added: list[str] = []
@@ -129,9 +134,13 @@ class _Kept:
                 self._added.append(key)
             self.objects[key] = change.new
         self.changes.append(change)
+        self._num_bytes += len(change.new.body)
         # Forgetting moves the whole list, so that it is done once for a quarter of the history.
         if len(self.changes) > self.history + self.history // 4:
             self.forget(len(self.changes) - self.history)
+        if self._num_bytes > HISTORY_BYTES + HISTORY_BYTES // 4:
+            kept = accumulate(len(each.new.body) for each in reversed(self.changes))
+            self.forget(len(self.changes) - sum(1 for _ in takewhile(HISTORY_BYTES.__ge__, kept)))
         for future in self.waiting:
             if not future.done():
                 future.set_result(None)
@@ -140,6 +149,7 @@ class _Kept:
     def forget(self, count: int) -> None:
         if count > 0:
             self.compacted = max(self.compacted, self.changes[count - 1].resource_version)
+            self._num_bytes -= sum(len(each.new.body) for each in self.changes[:count])
             del self.changes[:count]
             self.first += count
 

@@ -56,6 +56,21 @@ def test_the_history_is_bounded() -> None:
     assert store.follow([PODS], 10).take() == [], "other kinds remember as long"
 
 
+def test_the_history_of_large_objects_is_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The bound is lowered here to 10 kB, which is ten changes; fifteen were too many.
+    """
+    monkeypatch.setattr("extender.embedded.store.object_store.HISTORY_BYTES", 10_000)
+    store = ObjectStore(history=100)
+    for _ in range(50):
+        store.put(NODES, "", "n", node("n", annotations={"large": "x" * 900}))
+
+    newest = store.resource_version
+    store.follow([NODES], newest - 9)
+    with pytest.raises(CompactedError):
+        store.follow([NODES], newest - 15)
+
+
 def test_a_cursor_over_several_kinds_is_in_order() -> None:
     store = ObjectStore()
     cursor = store.follow([NODES, PODS], store.resource_version)
