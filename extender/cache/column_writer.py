@@ -4,7 +4,6 @@ The buffers have room to grow; snapshots get read-only views of the part in use.
 the writer updates only that. When nodes come, leave or change places, all columns over axis N are laid out anew.
 """
 
-from dataclasses import replace
 from typing import TypeVar, final
 
 import numpy as np
@@ -198,7 +197,7 @@ class ColumnWriter:
         The pods of each Job have labels of their own: a cluster with Jobs would otherwise take ever more memory.
         """
         most = 2 * (len(self._pods) - len(self._free)) + SPARE_SYMBOLS
-        return any(len(symbols) > most for symbols in self._tallies.symbols)
+        return max(map(len, self._tallies.symbols)) > most
 
     def drop_unused_symbols(self) -> None:
         """Renumbers the symbols, keeping those of the pods in slots, and drops all sums, which are made of codes."""
@@ -394,7 +393,7 @@ class ColumnWriter:
         self._changes.close(self._generation)
         self._node_changes.close(self._generation)
         if self._snapshot is not None and self.views_are_current:
-            self._snapshot = replace(self._snapshot, generation=self._generation)
+            self._snapshot = self._snapshot.at(self._generation)
         else:
             self._snapshot = self._with_new_views()
         return self._snapshot

@@ -127,13 +127,14 @@ class Cycle(fwk.CycleState):
         for plugin in self.framework.plugins.pre_filter:
             result = call_plugin(self.observe, plugin.name, "PreFilter", _pre_filter_result, plugin, self, self.pod, self._snapshot)
             status = result.status
-            if status.is_skip:
+            code = status.code
+            if code is fwk.Code.SKIP:
                 skipped.add(plugin.name)
                 continue
-            if not status.is_success:
-                if status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            if code is not fwk.Code.SUCCESS:
+                if code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                     return PreFilterOutcome(status.by(plugin.name))
-                if status.code is not fwk.Code.UNSCHEDULABLE:
+                if code is not fwk.Code.UNSCHEDULABLE:
                     raise PluginError(plugin.name, "PreFilter", status.message)
                 refused = status.by(plugin.name)
                 continue
@@ -375,6 +376,8 @@ class Cycle(fwk.CycleState):
 
 def _pre_filter_result(plugin: fwk.PreFilterPlugin, cycle: Cycle, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
     result: fwk.PreFilterResult | None = plugin.pre_filter(cycle, pod, snapshot)
+    if isinstance(result, fwk.PreFilterResult) and isinstance(result.status, fwk.Status) and result.node_names is None:
+        return result  # nearly always; the rest finds the words for what is wrong
     if result is None:
         return fwk.PreFilterResult(fwk.SUCCESS)
     _check_kind(result, fwk.PreFilterResult)

@@ -39,6 +39,20 @@ class Snapshot:
     objects: ClusterObjects
     """The objects that are neither nodes nor pods: claims, volumes, budgets, services, namespaces and others."""
 
+    def at(self, generation: int) -> "Snapshot":
+        """Returns the same columns at another generation."""
+        return Snapshot(
+            generation,
+            self.changes,
+            self.node_changes,
+            self.nodes,
+            self.pods,
+            self.resources,
+            self.tallies,
+            self.all_nodes,
+            self.objects,
+        )
+
     @property
     def num_resources(self) -> int:
         """The length of axis K. A resource with a code beyond it was first seen after the snapshot was taken."""

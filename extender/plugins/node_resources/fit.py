@@ -102,12 +102,13 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         unresolvable: Mask | None = None
         if not request.is_empty:
             allocatable, requested, offered = rows.allocatable, rows.requested, rows.snapshot.nodes.offered
-            everywhere: Mask = np.ones(len(rows), np.bool_)
+            everywhere: Mask | None = None
             for name, place, amount in request.amounts:
                 is_native = place != NOT_NATIVE
                 if not is_native and name not in offered:
                     # No node is looked at: a pod may request thousands of resources that none has.
                     if not _is_backed(name, self._backing(rows.snapshot.objects)):
+                        everywhere = np.ones(len(rows), np.bool_) if everywhere is None else everywhere
                         reasons.append((f"Insufficient {name}", everywhere))
                         unresolvable = everywhere
                     continue
