@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, takewhile
 from typing import Final, final
 
 import numpy as np
@@ -13,6 +14,9 @@ from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
 
 UNKNOWN_NODE: Final = "node not known to the extender yet"
+
+LONGEST_REASON: Final = 2_000
+"""Characters of what is said of one node: twice as many as an event has room for."""
 
 
 @final
@@ -56,21 +60,36 @@ def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
     )
     kept = verdicts.ok & inside
     out_of_play = status_out_of_play(cycle).message
-    for row in np.flatnonzero(~kept).tolist():
+    refused = np.flatnonzero(~kept)
+    reasons: dict[int, str] = {}  # by status: many rows share one
+    for row, status in zip(refused.tolist(), verdicts.statuses_of(refused), strict=True):
         name = names[int(positions[row])]
         if not readable[row]:
             result.failed[name] = f"node's allocatable cannot be read: {snapshot.nodes.invalid[int(rows.node[row])]}"
         elif not inside[row]:
             result.failed_and_unresolvable[name] = out_of_play
         else:
-            status = verdicts.status_of(row)
+            reason = reasons.get(id(status))
+            if reason is None:
+                reason = reasons[id(status)] = _shortened(status)
             resolvable = status.code is not fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-            (result.failed if resolvable else result.failed_and_unresolvable)[name] = status.message
+            (result.failed if resolvable else result.failed_and_unresolvable)[name] = reason
     result.kept.extend(positions[kept].tolist())
     in_play = inside & readable
     if not in_play.all():
         rows, verdicts = rows.take(in_play), _only(verdicts, in_play)
     return replace(result, findings=Findings(rows, verdicts, narrowed_by=outcome.narrowed_by))
+
+
+def _shortened(status: fwk.Status) -> str:
+    """Returns the message of a status; of one that is too long, as many reasons as there is room for.
+
+    A pod may request thousands of resources that a node lacks, and the message is repeated for each node.
+    """
+    if len(status.message) <= LONGEST_REASON:
+        return status.message
+    shown = sum(1 for _ in takewhile(LONGEST_REASON.__ge__, accumulate(len(reason) + 2 for reason in status.reasons)))
+    return f"{', '.join(status.reasons[:shown])} and {len(status.reasons) - shown} more reasons"
 
 
 def why_refused(cycle: Cycle, node: str) -> str:

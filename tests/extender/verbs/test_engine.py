@@ -1,6 +1,7 @@
 """The engine: the right profile and the right cluster for each question, and an answer in words where there is no other."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from extender.protocol.wire_types import MetaVictims
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
 from extender.testing.writes import RecordedWrites
 from extender.verbs import VerbError, Verbs
+from extender.verbs.filtering import LONGEST_REASON
 
 ASKED = make_pod("asked").req(cpu=1)
 IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"
@@ -52,6 +54,20 @@ def test_a_pod_goes_where_there_is_room() -> None:
     assert ready.is_ready
     assert kept(ready, "a", "b") == ["b"]
     assert ready.filter(ASKED.obj(), node_names=["a", "c"]).failed == {"a": "Insufficient cpu", "c": "node not known to the extender yet"}
+
+
+def test_a_reason_of_thousands_is_told_in_part() -> None:
+    """
+    It is repeated for each node: in full it would make an answer of a gigabyte in a large cluster.
+    """
+    greedy = make_pod("greedy").req(**{f"example.com/thing-{number:04}": 1 for number in range(3_000)})
+
+    failed = engine(A, B).filter(greedy.obj(), node_names=["a", "b"]).failed_and_unresolvable
+
+    assert failed["a"] == failed["b"]
+    assert failed["a"].startswith("Insufficient example.com/thing-0000, Insufficient example.com/thing-0001, ")
+    assert re.search(r"Insufficient example\.com/thing-0\d{3} and 29\d\d more reasons$", failed["a"])
+    assert len(failed["a"]) < LONGEST_REASON + 100
 
 
 def test_the_emptier_node_is_the_better_one() -> None:
