@@ -76,7 +76,7 @@ def simulate(
     try:
         if len(files) == 1 and seeds == 1:
             reports = _each(workloads, lambda workload, advance: play(workload, configurations[0], seed, advance))
-            _show(reports, output, len(workloads))
+            _show(reports, output, len(workloads), simulation_page, print_report)
             holds = len(reports) == len(workloads) and all(report.holds for report in reports)
         else:
             names = _names(files)
@@ -86,7 +86,7 @@ def simulate(
                 lambda workload, advance: compared(names, chance, sweep(path, workload.name, files, chance, advance)),
                 unit="plays",
             )
-            _show_comparisons(found, output, len(workloads))
+            _show(found, output, len(workloads), comparison_page, print_comparison)
             holds = len(found) == len(workloads) and all(each.holds for each in found)
     except ConfigErrors as exc:
         raise StartUpError(_on_one_line(exc)) from exc
@@ -141,34 +141,19 @@ def _progress(name: str, unit: str) -> Iterator[Advance]:
         yield lambda done, expected: bars.update(bar, completed=done, total=max(expected, done) or None)
 
 
-def _show(reports: Sequence[SimulationReport], output: SimulationForm, wanted: int) -> None:
+def _show(
+    found: Sequence[R], output: SimulationForm, wanted: int, page: Callable[[Sequence[R]], str], show: Callable[[Console, R], None]
+) -> None:
     is_list = wanted > 1
     if output is SimulationForm.JSON:
-        _print_json(reports, is_list=is_list)
+        plain = [msgspec.to_builtins(each) for each in found]
+        sys.stdout.buffer.write(orjson.dumps(plain if is_list else plain[0], option=orjson.OPT_INDENT_2) + b"\n")
     elif output is SimulationForm.HTML:
-        sys.stdout.buffer.write(simulation_page(reports).encode())
+        sys.stdout.buffer.write(page(found).encode())
     else:
-        for report in reports:
-            print_report(console(), report)
+        for each in found:
+            show(console(), each)
             if is_list:
                 print()
         if is_list:
-            print(f"{len(reports)} of {plural(wanted, 'workload')} played")
-
-
-def _show_comparisons(found: Sequence[RunComparison], output: SimulationForm, wanted: int) -> None:
-    is_list = wanted > 1
-    if output is SimulationForm.JSON:
-        _print_json(found, is_list=is_list)
-    elif output is SimulationForm.HTML:
-        sys.stdout.buffer.write(comparison_page(found).encode())
-    else:
-        for comparison in found:
-            print_comparison(console(), comparison)
-            if is_list:
-                print()
-
-
-def _print_json(found: Sequence[SimulationReport] | Sequence[RunComparison], *, is_list: bool) -> None:
-    plain = [msgspec.to_builtins(each) for each in found]
-    sys.stdout.buffer.write(orjson.dumps(plain if is_list else plain[0], option=orjson.OPT_INDENT_2) + b"\n")
+            print(f"{len(found)} of {plural(wanted, 'workload')} played")

@@ -18,7 +18,7 @@ _BROADCAST: Final = IPv4Address("255.255.255.255")
 
 
 def _ip(text: str) -> Address:
-    """Upstream: parseIPAddr."""
+    """Returns the address, or raises for one that Kubernetes does not accept. Upstream: parseIPAddr."""
     try:
         address, zone = parse_address(text)
     except AddressError as exc:

@@ -13,7 +13,7 @@ from extender.objects.quantity import Quantity, QuantityError
 
 NANO: Final = 10**9
 QUANTITY: Final = CelType.of_kubernetes("kubernetes.Quantity", int)
-"""An int of nanos."""
+"""A quantity; functions get it as the number of its billionths."""
 SEMVER: Final = CelType.of_kubernetes("kubernetes.Semver", Semver.parse)
 
 

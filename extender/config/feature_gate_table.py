@@ -177,4 +177,3 @@ GATES: Final[Mapping[str, Gate]] = {
     "LoggingBetaOptions": _gate("1.24 beta on", why=_LOGGING),
     "LoggingAlphaOptions": _gate("1.24 alpha off", why=_LOGGING),
 }
-"""The gates by name."""

@@ -112,7 +112,7 @@ def _four_bytes(text: str, part: str) -> bytes:
 
 
 def _ipv6(text: str) -> tuple[IPv6Address, str]:
-    """Upstream: parseIPv6."""
+    """Returns the IPv6 address and its zone. Upstream: parseIPv6."""
     rest, percent, zone = text.partition("%")
     if percent and not zone:
         raise _error(text, "zone must be a non-empty string")

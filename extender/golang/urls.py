@@ -53,7 +53,7 @@ class Url:
     user: tuple[bytes, bytes | None] | None = None
     """The name and the password, if there is one."""
     host: bytes = b""
-    """With the port."""
+    """The host, and the port if there is one."""
     path: bytes = b""
     written_path: str = ""
     """As it was written."""
@@ -222,7 +222,7 @@ def _authority(text: str) -> tuple[tuple[bytes, bytes | None] | None, bytes]:
 
 
 def _host(text: str) -> bytes:
-    """Upstream: parseHost."""
+    """Returns the host without its escapes. Upstream: parseHost."""
     bracket = text.rfind("[")
     if bracket > 0:
         raise UrlError("invalid IP-literal")

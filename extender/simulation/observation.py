@@ -23,7 +23,7 @@ FRAGMENTATION_SAMPLES: Final = 12
 
 Amounts = dict[str, int]
 Measure = Callable[[], dict[str, float]]
-"""Returns the fragmentation now."""
+"""Returns, by resource, the part of what is free that an average pod cannot use at this moment."""
 Advance = Callable[[int], None]
 """Takes the number of attempts so far."""
 

@@ -34,7 +34,7 @@ DEFAULT_NODE: Final[Object] = {
     "metadata": {},
     "status": {"capacity": {"pods": "110", "cpu": "4", "memory": "32Gi"}},
 }
-"""Upstream: util.go, getNodePreparer."""
+"""The node that is created where a workload names no template. Upstream: util.go, getNodePreparer."""
 
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
 
@@ -441,4 +441,4 @@ OPERATIONS: Final[Mapping[str, type[Operation]]] = {
         StopCollectingMetrics, CreateAny, UpdateAny, CreateResourceClaims, CreateResourceDriver, AllocResourceClaims,
     )
 }  # fmt: skip
-"""By opcode."""
+"""Opcode -> the operation that plays it."""

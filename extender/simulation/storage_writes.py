@@ -24,7 +24,7 @@ from extender.workloads.volumes import BIND_COMPLETED
 W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)
 
 MOST_CONSUMERS = 256
-"""Upstream: resourceapi.ResourceClaimReservedForMaxSize."""
+"""The pods for which one claim can be reserved. Upstream: resourceapi.ResourceClaimReservedForMaxSize."""
 
 ClaimWrite = ProtectResourceClaim | ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim | UnprotectResourceClaim
 
