@@ -10,7 +10,7 @@ COPY requirements.lock requirements-build.lock ./
 RUN pip install -r requirements-build.lock \
     && python -m venv --without-pip /opt/reprieve \
     && pip --python /opt/reprieve install -r requirements.lock
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml README.md LICENSE reprieve.py ./
 COPY extender extender
 COPY api api
 RUN hatchling build -t wheel -d dist \

@@ -114,6 +114,14 @@ sbom: $(VENV)/.ready ## Write build/sbom.cdx.json, a CycloneDX bill of what requ
 licences: $(VENV)/.ready ## Write docs/licences.md, the licences of what requirements.lock pins.
 	$(BIN)/python -m tools.generate_licences
 
+.PHONY: packages
+packages: $(VENV)/.ready ## Build the wheel and the source distribution into dist.
+	$(BIN)/python -m hatchling build -d dist
+
+.PHONY: krew
+krew: $(VENV)/.ready ## Build kubectl-reprieve for this platform, without Python around it, and dist/.krew.yaml (URL= where it will be found).
+	$(BIN)/python -m tools.build_kubectl_archive dist $(if $(URL),$(URL),file://$(CURDIR)/dist)
+
 .PHONY: image
 image: ## Build the container image.
 	docker build -t reprieve .

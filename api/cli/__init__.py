@@ -33,6 +33,7 @@ SUBCOMMANDS: Final = {
     "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers."),
     "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, where do pods go?"),
     "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default spelled out, as YAML."),
+    "completion": ("completion", "completion", "Print the script that makes a shell complete commands and options."),
 }  # fmt: skip
 """Name -> the module in this package and the function in it that run the subcommand, and the first paragraph of its help."""
 
@@ -64,7 +65,7 @@ class _Reprieve(TyperGroup):
             self.add_command(_Subcommand(name))
 
 
-app: Final = typer.Typer(name="reprieve", cls=_Reprieve, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app: Final = typer.Typer(name="reprieve", cls=_Reprieve, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -83,6 +84,9 @@ def reprieve(
 def main() -> None:
     """Runs the command line. An error that an operator can mend is printed in one line, if it can be, with exit code 1."""
     fill_standard_descriptors()
+    if any(name.endswith("REPRIEVE_COMPLETE") for name in os.environ):
+        # Help that goes over several lines would be taken for further candidates.
+        os.environ["COLUMNS"] = "1000"
     try:
         try:
             app()

@@ -1,0 +1,33 @@
+"""`reprieve completion`: the script with which a shell completes commands and options."""
+
+import enum
+import os
+import sys
+from typing import Annotated, final
+
+import typer
+
+
+@final
+class Shell(enum.StrEnum):
+    """A shell that can complete."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="The shell that reads the script.")],
+    program: Annotated[str, typer.Option(help="The name by which the command is called.")] = "reprieve",
+) -> None:
+    """Print the script that makes a shell complete commands and options.
+
+    For this session: `source <(reprieve completion bash)`, the same with zsh, or `reprieve completion fish | source`. For later ones,
+    write the script to a file that the shell reads at its start. `kubectl reprieve` is completed by kubectl's own completion.
+    """
+    from api.cli import app  # noqa: PLC0415 - it names this module
+
+    os.environ[f"_{program.replace('-', '_').upper()}_COMPLETE"] = f"source_{shell.value}"
+    sys.argv = [program]
+    app(prog_name=program)

@@ -1,0 +1,69 @@
+"""The start of `reprieve` and `kubectl-reprieve`: the packages `api` and `extender` that are found have to be ours.
+
+Both names are common. Where another package of one of these names comes first, the command says so, and what to do.
+"""
+
+import os
+import shlex
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+_PACKAGES = ("extender", "api")
+
+
+def main() -> None:
+    """Runs the command line."""
+    _check_packages()
+    try:
+        from api.cli import main as run_command_line  # noqa: PLC0415 - nothing of ours is imported before it is known to be ours
+    except ImportError as exc:
+        sys.exit(f"reprieve: {_words_about(exc)}")
+    run_command_line()
+
+
+def complete_for_kubectl() -> None:
+    """Prints what may follow `kubectl reprieve ...`: kubectl runs `kubectl_complete-reprieve` with the words so far.
+
+    Upstream: staging/src/k8s.io/kubectl/pkg/cmd/plugin/plugin_completion.go.
+    """
+    _check_packages()
+    from api.cli import main as run_command_line  # noqa: PLC0415
+
+    *words, begun = sys.argv[1:] or [""]
+    line = f"{shlex.join(['reprieve', *words])} {shlex.quote(begun) if begun else ''}"
+    # For each candidate kubectl expects what fish does: a line with the word, a tab and its help.
+    os.environ |= {"_REPRIEVE_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args", "_TYPER_COMPLETE_ARGS": line}
+    sys.argv = ["reprieve"]
+    with suppress(SystemExit):
+        run_command_line()
+    print(":0")  # noqa: T201 - names of files are offered where there is no candidate
+
+
+def _check_packages() -> None:
+    """Ends the process in words if one of the packages is not that beside this file."""
+    for name in _PACKAGES:
+        spec = find_spec(name)
+        found = Path(spec.origin) if spec is not None and spec.origin is not None else None
+        ours = Path(__file__).resolve().parent / name / "__init__.py"
+        if found is None:
+            sys.exit(f"reprieve: its package {name!r} is incomplete: {ours} is missing; {_INSTALL_AGAIN}")
+        if found.resolve() != ours:
+            sys.exit(
+                f"reprieve: another package named {name!r} comes before its own: {found.parent}; "
+                "take that folder out of PYTHONPATH, or install reprieve in an environment of its own (pipx install reprieve)"
+            )
+
+
+_INSTALL_AGAIN = (
+    "install it again in an environment of its own (pipx install reprieve): another distribution may have a package of that name"
+)
+
+
+def _words_about(exc: ImportError) -> str:
+    """Returns why the command line cannot be imported: a package of ours was overwritten, or one that it needs is missing."""
+    package = (exc.name or "").partition(".")[0]
+    if package in _PACKAGES:
+        return f"its package {package!r} is incomplete: {exc}; {_INSTALL_AGAIN}"
+    return f"{exc}; install it again, with all that it needs (pipx install reprieve)"

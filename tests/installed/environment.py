@@ -1,0 +1,102 @@
+"""An empty environment, outside the repository, into which the wheel is installed."""
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment, and a folder that is nobody's."""
+
+    root: Path
+
+    @property
+    def bin(self) -> Path:
+        return self.root / "bin"
+
+    @property
+    def libraries(self) -> Path:
+        return next((self.root / "lib").glob("python*")) / "site-packages"
+
+    @property
+    def elsewhere(self) -> Path:
+        return self.root.parent / "elsewhere"
+
+    def variables(self, **also: str) -> dict[str, str]:
+        """
+        What a shell has after `activate`; nothing else of this process.
+        """
+        return {"PATH": f"{self.bin}{os.pathsep}/usr/bin{os.pathsep}/bin", "HOME": str(self.elsewhere), "LANG": "C.UTF-8", **also}
+
+    def run(self, command: str, *, cwd: Path | None = None, **also: str) -> subprocess.CompletedProcess[str]:
+        """
+        A line, as it is typed into a shell.
+        """
+        return subprocess.run(
+            ["bash", "-c", command],
+            cwd=cwd or self.elsewhere,
+            env=self.variables(**also),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+
+def build(kind: str, folder: Path, source: Path = ROOT) -> Path:
+    """
+    The wheel or the source distribution of a project.
+    """
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(folder)]
+    subprocess.run(command, check=True, cwd=source, capture_output=True, timeout=120)
+    [file] = folder.iterdir()
+    return file
+
+
+def installed_into(root: Path) -> Environment:
+    """
+    The environment in this folder, which the first of several processes makes.
+    """
+    environment = Environment(root / "environment")
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (root / "made").exists():
+            _make(environment, build("wheel", root / "wheel"))
+            (root / "made").touch()
+    return environment
+
+
+def _make(environment: Environment, wheel: Path) -> None:
+    environment.elsewhere.mkdir()
+    venv.create(environment.root, with_pip=True)
+    # What a registry would send, without one: exactly the packages that requirements.lock pins, as they are installed here.
+    for name in sorted(set(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))):
+        _link(name, environment.libraries)
+    for arguments in (["install", "--quiet", "--no-index", "--no-deps", str(wheel)], ["check"]):
+        done = subprocess.run(
+            [str(environment.bin / "python"), "-m", "pip", "--disable-pip-version-check", *arguments],
+            env=environment.variables(), cwd=environment.elsewhere, capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def _link(name: str, libraries: Path) -> None:
+    try:
+        files = distribution(name).files or []
+    except PackageNotFoundError:
+        return  # for another system, by its marker
+    for file in files:
+        target = libraries / file
+        if ".." not in file.parts and not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.symlink_to(file.locate())
