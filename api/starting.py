@@ -35,6 +35,8 @@ from extender.embedded.trial_registry import TrialRegistry
 from extender.http_extender import check_extenders
 from extender.klog.outlet import STDERR
 from extender.plugins import IN_TREE
+from extender.recordings.recorder import Recorder
+from extender.recordings.recording_file import RecordingFileError, recorded_in
 from extender.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.records.records import Records
 from extender.runtime.registry import Registry
@@ -84,6 +86,8 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
             RecordsFile(settings.records).read()
         except RecordsFileError as exc:
             raise StartUpError(f"{exc}; choose another --records") from exc
+    if settings.record is not None and not os.access(settings.record.parent, os.W_OK):
+        raise StartUpError(f"recording {settings.record}: its folder cannot be written to; choose another --record")
     for field, why in without_effect(configuration):
         _LOGGER.warning("%s: has no effect: %s", field, why)
     for name, is_on, why in differences(settings.emulated_version) if settings.emulated_version != DEFAULT_VERSION else ():
@@ -122,9 +126,10 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
     async with (
         _reviewed(cluster, settings) as access,
         _records(settings) as records,
+        _recorder(configuration, settings) as recorder,
         _elector(configuration, cluster, decides=decides) as elector,
         aclosing(_client(configuration, cluster, elector)) as client,
-        live_backend(configuration, client, _options(settings, decides=decides), elector=elector, records=records) as backend,
+        live_backend(configuration, client, _options(settings, recorder, decides=decides), elector=elector, records=records) as backend,
     ):
         yield Face(backend, access)
 
@@ -160,6 +165,19 @@ async def _records(settings: Settings) -> AsyncIterator[Records]:
 
 
 @asynccontextmanager
+async def _recorder(configuration: Configuration, settings: Settings) -> AsyncIterator[Recorder | None]:
+    """Opens the recording; None if there is to be none."""
+    if settings.record is None:
+        yield None
+        return
+    try:
+        async with recorded_in(settings.record, configuration, redacts=settings.record_without, max_bytes=settings.record_max) as recorder:
+            yield recorder
+    except RecordingFileError as exc:
+        raise StartUpError(f"{exc}; choose another --record") from exc
+
+
+@asynccontextmanager
 async def _elector(configuration: Configuration, cluster: Followed, *, decides: bool) -> AsyncIterator[LeaderElector | None]:
     """Opens the leader election; None where one replica decides alone, or none does."""
     if not decides or not configuration.leader_election.leader_elect:
@@ -187,11 +205,16 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
         first, kubelet=cluster.kubelet, save_to=cluster.save, address=address, features=configuration.feature_gates
     ) as own:
         _report(own.report)
-        options = dataclasses.replace(_options(settings, decides=settings.schedule is not False), admits=own.admission)
         async with (
             _records(settings) as records,
+            _recorder(configuration, settings) as recorder,
             aclosing(own.client()) as client,
-            live_backend(configuration, client, options, records=records) as backend,
+            live_backend(
+                configuration,
+                client,
+                dataclasses.replace(_options(settings, recorder, decides=settings.schedule is not False), admits=own.admission),
+                records=records,
+            ) as backend,
         ):
             await backend.wait_for_sync()
             own_backend = dataclasses.replace(backend, why_over=lambda: backend.why_over() or own.unsaved())
@@ -199,13 +222,14 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
             yield Face(own_backend, access, KubernetesApp(own.api))
 
 
-def _options(settings: Settings, *, decides: bool) -> LiveOptions:
+def _options(settings: Settings, recorder: Recorder | None, *, decides: bool) -> LiveOptions:
     return LiveOptions(
         decides=decides,
         max_in_unschedulable_pods=settings.pod_max_in_unschedulable_pods_duration.seconds,
         disabled_metrics=[name.strip() for name in settings.disabled_metrics.split(",") if name.strip()],
         dropped_log_lines=STDERR.dropped,
         admits=partial(TrialRegistry, features=settings.features),
+        recorder=recorder,
     )
 
 

@@ -3,6 +3,7 @@
     simulation                                            Plays workloads against the real scheduler, in virtual time.
     assembly                                              Builds a backend from the parts below; starts and stops it.
     answers | verbs                                       Answers for people: why, what if, history. The extender verbs for kube-scheduler.
+    recordings                                            What a scheduler saw and decided, in a file from which it can be decided again.
     evaluation | scheduler                                The dry run of one pod. The scheduling loop, binding cycles, and evictions.
     records | http_extender                               Recent attempts and preemptions. The client for extenders of the configuration.
     runtime | plugins                                     Runs the plugins of a profile. The in-tree plugins.

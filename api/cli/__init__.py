@@ -30,6 +30,7 @@ SUBCOMMANDS: Final = {
     "who-preempted": ("who_preempted", "who_preempted", "Show for which pod a pod was evicted, when, and why not another one."),
     "fits": ("fits", "fits", "Count how many pods like this one fit, on which nodes, and what stops the next one."),
     "simulate": ("simulate", "simulate", "Play a workload against the real scheduler in virtual time, and report what happened."),
+    "replay": ("replay", "replay", "Decide again what a recorded scheduler decided, and say where the decisions differ."),
     "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers."),
     "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, where do pods go?"),
     "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default spelled out, as YAML."),

@@ -20,6 +20,7 @@ from extender.config import ConfigErrors
 from extender.embedded.dumps.state_file import StateFileError, load, read
 from extender.embedded.trial_registry import TrialRegistry, templates_among
 from extender.objects.decoding import DecodeError
+from extender.recordings.entries import Recording, RecordingError, is_recording
 
 STANDARD_INPUT: Final = Path("-")
 
@@ -44,15 +45,25 @@ async def about_cluster(kubeconfig: Path, context: str | None, config: Path | No
 
 
 @asynccontextmanager
-async def about_dump(dump: Path, config: Path | None) -> AsyncIterator[Questions]:
+async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> AsyncIterator[Questions]:
     """Yields answers about the cluster in a file; `-` is standard input.
+
+    Arguments:
+        config: of the scheduler; None for the default one, and with a recording for that which was recorded.
+        at: the moment of a recording; None for its end.
 
     Raises:
         StartUpError: the file or the configuration cannot be used, or a question cannot be answered.
     """
-    configuration = read_configuration(config)
     with _failing_in_one_line():
-        objects = read(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load(dump)
+        recording = Recording(dump) if dump != STANDARD_INPUT and is_recording(dump) else None
+        configuration = recording.configuration if recording is not None and config is None else read_configuration(config)
+        if recording is not None:
+            objects = recording.objects_at(None if at is None else recording.seconds_of(at))
+        elif at is not None:
+            raise StartUpError(f"--at: {dump} is no recording, and of one moment only")
+        else:
+            objects = read(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load(dump)
         try:
             state = state_of(objects)
         except DecodeError as exc:
@@ -75,5 +86,5 @@ def target_of(kubeconfig: Path, context: str | None) -> Target:
 def _failing_in_one_line() -> Iterator[None]:
     try:
         yield
-    except (StateFileError, CredentialsError, QuestionError, DecodeError, ConfigErrors) as exc:
+    except (StateFileError, CredentialsError, QuestionError, DecodeError, ConfigErrors, RecordingError) as exc:
         raise StartUpError(exc) from exc

@@ -13,10 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from extender.answers.types import Answer
 from extender.records.values import PodName, Victim
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=msgspec.Struct)
 
 HIDDEN: Final = "(another namespace's pod)"
 

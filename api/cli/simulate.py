@@ -45,7 +45,9 @@ class SimulationForm(enum.StrEnum):
 def simulate(
     path: Annotated[
         Path,
-        typer.Argument(metavar="WORKLOAD", help="A YAML file, or a folder with nodes.csv and pods.csv, or with performance-config.yaml."),
+        typer.Argument(
+            metavar="WORKLOAD", help="A YAML file, a recording, or a folder with nodes.csv and pods.csv, or with performance-config.yaml."
+        ),
     ],
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
     against: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration, to compare with the first one.")] = None,
@@ -66,16 +68,18 @@ def simulate(
     hold.
     """
     files = [config] if against is None else [config, against]
-    configurations = [_usable(file) for file in files]
+    configurations = [usable(file) for file in files]
     try:
         workloads = _chosen(read_workloads(path), only or ("*",), label or ())
     except WorkloadError as exc:
-        raise StartUpError(_on_one_line(exc)) from exc
+        raise StartUpError(on_one_line(exc)) from exc
     if not workloads:
         raise StartUpError(f"{path}: no workload has such a name and label")
     try:
         if len(files) == 1 and seeds == 1:
-            reports = _each(workloads, lambda workload, advance: play(workload, configurations[0], seed, advance))
+            reports = _each(
+                workloads, lambda workload, advance: play(workload, _deciding(workload, config, configurations[0]), seed, advance)
+            )
             _show(reports, output, len(workloads), simulation_page, print_report)
             holds = len(reports) == len(workloads) and all(report.holds for report in reports)
         else:
@@ -89,18 +93,23 @@ def simulate(
             _show(found, output, len(workloads), comparison_page, print_comparison)
             holds = len(found) == len(workloads) and all(each.holds for each in found)
     except ConfigErrors as exc:
-        raise StartUpError(_on_one_line(exc)) from exc
+        raise StartUpError(on_one_line(exc)) from exc
     if not holds:
         raise typer.Exit(1)
 
 
-def _usable(file: Path | None) -> Configuration:
+def _deciding(workload: Workload, file: Path | None, configuration: Configuration) -> Configuration:
+    """Returns the configuration of the file if there is one; else the workload's own, if it has one."""
+    return workload.own_configuration if file is None and workload.own_configuration is not None else configuration
+
+
+def usable(file: Path | None) -> Configuration:
     """Returns the configuration in a file, with which profiles can be built."""
     configuration = read_configuration(file)
     try:
         Registry(IN_TREE).make_frameworks(configuration, random.Random())
     except ConfigErrors as exc:
-        raise StartUpError(f"configuration {file}: {_on_one_line(exc)}") from exc
+        raise StartUpError(f"configuration {file}: {on_one_line(exc)}") from exc
     return configuration
 
 
@@ -114,12 +123,12 @@ def _each(workloads: Sequence[Workload], played: Callable[[Workload, Advance], R
     found: list[R] = []
     for workload in workloads:
         try:
-            with _progress(workload.name, unit) as advance:
+            with progress(workload.name, unit) as advance:
                 found.append(played(workload, advance))
         except WorkloadError as exc:
             if len(workloads) == 1:
-                raise StartUpError(_on_one_line(exc)) from exc
-            print(f"refused: {_on_one_line(exc)}", file=sys.stderr)
+                raise StartUpError(on_one_line(exc)) from exc
+            print(f"refused: {on_one_line(exc)}", file=sys.stderr)
     return found
 
 
@@ -127,12 +136,13 @@ def _chosen(workloads: Sequence[Workload], only: Sequence[str], labels: Sequence
     return [each for each in workloads if any(fnmatchcase(each.name, form) for form in only) and {*labels} <= {*each.labels}]
 
 
-def _on_one_line(exc: Exception) -> str:
+def on_one_line(exc: Exception) -> str:
+    """Returns the message of an error as it is printed."""
     return " ".join(str(exc).split())
 
 
 @contextmanager
-def _progress(name: str, unit: str) -> Iterator[Advance]:
+def progress(name: str, unit: str) -> Iterator[Advance]:
     """Yields what moves a bar on standard error, if that is a terminal; nothing is printed elsewhere."""
     shown = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn())

@@ -47,7 +47,13 @@ class Source:
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig (its current one).")] = None
     dump: Annotated[
         Path | None,
-        typer.Option(help="Ask about the cluster in this file, a List as kubectl get -o json prints it, also .gz; - reads standard input."),
+        typer.Option(
+            help="Ask about the cluster in this file, a List as kubectl get -o json prints it, or a recording; - reads standard input."
+        ),
+    ] = None
+    at: Annotated[
+        str | None,
+        typer.Option(help="The moment of a recording, as 2026-11-23T05:00:00Z, or as a time after its beginning, 90s (its end)."),
     ] = None
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration that decides, with --kubeconfig or --dump.")] = None
     token: Annotated[
@@ -76,6 +82,8 @@ class Source:
         """
         if self.dump is not None and self.kubeconfig is not None:
             raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
+        if self.at is not None and self.dump is None:
+            raise StartUpError("--at is a moment of a recording: give one with --dump")
         async with self._opened() as asked:
             yield asked
 
@@ -84,7 +92,7 @@ class Source:
         if self.dump is not None:
             from api.cli.local_answers import about_dump  # noqa: PLC0415
 
-            return about_dump(self.dump, self.config)
+            return about_dump(self.dump, self.config, self.at)
         if self.kubeconfig is not None:
             from api.cli.local_answers import about_cluster  # noqa: PLC0415
 

@@ -64,6 +64,12 @@ class Settings(BaseModel):
     """Port for kubectl to reach the embedded cluster; 0 takes a free one."""
     records: Annotated[Path | None, Option(unset="in memory")] = None
     """File that keeps what was decided, so that `who-preempted` knows it after a restart."""
+    record: Annotated[Path | None, Option(unset="not recorded")] = None
+    """File for a recording of changes and decisions, which `replay`, `simulate` and `whatif` read; it is rotated."""
+    record_max: Annotated[Bytes, Option()] = 256 * MIB
+    """Bytes of a recording and the three older files of it, FILE.1 to FILE.3."""
+    record_without: Annotated[Literal["nothing", "annotations", "names"], Option()] = "annotations"
+    """What a recording leaves out: annotations of applications, or those and names of pods, namespaces and owners; or nothing."""
     access: Annotated[Literal["open", "reviewed"] | None, Option(unset="reviewed; on loopback open but for names of pods")] = None
     """Who may call: everyone (open), or callers whom the API server knows and allows it (reviewed); docs/access.md has the whole table."""
     client_allowed_names: Annotated[str, Option()] = ""

@@ -29,7 +29,9 @@ from extender.http_extender import Transports, no_transport
 from extender.objects.kinds import KINDS
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
+from extender.recordings.recorder import Recorder, RecordingDispatcher
 from extender.records.records import Records
+from extender.records.reporter import SeveralReporters
 from extender.runtime.quarantine import QUARANTINES, Quarantines
 from extender.runtime.registry import Registry
 from extender.verbs import Verbs
@@ -55,6 +57,8 @@ class LiveOptions:
     """Returns how many lines of the log could not be written."""
     admits: Admits = TrialRegistry
     """Makes the registry in which the objects of what-ifs are tried."""
+    recorder: Recorder | None = None
+    """Takes note of changes, and of what the scheduler decides."""
 
 
 @asynccontextmanager
@@ -135,15 +139,16 @@ def _assembled(
     dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
     informers, cluster = Informers(client, rng=rng), Cluster()
     scheduling: Scheduling | None = None
+    recorder = options.recorder
     if options.decides:
         scheduling = assemble_scheduler(
             configuration,
             cluster,
-            dispatcher,
-            rng,
+            dispatcher if recorder is None else RecordingDispatcher(dispatcher, recorder),
+            rng if recorder is None else recorder.chance(rng),
             transports=options.transports,
             fence=fence,
-            reporter=records,
+            reporter=records if recorder is None else SeveralReporters(records, recorder),
             max_in_unschedulable_pods=options.max_in_unschedulable_pods,
         )
     if scheduling is not None and scheduling.world.cluster is cluster:
@@ -163,6 +168,9 @@ def _assembled(
         reporter=records,
     )
     feed.subscribe(verbs.changed)
+    if recorder is not None:
+        recorder.watch(cluster if scheduling is None else scheduling.world.cluster, None if scheduling is None else scheduling.world.queue)
+        feed.subscribe(recorder.changed)
     for kind in KINDS:
         informers.add(kind, partial(_feed, feed))
     deciding = next(iter((frameworks if scheduling is None else scheduling.frameworks).values()))

@@ -232,6 +232,11 @@ class ClusterObjects:
         else:
             table[key] = new
 
+    def everything(self) -> Iterator[HasMetadata]:
+        """Yields all objects, kind by kind."""
+        for each in fields(self):
+            yield from getattr(self, each.name).values()
+
     def copy(self) -> "ClusterObjects":
         """Returns the same objects in tables of their own."""
         return ClusterObjects(**{each.name: getattr(self, each.name).copy() for each in fields(self)})

@@ -158,3 +158,39 @@ class Guarded(Reporter):
 
 NO_REPORTER: Final = Guarded(Reporter())
 """A reporter that does nothing."""
+
+
+@final
+class SeveralReporters(Reporter):
+    """Passes what a scheduler decides on to several reporters. None of them keeps a call from the others by failing."""
+
+    def __init__(self, *reporters: Reporter) -> None:
+        self._reporters = tuple(map(Guarded, reporters))
+
+    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
+        for each in self._reporters:
+            each.scored(pod, rows, total, highest)
+
+    def refused(self, pod: Pod, findings: Findings) -> None:
+        for each in self._reporters:
+            each.refused(pod, findings)
+
+    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+        for each in self._reporters:
+            each.preemption_tried(pod, outcome)
+
+    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+        for each in self._reporters:
+            each.decided(info, profile, node, evaluated, feasible, seconds)
+
+    def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
+        for each in self._reporters:
+            each.failed(info, profile, status, seconds)
+
+    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
+        for each in self._reporters:
+            each.binding_failed(pod, status)
+
+    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
+        for each in self._reporters:
+            each.preemption_ended(preemptor, done=done)

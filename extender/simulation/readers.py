@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from extender.recordings.entries import is_recording
 from extender.simulation.openb_trace import OpenbTrace
+from extender.simulation.recorded_workload import RecordedWorkload
 from extender.simulation.scheduler_perf import read_scheduler_perf
 from extender.simulation.workload import Workload, WorkloadError, lines_of
 from extender.simulation.workload_file import WorkloadFile
@@ -30,9 +32,13 @@ def read_workloads(path: Path) -> Sequence[Workload]:
             return read_scheduler_perf(files[0])
         if files:
             return [workload for file in files for workload in read_scheduler_perf(file, prefix=f"{file.parent.relative_to(path)}/")]
+    if is_recording(path):
+        return [RecordedWorkload(path)]
     if path.name.endswith((".yaml", ".yml")):
         return read_scheduler_perf(path) if _is_list(path) else [WorkloadFile(path)]
-    raise WorkloadError(f"{path}: no workload; give a YAML file, a folder with nodes.csv and pods.csv, or one with {PERFORMANCE_CONFIG}")
+    raise WorkloadError(
+        f"{path}: no workload; give a YAML file, a recording, a folder with nodes.csv and pods.csv, or one with {PERFORMANCE_CONFIG}"
+    )
 
 
 def _is_list(path: Path) -> bool:

@@ -57,7 +57,9 @@ def sweep(
 
 
 def _played(path: Path, name: str, configuration: Path | None, seed: int) -> SimulationReport:
-    return play(_workloads(path)[name], Configuration() if configuration is None else load_file(configuration), seed)
+    workload = _workloads(path)[name]
+    chosen = workload.own_configuration or Configuration() if configuration is None else load_file(configuration)
+    return play(workload, chosen, seed)
 
 
 @lru_cache(maxsize=1)

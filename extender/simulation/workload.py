@@ -32,6 +32,8 @@ class Workload(ABC):
     labels: tuple[str, ...] = ()
     """By which workloads of one file are chosen."""
     expectations: tuple[ExpectedFigure, ...] = ()
+    own_configuration: Configuration | None = None
+    """The configuration with which the workload is played if no other one is given; None for the default one."""
 
     def configured(self, configuration: Configuration) -> Configuration:
         """Returns the configuration with which the workload is to be played.

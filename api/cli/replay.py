@@ -1,0 +1,82 @@
+"""`reprieve replay`: what a recorded scheduler would decide now."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.showing import Output, OutputOption, plural, show, table
+from api.cli.simulate import on_one_line, progress, usable
+from api.fatal_errors import StartUpError
+from extender.config import ConfigErrors
+from extender.recordings.entries import Recording, RecordingError
+from extender.simulation.replay import Decided, ReplayReport
+from extender.simulation.replay import replay as replay_recording
+
+SHOWN: Final = 50
+"""The number of differences in the table, unless it is wide."""
+
+
+def replay(
+    path: Annotated[Path, typer.Argument(metavar="RECORDING", help="A file that serve --record wrote.")],
+    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration that decides instead of the recorded one.")] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Decide again what a recorded scheduler decided, and say where the decisions differ.
+
+    Each decision is taken in the state in which it was taken then, with the same draw among equally good nodes. The exit code is 0 if all
+    decisions are the same, and 1 otherwise.
+    """
+    try:
+        recording = Recording(path)
+        configuration = recording.configuration if config is None else usable(config)
+        with _quiet(), progress(path.name, "decisions") as advance:
+            report = replay_recording(recording, configuration, advance)
+    except (RecordingError, ConfigErrors) as exc:
+        raise StartUpError(on_one_line(exc)) from exc
+    show(report, output, _print)
+    if report.different or report.not_decided:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Logs nothing: what the scheduler says about its attempts was logged when they were recorded."""
+    logger = logging.getLogger("extender")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
+    title = f"{report.recording}: {report.same} of {plural(report.decisions, 'decision')} the same, {report.different} different"
+    shown.print(Text(title, style="bold"))
+    shown.print(f"recorded from {report.began} on, for {report.seconds:g} s")
+    if report.differences:
+        found = table("at", "pod", "recorded", "now")
+        for each in report.differences if is_wide else report.differences[:SHOWN]:
+            found.add_row(f"{each.at:.3f} s", each.pod, _words(each.recorded), _words(each.replayed))
+        shown.print(found)
+    hidden = report.different - (len(report.differences) if is_wide else min(SHOWN, len(report.differences)))
+    if hidden:
+        shown.print(Text(f"and {hidden} more", style="dim"))
+    if report.not_decided:
+        shown.print(Text(f"note: {plural(report.not_decided, 'decision')} could not be taken again", style="dim"))
+    if not report.is_complete:
+        shown.print(Text("note: the end of the recording is missing", style="dim"))
+
+
+def _words(decided: Decided) -> str:
+    if decided.node:
+        return decided.node
+    if decided.victims:
+        return f"{decided.nominated}, once {', '.join(decided.victims)} {'is' if len(decided.victims) == 1 else 'are'} gone"
+    return f"{decided.status}: {decided.message}" if decided.message else decided.status
