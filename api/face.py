@@ -9,12 +9,13 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
 from api.callers.access import Access, OpenAccess
-from api.callers.http_refusals import unreadable_refused
+from api.callers.http_refusals import Refusal, unreadable_refused
 from api.callers.memory import FreedMemory
 from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
 from extender.assembly.backend import Backend
 from extender.concurrency.abandoned import in_thread
+from extender.concurrency.child_process import ChildEndedError, in_child
 from extender.protocol.node_lists import DecodedNodes
 
 T = TypeVar("T")
@@ -43,11 +44,13 @@ class Face:
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))
     """Held by every evaluation that waits or runs, so that the verbs always find room among the requests in flight."""
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
-    """Held while an evaluation runs: it takes a processor for a while, and the verbs need one, too."""
+    """Held while a small evaluation runs: it takes a processor for a while, and the verbs need one, too."""
     freed: FreedMemory = field(default_factory=FreedMemory)
     """Gives back the memory that questions took."""
     simulating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
-    """Held while a what-if runs: that takes much longer, and evaluations do not wait for it."""
+    """Held while a what-if or a large evaluation runs: that takes much longer, and small evaluations do not wait for it.
+
+    While a child process works on one, the first use of each page of memory copies it: nobody should walk over the cluster meanwhile."""
 
 
 def face_of(request: HTTPConnection) -> Face | None:
@@ -60,6 +63,14 @@ async def decoded(decode: Callable[[bytes], T], body: bytes) -> T:
     """Returns what `decode` makes of the body; JSON that it cannot read is refused."""
     with unreadable_refused():
         return await in_thread(lambda _: decode(body)) if len(body) > DECODED_IN_THREAD else decode(body)
+
+
+async def answered_in_child(answer: Callable[[], T]) -> T:
+    """Returns the answer to a large question, which a child process finds."""
+    try:
+        return await in_child(answer)
+    except ChildEndedError as exc:
+        raise Refusal(503, f"there is no answer, perhaps for want of memory: {exc}") from exc
 
 
 def json_response(body: bytes) -> Response:

@@ -12,6 +12,10 @@ from typing import Final, final
 _SOON: Final = 1.0
 """Seconds until the memory of a question is given back: by then its request has ended, and perhaps others, too."""
 
+_LARGE_BLOCK: Final = 2**20
+"""The bytes from which a block, such as a body, is taken from the system and given back by itself. Arrays of a decision are smaller."""
+_M_MMAP_THRESHOLD: Final = -3
+
 
 @final
 class FreedMemory:
@@ -19,6 +23,8 @@ class FreedMemory:
 
     def __init__(self) -> None:
         self._is_pending = False
+        # Otherwise the C library keeps blocks as large as the largest that was freed among the small ones, where gaps remain.
+        _call("mallopt", _M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
     @contextmanager
     def given_back(self) -> Iterator[None]:
@@ -37,7 +43,11 @@ class FreedMemory:
 
 
 def _trim() -> None:
-    # Other C libraries have no such function, and do not keep as much.
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    _call("malloc_trim", 0)
+
+
+def _call(name: str, *arguments: int) -> None:
+    """Calls the C library. Other ones than glibc have no such functions, and do not keep as much."""
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is not None:
+        function(*arguments)

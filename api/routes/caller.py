@@ -1,10 +1,10 @@
 """Questions asked for one caller: their answers show only the names that the caller may see."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypeVar, final
+from typing import Generic, TypeVar, final
 
 import msgspec
 from fastapi import Request
@@ -12,14 +12,28 @@ from fastapi import Request
 from api.callers.access import Sight, as_seen_by
 from api.callers.hang_up import until_hang_up
 from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
-from api.face import Face, face_of
+from api.face import Face, answered_in_child, face_of
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
 from extender.answers.questions import Questions
+from extender.answers.redaction import namespaces_in, redacted
 from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
 from extender.concurrency.abandoned import in_thread
-from extender.evaluation.memory_needs import needs_of_objects
+from extender.evaluation.memory_needs import LARGE, needs_of_objects
 
-T = TypeVar("T")
+Q = TypeVar("Q")
+A = TypeVar("A", WhatIf, Capacity)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Asked(Generic[Q, A]):
+    """A question whose answer takes a simulation, and the ways to it."""
+
+    read: Callable[[], Q]
+    created: Callable[[Q], Iterable[object]]
+    in_thread: Callable[[Q], Awaitable[A]]
+    in_child: Callable[[Q], A]
+    kind: type[A]
 
 
 @final
@@ -57,16 +71,16 @@ class Caller:
             answer = await self.questions.explain(namespace, name, picture=picture)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
-    async def what_if(self, read: Callable[[], WhatIfRequest]) -> WhatIf:
+    async def what_if(self, read: Callable[[], WhatIfRequest], *, is_large: bool = False) -> WhatIf:
         """Returns what would become of every pod concerned.
 
         Arguments:
-            read: returns the question; called in a thread, once it is its turn.
+            read: returns the question; called in a thread or a child process, once it is its turn.
+            is_large: whether the question takes much memory as soon as it is read.
         """
-        async with self._place_to_simulate():
-            question = await self._read(read, lambda question: question.create)
-            answer = await self.questions.what_if(question)
-        return await as_seen_by(self.sight, answer)
+        questions = self.questions
+        asked = _Asked(read, lambda question: question.create, questions.what_if, questions.what_if_in_child, WhatIf)
+        return await self._simulated(asked, is_large)
 
     async def capacity(self, namespace: str, name: str, limit: int) -> Capacity | None:
         """Returns how many more pods like this one fit; None if there is no such pod."""
@@ -76,16 +90,21 @@ class Caller:
             answer = await self.questions.capacity(namespace, name, limit)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
-    async def capacity_of(self, read: Callable[[], Mapping[str, object]], limit: int) -> Capacity:
+    async def capacity_of(self, read: Callable[[], Mapping[str, object]], limit: int, *, is_large: bool = False) -> Capacity:
         """Returns how many of such a pod would fit.
 
         Arguments:
-            read: as for `what_if`.
+            read, is_large: as for `what_if`.
         """
-        async with self._place_to_simulate():
-            pod = await self._read(read, lambda pod: [pod])
-            answer = await self.questions.capacity_of(pod, limit)
-        return await as_seen_by(self.sight, answer)
+        questions = self.questions
+        asked = _Asked(
+            read,
+            lambda pod: [pod],
+            lambda pod: questions.capacity_of(pod, limit),
+            lambda pod: questions.capacity_of_in_child(pod, limit),
+            Capacity,
+        )
+        return await self._simulated(asked, is_large)
 
     async def queue(self) -> Queue:
         """Returns the pods that wait."""
@@ -113,18 +132,31 @@ class Caller:
             with self.face.freed.given_back():
                 yield
 
-    async def _read(self, read: Callable[[], T], created: Callable[[T], Iterable[object]]) -> T:
-        """Returns a question, unless the answer would take more memory than it may."""
+    async def _simulated(self, asked: "_Asked[Q, A]", is_large: bool) -> A:
         nodes, pods = self.questions.size
         limit = self.request.app.state.settings.question_memory
 
-        def read_and_checked() -> T:
-            question = read()
-            needs_of_objects(created(question), nodes, pods).check(limit)
+        def read_and_checked() -> Q:
+            question = asked.read()
+            needs_of_objects(asked.created(question), nodes, pods).check(limit)
             return question
 
-        with unreadable_refused():
-            return await in_thread(lambda _: read_and_checked())
+        async with self._place_to_simulate():
+            with unreadable_refused():
+                if is_large:
+                    return await self._apart(asked, read_and_checked)
+                question = await in_thread(lambda _: read_and_checked())
+            if needs_of_objects(asked.created(question), 0, 0).bytes > LARGE:
+                return await self._apart(asked, lambda: question)
+            return await as_seen_by(self.sight, await asked.in_thread(question))
+
+    async def _apart(self, asked: "_Asked[Q, A]", read: Callable[[], Q]) -> A:
+        """Returns the answer of a child process. It may be large itself, so that whatever walks over it does so in a thread."""
+        written = await answered_in_child(lambda: msgspec.msgpack.encode(asked.in_child(read())))
+        answer = await in_thread(lambda _: msgspec.msgpack.decode(written, type=asked.kind))
+        named = await in_thread(lambda _: namespaces_in(answer))
+        may_see = await self.sight.namespaces(named) if named else named
+        return await in_thread(lambda _: redacted(answer, may_see))
 
     async def _may_see(self, nodes: tuple[NodeOnMap, ...]) -> frozenset[str] | None:
         """Returns the namespaces of pods on these nodes that the caller may see; None if the caller may see all of them."""

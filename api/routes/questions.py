@@ -1,5 +1,7 @@
 """/v1: questions about the cluster. Why is a pod pending, what if, who was preempted, how many fit, what runs where; and /v1/evaluate."""
 
+import asyncio
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
@@ -9,17 +11,17 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from api.callers.hang_up import until_hang_up
-from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, not_there
+from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, not_there, unreadable_refused
 from api.documents import question_documents as documents
 from api.documents.documentation import EVALUATE
-from api.face import decoded, face_of, json_response
+from api.face import Face, answered_in_child, face_of, json_response
 from api.routes.caller import caller_of
 from api.settings.settings import Settings
 from api.ui.streams import Streams
 from extender.answers.questions import QuestionError
 from extender.answers.types import Answer, WhatIfRequest
 from extender.config.configuration import ConfigErrors
-from extender.evaluation.memory_needs import most_values, needs_of_scenario
+from extender.evaluation.memory_needs import is_large, most_values, needs_of_scenario
 from extender.golang.json_bytes import read
 from extender.golang.json_limits import MAX_VALUES, check_json, check_number_of_values
 from extender.objects.decoding import DecodeError
@@ -53,9 +55,10 @@ async def explain(
 async def what_if(request: Request) -> Response:
     """Tries pods to create, nodes to add, remove or drain, or another configuration on a copy of the cluster. Nothing is written."""
     caller = await caller_of(request)
-    read = partial(_read, WhatIfRequest, await request.body(), _memory(request))
+    body = await request.body()
+    read = partial(_read, WhatIfRequest, body, _memory(request))
     try:
-        return _answered(await caller.what_if(read))
+        return _answered(await caller.what_if(read, is_large=is_large(body)))
     except (DecodeError, ConfigErrors, QuestionError) as exc:
         raise cannot_be_done(exc) from exc
 
@@ -78,9 +81,10 @@ async def capacity(
 async def capacity_of(request: Request, limit: MaxPods = 10_000) -> Response:
     """Does as GET for a pod that does not exist, or for the pods of a workload (Deployment, Job, ...)."""
     caller = await caller_of(request)
-    read = partial(_read, dict[str, object], await request.body(), _memory(request))
+    body = await request.body()
+    read = partial(_read, dict[str, object], body, _memory(request))
     try:
-        return _answered(await caller.capacity_of(read, limit))
+        return _answered(await caller.capacity_of(read, limit, is_large=is_large(body)))
     except QuestionError as exc:
         raise cannot_be_done(exc) from exc
 
@@ -151,15 +155,29 @@ async def evaluate(request: Request) -> Response:
     body = await request.body()
     if face.admitted.locked():
         raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
+    read = partial(_read_scenario, body, _memory(request))
     try:
         # Scenarios that wait for their turn wait as bytes: decoded they take many times as much.
-        async with face.admitted, until_hang_up(request), face.evaluating:
-            with face.freed.given_back():
-                scenario = await decoded(partial(_read_scenario, memory=_memory(request)), body)
-                answer = await face.backend.evaluate(scenario)
+        async with face.admitted, until_hang_up(request):
+            if is_large(body):
+                async with face.simulating:
+                    with face.freed.given_back(), unreadable_refused():
+                        return json_response(await answered_in_child(lambda: _evaluated(face, read)))
+            async with face.evaluating:
+                with unreadable_refused():
+                    scenario = read()
+                return json_response(orjson.dumps(await face.backend.evaluate(scenario)))
     except (DecodeError, ConfigErrors) as exc:
         raise Refusal(422, str(exc)) from exc
-    return json_response(orjson.dumps(answer))
+
+
+def _evaluated(face: Face, read: Callable[[], dict[str, Any]]) -> bytes:
+    """Returns the answer to a scenario, in a process with no other event loop."""
+
+    async def answer() -> dict[str, Any]:
+        return await face.backend.evaluate(read())
+
+    return orjson.dumps(asyncio.run(answer()))
 
 
 def _answered(answer: Answer) -> Response:
@@ -183,5 +201,5 @@ def _read_scenario(body: bytes, memory: int) -> dict[str, Any]:
     needs_of_scenario(scenario).check(memory)
     config = scenario.get("config")
     if isinstance(config, dict) and not (config.get("apiVersion") and config.get("kind")):
-        raise Refusal(422, "config: apiVersion and kind are required")
+        raise DecodeError("config: apiVersion and kind are required")
     return scenario

@@ -1,7 +1,7 @@
 """Questions about one cluster, which the engine that decides answers.
 
-An explanation reads the live columns, on the event loop, as the verbs do. A what-if works on a copy of the cluster, in a thread. A question
-changes nothing.
+An explanation reads the live columns, on the event loop, as the verbs do. A what-if works on a copy of the cluster, in a thread, or in a
+child process, which is one. A question changes nothing.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import IsWanted, in_thread
+from extender.concurrency.abandoned import IsWanted, always_wanted, in_thread
 from extender.config.configuration import Configuration
 from extender.framework import LongWork
 from extender.objects.cluster import ClusterState
@@ -155,18 +155,16 @@ class Questions:
             DecodeError: an object has the wrong form.
             ConfigErrors: the configuration is wrong.
         """
-        copy, for_everybody = self._cluster.fork(), self._queue is None
+        copy = self._cluster.fork()
+        return await in_thread(lambda is_wanted: self._what_if_in(copy, request, is_wanted))
+
+    def what_if_in_child(self, request: WhatIfRequest) -> WhatIf:
+        """Does as `what_if` at once, in a child process, whose cluster is a copy already."""
+        return self._what_if_in(self._cluster, request, always_wanted)
+
+    def _what_if_in(self, cluster: Cluster, request: WhatIfRequest, is_wanted: IsWanted) -> WhatIf:
         try:
-            return await in_thread(
-                lambda is_wanted: what_if(
-                    copy,
-                    self._configuration,
-                    request,
-                    self._admits,
-                    for_everybody=for_everybody,
-                    is_wanted=is_wanted,
-                )
-            )
+            return what_if(cluster, self._configuration, request, self._admits, for_everybody=self._queue is None, is_wanted=is_wanted)
         except WhatIfError as exc:
             raise QuestionError(str(exc)) from exc
 
@@ -183,6 +181,10 @@ class Questions:
         """
         copy = self._cluster.fork()
         return await in_thread(lambda is_wanted: self._fits_in(copy, pod, limit, is_wanted))
+
+    def capacity_of_in_child(self, pod: Mapping[str, Any], limit: int) -> Capacity:
+        """Does as `capacity_of` at once, in a child process, whose cluster is a copy already."""
+        return self._fits_in(self._cluster, pod, limit, always_wanted)
 
     def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int, is_wanted: IsWanted) -> Capacity:
         try:

@@ -18,6 +18,7 @@ from typing import Final, final
 
 from extender.cel.functions import as_json
 from extender.cel.selector import CACHE_SIZE, CHEAP_CHARACTERS, CHEAP_WORK, COST_EXCEEDED, CelError, CompileError, Facts, compiled
+from extender.concurrency.child_process import renewed_in_children
 
 MOST_WAIT: Final = 10.0
 """Seconds until a worker that does not answer is given up. Its CPU time is limited much lower (`extender.cel.worker`)."""
@@ -64,6 +65,8 @@ class Worker:
     def __init__(self) -> None:
         self._lock = Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._left: subprocess.Popen[bytes] | None = None
+        """Another process's worker, which is not ended here."""
 
     def evaluate(self, expression: str, facts: Facts) -> bool:
         """Returns whether the device matches.
@@ -96,6 +99,10 @@ class Worker:
         answer: dict[str, object] = json.loads(line)
         return answer
 
+    def leave(self) -> None:
+        """Leaves the worker process to the process that started it. For its forks, which start workers of their own."""
+        self._lock, self._left, self._process = Lock(), self._process, None
+
     def close(self) -> None:
         process, self._process = self._process, None
         if process is not None:
@@ -105,6 +112,7 @@ class Worker:
 
 _WORKER: Final = Worker()
 atexit.register(_WORKER.close)
+renewed_in_children(_WORKER.leave)
 
 
 def _started() -> subprocess.Popen[bytes]:

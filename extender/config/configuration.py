@@ -39,6 +39,9 @@ class ConfigErrors(Exception):  # noqa: N818  it carries all of them
         self.stage: Final = stage
         super().__init__(aggregate(self.errors))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.errors, self.stage), self.__dict__
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderElection:

@@ -31,9 +31,20 @@ _MOST_REPLICAS: Final = 5_000
 _MIB: Final = 2**20
 
 
+LARGE: Final = 2 * _MIB
+"""The memory from which a question is worked on in a process of its own, which gives back all that it took."""
+_LONG: Final = 2**20
+"""The bytes from which a body is large, whatever is in it."""
+
+
 def most_values(memory: int) -> int:
     """Returns with how many commas a body, once it is decoded, fits into this many bytes."""
     return memory // _BYTES_A_COMMA
+
+
+def is_large(body: bytes) -> bool:
+    """Returns whether the question in a body takes much memory as soon as it is decoded."""
+    return len(body) > _LONG or body.count(b",") > most_values(LARGE)
 
 
 @final

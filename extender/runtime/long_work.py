@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
+from extender.concurrency.child_process import renewed_in_children
 from extender.framework import LongWork
 
 T = TypeVar("T")
@@ -13,6 +14,7 @@ T = TypeVar("T")
 # One thread computes, because every further one would take as much of the interpreter from the event loop. Plugins that
 # wait have their own.
 _THREADS: Final[dict[str, ThreadPoolExecutor]] = {}
+renewed_in_children(_THREADS.clear)
 
 
 async def do_long_work(long: LongWork) -> None:

@@ -1,7 +1,10 @@
 """A plugin at which every question about a pod waits until the test lets it go on: then no question is too short to be given up."""
 
-import threading
-from collections.abc import Iterator
+import atexit
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -24,35 +27,45 @@ profiles:
 
 
 class Gate:
-    """Open unless somebody has closed it. Counts who comes."""
+    """Open unless somebody has closed it. Counts who comes. It is of files, so that it stands before threads and child processes alike."""
 
     def __init__(self) -> None:
-        self.calls = 0
-        self._somebody_came = threading.Event()
-        self._is_open = threading.Event()
-        self._is_open.set()
+        folder = Path(tempfile.mkdtemp())
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        self._closed, self._came = folder / "closed", folder / "came"
+        self._came.touch()
+
+    @property
+    def calls(self) -> int:
+        return self._came.stat().st_size
 
     @contextmanager
     def closed(self) -> Iterator[None]:
         """Until the end of the block nobody passes. The count begins anew."""
-        self.calls = 0
-        self._somebody_came.clear()
-        self._is_open.clear()
+        self._came.write_bytes(b"")
+        self._closed.touch()
         try:
             yield
         finally:
             self.open()
 
     def open(self) -> None:
-        self._is_open.set()
+        self._closed.unlink(missing_ok=True)
 
     def wait_for_somebody(self) -> None:
-        assert self._somebody_came.wait(30)
+        _until(lambda: self.calls > 0, 30)
 
     def pass_through(self) -> None:
-        self.calls += 1
-        self._somebody_came.set()
-        assert self._is_open.wait(60)
+        with self._came.open("ab", buffering=0) as came:
+            came.write(b".")
+        _until(lambda: not self._closed.exists(), 60)
+
+
+def _until(happens: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 GATE: Final = Gate()

@@ -45,6 +45,12 @@ class Limited:
         time.sleep(2)
         return self.memory("VmRSS")
 
+    def comes_down_to(self, size: float) -> bool:
+        deadline = time.monotonic() + 30
+        while (has := self.memory("VmRSS")) > size and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return has <= size
+
 
 @contextmanager
 def limited(addresses: int, tmp_path: Path) -> Iterator[Limited]:
@@ -86,9 +92,8 @@ def scenario(nodes: int) -> bytes:
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads what Linux says of a process")
 def test_large_questions_stay_within_the_limit_and_leave_nothing_behind(tmp_path: Path) -> None:
     """
-    Before there were budgets, the second what-if took more than 2 GiB and kept it, and six scenarios at one time 1.5 GiB.
-
-    Python keeps some of what the first ones took, and uses it for the next: what is left does not grow.
+    Before there were budgets, the second what-if took more than 2 GiB and kept it, and six scenarios at one time 1.5 GiB. As long as
+    they were answered in threads, Python kept 20 MiB after one scenario and 80 MiB after the largest what-if.
     """
     asked, beyond, evaluated = what_if(1_000, 200), what_if(15_000, 4_900), scenario(10_000)
 
@@ -103,16 +108,13 @@ def test_large_questions_stay_within_the_limit_and_leave_nothing_behind(tmp_path
 
     with limited(2 * GIB, tmp_path) as service:
         before = service.at_rest()
-        codes = ask(service) + ask(service)
-        between = service.at_rest()
-        codes += ask(service)
+        codes = [*ask(service), *ask(service), *ask(service)]
         refused = service.post("/v1/whatif", beyond)
 
         assert codes == 3 * [200, 413, *[200] * 6]
         assert "15012 nodes, 4905 pods" in refused.json()["message"]
-        assert service.memory("VmHWM") < GIB // 2
-        assert between < before + 128 * MIB
-        assert service.at_rest() < 1.1 * between
+        assert service.memory("VmHWM") < before + 64 * MIB
+        assert service.comes_down_to(1.1 * before)
         assert service.client.get("/livez").status_code == 200
 
 
