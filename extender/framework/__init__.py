@@ -62,6 +62,7 @@ from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, Pod
 from extender.framework.preemption import Candidate, Candidates, PreemptionExtender, PreemptionOutcome, PreemptionRules, ScoreFunction
 from extender.framework.status import (
     SKIP,
+    SKIP_EQUAL_PODS,
     SUCCESS,
     Code,
     Diagnosis,
@@ -106,6 +107,7 @@ __all__ = [
     "PLUGIN_METRICS",
     "PODS_TO_ACTIVATE",
     "SKIP",
+    "SKIP_EQUAL_PODS",
     "SUCCESS",
     "ActionType",
     "AdvicePlugin",

@@ -54,7 +54,7 @@ class CycleState:
     Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone, because hypotheses live in `Rows`.
     """
 
-    __slots__ = ("_values", "depends_on_devices", "pod_signature")
+    __slots__ = ("_values", "depends_on_devices", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
@@ -63,6 +63,10 @@ class CycleState:
         self.depends_on_devices = False
         """Set by a PreFilter where results of plugins that look only at a node follow from device classes and devices as well, for this
         pod: nothing is remembered for equal pods then. Upstream: SignPod of NodeResourcesFit."""
+        self.skip_filter_plugins: frozenset[str] = frozenset()
+        """Plugins whose PreFilter answered Skip: their Filter does not run."""
+        self.skip_score_plugins: frozenset[str] = frozenset()
+        """Plugins whose PreScore answered Skip: their Score does not run."""
 
     @property
     def snapshot(self) -> Snapshot:

@@ -194,7 +194,7 @@ class PreFilterPlugin(Plugin):
 
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """Returns Success, a refusal, or Skip, which switches the plugin's Filter off for this pod.
+        """Returns Success, a refusal, or Skip, which switches the plugin's Filter off for this pod; see also `SKIP_EQUAL_PODS`.
 
         What it keeps in `state` must hold for every hypothesis over the snapshot.
         """
@@ -264,7 +264,7 @@ class PreScorePlugin(Plugin):
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: Pod, rows: Rows) -> Status:
-        """Returns Success, or Skip, which switches the plugin's Score off for this pod."""
+        """Returns Success, or Skip, which switches the plugin's Score off for this pod; see also `SKIP_EQUAL_PODS`."""
 
 
 class ScorePlugin(Plugin):
@@ -273,6 +273,9 @@ class ScorePlugin(Plugin):
     looks_only_at_node: ClassVar[bool] = False
     """True promises that a row's score, before normalising, follows from the pod's spec, labels, annotations and namespace and from that
     row alone; see `FilterPlugin.looks_only_at_node`."""
+
+    looks_at_pods: ClassVar[bool] = True
+    """False promises that the score does not depend on which pods are on the node, either; see `FilterPlugin.looks_at_pods`."""
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:

@@ -49,6 +49,8 @@ class Status:
     code: Code
     reasons: tuple[str, ...] = ()
     plugin: str = ""
+    for_equal_pods: bool = field(default=False, compare=False)
+    """True promises that every pod with equal spec, labels, annotations and namespace gets the same Status, whatever the cluster is."""
 
     @property
     def is_success(self) -> bool:
@@ -79,6 +81,9 @@ class Status:
 
 SUCCESS = Status(Code.SUCCESS)
 SKIP = Status(Code.SKIP)
+SKIP_EQUAL_PODS = Status(Code.SKIP, for_equal_pods=True)
+"""Skip by PreFilter or PreScore that follows from the pod's spec, labels, annotations and namespace alone. The plugin is not asked again
+for equal pods, so that later points must do without what it wrote into the state."""
 
 
 def unschedulable(*reasons: str) -> Status:

@@ -162,6 +162,8 @@ def selector_of(selector: LabelSelector | None) -> Selector:
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
     """Returns the selector of objects that have all these labels; nothing is validated. Upstream: selector.go, SelectorFromSet."""
+    if not labels:
+        return EVERYTHING
     return selector_with(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
 
 

@@ -22,6 +22,7 @@ class ImageLocality(fwk.ScorePlugin):
     Upstream: framework/plugins/imagelocality/image_locality.go (v1.36.2).
     """
 
+    looks_at_pods = False
     looks_only_at_node = True
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:

@@ -79,7 +79,7 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         """Skips pods without requirements; narrows the search to the named nodes if every term names some."""
         required = _required(pod)
         if required is None and self._added_selector is None and pod.spec.node_selector is None:
-            return fwk.PreFilterResult(fwk.SKIP)
+            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         state.write(_MATCHING, required_node_affinity_mask(snapshot, pod))
         names = _named_nodes(required)
         if names is not None and not names:
@@ -105,7 +105,7 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
         except SelectorError as exc:
             return fwk.error(str(exc))
         if preferred is None and self._added_terms is None:
-            return fwk.SKIP
+            return fwk.SKIP_EQUAL_PODS
         state.write(_WEIGHTS, self._weights(preferred, rows.snapshot))
         return fwk.SUCCESS
 

@@ -36,7 +36,7 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.FilterPlugin):
         """Skips pods that require no feature."""
         required = required_features(pod)
         if not required:
-            return fwk.PreFilterResult(fwk.SKIP)
+            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         # This loops over the nodes: few pods require a feature, so that features are not a column of the snapshot.
         nodes = snapshot.nodes.objects
         has_features = np.fromiter((required.issubset(node.status.declared_features) for node in nodes), np.bool_, len(nodes))

@@ -35,7 +35,7 @@ class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
         """Skips pods without host ports."""
         wanted = host_ports(pod)
         if not wanted:
-            return fwk.PreFilterResult(fwk.SKIP)
+            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         known = {port for used in snapshot.tallies.symbols[fwk.Attribute.HOST_PORTS] if isinstance(used, tuple) for port in used}
         state.write(_CONFLICTS, conflicting_ports(wanted, known))
         return fwk.PreFilterResult(fwk.SUCCESS)

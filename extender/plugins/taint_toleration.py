@@ -18,8 +18,6 @@ REASON: Final = "node(s) had untolerated taint(s)"
 _CONDITIONS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Prefixes of taints that state a condition of a node: then the node has to be mended, not the pod."""
 
-_UNTOLERATED: Final = fwk.StateKey[Int64s]("PreScoreTaintToleration")
-
 
 @final
 class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
@@ -51,18 +49,17 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         """Never skips: on nodes without such taints every pod gets the full score."""
+        return fwk.SUCCESS
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) the number of PreferNoSchedule taints that the pod does not tolerate."""
         tolerations = pod.spec.tolerations
 
         def count(taints: Sequence[Taint]) -> int:
             soft = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
             return sum(not any(tolerates(each, taint, compares=self._compares) for each in tolerations) for taint in soft)
 
-        state.write(_UNTOLERATED, _per_taint_set(rows.snapshot, count))
-        return fwk.SUCCESS
-
-    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) the number of PreferNoSchedule taints that the pod does not tolerate."""
-        return state.read(_UNTOLERATED)[rows.taint_set]
+        return _per_taint_set(rows.snapshot, count)[rows.taint_set]
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
         """(R,) the fewer, the higher."""

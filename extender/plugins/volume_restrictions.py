@@ -58,6 +58,8 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without such disks whose ReadWriteOncePod claims are free; unresolvable if a claim does not exist."""
+        if not pod.spec.volumes:
+            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         needs_check = any(_is_restricted(volume) for volume in pod.spec.volumes)
         claims: set[str] = set()
         for volume in pod.spec.volumes:

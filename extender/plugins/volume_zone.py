@@ -66,6 +66,8 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods whose volumes have no topology; unresolvable if a claim, its class or its volume is missing, or the claim is not
         bound."""
+        if not pod.spec.volumes:
+            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         topologies = _topologies(pod, snapshot)
         if isinstance(topologies, fwk.Status):
             return fwk.PreFilterResult(topologies)

@@ -25,6 +25,7 @@ from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 
 _NOT_RUN: Final = fwk.SUCCESS
+_ERROR: Final = int(fwk.Code.ERROR)
 
 
 @final
@@ -51,8 +52,6 @@ class Cycle(fwk.CycleState):
         "observe",
         "pod",
         "pre_filter",
-        "skip_filter_plugins",
-        "skip_score_plugins",
         "within",
     )
 
@@ -80,10 +79,6 @@ class Cycle(fwk.CycleState):
         """The outcome of PreFilter; Success before it has run."""
         self.within: Index | None = None
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
-        self.skip_filter_plugins: frozenset[str] = frozenset()
-        """Plugins whose PreFilter answered Skip: their Filter does not run."""
-        self.skip_score_plugins: frozenset[str] = frozenset()
-        """Plugins whose PreScore answered Skip: their Score does not run."""
         self._snapshot = snapshot
         self._remembered: Remembered | None = None
 
@@ -108,6 +103,8 @@ class Cycle(fwk.CycleState):
             PluginError: a plugin raised or answered with a code that PreFilter does not have.
         """
         skipped: set[str] = set()
+        if self.pod_signature:
+            self._remembered = self.framework.memory.recall(self.pod_signature, self._snapshot)
         try:
             outcome = self._pre_filtered(skipped)
         finally:
@@ -124,12 +121,20 @@ class Cycle(fwk.CycleState):
         names: frozenset[str] | None = None
         narrowed_by: set[str] = set()
         refused: fwk.Status | None = None
+        known = self._remembered
+        # A sampled cycle asks all plugins, so that each has its time.
+        spared = known.skip_pre_filter if known is not None and self.observe is None else frozenset()
         for plugin in self.framework.plugins.pre_filter:
+            if plugin.name in spared:
+                skipped.add(plugin.name)
+                continue
             result = call_plugin(self.observe, plugin.name, "PreFilter", _pre_filter_result, plugin, self, self.pod, self._snapshot)
             status = result.status
             code = status.code
             if code is fwk.Code.SKIP:
                 skipped.add(plugin.name)
+                if status.for_equal_pods and known is not None:
+                    known.skip_pre_filter |= {plugin.name}
                 continue
             if code is not fwk.Code.SUCCESS:
                 if code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -215,11 +220,10 @@ class Cycle(fwk.CycleState):
             PluginError: a plugin failed.
         """
         framework, snapshot, within = self.framework, self._snapshot, self.within
-        if self.depends_on_devices:
-            known = Remembered(snapshot)
-        else:
-            known = framework.memory.recall(self.pod_signature or signature_of(self.pod), snapshot)
-        self._remembered = known
+        known = None if self.depends_on_devices else self._remembered
+        if known is None:
+            known = Remembered(snapshot) if self.depends_on_devices else framework.memory.recall(signature_of(self.pod), snapshot)
+            self._remembered = known
         framework.evaluations.filtered[self.skip_filter_plugins] += 1
         plan = framework.filter_plan(self.skip_filter_plugins)
         fits = remembered_fits(known, plan, self._passing, snapshot)
@@ -306,10 +310,17 @@ class Cycle(fwk.CycleState):
             PluginError: a plugin raised or answered anything but Success and Skip.
         """
         skipped: set[str] = set()
+        known = self._remembered
+        spared = known.skip_pre_score if known is not None and self.observe is None else frozenset()
         for plugin in self.framework.plugins.pre_score:
+            if plugin.name in spared:
+                skipped.add(plugin.name)
+                continue
             status = call_plugin(self.observe, plugin.name, "PreScore", _pre_score_status, plugin, self, self.pod, rows)
             if status.is_skip:
                 skipped.add(plugin.name)
+                if status.for_equal_pods and known is not None:
+                    known.skip_pre_score |= {plugin.name}
             elif not status.is_success:
                 raise PluginError(plugin.name, "PreScore", status.message)
         evaluations = self.framework.evaluations
@@ -344,7 +355,7 @@ class Cycle(fwk.CycleState):
         if known is None:
             raise RuntimeError("feasible_rows comes before total_scores")
         plan = self.framework.score_plan(self.skip_score_plugins)
-        total = rows.of_nodes(remembered_sum(known, plan.summed, self._scores_in_range, snapshot)).copy()
+        total = rows.of_nodes(remembered_sum(known, plan, self._scores_in_range, snapshot))
         for scorer in plan.normalized:
             raw = rows.of_nodes(remembered_raw_scores(known, scorer, partial(self._raw_scores, scorer), snapshot))
             total += self._normalized_scores(scorer, raw) * scorer.weight
@@ -455,6 +466,8 @@ def _scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:
 def _refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
     """Raises PluginError if a row has a code that a Filter may not return."""
     codes = verdicts.codes
+    if codes.dtype == np.int8 and codes.view(np.uint8).max() <= fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE and not (codes == _ERROR).any():
+        return  # nearly always: Success and the two refusals are the lowest codes but for Error
     rejected = (codes == fwk.Code.UNSCHEDULABLE) | (codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE) | (codes == fwk.Code.PENDING)
     wrong = np.flatnonzero(~rejected & (codes != fwk.Code.SUCCESS))
     if len(wrong):

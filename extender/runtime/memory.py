@@ -8,6 +8,7 @@ depend on each other; nothing is approximated and nothing expires.
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar, final
 
 import msgspec
@@ -53,8 +54,10 @@ class FilterPlan:
 class ScorePlan:
     """The Score plugins that run for a pod, by what they look at."""
 
-    summed: Scorers
-    """Scorers that look only at a node, and whose scores need no normalising."""
+    of_nodes: Scorers
+    """Scorers that look only at a node and at none of its pods, and whose scores need no normalising."""
+    of_pods: Scorers
+    """Scorers that look only at a node and its pods, and whose scores need no normalising."""
     normalized: Scorers
     """Scorers that look only at a node, and whose scores are normalised over the feasible nodes."""
     others: Scorers
@@ -76,7 +79,8 @@ def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> Sc
     running = [scorer for scorer in scorers if scorer.name not in skipped]
     local = [scorer for scorer in running if scorer.plugin.looks_only_at_node]
     return ScorePlan(
-        summed=tuple(scorer for scorer in local if not scorer.normalizes),
+        of_nodes=tuple(scorer for scorer in local if not scorer.normalizes and not scorer.plugin.looks_at_pods),
+        of_pods=tuple(scorer for scorer in local if not scorer.normalizes and scorer.plugin.looks_at_pods),
         normalized=tuple(scorer for scorer in local if scorer.normalizes),
         others=tuple(scorer for scorer in running if not scorer.plugin.looks_only_at_node),
     )
@@ -101,41 +105,56 @@ class PerNodeAnswer(Generic[A]):
 class Remembered:
     """The results remembered for the pods of one signature."""
 
-    __slots__ = ("_changed", "_changes", "fits_node", "fits_pods", "raw", "summed")
+    __slots__ = (
+        "_changed",
+        "_changes",
+        "fits_node",
+        "fits_pods",
+        "raw",
+        "scored_node",
+        "scored_pods",
+        "skip_pre_filter",
+        "skip_pre_score",
+    )
 
     def __init__(self, snapshot: Snapshot) -> None:
         num_nodes = len(snapshot.nodes)
         self._changes = snapshot.changes
-        self._changed: dict[tuple[bool, int], tuple[int, Rows]] = {}
+        self._changed: dict[bool, tuple[int, int, Rows | None]] = {}
         self.fits_node = PerNodeAnswer(np.zeros(num_nodes, np.bool_))
         """Nodes that passed the Filters which do not look at pods."""
         self.fits_pods = PerNodeAnswer(np.zeros(num_nodes, np.bool_))
         """Nodes that passed the Filters which look at the node's pods."""
-        self.summed = PerNodeAnswer(np.zeros(num_nodes, np.int64))
-        """The weighted sum of the Score plugins whose scores need no normalising."""
+        self.scored_node = PerNodeAnswer(np.zeros(num_nodes, np.int64))
+        """The weighted sum of the Score plugins that do not look at pods, and whose scores need no normalising."""
+        self.scored_pods = PerNodeAnswer(np.zeros(num_nodes, np.int64))
+        """The weighted sum of the Score plugins that look at the node's pods, and whose scores need no normalising."""
         self.raw: dict[str, PerNodeAnswer[np.int64]] = {}
         """Score plugin -> its scores before normalising, which depends on all feasible nodes together."""
+        self.skip_pre_filter: frozenset[str] = frozenset()
+        """Plugins whose PreFilter answered `SKIP_EQUAL_PODS`."""
+        self.skip_pre_score: frozenset[str] = frozenset()
+        """Plugins whose PreScore answered `SKIP_EQUAL_PODS`."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
         """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing here."""
         return self._changes is snapshot.changes and len(self.fits_node.values) == len(snapshot.nodes)
 
-    def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows:
-        """Returns the nodes that changed after a generation, they or the pods on them; all nodes when the log does not reach back so far.
+    def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows | None:
+        """Returns the nodes that changed after a generation, they or the pods on them; all nodes when the log does not reach back so far;
+        None if none did.
 
         Arguments:
             looks_at_pods: False if changes of pods do not matter.
         """
-        key = looks_at_pods, generation
-        known = self._changed.get(key)
-        if known is not None and known[0] == snapshot.generation:
-            return known[1]
+        # Filters and scores ask for the same nodes within a cycle.
+        known = self._changed.get(looks_at_pods)
+        if known is not None and known[0] == generation and known[1] == snapshot.generation:
+            return known[2]
         log = snapshot.changes if looks_at_pods else snapshot.node_changes
         changed = None if generation == NEVER else log.since(generation)
-        rows = Rows.of(snapshot, None if changed is None else np.array(changed, np.intp))
-        # Filters and scores ask for the same nodes within a cycle. Entries of earlier generations will not be asked for again.
-        self._changed = {other: kept for other, kept in self._changed.items() if kept[0] == snapshot.generation}
-        self._changed[key] = snapshot.generation, rows
+        rows = Rows.of(snapshot) if changed is None else Rows.of(snapshot, np.array(changed, np.intp)) if changed else None
+        self._changed[looks_at_pods] = generation, snapshot.generation, rows
         return rows
 
 
@@ -177,20 +196,24 @@ def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filt
     return fits & _refreshed(known, known.fits_pods, plan.of_pods, lambda stale: passing(plan.of_pods, stale), snapshot)
 
 
-def remembered_sum(known: Remembered, scorers: Scorers, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot) -> Int64s:
-    """Returns (N,) the weighted sum of scorers that need no normalising. Only nodes that changed are scored.
+def remembered_sum(known: Remembered, plan: ScorePlan, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot) -> Int64s:
+    """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array. Only nodes where something
+    changed that the scorers look at are scored.
 
     Arguments:
         scores: returns one scorer's scores of some rows, all of them from 0 to 100.
     """
 
-    def weighted_sum(stale: Rows) -> Int64s:
+    def weighted_sum(scorers: Scorers, stale: Rows) -> Int64s:
         total = np.zeros(len(stale), np.int64)
         for scorer in scorers:
             total += scores(scorer, stale) * scorer.weight
         return total
 
-    return _refreshed(known, known.summed, scorers, weighted_sum, snapshot)
+    of_nodes = _refreshed(known, known.scored_node, plan.of_nodes, partial(weighted_sum, plan.of_nodes), snapshot, looks_at_pods=False)
+    of_pods = _refreshed(known, known.scored_pods, plan.of_pods, partial(weighted_sum, plan.of_pods), snapshot)
+    total: Int64s = of_nodes + of_pods
+    return total
 
 
 def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, scores: Callable[[Rows], Int64s], snapshot: Snapshot) -> Int64s:
@@ -202,7 +225,7 @@ def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, scores: Cal
     kept = known.raw.get(scorer.name)
     if kept is None:
         kept = known.raw[scorer.name] = PerNodeAnswer(np.zeros(len(snapshot.nodes), np.int64))
-    return _refreshed(known, kept, (scorer,), scores, snapshot)
+    return _refreshed(known, kept, (scorer,), scores, snapshot, looks_at_pods=scorer.plugin.looks_at_pods)
 
 
 def _refreshed(
@@ -218,7 +241,7 @@ def _refreshed(
     if plugins != kept.plugins:
         kept.plugins, kept.generation = plugins, NEVER
     stale = known.changed_since(kept.generation, snapshot, looks_at_pods=looks_at_pods)
-    if len(stale):
+    if stale is not None:
         kept.generation = NEVER  # if a plugin fails here, the values hold for no generation
         kept.values[stale.node] = compute(stale)
     kept.generation = snapshot.generation

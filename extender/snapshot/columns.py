@@ -25,10 +25,11 @@ time; the limit bounds the memory that requests can claim."""
 class LabelColumn:
     """The values of one label key: a code per node, and the value of each code."""
 
-    __slots__ = ("codes", "key", "values")
+    __slots__ = ("_bins", "codes", "key", "values")
 
     def __init__(self, key: str, nodes: list[Node]) -> None:
         self.key = key
+        self._bins: Index | None = None
         self.values: SymbolTable[str] = SymbolTable()
         self.codes: Codes = np.fromiter((self._code(node) for node in nodes), np.int32, len(nodes))
 
@@ -48,6 +49,17 @@ class LabelColumn:
     def set(self, index: int, node: Node) -> None:
         """Sets the value of the node at `index`. Only the cache calls this."""
         self.codes[index] = self._code(node)
+        self._bins = None
+
+    @property
+    def bins(self) -> Index:
+        """(N,) the codes, shifted by one so that none is negative."""
+        if self._bins is not None:
+            return self._bins
+        bins: Index = self.codes.astype(np.intp) + 1
+        if len(self.values):  # a key that no node has takes no memory per node
+            self._bins = bins
+        return bins
 
     def _code(self, node: Node) -> int:
         value = node.metadata.labels.get(self.key)
@@ -239,8 +251,8 @@ def sums_by_value(column: LabelColumn, per_node: Int64s) -> Int64s:
         Arguments:
             per_node: (N,) its absolute values sum to at most 2**53.
     """
-    # bincount adds in float64, which is exact up to 2**53. Codes are shifted by one, since it takes no negative ones.
-    by_code = np.bincount(column.codes + 1, weights=per_node, minlength=len(column.values) + 1)
+    # bincount adds in float64, which is exact up to 2**53.
+    by_code = np.bincount(column.bins, weights=per_node, minlength=len(column.values) + 1)
     sums = np.empty(len(by_code), np.int64)
     sums[:-1], sums[-1] = by_code[1:], by_code[0]
     return sums

@@ -132,7 +132,8 @@ class DynamicResources(
             return fwk.PreFilterResult(fwk.unresolvable(str(exc)))
         extended = self._extended(state, pod, snapshot)
         if not claims and extended is None:
-            return fwk.PreFilterResult(fwk.SKIP)
+            asks_for_none = not pod.spec.resource_claims and not self._scalars.of(state, lambda: scalar_requests(pod))
+            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS if asks_for_none else fwk.SKIP)
         unavailable: list[tuple[ResourceClaim, Mask]] = []
         for claim in claims:
             if claim.status.allocation is not None:
@@ -148,6 +149,16 @@ class DynamicResources(
                 return fwk.PreFilterResult(refusal)
         state.write(_CLAIMS, self._cycle_of(state, pod, claims, unavailable, extended, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def _claims(self, state: fwk.CycleState) -> ClaimsOfCycle:
+        """Returns what PreFilter found: no claims if it was not asked, because equal pods have none.
+
+        Raises:
+            NotFoundError: PreFilter did not run.
+        """
+        if self.name in state.skip_filter_plugins and state.find(_CLAIMS) is None:
+            return ClaimsOfCycle()
+        return state.read(_CLAIMS)
 
     def _extended(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> ExtendedRequests | None:
         """Returns the pod's requests for extended resources; None if no device class backs any of them."""
@@ -175,7 +186,7 @@ class DynamicResources(
             LongWork: the search for devices goes on in a thread.
             TimeoutError: the search for devices took too long.
         """
-        cycle = state.read(_CLAIMS)
+        cycle = self._claims(state)
         if cycle.extended is not None and cycle.extended.is_of_earlier_attempt:
             return fwk.reject(np.ones(len(rows), np.bool_), OF_EARLIER_ATTEMPT, unresolvable=True)
         not_here = np.zeros(len(rows), np.bool_)
@@ -198,7 +209,7 @@ class DynamicResources(
         Raises:
             NotFoundError: an earlier plugin refused the pod, so that PreFilter did not run.
         """
-        cycle = state.read(_CLAIMS)
+        cycle = self._claims(state)
         extended = cycle.extended
         if not cycle.claims and extended is None:
             return fwk.PostFilterResult(fwk.unschedulable(NO_CLAIMS))
@@ -247,7 +258,7 @@ class DynamicResources(
 
     def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         """Reserves the devices found on the node, so that no other pod gets them."""
-        return self._reservations.reserve(state.read(_CLAIMS), node)
+        return self._reservations.reserve(self._claims(state), node)
 
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
         """Releases the devices reserved for the pod's claims; what was already written is withdrawn in the background."""
@@ -256,12 +267,12 @@ class DynamicResources(
             self._reservations.withdraw(cycle, pod, node, self._handle.dispatcher if self._handle is not None else None)
 
     def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
-        cycle = state.read(_CLAIMS)
+        cycle = self._claims(state)
         return fwk.PreFlight(fwk.SUCCESS if cycle.claims or cycle.extended is not None else fwk.SKIP, allow_parallel=True)
 
     async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         """Writes allocations and reservations of the pod's claims, and waits until their devices are usable on the node."""
-        cycle, dispatcher, live = state.read(_CLAIMS), self.handle.dispatcher, self.handle.live
+        cycle, dispatcher, live = self._claims(state), self.handle.dispatcher, self.handle.live
         if not cycle.claims and cycle.special_on(node) is None:
             return fwk.SUCCESS
         if dispatcher is None or live is None:

@@ -10,10 +10,12 @@ from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, In
 from extender.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, SelectedNamespaces, WeightedTerm, terms_of
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import affinity_class
+from extender.snapshot.symbols import LabelPair
 
 _EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
 _SCORES: Final = fwk.StateKey[Sequence[scoring.ScoresByValue]]("PreScoreInterPodAffinity")
+_NO_LABELS: Final[frozenset[LabelPair]] = frozenset()
 
 
 @final
@@ -30,6 +32,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         super().__init__(arguments, handle)
         self._args = arguments if isinstance(arguments, InterPodAffinityArgs) else InterPodAffinityArgs()
         self._namespaces = SelectedNamespaces()
+        self._incoming = fwk.PodMemo[Incoming]()
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         add = fwk.ActionType.ADD
@@ -44,7 +47,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         terms = _terms(pod)
         if terms.error:
             return fwk.PreFilterResult(fwk.unresolvable(f"parsing pod: {terms.error}"))
-        existing = self._matching_terms(pod, snapshot)
+        existing = self._matching_terms(state, pod, snapshot)
         state.write(_EXISTING, existing)
         required = filtering.count_pods(snapshot, pod, self._resolved(terms, snapshot), existing)
         if required.is_irrelevant:
@@ -63,7 +66,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         if terms.error:
             return fwk.error(f"failed to parse pod: {terms.error}")
         snapshot = rows.snapshot
-        existing = state.find(_EXISTING) or self._matching_terms(pod, snapshot)
+        existing = state.find(_EXISTING) or self._matching_terms(state, pod, snapshot)
         found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot).preferred, existing)
         if not found:
             return fwk.SKIP
@@ -94,10 +97,12 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
             preferred=tuple(WeightedTerm(weighted.weight, namespaces.resolved(weighted.term, table)) for weighted in terms.preferred),
         )
 
-    def _matching_terms(self, pod: fwk.Pod, snapshot: fwk.Snapshot) -> MatchingTerms:
+    def _matching_terms(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> MatchingTerms:
         namespace = snapshot.objects.namespaces.get(pod.namespace)
-        namespace_labels = namespace.metadata.labels if namespace is not None else {}
-        incoming = Incoming(pod.namespace, frozenset(pod.labels.items()), frozenset(namespace_labels.items()))
+        namespace_labels = frozenset(namespace.metadata.labels.items()) if namespace is not None else _NO_LABELS
+        incoming = self._incoming.of(
+            state, lambda: Incoming(pod.namespace, frozenset(pod.labels.items()), namespace_labels), also=namespace_labels
+        )
         index = snapshot.tallies.index(fwk.Attribute.AFFINITY, ExistingTerms)
         return index.matching(incoming, self._args.hard_pod_affinity_weight)
 

@@ -39,7 +39,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
 
         use = self._scored.of(state, compute)
         if not use.requests_any:
-            return fwk.SKIP
+            return fwk.SKIP_EQUAL_PODS
         state.write(USE, with_totals(state, use))
         return fwk.SUCCESS
 

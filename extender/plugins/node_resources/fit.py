@@ -27,6 +27,7 @@ from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
 TOO_MANY_PODS = "Too many pods"
 NOT_NATIVE = -1
 """Scalar resources are looked up by name: their place on axis K differs between clusters."""
+LEAST = int(np.iinfo(np.int64).min)
 
 
 @final
@@ -36,6 +37,10 @@ class FitRequest:
 
     amounts: tuple[tuple[str, int, int], ...]
     """(resource, place on axis K or NOT_NATIVE, amount) of the native resources above 0 and the scalar ones that are not ignored."""
+    native: Int64s
+    """(3,) the amounts of the native resources; LEAST where none is requested, which is never short."""
+    scalars: tuple[tuple[str, int, int], ...]
+    """Those of `amounts` that are not native."""
     is_empty: bool
     """True if nothing is requested, not even zero of a scalar resource: then only the number of pods counts."""
 
@@ -86,24 +91,30 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     def _request(self, pod: Pod) -> FitRequest:
         requests = filter_requests(pod)
         native = (requests.milli_cpu, requests.memory, requests.ephemeral_storage)
-        amounts = [(name, place, native[place]) for place, name in enumerate(NATIVE_RESOURCES) if native[place] > 0]
-        for name, amount in requests.scalar.items():
-            if amount != 0 and not self._is_ignored(name):
-                amounts.append((name, NOT_NATIVE, amount))
-        return FitRequest(tuple(amounts), is_empty=not any(native) and not requests.scalar)
+        amounts = tuple((name, place, native[place]) for place, name in enumerate(NATIVE_RESOURCES) if native[place] > 0)
+        wanted = ((name, amount) for name, amount in requests.scalar.items() if amount != 0 and not self._is_ignored(name))
+        scalars = tuple((name, NOT_NATIVE, amount) for name, amount in wanted)
+        return FitRequest(
+            amounts=(*amounts, *scalars),
+            native=np.array([amount if amount > 0 else LEAST for amount in native], np.int64),
+            scalars=scalars,
+            is_empty=not any(native) and not requests.scalar,
+        )
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows without room, with a reason for each resource. A request beyond the node's capacity is unresolvable."""
         request = state.read(REQUEST)
         reasons: list[tuple[str, Mask]] = []
-        too_many = rows.pod_count + 1 > rows.allowed_pods
+        too_many: Mask = rows.pod_count >= rows.allowed_pods
         if too_many.any():
             reasons.append((TOO_MANY_PODS, too_many))
         unresolvable: Mask | None = None
         if not request.is_empty:
             allocatable, requested, offered = rows.allocatable, rows.requested, rows.snapshot.nodes.offered
             everywhere: Mask | None = None
-            for name, place, amount in request.amounts:
+            # Most often no native resource is short on any row, which one comparison of all of them tells.
+            is_short = request.native > allocatable[:, : len(NATIVE_RESOURCES)] - requested[:, : len(NATIVE_RESOURCES)]
+            for name, place, amount in request.amounts if is_short.any() else request.scalars:
                 is_native = place != NOT_NATIVE
                 if not is_native and name not in offered:
                     # No node is looked at: a pod may request thousands of resources that none has.

@@ -27,8 +27,8 @@ class PodUse:
 
     names: list[str]
     """(S,)"""
-    native_places: list[int] | None
-    """(S,) places on axis K, if all of them are cpu or memory."""
+    native_places: slice | list[int] | None
+    """(S,) places on axis K, if all of them are cpu or memory; a slice, which needs no copy, where they are in order."""
     requests: Int64s
     """(S, 1) what the pod adds."""
     weights: Int64s
@@ -56,9 +56,10 @@ def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodU
         if amount != 0 or not is_scalar_resource_name(name)
     ]
     names = [name for name, _, _ in scored]
+    places = [_PLACES[name] for name in names] if all(name in _PLACES for name in names) else None
     return PodUse(
         names=names,
-        native_places=[_PLACES[name] for name in names] if all(name in _PLACES for name in names) else None,
+        native_places=slice(CPU, MEMORY + 1) if places == [CPU, MEMORY] else places,
         requests=np.array([[amount] for _, amount, _ in scored], np.int64).reshape(-1, 1),
         weights=np.array([[weight] for _, _, weight in scored], np.int64).reshape(-1, 1),
         total_weight=sum(weight for _, _, weight in scored),

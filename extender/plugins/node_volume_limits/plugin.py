@@ -40,7 +40,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without claims and without in-line disks that a CSI driver may attach."""
         if not any(claim_name(pod, volume) is not None or in_tree_plugin(volume) is not None for volume in pod.spec.volumes):
-            return fwk.PreFilterResult(fwk.SKIP)
+            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         state.write(_COUNTING, VolumeCounter(pod, snapshot, needs_drivers=self._needs_drivers))
         return fwk.PreFilterResult(fwk.SUCCESS)
 

@@ -37,6 +37,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         args = arguments if isinstance(arguments, PodTopologySpreadArgs) else PodTopologySpreadArgs()
         self._is_system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
         self._defaults = SYSTEM_DEFAULTS if self._is_system_defaulted else args.default_constraints
+        self._default_actions = frozenset(constraint.when_unsatisfiable for constraint in self._defaults)
         self._services = ServicesByNamespace()
         self._matches_keys = self.feature_gates.enabled("MatchLabelKeysInPodTopologySpread")
         self._compares = self.feature_gates.enabled("TaintTolerationComparisonOperators")
@@ -73,7 +74,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         except SelectorError as exc:
             return fwk.PreFilterResult(fwk.error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {exc}"))
         if not constraints:
-            return fwk.PreFilterResult(fwk.SKIP)
+            return fwk.PreFilterResult(self._skip(pod, DO_NOT_SCHEDULE))
         state.write(_MEASURED, filtering.measure(snapshot, pod, filtering.decisive(snapshot, constraints)))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
@@ -87,7 +88,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         except SelectorError as exc:
             return fwk.error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {exc}")
         if not constraints:
-            return fwk.SKIP
+            return self._skip(pod, SCHEDULE_ANYWAY)
         # The system defaults must spread over hostnames even if no node has a zone.
         all_keys_needed = bool(pod.spec.topology_spread_constraints) or not self._is_system_defaulted
         state.write(_SCORES, scoring.weigh(rows, pod, constraints, all_keys_needed=all_keys_needed))
@@ -112,14 +113,21 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         """All constraints as mere preferences."""
         return advice.without_requirements(pod)
 
+    def _skip(self, pod: fwk.Pod, action: str) -> fwk.Status:
+        """Returns Skip for a pod without constraints of this action. Which default constraints a pod has depends on services and owners."""
+        from_defaults = not pod.spec.topology_spread_constraints and action in self._default_actions
+        return fwk.SKIP if from_defaults else fwk.SKIP_EQUAL_PODS
+
     def _constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
         """Returns the pod's own constraints with this action; the default ones if it has none at all."""
         own = pod.spec.topology_spread_constraints
         labels = pod.labels if self._matches_keys else {}
         if own:
             return compiled(own, labels, action, compares_tolerations=self._compares)
-        defaults = compiled(self._defaults, labels, action, compares_tolerations=self._compares)
-        if not defaults:
+        if action not in self._default_actions:
             return ()
         selector = default_selector(pod, objects, self._services)
-        return () if selector.is_empty else tuple(with_selector(constraint, selector) for constraint in defaults)
+        if selector.is_empty:
+            return ()
+        defaults = compiled(self._defaults, labels, action, compares_tolerations=self._compares)
+        return tuple(with_selector(constraint, selector) for constraint in defaults)

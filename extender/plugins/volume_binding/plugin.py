@@ -81,13 +81,12 @@ class VolumeBinding(
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without claims; unresolvable if a claim is unusable, or should have been bound before."""
-        storage = Storage(snapshot.objects, self._assumed_claims, self._assumed_volumes, self._compares_attributes)
+        if not has_claims(pod):
+            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         refusal = why_unusable(pod, snapshot.objects)
         if refusal is not None:
             return fwk.PreFilterResult(fwk.unresolvable(refusal))
-        if not has_claims(pod):
-            state.write(_STATE, _State(storage))
-            return fwk.PreFilterResult(fwk.SKIP)
+        storage = Storage(snapshot.objects, self._assumed_claims, self._assumed_volumes, self._compares_attributes)
         try:
             claims = claims_of(pod, storage)
         except BindingModeError as exc:
@@ -111,9 +110,9 @@ class VolumeBinding(
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips unless nodes are scored by their storage, which is behind the feature gate StorageCapacityScoring."""
         if self._shape is None:
-            return fwk.SKIP
-        known = state.read(_STATE)
-        if known.volumes is not None:
+            return fwk.SKIP_EQUAL_PODS
+        known = state.find(_STATE)
+        if known is not None and known.volumes is not None:
             state.write(_SCORES, storage_scores(rows.snapshot, known.volumes, self._shape))
         return fwk.SUCCESS
 
@@ -124,8 +123,8 @@ class VolumeBinding(
 
     def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
         """Assumes the volumes found on this node. Error if they have changed since."""
-        known, assumed = state.read(_STATE), AssumedVolumes()
-        if known.volumes is not None and not known.claims.all_bound:
+        known, assumed = state.find(_STATE), AssumedVolumes()
+        if known is not None and known.volumes is not None and not known.claims.all_bound:
             place = state.snapshot.nodes.index[node]
             bindings, provisions = known.volumes.bindings_on(place), known.volumes.provisions_on(place)
             try:

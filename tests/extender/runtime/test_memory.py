@@ -12,12 +12,15 @@ from hypothesis import strategies as st
 from extender import framework as fwk
 from extender.cache import Cache
 from extender.config.configuration import Configuration
-from extender.objects.decoding import replaced
+from extender.objects.decoding import convert, replaced
+from extender.objects.devices import DeviceClass
+from extender.objects.grouping import Namespace, Service
 from extender.objects.pod import Pod
+from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
-from extender.runtime.memory import KEPT_SIGNATURES
+from extender.runtime.memory import KEPT_SIGNATURES, signature_of
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.runtime.plugin_calls import PluginError
 from extender.runtime.registry import Registry
@@ -45,7 +48,7 @@ class World:
         cluster = random_cluster(chance)
         self.cache = make_cache(*cluster.nodes, pods=cluster.pods)
         self.nodes = {node.name: node for node in cluster.nodes}
-        self.kinds = [cluster.pod, make_pod("plain").req(cpu="500m").obj()]
+        self.kinds = [cluster.pod, make_pod("plain").label(app="plain").req(cpu="500m").obj()]
         self.nominated: dict[str, list[Pod]] = {}
         self.count = 0
 
@@ -57,8 +60,9 @@ class World:
         return replaced(kind, metadata=meta, spec=replaced(kind.spec, priority=self.chance.choice((None, 1)), node_name=""))
 
     def change(self) -> None:
-        often, seldom = (self.pod_comes, self.pod_goes, self.node_changes), (self.node_comes_or_goes, self.nominate)
-        self.chance.choice(often if self.chance.random() < 0.9 else seldom)()
+        often = (self.pod_comes, self.pod_goes, self.node_changes)
+        seldom = (self.node_comes_or_goes, self.nominate, self.service_changes, self.namespace_changes)
+        self.chance.choice(often if self.chance.random() < 0.8 else seldom)()
 
     def pod_comes(self) -> None:
         pod = self.pod()
@@ -86,6 +90,17 @@ class World:
     def nominate(self) -> None:
         self.nominated.setdefault(self.chance.choice([*self.nodes]), []).append(self.pod())
 
+    def service_changes(self) -> None:
+        kind = self.chance.choice(self.kinds)
+        services = self.cache.objects.services
+        if services.pop((kind.namespace, "s"), None) is None:
+            services[kind.namespace, "s"] = convert(Service, {"metadata": {"name": "s"}, "spec": {"selector": kind.labels}})
+
+    def namespace_changes(self) -> None:
+        kind = self.chance.choice(self.kinds)
+        labels = {"team": self.chance.choice("ab")}
+        self.cache.objects.namespaces[kind.namespace] = convert(Namespace, {"metadata": {"name": kind.namespace, "labels": labels}})
+
     def nominations(self) -> Nominations:
         return Nominations({node: tuple((self.cache.nominate(pod), pod) for pod in pods) for node, pods in self.nominated.items()})
 
@@ -104,23 +119,26 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
         pod, nominations = world.pod(), world.nominations()
         snapshot = world.cache.update_snapshot()
 
-        state = Cycle(remembering, snapshot, pod, nominations)
-        outcome = state.run_pre_filter_plugins()
+        remembered = Cycle(remembering, snapshot, pod, nominations)
+        remembered.pod_signature = signature_of(pod)
+        outcome = remembered.run_pre_filter_plugins()
+        state = Cycle(plain, snapshot, pod, nominations)
+        assert state.run_pre_filter_plugins() == outcome
+        assert state.skip_filter_plugins == remembered.skip_filter_plugins
         if not outcome.status.is_success:
             continue
-        rows = state.feasible_rows()
+        rows = remembered.feasible_rows()
         totals = None
         if len(rows) > 1:
-            state.run_pre_score_plugins(rows)
-            totals = state.total_scores(rows)
+            remembered.run_pre_score_plugins(rows)
+            totals = remembered.total_scores(rows)
 
-        state = Cycle(plain, snapshot, pod, nominations)
-        state.run_pre_filter_plugins()
         every = Rows.of(snapshot, state.within)
         feasible = every.take(state.run_filters_with_nominated_pods(every).ok)
         assert rows.names == feasible.names
         if totals is not None:
             state.run_pre_score_plugins(feasible)
+            assert state.skip_score_plugins == remembered.skip_score_plugins
             assert totals.tolist() == state.run_score_plugins(feasible).total.tolist()
 
 
@@ -318,3 +336,122 @@ def test_no_more_than_so_many_kinds_are_remembered() -> None:
 
     assert remembered == ([], [])
     assert plugin.asked() == (["a", "b", "c"], ["a", "b", "c"])
+
+
+# Plugins that skip equal pods.
+
+
+@final
+class SkipsUnlabelled(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+    """Skips pods without labels, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times_asked = 0
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        return fwk.PreFilterResult(self._answer(pod))
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        return fwk.reject(rows.node > 0, "not the first")
+
+    def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
+        return self._answer(pod)
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        return np.full(len(rows), 7)
+
+    def _answer(self, pod: fwk.Pod) -> fwk.Status:
+        self.times_asked += 1
+        return fwk.SUCCESS if pod.labels else fwk.SKIP_EQUAL_PODS
+
+
+@final
+class RefusesWhenTold(fwk.PreFilterPlugin):
+    """Refuses every pod for good, from when it is told to."""
+
+    refuses = False
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        return fwk.PreFilterResult(fwk.unresolvable("told to") if self.refuses else fwk.SUCCESS)
+
+
+def signed_cycle(framework: Framework, cache: Cache, pod: Pod) -> tuple[Cycle, list[str], list[int]]:
+    """The cycle, its feasible nodes and their totals, as the scheduler runs it."""
+    state = Cycle(framework, cache.update_snapshot(), pod)
+    state.pod_signature = signature_of(pod)
+    if not state.run_pre_filter_plugins().status.is_success:
+        return state, [], []
+    rows = state.feasible_rows()
+    state.run_pre_score_plugins(rows)
+    return state, rows.names, state.total_scores(rows).tolist()
+
+
+def test_a_plugin_that_skips_equal_pods_is_asked_about_the_first_of_them_only() -> None:
+    plugin, cache = SkipsUnlabelled(), three_nodes()
+    framework = make_framework(plugin)
+    first = signed_cycle(framework, cache, make_pod("p").uid("1").obj())
+    assert first[1:] == (["a", "b", "c"], [0, 0, 0])
+    asked = plugin.times_asked
+    second = signed_cycle(framework, cache, make_pod("q").uid("2").obj())
+    assert second[1:] == first[1:]
+    assert second[0].skip_filter_plugins == second[0].skip_score_plugins == {"SkipsUnlabelled"}
+    assert plugin.times_asked == asked
+
+
+def test_a_plugin_that_skips_equal_pods_is_asked_about_other_pods() -> None:
+    plugin, cache = SkipsUnlabelled(), three_nodes()
+    framework = make_framework(plugin)
+    signed_cycle(framework, cache, make_pod("p").uid("1").obj())
+    labelled = signed_cycle(framework, cache, make_pod("q").uid("2").label(a="b").obj())
+    assert labelled[1:] == (["a"], [7])
+
+
+def test_a_plugin_after_one_that_refuses_a_pod_did_not_skip_it_even_if_it_skips_equal_pods() -> None:
+    """As upstream, where the points after a refusal find that the plugin did not run."""
+    refusing, skipping, cache = RefusesWhenTold(), SkipsUnlabelled(), three_nodes()
+    framework = make_framework(refusing, skipping)
+    assert signed_cycle(framework, cache, make_pod("p").uid("1").obj())[0].skip_filter_plugins == {"SkipsUnlabelled"}
+    refusing.refuses = True
+    assert signed_cycle(framework, cache, make_pod("q").uid("2").obj())[0].skip_filter_plugins == frozenset()
+
+
+def test_a_sampled_cycle_asks_every_plugin_so_that_each_has_its_time() -> None:
+    plugin, cache, observed = SkipsUnlabelled(), three_nodes(), list[tuple[str, str]]()
+    framework = make_framework(plugin)
+    for number in range(2):
+        pod = make_pod("p").uid(str(number)).obj()
+        state = Cycle(framework, cache.update_snapshot(), pod, observe=lambda _, plugin, point, status: observed.append((plugin, status)))
+        state.pod_signature = signature_of(pod)
+        state.run_pre_filter_plugins()
+    assert observed == [("SkipsUnlabelled", "Skip")] * 2
+
+
+def test_a_pod_has_default_spread_constraints_as_soon_as_a_service_selects_it() -> None:
+    """Which of them a pod has does not follow from the pod alone, so that PodTopologySpread is asked about each pod."""
+    framework, cache = default_framework(), three_nodes()
+    assert "PodTopologySpread" in signed_cycle(framework, cache, make_pod("p").uid("1").label(app="a").obj())[0].skip_score_plugins
+    cache.objects.services["default", "s"] = convert(Service, {"metadata": {"name": "s"}, "spec": {"selector": {"app": "a"}}})
+    assert "PodTopologySpread" not in signed_cycle(framework, cache, make_pod("q").uid("2").label(app="a").obj())[0].skip_score_plugins
+
+
+def test_a_pod_needs_devices_as_soon_as_a_device_class_backs_its_extended_resource() -> None:
+    framework, cache = default_framework(), make_cache(make_node("a").capacity({"example.com/gpu": 1}))
+    pod = make_pod("p").req({"example.com/gpu": "1"})
+    assert "DynamicResources" in signed_cycle(framework, cache, pod.uid("1").obj())[0].skip_filter_plugins
+    backing = convert(DeviceClass, {"metadata": {"name": "gpus"}, "spec": {"extendedResourceName": "example.com/gpu"}})
+    cache.objects.device_classes["gpus"] = backing
+    assert "DynamicResources" not in signed_cycle(framework, cache, pod.uid("2").obj())[0].skip_filter_plugins
+
+
+def test_a_pod_is_asked_about_as_soon_as_its_volume_has_a_zone() -> None:
+    framework, cache = default_framework(), three_nodes()
+    volume = {"metadata": {"name": "v"}, "spec": {"claimRef": {"namespace": "default", "name": "c"}}}
+    cache.objects.pvs["v"] = convert(PersistentVolume, volume)
+    claim = {"metadata": {"name": "c", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}, "spec": {"volumeName": "v"}}
+    cache.objects.pvcs["default", "c"] = convert(PersistentVolumeClaim, claim)
+    pod = make_pod("p").claim("c")
+    assert "VolumeZone" in signed_cycle(framework, cache, pod.uid("1").obj())[0].skip_filter_plugins
+    volume["metadata"] = {"name": "v", "labels": {"topology.kubernetes.io/zone": "z"}}
+    cache.objects.pvs["v"] = convert(PersistentVolume, volume)
+    assert "VolumeZone" not in signed_cycle(framework, cache, pod.uid("2").obj())[0].skip_filter_plugins
