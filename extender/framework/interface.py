@@ -272,7 +272,7 @@ class ScorePlugin(Plugin):
 
     looks_only_at_node: ClassVar[bool] = False
     """True promises that a row's score, before normalising, follows from the pod's spec, labels, annotations and namespace and from that
-    row alone; see `FilterPlugin.looks_only_at_node`."""
+    row alone, and that its normalised score follows from these and from the scores of all rows; see `FilterPlugin.looks_only_at_node`."""
 
     looks_at_pods: ClassVar[bool] = True
     """False promises that the score does not depend on which pods are on the node, either; see `FilterPlugin.looks_at_pods`."""
@@ -362,7 +362,7 @@ def default_normalize_score(scores: Int64s, *, reverse: bool = False, highest: i
 
     Upstream: pkg/scheduler/framework/plugins/helper/normalize_score.go, DefaultNormalizeScore (v1.36).
     """
-    top = int(scores.max(initial=0))
+    top = max(int(scores[scores.argmax()]), 0) if len(scores) else 0  # argmax is faster than max
     if top == 0:
         return np.full_like(scores, highest) if reverse else scores
     # Raw scores are never negative, so floor division equals Go's truncation.

@@ -125,7 +125,7 @@ class Verdicts:
     @property
     def all_ok(self) -> bool:
         """Whether every row passed."""
-        return not self.codes.any()
+        return not np.count_nonzero(self.codes)  # faster than any()
 
     def reasons_of(self, row: int) -> list[str]:
         """Returns why this row was refused, in order."""

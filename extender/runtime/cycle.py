@@ -230,7 +230,7 @@ class Cycle(fwk.CycleState):
         rows = Rows.of(snapshot, within)
         if within is not None:
             fits = fits[within]
-        if not fits.all():
+        if np.count_nonzero(fits) < len(fits):
             rows = rows.take(fits)
         if plan.others and len(rows):
             passed = self._passing(plan.others, rows)
@@ -357,8 +357,13 @@ class Cycle(fwk.CycleState):
         plan = self.framework.score_plan(self.skip_score_plugins)
         total = rows.of_nodes(remembered_sum(known, plan, self._scores_in_range, snapshot))
         for scorer in plan.normalized:
-            raw = rows.of_nodes(remembered_raw_scores(known, scorer, partial(self._raw_scores, scorer), snapshot))
-            total += self._normalized_scores(scorer, raw) * scorer.weight
+            raw = remembered_raw_scores(known, scorer, partial(self._raw_scores, scorer), snapshot)
+            weighted = raw.weighted if rows.is_all and self.observe is None else None
+            if weighted is None:
+                weighted = self._normalized_scores(scorer, rows.of_nodes(raw.values)) * scorer.weight
+                if rows.is_all:
+                    raw.weighted = weighted
+            total += weighted
         for scorer in plan.others:
             total += self._normalized_scores(scorer, self._raw_scores(scorer, rows)) * scorer.weight
         return total

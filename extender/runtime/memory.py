@@ -90,7 +90,7 @@ def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> Sc
 class PerNodeAnswer(Generic[A]):
     """A per-node result kept between cycles, with the generation it holds for and the plugins that produced it."""
 
-    __slots__ = ("generation", "plugins", "values")
+    __slots__ = ("generation", "plugins", "values", "weighted")
 
     def __init__(self, values: npt.NDArray[A]) -> None:
         self.generation = NEVER
@@ -99,6 +99,8 @@ class PerNodeAnswer(Generic[A]):
         """The plugins that produced them."""
         self.values = values
         """(N,)"""
+        self.weighted: npt.NDArray[A] | None = None
+        """(N,) the weighted scores made of raw ones while all nodes are feasible; None until they are asked for."""
 
 
 @final
@@ -216,8 +218,10 @@ def remembered_sum(known: Remembered, plan: ScorePlan, scores: Callable[[Weighte
     return total
 
 
-def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, scores: Callable[[Rows], Int64s], snapshot: Snapshot) -> Int64s:
-    """Returns (N,) one scorer's scores before normalising. Only nodes that changed are scored.
+def remembered_raw_scores(
+    known: Remembered, scorer: WeightedScorer, scores: Callable[[Rows], Int64s], snapshot: Snapshot
+) -> PerNodeAnswer[np.int64]:
+    """Returns one scorer's scores of all nodes before normalising. Only nodes that changed are scored.
 
     Arguments:
         scores: returns the scorer's scores of some rows.
@@ -225,7 +229,8 @@ def remembered_raw_scores(known: Remembered, scorer: WeightedScorer, scores: Cal
     kept = known.raw.get(scorer.name)
     if kept is None:
         kept = known.raw[scorer.name] = PerNodeAnswer(np.zeros(len(snapshot.nodes), np.int64))
-    return _refreshed(known, kept, (scorer,), scores, snapshot, looks_at_pods=scorer.plugin.looks_at_pods)
+    _refreshed(known, kept, (scorer,), scores, snapshot, looks_at_pods=scorer.plugin.looks_at_pods)
+    return kept
 
 
 def _refreshed(
@@ -242,7 +247,7 @@ def _refreshed(
         kept.plugins, kept.generation = plugins, NEVER
     stale = known.changed_since(kept.generation, snapshot, looks_at_pods=looks_at_pods)
     if stale is not None:
-        kept.generation = NEVER  # if a plugin fails here, the values hold for no generation
+        kept.generation, kept.weighted = NEVER, None  # if a plugin fails here, the values hold for no generation
         kept.values[stale.node] = compute(stale)
     kept.generation = snapshot.generation
     return kept.values

@@ -195,5 +195,5 @@ def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
 
 def select_host(total: Int64s, rng: random.Random) -> int:
     """Returns the row with the highest total; a random one of them when several tie."""
-    (best,) = (total == total.max()).nonzero()
+    (best,) = (total == total[total.argmax()]).nonzero()
     return int(best[rng.randrange(len(best))]) if len(best) > 1 else int(best[0])

@@ -81,10 +81,12 @@ def raw_scores(rows: fwk.Rows, found: Sequence[ScoresByValue]) -> Int64s:
 
 def normalized(scores: Int64s) -> Int64s:
     """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal. Upstream: scoring.go, NormalizeScore."""
-    if not len(scores) or scores.min() == scores.max():
+    if not len(scores):
+        return scores
+    least, most = int(scores[scores.argmin()]), int(scores[scores.argmax()])  # faster than min and max
+    if least == most:
         return np.zeros_like(scores)
-    least = scores.min()
-    shares = (scores - least).astype(np.float64) / float(scores.max() - least)
+    shares = (scores - least).astype(np.float64) / float(most - least)
     # Truncated as in Go: 0.29 * 100 is 28.999..., which becomes 28.
     result: Int64s = (fwk.MAX_NODE_SCORE * shares).astype(np.int64)
     return result

@@ -56,7 +56,7 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
         with_pod = used + use.requests
         balance = _balance(np.array((used, with_pod)), capacity)
         change = 50 + balance[1] - balance[0]
-        halved: Int64s = np.sign(change) * (np.abs(change) // 2)  # Go truncates towards zero
+        halved: Int64s = (change / 2).astype(np.int64)  # truncates towards zero, as Go does
         return 50 + halved
 
 
@@ -67,7 +67,7 @@ def _balance(used: Int64s, capacity: Int64s) -> Int64s:
         used: (2, S, R) without the pod, and with it.
         capacity: (S, R).
     """
-    if capacity.all() and len(capacity) == 2:
+    if len(capacity) == 2 and np.count_nonzero(capacity) == capacity.size:
         shares = np.minimum(used / capacity, 1)
         deviation = np.abs((shares[:, 0] - shares[:, 1]) / 2)
     else:

@@ -106,7 +106,7 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         request = state.read(REQUEST)
         reasons: list[tuple[str, Mask]] = []
         too_many: Mask = rows.pod_count >= rows.allowed_pods
-        if too_many.any():
+        if np.count_nonzero(too_many):
             reasons.append((TOO_MANY_PODS, too_many))
         unresolvable: Mask | None = None
         if not request.is_empty:
@@ -114,7 +114,7 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
             everywhere: Mask | None = None
             # Most often no native resource is short on any row, which one comparison of all of them tells.
             is_short = request.native > allocatable[:, : len(NATIVE_RESOURCES)] - requested[:, : len(NATIVE_RESOURCES)]
-            for name, place, amount in request.amounts if is_short.any() else request.scalars:
+            for name, place, amount in request.amounts if np.count_nonzero(is_short) else request.scalars:
                 is_native = place != NOT_NATIVE
                 if not is_native and name not in offered:
                     # No node is looked at: a pod may request thousands of resources that none has.

@@ -150,7 +150,7 @@ def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) 
         return np.zeros(len(rows), np.int64)
     used, capacity = used_and_capacity(rows, use)
     scaled = part(used, capacity) * MAX_NODE_SCORE
-    if capacity.all():
+    if np.count_nonzero(capacity) == capacity.size:
         average: Int64s = (scaled // capacity * use.weights).sum(axis=0) // use.total_weight
         return average
     weights = np.where(capacity != 0, use.weights, 0)
