@@ -11,7 +11,7 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.runtime.cycle import Cycle, PreFilterOutcome
-from extender.runtime.findings import diagnosis_of, find, refused_by_pre_filter, status_out_of_play, statuses_by_node
+from extender.runtime.findings import diagnosis_of, find, refused_by_pre_filter, status_out_of_play
 from extender.runtime.plugin_calls import PluginError
 from extender.runtime.scoring import Scores
 from extender.snapshot import Rows, Snapshot
@@ -94,7 +94,7 @@ async def _evaluated(cycle: Cycle) -> Evaluation:
     if pre_filter.status.is_success:
         by_plugin = _each_filter_alone(cycle)
         findings = find(cycle)
-        statuses = statuses_by_node(findings.verdicts, findings.rows.names, status_out_of_play(cycle))
+        statuses = fwk.NodeStatuses.refused(findings.verdicts, findings.rows, status_out_of_play(cycle))
     else:
         findings = refused_by_pre_filter(cycle)
         statuses = fwk.NodeStatuses(absent=pre_filter.status)

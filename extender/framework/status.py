@@ -2,16 +2,23 @@
 
 import enum
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Final, final
 
 import numpy as np
 import numpy.typing as npt
 
-from extender.snapshot.axes import Index, Mask
+from extender.objects.node import Node
+from extender.snapshot import Rows, Snapshot
+from extender.snapshot.axes import Index, Int64s, Mask
 
 Codes8 = npt.NDArray[np.int8]
+
+_BITS_AT_ONCE: Final = 50
+"""As many answers of yes or no as fit into an int64 beside a number of a row."""
+_FEW: Final = 32
+"""As many different values are compared one by one."""
 
 
 class Code(enum.IntEnum):
@@ -137,21 +144,21 @@ class Verdicts:
         return Status(Code(int(self.codes[row])), tuple(self.reasons_of(row)), plugin)
 
     def statuses_of(self, rows: Index) -> list[Status]:
-        """Returns the statuses of these rows. Rows with the same answer share a Status: there are many rows, but few different answers."""
-        # A row's answer as a bit string, one bit per code, reason and plugin, so that equal answers are found by a dict.
+        """Returns the statuses of these rows. Rows with the same answer share a Status."""
+        distinct, which = self.distinct_statuses(rows)
+        return [distinct[group] for group in which.tolist()]
+
+    def distinct_statuses(self, rows: Index) -> tuple[list[Status], Index]:
+        """Returns the D different statuses of these rows, and (R,) which of them each row has: there are many rows, but few answers."""
+        # A row's answer as a number: its code, then a bit for each reason and plugin.
+        answers = self.codes[rows].astype(np.int64)
         masks = {id(mask): mask for _, mask in (*self.reasons, *self.refused_by)}
-        facts = [self.codes[rows] == code for code in Code] + [mask[rows] for mask in masks.values()]
-        bits = np.packbits(np.stack(facts, axis=1), axis=1)
-        width, packed = bits.shape[1], bits.tobytes()
-        known: dict[bytes, Status] = {}
-        statuses: list[Status] = []
-        for place, row in enumerate(rows.tolist()):
-            key = packed[place * width : (place + 1) * width]
-            status = known.get(key)
-            if status is None:
-                status = known[key] = self.status_of(row)
-            statuses.append(status)
-        return statuses
+        for number, mask in enumerate(masks.values(), 1):
+            answers = 2 * answers + mask[rows]
+            if number % _BITS_AT_ONCE == 0:
+                answers = _grouped(answers)[1]
+        firsts, which = _grouped(answers)
+        return [self.status_of(row) for row in rows[firsts].tolist()], which
 
     def __bool__(self) -> bool:
         raise TypeError("Verdicts are not a yes or no; ask ok or all_ok")
@@ -184,20 +191,90 @@ def first_of(verdicts: Sequence[Verdicts]) -> Verdicts:
     return Verdicts(codes, tuple(reasons))
 
 
+def _grouped(values: Int64s) -> tuple[Index, Index]:
+    """Returns (G,) the place of the first of each different value, and (R,) which group each value belongs to."""
+    which = np.full(len(values), -1, np.intp)
+    firsts: list[int] = []
+    # With few different values, a comparison for each of them is faster than sorting.
+    while len(firsts) < _FEW and np.count_nonzero(which < 0):
+        first = int((which < 0).argmax())
+        which[values == values[first]] = len(firsts)
+        firsts.append(first)
+    if np.count_nonzero(which < 0):
+        _, places, which = np.unique(values, return_index=True, return_inverse=True)
+        return places, which
+    return np.array(firsts, np.intp), which
+
+
 @final
-@dataclass(slots=True)
 class NodeStatuses:
     """The statuses of all nodes: explicit ones, and one for every node that has none.
 
     Upstream: pkg/scheduler/framework/interface.go, NodeToStatus (v1.36.2).
     """
 
-    explicit: dict[str, Status] = field(default_factory=dict)
-    absent: Status = field(default_factory=unresolvable)
+    __slots__ = ("_distinct", "_explicit", "_nodes", "_which", "absent")
+
+    def __init__(self, explicit: dict[str, Status] | None = None, absent: Status | None = None) -> None:
+        self.absent: Final = unresolvable() if absent is None else absent
+        self._explicit: dict[str, Status] | None = {} if explicit is None else explicit
+        # The same without a step for each node: the nodes, the different statuses, and which of them each node has.
+        self._nodes: tuple[Sequence[Node], Index] = [], np.zeros(0, np.intp)
+        self._distinct: Sequence[Status] = []
+        self._which: Index = np.zeros(0, np.intp)
+
+    @staticmethod
+    def refused(verdicts: Verdicts, rows: Rows, absent: Status) -> "NodeStatuses":
+        """Returns the statuses of the refused rows.
+
+        Arguments:
+            rows: (R,) the rows that the verdicts are about.
+            absent: the status of all nodes that are not among the rows.
+        """
+        refused = np.flatnonzero(verdicts.codes != Code.SUCCESS)
+        statuses = NodeStatuses(absent=absent)
+        statuses._explicit = None
+        statuses._nodes = rows.snapshot.nodes.objects, rows.node[refused]
+        statuses._distinct, statuses._which = verdicts.distinct_statuses(refused)
+        return statuses
+
+    @property
+    def explicit(self) -> dict[str, Status]:
+        """Node -> its status, of the nodes that have one of their own. It is made, node by node, when it is first read."""
+        if self._explicit is None:
+            (nodes, places), distinct = self._nodes, self._distinct
+            named = zip(places.tolist(), self._which.tolist(), strict=True)
+            self._explicit = {nodes[place].metadata.name: distinct[group] for place, group in named}
+        return self._explicit
 
     def of(self, node: str) -> Status:
         """Returns the status of the node."""
         return self.explicit.get(node, self.absent)
+
+    def counts(self) -> list[tuple[Status, int]]:
+        """Returns the explicit statuses, each with the number of nodes that share it."""
+        if self._explicit is None:
+            return [*zip(self._distinct, np.bincount(self._which, minlength=len(self._distinct)).tolist(), strict=True)]
+        shared = {id(status): status for status in self._explicit.values()}
+        return [(shared[which], number) for which, number in Counter(map(id, self._explicit.values())).items()]
+
+    def mark(self, mask: Mask, snapshot: Snapshot, judge: Callable[[Status], bool]) -> None:
+        """Sets the entries of nodes with an explicit status to what `judge` says of it.
+
+        Arguments:
+            mask: (N,) is changed in place.
+        """
+        if self._explicit is None and self._nodes[0] is snapshot.nodes.objects:
+            judged = np.array([judge(status) for status in self._distinct], np.bool_)
+            mask[self._nodes[1]] = judged[self._which]
+            return
+        judged_by_id: dict[int, bool] = {}
+        for name, status in self.explicit.items():
+            place = snapshot.nodes.index.get(name)
+            if place is not None:
+                if id(status) not in judged_by_id:
+                    judged_by_id[id(status)] = judge(status)
+                mask[place] = judged_by_id[id(status)]
 
 
 @final
@@ -235,12 +312,12 @@ def fit_error_message(num_all_nodes: int, diagnosis: Diagnosis) -> str:
 
 def _histogram(num_all_nodes: int, statuses: NodeStatuses) -> Counter[str]:
     counts: Counter[str] = Counter()
-    # Many nodes share a Status, which may have thousands of reasons: one for each resource that the pod requests.
-    shared = {id(status): status for status in statuses.explicit.values()}
-    for which, number in Counter(map(id, statuses.explicit.values())).items():
-        for reason in shared[which].reasons:
+    rest = num_all_nodes
+    # A Status may have thousands of reasons: one for each resource that the pod requests.
+    for status, number in statuses.counts():
+        rest -= number
+        for reason in status.reasons:
             counts[reason] += number
-    rest = num_all_nodes - len(statuses.explicit)
     if rest > 0:
         for reason in statuses.absent.reasons:
             counts[reason] += rest

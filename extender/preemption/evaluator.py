@@ -166,15 +166,7 @@ def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStat
     """
     # The absent status is that of a PreFilter, which has left no state for the Filters unless it says Unschedulable itself.
     mask = np.full(len(snapshot.nodes), statuses.absent.code is Code.UNSCHEDULABLE)
-    # Nodes with the same refusal share a Status: there are many nodes, but few different refusals.
-    helps: dict[int, bool] = {}
-    for name, status in statuses.explicit.items():
-        place = snapshot.nodes.index.get(name)
-        if place is not None:
-            known = helps.get(id(status))
-            if known is None:
-                known = helps[id(status)] = rules.code_of(status) is Code.UNSCHEDULABLE
-            mask[place] = known
+    statuses.mark(mask, snapshot, lambda status: rules.code_of(status) is Code.UNSCHEDULABLE)
     return np.flatnonzero(mask)
 
 

@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/schedule_one.go, findNodesThatFitPod; framework/types.go, Diagnosis (v1.36.2).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import final
 
@@ -56,7 +56,7 @@ def diagnosis_of(cycle: Cycle, findings: Findings) -> fwk.Diagnosis:
     plugins = frozenset(outcome.narrowed_by) | {name for name, mask in verdicts.refused_by if mask.any()}
     waits = verdicts.codes == fwk.Code.PENDING
     pending = frozenset(name for name, mask in verdicts.refused_by if (mask & waits).any())
-    return fwk.Diagnosis(statuses_by_node(verdicts, rows.names, status_out_of_play(cycle)), plugins, pending)
+    return fwk.Diagnosis(fwk.NodeStatuses.refused(verdicts, rows, status_out_of_play(cycle)), plugins, pending)
 
 
 def status_out_of_play(cycle: Cycle) -> fwk.Status:
@@ -69,15 +69,3 @@ def status_out_of_play(cycle: Cycle) -> fwk.Status:
 def out_of_play_reason(plugins: Iterable[str]) -> str:
     """Returns the reason of the nodes that are out of play, since these PreFilter plugins narrowed the search to others."""
     return f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
-
-
-def statuses_by_node(verdicts: fwk.Verdicts, names: Sequence[str], absent: fwk.Status) -> fwk.NodeStatuses:
-    """Returns the statuses of the refused rows by node name.
-
-    Arguments:
-        names: R node names.
-        absent: the status of all nodes that are not among the rows.
-    """
-    refused = np.flatnonzero(verdicts.codes != fwk.Code.SUCCESS)
-    statuses = zip(refused.tolist(), verdicts.statuses_of(refused), strict=True)
-    return fwk.NodeStatuses({names[row]: status for row, status in statuses}, absent)

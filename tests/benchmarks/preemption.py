@@ -9,7 +9,6 @@ from extender import framework as fwk
 from extender.config import Configuration
 from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
-from extender.runtime.findings import statuses_by_node
 from extender.runtime.registry import Registry
 from extender.snapshot import Rows
 from tests.benchmarks.cluster import make_full_cache, make_pod
@@ -39,7 +38,7 @@ def evaluate(num_nodes: int, rounds: int) -> tuple[int, float]:
         state = Cycle(framework, snapshot, pod)
         state.run_pre_filter_plugins()
         rows = Rows.of(snapshot)
-        statuses = statuses_by_node(state.run_filters_with_nominated_pods(rows), rows.names, fwk.unresolvable())
+        statuses = fwk.NodeStatuses.refused(state.run_filters_with_nominated_pods(rows), rows, fwk.unresolvable())
         began = time.perf_counter()
         preemption = asyncio.run(state.run_post_filter_plugins(statuses)).preemption
         took.append(time.perf_counter() - began)

@@ -152,7 +152,7 @@ def _refusing(evaluation: Evaluation, refusals: Refusals | None) -> list[str]:
     if refusals is None:
         return early
     plugins = {plugin for plugin in refusals.by_plugin if refusals.refused_by(plugin).any()}
-    plugins |= {status.plugin for status in refusals.statuses.explicit.values()}
+    plugins |= {status.plugin for status, _ in refusals.statuses.counts()}
     return sorted({*plugins, *early} - {""}, key=lambda plugin: (-int(refusals.only_by(plugin).sum()), plugin))
 
 

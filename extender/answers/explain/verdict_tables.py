@@ -1,7 +1,7 @@
 """The verdicts of the Filters as tables: how many nodes each plugin left over, and what each answers about every node."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -31,9 +31,10 @@ def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
         return ()
     # Plugins come in the profile's order. Those that are skipped for this pod are missing, and have refused no node.
     of_filters: dict[str, Counter[Status]] = {plugin: Counter() for plugin in evaluation.by_plugin or {}}
-    for status, nodes in _distinct_statuses(statuses.explicit.values()):
+    outside = len(evaluation.snapshot.nodes) - len(evaluation.feasible)
+    for status, nodes in statuses.counts():
         of_filters[status.plugin][status] += nodes
-    outside = len(evaluation.snapshot.nodes) - len(statuses.explicit) - len(evaluation.feasible)
+        outside -= nodes
     before = (_pre_filter_plugins(pre_filter), Counter({statuses.absent: outside}))
     left = len(evaluation.snapshot.nodes)
     steps: list[WaterfallStep] = []
@@ -43,13 +44,6 @@ def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
             left -= refused
             steps.append(_step(plugin, counts, refused, left))
     return tuple(steps)
-
-
-def _distinct_statuses(statuses: Collection[Status]) -> Iterator[tuple[Status, int]]:
-    """Counts each status object. Counting by identity is cheap, since nodes that are refused alike share a status."""
-    counts = Counter(map(id, statuses))
-    objects = {id(status): status for status in statuses}
-    return ((objects[key], count) for key, count in counts.items())
 
 
 def _step(plugin: str, counts: Counter[Status], refused: int, left: int) -> WaterfallStep:

@@ -1,11 +1,14 @@
 """Answers about many rows at once."""
 
+from collections import Counter
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.framework import Code, Verdicts, unresolvable
-from extender.runtime.findings import statuses_by_node
+from extender.framework import Code, NodeStatuses, Status, Verdicts, unresolvable
+from extender.snapshot import Rows
+from extender.testing import make_node, make_snapshot
 
 CODES = (Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
@@ -45,7 +48,34 @@ def test_only_refused_nodes_have_a_status_of_their_own() -> None:
     codes = np.array([Code.UNSCHEDULABLE, Code.SUCCESS], np.int8)
     told = Verdicts(codes, (("no room", codes != Code.SUCCESS),), (("Fit", codes != Code.SUCCESS),))
 
-    statuses = statuses_by_node(told, ["a", "b"], unresolvable("left out"))
+    statuses = NodeStatuses.refused(told, Rows.of(make_snapshot(make_node("a"), make_node("b"))), unresolvable("left out"))
 
     assert statuses.explicit == {"a": told.status_of(0)}
     assert statuses.of("c") == unresolvable("left out")
+
+
+def test_many_different_answers_are_told_apart() -> None:
+    """More rows than are compared one by one, and more reasons than fit into one number."""
+    chance = np.random.default_rng(1)
+    masks = [chance.random(200) < 0.5 for _ in range(130)]
+    told = Verdicts(np.full(200, Code.UNSCHEDULABLE, np.int8), tuple((f"reason {place}", mask) for place, mask in enumerate(masks)))
+    assert told.statuses_of(np.arange(200)) == [told.status_of(row) for row in range(200)]
+
+
+@given(verdicts())
+def test_statuses_of_refused_nodes_are_the_same_whether_they_are_asked_for_together_or_by_name(told: Verdicts) -> None:
+    snapshot = make_snapshot(*(make_node(f"n{place}") for place in range(len(told))))
+    rows = Rows.of(snapshot)
+    together = NodeStatuses.refused(told, rows, unresolvable("left out"))
+    by_name = NodeStatuses({name: told.status_of(row) for row, name in enumerate(rows.names) if told.codes[row]}, unresolvable("left out"))
+
+    numbers = [Counter[Status](), Counter[Status]()]
+    for counts, statuses in zip(numbers, (together, by_name), strict=True):
+        for status, number in statuses.counts():
+            counts[status] += number
+    assert numbers[0] == numbers[1]
+    marks = np.ones((2, len(told)), np.bool_)
+    for mask, statuses in zip(marks, (together, by_name), strict=True):
+        statuses.mark(mask, snapshot, lambda status: status.code is Code.UNSCHEDULABLE)
+    assert marks[0].tolist() == marks[1].tolist()
+    assert together.explicit == by_name.explicit

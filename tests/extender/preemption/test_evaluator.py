@@ -18,7 +18,6 @@ from extender.plugins.node_unschedulable import NodeUnschedulable
 from extender.preemption import V1_36
 from extender.preemption.evaluator import Evaluator, nodes_where_preemption_might_help
 from extender.runtime.cycle import Cycle
-from extender.runtime.findings import statuses_by_node
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.snapshot import Rows, Snapshot
@@ -60,7 +59,7 @@ def preempt(
     state.run_pre_filter_plugins()
     rows = Rows.of(snapshot)
     verdicts = state.run_filters_with_nominated_pods(rows)
-    refused = statuses or statuses_by_node(verdicts, rows.names, fwk.unresolvable())
+    refused = statuses or fwk.NodeStatuses.refused(verdicts, rows, fwk.unresolvable())
     return asyncio.run(evaluator(framework).preempt(state, preempting, refused))
 
 
