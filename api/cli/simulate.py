@@ -4,7 +4,7 @@ import enum
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, TypeVar, final
@@ -24,7 +24,8 @@ from extender.config import ConfigErrors, Configuration
 from extender.plugins import IN_TREE
 from extender.runtime.registry import Registry
 from extender.simulation.comparison import RunComparison, compared
-from extender.simulation.playing import Advance, play
+from extender.simulation.export import ExportError, PlayExport, exported_to
+from extender.simulation.playing import Advance, Played, play_in_full
 from extender.simulation.readers import read_workloads
 from extender.simulation.report import SimulationReport
 from extender.simulation.sweep import sweep
@@ -50,7 +51,9 @@ def simulate(
         ),
     ],
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
-    against: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration, to compare with the first one.")] = None,
+    against: Annotated[
+        list[Path] | None, typer.Option(help="Another KubeSchedulerConfiguration, to compare with the first one; may be given again.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all chance. 0 keeps the order of a trace; any other number shuffles it.")] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to play with, from --seed on, on all processors.")] = 1,
     only: Annotated[
@@ -60,6 +63,10 @@ def simulate(
     output: Annotated[
         SimulationForm, typer.Option("--output", "-o", help="table, json, or html: a page with plots, complete in one file.")
     ] = SimulationForm.TABLE,
+    export: Annotated[Path | None, typer.Option(help="Folder for all plays as Parquet: decisions, pods, what plots are made of.")] = None,
+    on: Annotated[
+        str | None, typer.Option(help="Play on the workers of this scheduler of dask.distributed, tcp://host:8786, instead of processes.")
+    ] = None,
 ) -> None:
     """Play a workload against the real scheduler in virtual time, and report what happened.
 
@@ -67,40 +74,51 @@ def simulate(
     used, and how fast the scheduler decided. The exit code is 1 if a workload cannot be played, or if one of its expectations does not
     hold.
     """
-    files = [config] if against is None else [config, against]
-    configurations = [usable(file) for file in files]
+    files = [config, *(against or ())]
+    chosen = [None if file is None else usable(file) for file in files]
     try:
         workloads = _chosen(read_workloads(path), only or ("*",), label or ())
     except WorkloadError as exc:
         raise StartUpError(on_one_line(exc)) from exc
     if not workloads:
         raise StartUpError(f"{path}: no workload has such a name and label")
+    names = _names(files)
     try:
-        if len(files) == 1 and seeds == 1:
-            reports = _each(
-                workloads, lambda workload, advance: play(workload, _deciding(workload, config, configurations[0]), seed, advance)
-            )
-            _show(reports, output, len(workloads), simulation_page, print_report)
-            holds = len(reports) == len(workloads) and all(report.holds for report in reports)
-        else:
-            names = _names(files)
-            chance = range(seed, seed + seeds)
-            found = _each(
-                workloads,
-                lambda workload, advance: compared(names, chance, sweep(path, workload.name, files, chance, advance)),
-                unit="plays",
-            )
-            _show(found, output, len(workloads), comparison_page, print_comparison)
-            holds = len(found) == len(workloads) and all(each.holds for each in found)
-    except ConfigErrors as exc:
+        with exported_to(export) if export is not None else nullcontext() as exported:
+            if len(files) == 1 and seeds == 1 and on is None:
+                reports = _each(workloads, lambda workload, advance: _played(workload, chosen[0], seed, advance, names[0], exported))
+                _show(reports, output, len(workloads), simulation_page, print_report)
+                holds = len(reports) == len(workloads) and all(report.holds for report in reports)
+            else:
+                chance, keep = range(seed, seed + seeds), _keeping(exported, names)
+                found = _each(
+                    workloads,
+                    lambda workload, advance: compared(
+                        names, chance, sweep(path, workload.name, chosen, chance, advance, on=on, keep=keep)
+                    ),
+                    unit="plays",
+                )
+                _show(found, output, len(workloads), comparison_page, print_comparison)
+                holds = len(found) == len(workloads) and all(each.holds for each in found)
+    except (ConfigErrors, ExportError) as exc:
         raise StartUpError(on_one_line(exc)) from exc
     if not holds:
         raise typer.Exit(1)
 
 
-def _deciding(workload: Workload, file: Path | None, configuration: Configuration) -> Configuration:
-    """Returns the configuration of the file if there is one; else the workload's own, if it has one."""
-    return workload.own_configuration if file is None and workload.own_configuration is not None else configuration
+def _played(
+    workload: Workload, configuration: Configuration | None, seed: int, advance: Advance, name: str, exported: PlayExport | None
+) -> SimulationReport:
+    """Plays a workload with this configuration; without one with its own, or with the default one."""
+    chosen = configuration or workload.own_configuration or usable(None)
+    played = play_in_full(workload, chosen, seed, advance, keeps_decisions=exported is not None)
+    if exported is not None:
+        exported.add(name, played)
+    return played.report
+
+
+def _keeping(exported: PlayExport | None, names: Sequence[str]) -> Callable[[int, Played], None] | None:
+    return None if exported is None else lambda place, played: exported.add(names[place], played)
 
 
 def usable(file: Path | None) -> Configuration:

@@ -64,7 +64,7 @@ def compared(configurations: Sequence[str], seeds: Sequence[int], runs: Sequence
     """
     first = runs[0][0]
     figures = []
-    for name, figure in _figures(first):
+    for name, figure in figures_of(first):
         values = [[figure(report) for report in reports] for reports in runs]
         pairs = list(zip(*values, strict=True)) if len(values) == 2 else []
         figures.append(
@@ -87,7 +87,8 @@ def compared(configurations: Sequence[str], seeds: Sequence[int], runs: Sequence
     )
 
 
-def _figures(report: SimulationReport) -> Iterator[tuple[str, Callable[[SimulationReport], float]]]:
+def figures_of(report: SimulationReport) -> Iterator[tuple[str, Callable[[SimulationReport], float]]]:
+    """Yields the names of figures that are compared, and what reads them from a report with the resources of this one."""
     yield from _COUNTS.items()
     for resource in report.allocated:
         yield f"allocated.{resource}", lambda each, name=resource: each.allocated.get(name, 0.0)  # type: ignore[misc]

@@ -33,6 +33,8 @@ Advance = Callable[[int], None]
 class Fate:
     """What became of a pod."""
 
+    pod: str
+    """namespace/name."""
     arrived: float
     is_gated: bool
     bound: float | None = None
@@ -40,6 +42,25 @@ class Fate:
     is_gone: bool = False
     message: str = ""
     """What the scheduler said when it last refused the pod."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SimulatedDecision:
+    """One attempt to schedule a pod."""
+
+    time: float
+    pod: str
+    """namespace/name."""
+    node: str
+    status: str
+    """Why there is no node; empty if there is one."""
+    message: str
+    evaluated: int
+    feasible: int
+    nominated: str
+    """The node that preemption is to make free."""
+    victims: int
 
 
 @final
@@ -66,6 +87,8 @@ class Observation(Reporter):
         self.nodes = 0
         self.expected_pods = 0
         """How many pods the workload is going to have; 0 if that is not known."""
+        self.decisions: list[SimulatedDecision] | None = None
+        """Every attempt, if they are to be kept."""
         self.is_aside = False
         """Whether pods that arrive now prepare the cluster, and are not counted."""
         self.fragmentation: Measure = dict
@@ -88,6 +111,8 @@ class Observation(Reporter):
         self._next_fragmentation = 0
         self._is_due = False
         self._amounts: dict[int, tuple[PodSpec, Amounts]] = {}
+        self._placed_before: set[str] = set()
+        self._preemption: fwk.PreemptionOutcome | None = None
 
     # What happens.
 
@@ -119,6 +144,9 @@ class Observation(Reporter):
             return
         fate = self.fates.get(pod.uid)
         if fate is None:
+            if new is None and pod.uid in self._placed_before:
+                self._placed_before.remove(pod.uid)
+                self._move(pod, -1)
             return
         if has_node and not had_node:
             self.placed += fate.bound is None
@@ -136,15 +164,18 @@ class Observation(Reporter):
     def _arrive(self, pod: Pod) -> None:
         if self.is_aside:
             return
+        if pod.spec.node_name:
+            # It takes room, and was not placed here.
+            self._placed_before.add(pod.uid)
+            self._move(pod, 1)
+            return
         if self._began is None:
             self._began = perf_counter(), process_time(), self._now()
             self._last_change = self._now()
-        self.fates[pod.uid] = Fate(self._now(), bool(pod.spec.scheduling_gates))
+        self.fates[pod.uid] = Fate(pod.key, self._now(), bool(pod.spec.scheduling_gates))
         shape = id(pod.spec)
         self.shapes.setdefault(shape, (pod.spec, pod))
         self.arrivals[shape] += 1
-        if pod.spec.node_name:
-            self.fates[pod.uid].bound = self._now()
 
     def _move(self, pod: Pod, sign: int) -> None:
         """Counts a pod that comes to its node or leaves it."""
@@ -175,18 +206,30 @@ class Observation(Reporter):
     # Decisions.
 
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+        self._keep(info, node, fwk.SUCCESS, evaluated, feasible)
         self._attempted()
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         fate = self.fates.get(info.pod.uid)
         if fate is not None:
             fate.message = status.message
+        self._keep(info, "", status, self.nodes, 0)
         self._attempted()
 
     def preemption_tried(self, pod: Pod, outcome: fwk.PreemptionOutcome) -> None:
         if outcome.chosen is not None and outcome.chosen.victims:
             self.preemptions += 1
             self.evicted += len(outcome.chosen.victims)
+        self._preemption = outcome
+
+    def _keep(self, info: QueuedPodInfo, node: str, status: fwk.Status, evaluated: int, feasible: int) -> None:
+        outcome, self._preemption = self._preemption, None
+        if self.decisions is None:
+            return
+        nominated = (outcome.nominated_node or "") if outcome is not None else ""
+        victims = len(outcome.chosen.victims) if outcome is not None and outcome.chosen is not None else 0
+        time, code = self._now() - self._start(), "" if node else str(status.code)
+        self.decisions.append(SimulatedDecision(time, info.pod.key, node, code, status.message, evaluated, feasible, nominated, victims))
 
     def _attempted(self) -> None:
         self.attempts += 1

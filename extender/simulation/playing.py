@@ -5,7 +5,8 @@ import gc
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, final
 
 from extender.assembly.scheduling import assemble_scheduler
 from extender.cache.cluster import Cluster
@@ -17,7 +18,7 @@ from extender.plugins import IN_TREE
 from extender.runtime.registry import Registry
 from extender.simulation.expectations import ExpectationError
 from extender.simulation.fragmentation import MOST_SHAPES, fragmentation
-from extender.simulation.observation import Observation
+from extender.simulation.observation import Fate, Observation, SimulatedDecision
 from extender.simulation.report import RefusedPods, SimulationReport, Waiting
 from extender.simulation.scene import Scene, StuckError
 from extender.simulation.simulated_cluster import SimulatedCluster
@@ -32,6 +33,16 @@ Advance = Callable[[int, int], None]
 """Takes the number of attempts so far, and that of pods that are expected; 0 if that is not known."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A play in full: the report, what became of each pod, and every attempt if they were kept."""
+
+    report: SimulationReport
+    fates: Sequence[Fate]
+    decisions: Sequence[SimulatedDecision]
+
+
 def play(
     workload: Workload,
     configuration: Configuration,
@@ -40,6 +51,19 @@ def play(
     *,
     rng: random.Random | None = None,
 ) -> SimulationReport:
+    """Plays the workload, and returns the report; see `play_in_full`."""
+    return play_in_full(workload, configuration, seed, advance, rng=rng, keeps_decisions=False).report
+
+
+def play_in_full(
+    workload: Workload,
+    configuration: Configuration,
+    seed: int = 0,
+    advance: Advance = lambda attempts, expected: None,
+    *,
+    rng: random.Random | None = None,
+    keeps_decisions: bool = True,
+) -> Played:
     """Plays the workload, and returns what happened. Equal arguments give equal decisions, whatever the speed of the machine.
 
     Arguments:
@@ -47,6 +71,7 @@ def play(
         seed: of the workload's chance, and of the scheduler's where nodes are equally good.
         advance: called now and then, to show how far it has come.
         rng: the scheduler's chance; None for one of the seed.
+        keeps_decisions: whether every attempt is kept.
 
     Raises:
         WorkloadError: it cannot be played.
@@ -56,17 +81,20 @@ def play(
     if configuration.extenders:
         raise WorkloadError("the configuration has extenders, which are not called in a simulation: leave them out")
     try:
-        return virtual_time.run(_play(workload, configuration, seed, advance, rng or random.Random(seed)), horizon=LONGEST)
+        return virtual_time.run(_play(workload, configuration, seed, advance, rng or random.Random(seed), keeps_decisions), horizon=LONGEST)
     except virtual_time.DeadlockError as exc:
         raise WorkloadError(f"{workload.name} does not come to an end: {str(exc)[:200]}") from exc
     except StuckError as exc:
         raise WorkloadError(f"{workload.name}: {exc}") from exc
 
 
-async def _play(workload: Workload, configuration: Configuration, seed: int, advance: Advance, rng: random.Random) -> SimulationReport:
+async def _play(
+    workload: Workload, configuration: Configuration, seed: int, advance: Advance, rng: random.Random, keeps_decisions: bool
+) -> Played:
     loop = asyncio.get_running_loop()
     cluster, known = SimulatedCluster(), Cluster()
     observation = Observation(loop.time, lambda attempts: advance(attempts, observation.expected_pods))
+    observation.decisions = [] if keeps_decisions else None
     scheduling = assemble_scheduler(configuration, known, cluster, rng, reporter=observation)
     observing = Registry(IN_TREE).make_frameworks(configuration, random.Random(seed), live=known.cache)
     observation.fragmentation = lambda: fragmentation(observing, known.cache, _common_shapes(observation))
@@ -77,7 +105,7 @@ async def _play(workload: Workload, configuration: Configuration, seed: int, adv
     try:
         await workload.play(scene)
         await scene.settle()
-        return _report(workload, scene)
+        return Played(_report(workload, scene), list(observation.fates.values()), observation.decisions or ())
     finally:
         gc.unfreeze()
         scheduling.scheduler.stop()

@@ -1,0 +1,129 @@
+"""Sweeps: several configurations and seeds, in processes of this machine or on a cluster, and what they leave as Parquet."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from distributed import LocalCluster
+from pyarrow import parquet
+
+from tests.api.in_process import reprieve
+
+WORKLOAD = """
+name: small
+nodes: {name: worker, count: 3, cpu: 4, memory: 8Gi}
+pods:
+  - {name: web, count: 5, cpu: 1}
+  - {name: batch, rate: 0.05, for: 10m, runsFor: {mean: 5m}, cpu: 2}
+  - {name: urgent, at: 5m, count: 4, cpu: 1, priority: 10}
+"""
+PACKING = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+"""
+OF_THE_MACHINE = {"decisions_per_second", "cpu_ms_per_pod"}
+
+
+@pytest.fixture
+def workload(tmp_path: Path) -> Path:
+    file = tmp_path / "small.yaml"
+    file.write_text(WORKLOAD)
+    (tmp_path / "packing.yaml").write_text(PACKING)
+    (tmp_path / "plain.yaml").write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    return file
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1") as made:
+        yield made
+
+
+def rows(folder: Path, name: str) -> list[dict[str, object]]:
+    return list(parquet.read_table(folder / f"{name}.parquet").to_pylist())
+
+
+def figures(comparison: bytes) -> list[dict[str, object]]:
+    return [each for each in json.loads(comparison)["figures"] if each["name"] not in OF_THE_MACHINE]
+
+
+def test_a_cluster_finds_what_this_machine_finds(workload: Path, cluster: LocalCluster) -> None:
+    arguments = ["simulate", str(workload), "--against", str(workload.parent / "packing.yaml"), "--seeds", "3", "-o", "json"]
+
+    here, there = (reprieve(*arguments, *more) for more in ([], ["--on", cluster.scheduler_address]))
+
+    assert (here.returncode, there.returncode, there.stderr) == (0, 0, b"")
+    found = [
+        {each["name"]: each for each in json.loads(done.stdout)["figures"] if each["name"] not in OF_THE_MACHINE} for done in (here, there)
+    ]
+    assert found[0] == found[1]
+
+
+def test_several_configurations_are_compared_at_once(workload: Path) -> None:
+    others = [str(workload.parent / name) for name in ("packing.yaml", "plain.yaml")]
+
+    done = reprieve("simulate", str(workload), "--against", others[0], "--against", others[1], "-o", "json")
+
+    comparison = json.loads(done.stdout)
+    placed = next(figure for figure in comparison["figures"] if figure["name"] == "utilisation.cpu.mean")
+    assert comparison["configurations"] == ["default", "packing.yaml", "plain.yaml"]
+    assert placed["means"][0] == placed["means"][2]
+    assert reprieve("simulate", str(workload), "--against", others[0], "--against", others[1], "-o", "html").returncode == 0
+
+
+def test_plays_are_exported_as_parquet(workload: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "export"
+
+    done = reprieve(
+        "simulate", str(workload), "--against", str(workload.parent / "packing.yaml"), "--seeds", "2", "--export", str(folder), "-o", "json"
+    )
+
+    runs = {
+        (name, run["seed"]): run
+        for name, reports in zip(("default", "packing.yaml"), json.loads(done.stdout)["runs"], strict=True)
+        for run in reports
+    }
+    for (configuration, seed), report in runs.items():
+
+        def of_play(name: str, play: tuple[str, int] = (configuration, seed)) -> list[dict[str, object]]:
+            return [row for row in rows(folder, name) if (row["configuration"], row["seed"]) == play]
+
+        decisions, pods = of_play("decisions"), of_play("pods")
+        assert len(decisions) == report["attempts"]
+        assert len(pods) == report["pods"]
+        assert sum(row["bound"] is not None for row in pods) == report["placed"]
+        assert {row["pod"] for row in decisions if row["node"]} == {row["pod"] for row in pods if row["bound"] is not None}
+        assert sum(bool(row["victims"]) for row in decisions) == report["preemptions"]
+        assert [row["placed"] for row in of_play("samples")] == [sample["placed"] for sample in report["samples"]]
+        assert len(of_play("usage")) == 2 * len(report["samples"])
+        assert {"figure": "placed", "value": float(report["placed"])}.items() <= of_play("figures")[0].items()
+
+
+def test_a_single_play_is_exported_too(workload: Path, tmp_path: Path) -> None:
+    done = reprieve("simulate", str(workload), "--export", str(tmp_path / "export"), "-o", "json")
+
+    assert len(rows(tmp_path / "export", "pods")) == json.loads(done.stdout)["pods"]
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:{port}", "nonsense://here"])
+def test_where_nobody_plays_the_address_is_named(workload: Path, address: str) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        given = address.format(port=reserved.getsockname()[1])
+        done = reprieve("simulate", str(workload), "--on", given)
+
+    assert done.returncode == 1
+    assert given in done.stderr.decode() and done.stderr.count(b"\n") == 1
+
+
+def test_a_folder_that_cannot_be_made_is_named(workload: Path) -> None:
+    done = reprieve("simulate", str(workload), "--export", str(workload / "inside"))
+
+    assert done.returncode == 1
+    assert b"--export" in done.stderr and done.stderr.count(b"\n") == 1
