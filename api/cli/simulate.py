@@ -25,7 +25,7 @@ from extender.plugins import IN_TREE
 from extender.runtime.registry import Registry
 from extender.simulation.comparison import RunComparison, compared
 from extender.simulation.export import ExportError, PlayExport, exported_to
-from extender.simulation.playing import Advance, Played, play_in_full
+from extender.simulation.playing import Advance, play_in_full
 from extender.simulation.readers import read_workloads
 from extender.simulation.report import SimulationReport
 from extender.simulation.sweep import sweep
@@ -82,28 +82,51 @@ def simulate(
         raise StartUpError(on_one_line(exc)) from exc
     if not workloads:
         raise StartUpError(f"{path}: no workload has such a name and label")
-    names = _names(files)
     try:
         with exported_to(export) if export is not None else nullcontext() as exported:
             if len(files) == 1 and seeds == 1 and on is None:
-                reports = _each(workloads, lambda workload, advance: _played(workload, chosen[0], seed, advance, names[0], exported))
-                _show(reports, output, len(workloads), simulation_page, print_report)
-                holds = len(reports) == len(workloads) and all(report.holds for report in reports)
+                holds = _play_once(workloads, chosen[0], seed, output, _names(files)[0], exported)
             else:
-                chance, keep = range(seed, seed + seeds), _keeping(exported, names)
-                found = _each(
-                    workloads,
-                    lambda workload, advance: compared(
-                        names, chance, sweep(path, workload.name, chosen, chance, advance, on=on, keep=keep)
-                    ),
-                    unit="plays",
-                )
-                _show(found, output, len(workloads), comparison_page, print_comparison)
-                holds = len(found) == len(workloads) and all(each.holds for each in found)
+                holds = _compare(path, workloads, chosen, range(seed, seed + seeds), output, _names(files), exported, on)
     except (ConfigErrors, ExportError) as exc:
         raise StartUpError(on_one_line(exc)) from exc
     if not holds:
         raise typer.Exit(1)
+
+
+def _play_once(
+    workloads: Sequence[Workload],
+    configuration: Configuration | None,
+    seed: int,
+    output: SimulationForm,
+    name: str,
+    exported: PlayExport | None,
+) -> bool:
+    """Plays each workload and shows its report; returns whether all were played and whatever they expect holds."""
+    reports = _each(workloads, lambda workload, advance: _played(workload, configuration, seed, advance, name, exported))
+    _show(reports, output, len(workloads), simulation_page, print_report)
+    return len(reports) == len(workloads) and all(report.holds for report in reports)
+
+
+def _compare(
+    path: Path,
+    workloads: Sequence[Workload],
+    configurations: Sequence[Configuration | None],
+    seeds: Sequence[int],
+    output: SimulationForm,
+    names: Sequence[str],
+    exported: PlayExport | None,
+    on: str | None,
+) -> bool:
+    """Plays each workload with all seeds and configurations and shows the comparison; returns as `_play_once`."""
+    keep = None if exported is None else lambda place, played: exported.add(names[place], played)
+    found = _each(
+        workloads,
+        lambda workload, advance: compared(names, seeds, sweep(path, workload.name, configurations, seeds, advance, on=on, keep=keep)),
+        unit="plays",
+    )
+    _show(found, output, len(workloads), comparison_page, print_comparison)
+    return len(found) == len(workloads) and all(each.holds for each in found)
 
 
 def _played(
@@ -115,10 +138,6 @@ def _played(
     if exported is not None:
         exported.add(name, played)
     return played.report
-
-
-def _keeping(exported: PlayExport | None, names: Sequence[str]) -> Callable[[int, Played], None] | None:
-    return None if exported is None else lambda place, played: exported.add(names[place], played)
 
 
 def usable(file: Path | None) -> Configuration:

@@ -4,16 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from extender.simulation.comparison import figures_of
 from extender.simulation.observation import Fate, SimulatedDecision
 from extender.simulation.playing import Played
 from extender.simulation.report import Sample
-
-if TYPE_CHECKING:
-    import pyarrow
-    from pyarrow.parquet import ParquetWriter
 
 _PLAY: Final = {"workload": "string", "configuration": "string", "seed": "int64"}
 _ARROW_TYPES: Final = {str: "string", int: "int64", float: "float64", bool: "bool_", float | None: "float64"}
@@ -44,7 +40,8 @@ class ExportError(Exception):
 class PlayExport:
     """The files of an export. State: the open writers."""
 
-    def __init__(self, writers: Mapping[str, "ParquetWriter"], schemas: Mapping[str, "pyarrow.Schema"]) -> None:
+    def __init__(self, writers: Mapping[str, Any], schemas: Mapping[str, Any]) -> None:
+        """Arguments: writers, schemas: pyarrow's, by the name of the table."""
         self._writers = writers
         self._schemas = schemas
 
@@ -97,7 +94,7 @@ def exported_to(folder: Path) -> Iterator[PlayExport]:
         raise ExportError(f"--export {folder}: {(exc.strerror or str(exc)).lower()}") from exc
 
 
-def _schema(columns: Mapping[str, str]) -> "pyarrow.Schema":
+def _schema(columns: Mapping[str, str]) -> Any:
     import pyarrow  # noqa: PLC0415 - an extra
 
     return pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in columns.items()])

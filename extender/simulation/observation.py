@@ -269,6 +269,10 @@ class Observation(Reporter):
         self.overhead += perf_counter() - began
         self._cpu_overhead += process_time() - cpu_began
 
+    def time(self) -> float:
+        """Returns the virtual seconds since the first arrival."""
+        return self._now() - self._start()
+
     def allocated(self) -> dict[str, float]:
         """Returns the part of each resource that is requested now."""
         return {resource: self._requested[resource] / amount for resource, amount in sorted(self._capacity.items()) if amount > 0}

@@ -62,6 +62,7 @@ def play_in_full(
     advance: Advance = lambda attempts, expected: None,
     *,
     rng: random.Random | None = None,
+    plugins: Registry | None = None,
     keeps_decisions: bool = True,
 ) -> Played:
     """Plays the workload, and returns what happened. Equal arguments give equal decisions, whatever the speed of the machine.
@@ -71,6 +72,7 @@ def play_in_full(
         seed: of the workload's chance, and of the scheduler's where nodes are equally good.
         advance: called now and then, to show how far it has come.
         rng: the scheduler's chance; None for one of the seed.
+        plugins: the plugins that profiles may name; None for the in-tree ones and those of installed distributions.
         keeps_decisions: whether every attempt is kept.
 
     Raises:
@@ -81,7 +83,8 @@ def play_in_full(
     if configuration.extenders:
         raise WorkloadError("the configuration has extenders, which are not called in a simulation: leave them out")
     try:
-        return virtual_time.run(_play(workload, configuration, seed, advance, rng or random.Random(seed), keeps_decisions), horizon=LONGEST)
+        playing = _play(workload, configuration, seed, advance, rng or random.Random(seed), plugins or Registry(IN_TREE), keeps_decisions)
+        return virtual_time.run(playing, horizon=LONGEST)
     except virtual_time.DeadlockError as exc:
         raise WorkloadError(f"{workload.name} does not come to an end: {str(exc)[:200]}") from exc
     except StuckError as exc:
@@ -89,14 +92,20 @@ def play_in_full(
 
 
 async def _play(
-    workload: Workload, configuration: Configuration, seed: int, advance: Advance, rng: random.Random, keeps_decisions: bool
+    workload: Workload,
+    configuration: Configuration,
+    seed: int,
+    advance: Advance,
+    rng: random.Random,
+    plugins: Registry,
+    keeps_decisions: bool,
 ) -> Played:
     loop = asyncio.get_running_loop()
     cluster, known = SimulatedCluster(), Cluster()
     observation = Observation(loop.time, lambda attempts: advance(attempts, observation.expected_pods))
     observation.decisions = [] if keeps_decisions else None
-    scheduling = assemble_scheduler(configuration, known, cluster, rng, reporter=observation)
-    observing = Registry(IN_TREE).make_frameworks(configuration, random.Random(seed), live=known.cache)
+    scheduling = assemble_scheduler(configuration, known, cluster, rng, plugins=plugins, reporter=observation)
+    observing = plugins.make_frameworks(configuration, random.Random(seed), live=known.cache)
     observation.fragmentation = lambda: fragmentation(observing, known.cache, _common_shapes(observation))
     cluster.subscribe(scheduling.handlers.changed)
     cluster.subscribe(observation.changed)
