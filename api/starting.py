@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
 from api.cluster_source import Followed, Own, choose_cluster
+from api.config_fixes import with_fix
 from api.face import Face
 from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
@@ -80,7 +81,7 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         Registry(IN_TREE).make_frameworks(configuration, random.Random())
     except ConfigErrors as exc:
         where = f"configuration {settings.config}" if settings.config else "configuration"
-        raise StartUpError(f"{where}: {exc}") from exc
+        raise StartUpError(f"{where}: {with_fix(exc)}") from exc
     if settings.records is not None:
         try:
             RecordsFile(settings.records).read()

@@ -34,6 +34,15 @@ SUBCOMMANDS: Final = {
     "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers."),
     "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, where do pods go?"),
     "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default spelled out, as YAML."),
+    "init": ("init", "init", "Make a project with a plugin of your own, its test, scheduling rules, configurations and a Dockerfile."),
+    "test": (
+        "plugin_checks", "check_project", "Check a project's plugins: they load, keep the laws of Filters, and their rules and tests pass.",
+    ),
+    "dev": ("dev", "dev", "Show what a project's plugins would change in a cluster, again after each edit; nothing is written."),
+    "plugins": ("plugins", "plugins", "List the plugins that are installed, their extension points, and the profiles that enable them."),
+    "print-scheduler-config": (
+        "print_scheduler_config", "print_scheduler_config", "Print what makes kube-scheduler call Reprieve, and check it.",
+    ),
     "completion": ("completion", "completion", "Print the script that makes a shell complete commands and options."),
 }  # fmt: skip
 """Name -> the module in this package and the function in it that run the subcommand, and the first paragraph of its help."""

@@ -13,6 +13,7 @@ from typing import Annotated, Any, BinaryIO, Final, cast
 import orjson
 import typer
 
+from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
 from extender.config import ConfigErrors, Configuration
@@ -41,7 +42,7 @@ def evaluate(
         configuration = read_configuration(config)
         Registry(IN_TREE).make_frameworks(configuration, random.Random())  # so that an error is reported before the first scenario
     except ConfigErrors as exc:
-        raise StartUpError(f"configuration {config}: {' '.join(str(exc).split())}") from exc
+        raise StartUpError(f"configuration {config}: {with_fix(exc)}") from exc
     if asyncio.run(_answer_all(configuration, file)):
         raise typer.Exit(1)
 

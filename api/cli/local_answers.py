@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from api.cli.manifest_files import state_of
+from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
 from extender.answers.questions import QuestionError, Questions
@@ -86,5 +87,7 @@ def target_of(kubeconfig: Path, context: str | None) -> Target:
 def _failing_in_one_line() -> Iterator[None]:
     try:
         yield
-    except (StateFileError, CredentialsError, QuestionError, DecodeError, ConfigErrors, RecordingError) as exc:
+    except ConfigErrors as exc:
+        raise StartUpError(with_fix(exc)) from exc
+    except (StateFileError, CredentialsError, QuestionError, DecodeError, RecordingError) as exc:
         raise StartUpError(exc) from exc

@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from api.cli.showing import console, plural
 from api.cli.simulation_tables import print_comparison, print_report
+from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.starting import read_configuration
 from api.ui.simulation_page import comparison_page, simulation_page
@@ -146,7 +147,7 @@ def usable(file: Path | None) -> Configuration:
     try:
         Registry(IN_TREE).make_frameworks(configuration, random.Random())
     except ConfigErrors as exc:
-        raise StartUpError(f"configuration {file}: {on_one_line(exc)}") from exc
+        raise StartUpError(f"configuration {file}: {with_fix(exc)}") from exc
     return configuration
 
 

@@ -64,12 +64,7 @@ def verify_rules(
       - {pods: app=web, placed: 3, spread: {by: zone, maxSkew: 1}}
       - {noPreemptionOf: priorityClass=prod}
     """
-    default = read_configuration(config)
-    verdicts = []
-    for file in (found for path in tests for found in _files(path, (".yaml", ".yml"))):
-        for verdict in _verdicts(file, default):
-            verdicts.append(verdict)
-            _print(verdict)
+    verdicts = printed_verdicts(tests, read_configuration(config))
     if not verdicts:
         raise StartUpError(f"{', '.join(map(str, tests))}: there are no rules in there")
     failed = sum(not verdict.holds for verdict in verdicts)
@@ -82,6 +77,20 @@ def verify_rules(
         _write_junit(junit, verdicts)
     if failed:
         raise typer.Exit(1)
+
+
+def printed_verdicts(tests: Sequence[Path], default: Configuration) -> list[Verdict]:
+    """Returns the verdict on each rule in the files and folders, and prints it as soon as it is known.
+
+    Raises:
+        StartUpError: a file cannot be read.
+    """
+    verdicts = []
+    for file in (found for path in tests for found in _files(path, (".yaml", ".yml"))):
+        for verdict in _verdicts(file, default):
+            verdicts.append(verdict)
+            _print(verdict)
+    return verdicts
 
 
 # Reading.

@@ -62,6 +62,7 @@ class Patient:
         self.extender = extender
         self.nodes = nodes
         self._trust = trust_of(extender)
+        self._server_name = extender.tls_config.server_name if extender.tls_config is not None else ""
         self._transport: httpx.AsyncBaseTransport | None = None
 
     @property
@@ -85,8 +86,10 @@ class Patient:
             self._transport = open_transport(self._trust, self.extender.url_prefix)
         seconds = min(2 * self.seconds, MAX_SECONDS)
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "Go-http-client/1.1"}
-        timeout = {"connect": min(1.0, seconds), "pool": None, "read": None, "write": None}
-        request = post_request(self.url(verb), body, headers, {"timeout": timeout})
+        extensions: dict[str, object] = {"timeout": {"connect": min(1.0, seconds), "pool": None, "read": None, "write": None}}
+        if self._server_name:
+            extensions["sni_hostname"] = self._server_name
+        request = post_request(self.url(verb), body, headers, extensions)
         began = time.monotonic()
         try:
             async with asyncio.timeout(seconds):
@@ -102,7 +105,7 @@ class Patient:
         return Reply(response.status_code, content, time.monotonic() - began, response.headers)
 
     async def _as_kube_scheduler_says(self, verb: str, body: bytes, exc: Exception) -> str:
-        caller = ExtenderClient(self.extender.url_prefix, self.seconds, trust=self._trust)
+        caller = ExtenderClient(self.extender.url_prefix, self.seconds, trust=self._trust, server_name=self._server_name)
         try:
             await caller.post(verb, body)
         except ExtenderError as again:
@@ -137,8 +140,7 @@ class Patient:
             OSError, ssl.SSLError: it cannot be reached, or its certificate is not trusted.
         """
         url = urlsplit(self.extender.url_prefix)
-        tls = self.extender.tls_config
-        name = (tls.server_name if tls is not None else "") or url.hostname
+        name = self._server_name or url.hostname
         async with asyncio.timeout(self.seconds):
             _, writer = await asyncio.open_connection(url.hostname, url.port or 443, ssl=self._trust, server_hostname=name)
         try:

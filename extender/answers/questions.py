@@ -6,7 +6,7 @@ child process, which is one. A question changes nothing.
 
 import asyncio
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, final
@@ -18,6 +18,7 @@ from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, nod
 from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.explain.queue_places import Registered, WallClock
+from extender.answers.plugin_effects import PluginEffects, plugin_effects
 from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
 from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemption, Preemptions, Queue, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
@@ -167,6 +168,17 @@ class Questions:
             return what_if(cluster, self._configuration, request, self._admits, for_everybody=self._queue is None, is_wanted=is_wanted)
         except WhatIfError as exc:
             raise QuestionError(str(exc)) from exc
+
+    async def plugin_effects(
+        self, registry: Registry, before: Configuration, after: Configuration, own: Collection[str], limit: int
+    ) -> PluginEffects:
+        """Returns what plugins of the registry would change; see `extender.answers.plugin_effects`.
+
+        Raises:
+            ConfigErrors: a configuration is wrong, or a plugin refuses its arguments.
+        """
+        copy = self._cluster.fork()
+        return await in_thread(lambda is_wanted: plugin_effects(copy, registry, before, after, own, limit, is_wanted))
 
     async def capacity(self, namespace: str, name: str, limit: int) -> Capacity | None:
         """Returns how many more pods like this one fit; None if there is no such pod."""

@@ -58,6 +58,7 @@ from extender.framework.interface import (
     ScorePlugin,
     default_normalize_score,
 )
+from extender.framework.one_function import node_filter, node_score
 from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
 from extender.framework.preemption import Candidate, Candidates, PreemptionExtender, PreemptionOutcome, PreemptionRules, ScoreFunction
 from extender.framework.status import (
@@ -195,6 +196,8 @@ __all__ = [
     "error",
     "first_of",
     "fit_error_message",
+    "node_filter",
+    "node_score",
     "on",
     "poll",
     "queue_if",

@@ -115,6 +115,7 @@ class EachNodeFilter(fwk.FilterPlugin):
     def __init__(self, plugin: fwk.EachNodeFilterPlugin) -> None:
         super().__init__()
         self._plugin = plugin
+        self.name = plugin.name  # type: ignore[misc]
         self.deadline = math.inf  # type: ignore[misc]  # it is held between nodes
         self._nodes = _NodeByNode(plugin)
 
@@ -149,6 +150,7 @@ class EachNodeScore(fwk.ScorePlugin):
     def __init__(self, plugin: fwk.EachNodeScorePlugin) -> None:
         super().__init__()
         self._plugin = plugin
+        self.name = plugin.name  # type: ignore[misc]
         self.deadline = math.inf  # type: ignore[misc]  # it is held between nodes
         self._nodes = _NodeByNode(plugin)
 

@@ -23,6 +23,9 @@ FIRST_PAUSE: Final = timedelta(seconds=10)
 LONGEST_PAUSE: Final = timedelta(minutes=5)
 """For how long a plugin is not called; doubled each time until a call succeeds again."""
 
+QUARANTINED: Final = "the plugin is quarantined"
+"""What the reason of such an error begins with."""
+
 _CALLED_IN_LOOP: Final = (
     "pre_enqueue", "pre_filter", "filter", "pre_score", "score", "normalize_score", "reserve", "permit", "pre_bind_pre_flight",
 )  # fmt: skip
@@ -60,7 +63,7 @@ class Quarantine:
         if self._until is None or self.now() >= self._until:
             return ""
         return (
-            f"the plugin is quarantined until {self._until:%H:%M:%S}, because {self.num_failures} calls in a row failed; "
+            f"{QUARANTINED} until {self._until:%H:%M:%S}, because {self.num_failures} calls in a row failed; "
             f"the last one: {self.last_failure}"
         )
 

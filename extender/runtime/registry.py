@@ -69,20 +69,10 @@ class Registry:
         errors: list[FieldError] = []
         # Every entry is looked at before the errors are raised, so that an operator sees all of them at once.
         for entry in entry_points(group=ENTRY_POINTS) if out_of_tree is None else out_of_tree:
-            path = f'plugin "{entry.name}"'
-            if entry.name in self._classes or entry.name in IN_TREE_POINTS:
-                errors.append(FieldError(path, detail=f"the name is taken; {entry.value} must be registered under another one"))
-                continue
             try:
-                loaded = entry.load()
-            except Exception as exc:
-                errors.append(FieldError(path, detail=f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}"))
-                continue
-            wrong = why_not_a_plugin(loaded)
-            if wrong is None and loaded in self._classes.values():
-                wrong = "is registered under another name already; derive a class of its own from it"
-            if wrong is not None:
-                errors.append(FieldError(path, detail=f"{entry.value} {wrong}"))
+                loaded = load_plugin(entry, self._classes)
+            except ValueError as exc:
+                errors.append(FieldError(f'plugin "{entry.name}"', detail=str(exc)))
                 continue
             loaded.name = entry.name
             self._classes[entry.name] = loaded
@@ -197,6 +187,28 @@ class Registry:
         )
 
 
+def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> type[fwk.Plugin]:
+    """Returns the plugin class of an entry point.
+
+    Raises:
+        ValueError: it cannot be loaded, is no plugin, has the name of a known one, or is a known one under a second name; the message says
+            what to do.
+    """
+    if entry.name in known or entry.name in IN_TREE_POINTS:
+        raise ValueError(f"the name is taken; {entry.value} must be registered under another one")
+    try:
+        loaded = entry.load()
+    except Exception as exc:
+        raise ValueError(f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}") from exc
+    wrong = why_not_a_plugin(loaded)
+    if wrong is None and loaded in known.values():
+        wrong = "is registered under another name already; derive a class of its own from it"
+    if wrong is not None:
+        raise ValueError(f"{entry.value} {wrong}")
+    plugin: type[fwk.Plugin] = loaded
+    return plugin
+
+
 def implemented_points(plugin: type[fwk.Plugin]) -> frozenset[str]:
     """Returns the extension points whose contract a class fulfils."""
     return frozenset(point for point, kinds in POINTS.items() if issubclass(plugin, kinds))
@@ -205,7 +217,8 @@ def implemented_points(plugin: type[fwk.Plugin]) -> frozenset[str]:
 def why_not_a_plugin(loaded: object) -> str | None:
     """Returns why an object is not a plugin class; None if it is one."""
     if not inspect.isclass(loaded) or not issubclass(loaded, fwk.Plugin):
-        return "is not a class derived from one of the plugin classes of extender.framework"
+        fix = "; decorate it with @fwk.node_filter or @fwk.node_score" if inspect.isroutine(loaded) else ""
+        return f"is not a class derived from one of the plugin classes of extender.framework{fix}"
     if inspect.isabstract(loaded):
         missing = ", ".join(sorted(loaded.__abstractmethods__))
         return f"does not implement {missing}"

@@ -13,9 +13,10 @@ from typing import final
 import numpy as np
 
 from extender.cache import Cache
-from extender.framework import CycleState, FilterPlugin, PreFilterPlugin, Status, Verdicts
+from extender.framework import CycleState, EachNodeFilterPlugin, FilterPlugin, PreFilterPlugin, Status, Verdicts
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
+from extender.runtime.each_node import EachNodeFilter
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index
 
@@ -30,7 +31,9 @@ class _Move:
     sign: int
 
 
-def check_filter(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod, chance: random.Random, *, arrivals: Sequence[Pod] = ()) -> None:
+def check_filter(
+    plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod, chance: random.Random, *, arrivals: Sequence[Pod] = ()
+) -> None:
     """Checks that the plugin keeps the laws of `FilterPlugin` for this pod and cluster, under hypotheses drawn with `chance`.
 
     1. A row is an honest hypothesis: filtering a changed row gives what the row's node gives once those pods really moved.
@@ -44,6 +47,8 @@ def check_filter(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod, chance: ran
     Raises:
         AssertionError: a law is broken; with the law, the node, both answers and the pods that moved.
     """
+    if isinstance(plugin, EachNodeFilterPlugin):
+        plugin = EachNodeFilter(plugin)
     cache = _copy_of(snapshot)
     waiting = [cache.nominate(arrival) for arrival in arrivals]
     before = cache.update_snapshot()

@@ -1,11 +1,21 @@
 """What one plugin answers for every node of a snapshot, by node name: for tests that read like tables."""
 
-from extender.framework import CycleState, FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin, Status
+from extender.framework import (
+    CycleState,
+    EachNodeFilterPlugin,
+    EachNodeScorePlugin,
+    FilterPlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    Status,
+)
 from extender.objects.pod import Pod
+from extender.runtime.each_node import EachNodeFilter, EachNodeScore
 from extender.snapshot import Rows, Snapshot
 
 
-def filter_nodes(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, Status]:
+def filter_nodes(plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, Status]:
     """Returns node -> the Filter's status, after its PreFilter. Where PreFilter skips or refuses, its status is that of every node."""
     state = CycleState()
     if isinstance(plugin, PreFilterPlugin):
@@ -13,16 +23,17 @@ def filter_nodes(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str
         if not status.is_success:
             return dict.fromkeys(snapshot.nodes.index, status)
     rows = Rows.of(snapshot)
-    verdicts = plugin.filter(state, pod, rows)
+    on_rows = EachNodeFilter(plugin) if isinstance(plugin, EachNodeFilterPlugin) else plugin
+    verdicts = on_rows.filter(state, pod, rows)
     return {name: verdicts.status_of(row) for row, name in enumerate(rows.names)}
 
 
-def refusals(plugin: FilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, str]:
+def refusals(plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, str]:
     """Returns node -> why the Filter refuses it; nodes that pass are left out."""
     return {name: status.message for name, status in filter_nodes(plugin, snapshot, pod).items() if status.is_rejected}
 
 
-def score_nodes(plugin: ScorePlugin, snapshot: Snapshot, pod: Pod) -> dict[str, int]:
+def score_nodes(plugin: ScorePlugin | EachNodeScorePlugin, snapshot: Snapshot, pod: Pod) -> dict[str, int]:
     """Returns node -> its score from 0 to 100, not weighted; nothing when PreScore skips the pod.
 
     Raises:
@@ -35,5 +46,6 @@ def score_nodes(plugin: ScorePlugin, snapshot: Snapshot, pod: Pod) -> dict[str, 
             return {}
         if not status.is_success:
             raise AssertionError(f"PreScore of {plugin.name}: {status.code} [{status.message}]")
-    scores = plugin.normalize_score(state, pod, plugin.score(state, pod, rows))
+    on_rows = EachNodeScore(plugin) if isinstance(plugin, EachNodeScorePlugin) else plugin
+    scores = on_rows.normalize_score(state, pod, on_rows.score(state, pod, rows))
     return dict(zip(rows.names, scores.tolist(), strict=True))

@@ -81,7 +81,7 @@ def _make(environment: Environment, wheel: Path) -> None:
     venv.create(environment.root, with_pip=True)
     # What a registry would send, without one: exactly the packages that requirements.lock pins, as they are installed here.
     for name in sorted(set(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))):
-        _link(name, environment.libraries)
+        link_distribution(name, environment.libraries)
     for arguments in (["install", "--quiet", "--no-index", "--no-deps", str(wheel)], ["check"]):
         done = subprocess.run(
             [str(environment.bin / "python"), "-m", "pip", "--disable-pip-version-check", *arguments],
@@ -90,7 +90,10 @@ def _make(environment: Environment, wheel: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _link(name: str, libraries: Path) -> None:
+def link_distribution(name: str, libraries: Path) -> None:
+    """
+    Installs a package of this process's environment into another one.
+    """
     try:
         files = distribution(name).files or []
     except PackageNotFoundError:

@@ -1,0 +1,166 @@
+"""`reprieve dev`: what would the plugins of this project change in a cluster?"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Annotated, Final, final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.local_answers import about_cluster, about_dump
+from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table
+from api.fatal_errors import StartUpError
+from api.plugin_project import PluginProject
+from api.settings.settings import EXAMPLE_CLUSTER
+from api.starting import read_configuration
+from extender.answers.plugin_effects import Destination, PluginEffects
+from extender.answers.questions import Questions
+from extender.config import ConfigErrors
+from extender.plugins import IN_TREE
+from extender.runtime.registry import Registry
+
+SECONDS: Final = 0.25
+"""Pause between two looks at the project's files."""
+
+
+def dev(
+    kubeconfig: Annotated[Path | None, typer.Option(help="Look at the cluster of this kubeconfig. It is only read.")] = None,
+    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig (its current one).")] = None,
+    dump: Annotated[Path | None, typer.Option(help="Look at the cluster in this file, a List as kubectl prints it (an example).")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="KubeSchedulerConfiguration in which the plugins are looked at (scheduler-config.yaml).")
+    ] = None,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Look again after each edit and each change of the cluster, until Ctrl-C.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Pods to look at, pending ones first.")] = 500,
+    folder: Annotated[Path, typer.Option(help="The project.")] = Path(),
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show what a project's plugins would change in a cluster, again after each edit; nothing is written.
+
+    Every pod is looked at by a scheduler with the plugins and by one without them. With --reload an edit that cannot be loaded, or that
+    fails, is reported, and the last good plugins stay.
+    """
+    if dump is not None and kubeconfig is not None:
+        raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
+    project = PluginProject.at(folder)
+    project.open()
+    bench = _Bench(project, config or project.configuration_file, limit)
+    cluster = about_dump(dump or EXAMPLE_CLUSTER, None) if kubeconfig is None else about_cluster(kubeconfig, context, None)
+    try:
+        asyncio.run(_looked_at(bench, cluster, output, repeats=reload))
+    except KeyboardInterrupt:
+        sys.exit(0)
+
+
+async def _looked_at(bench: "_Bench", cluster: AbstractAsyncContextManager[Questions], output: Output, *, repeats: bool) -> None:
+    async with cluster as questions:
+        found = await bench.effects(questions)
+        show(found, output, _in_words)
+        if found.errors and not repeats:
+            raise typer.Exit(1)
+        if repeats:
+            async for changed in bench.changes(questions, found):
+                show(changed, output, _in_words)
+                sys.stdout.flush()
+
+
+@final
+class _Bench:
+    """The last good plugins of a project, and the cluster that they are tried on. State: the plugins, and when the files were changed."""
+
+    def __init__(self, project: PluginProject, config: Path | None, limit: int) -> None:
+        self._project = project
+        self._config = config
+        self._limit = limit
+        self._stamp = project.stamp()
+        try:
+            self._registry = Registry(IN_TREE)
+        except ConfigErrors as exc:
+            raise StartUpError(exc) from exc
+
+    async def effects(self, questions: Questions, registry: Registry | None = None) -> PluginEffects:
+        """Returns what the plugins change.
+
+        Raises:
+            StartUpError, ConfigErrors: the configuration is wrong, or a plugin refuses its arguments.
+        """
+        after = self._project.enabled_in(read_configuration(self._config))
+        before = self._project.disabled_in(after)
+        return await questions.plugin_effects(registry or self._registry, before, after, self._project.plugin_names, self._limit)
+
+    async def changes(self, questions: Questions, last: PluginEffects) -> AsyncIterator[PluginEffects]:
+        """Yields what the plugins change whenever that is not what they changed before."""
+        _report(f"waiting for edits in {self._project.folder}; Ctrl-C ends this")
+        version = questions.version()
+        while True:
+            await asyncio.sleep(SECONDS)
+            stamp = self._project.stamp()
+            is_edited, self._stamp = stamp != self._stamp, stamp
+            if not is_edited and questions.version() == version:
+                continue
+            version = questions.version()
+            found = await self._reloaded(questions) if is_edited else await self.effects(questions)
+            if found is not None and found != last:
+                last = found
+                yield found
+            elif found is not None and is_edited:
+                _report("the edit changes nothing")
+
+    async def _reloaded(self, questions: Questions) -> PluginEffects | None:
+        """Returns what the edited plugins change; None if they are broken, which is reported: then the last good ones stay."""
+        before = self._project.forget_modules()
+        try:
+            registry = Registry(IN_TREE)
+            found = await self.effects(questions, registry)
+        except (ConfigErrors, StartUpError) as exc:
+            why = " ".join(str(exc).split())
+        else:
+            if not found.errors:
+                self._registry = registry
+                _report("reloaded")
+                return found
+            why = "; ".join(found.errors)
+        self._project.forget_modules()
+        sys.modules.update(before)
+        _report(f"the edit is broken, and the last good plugins stay: {why}")
+        return None
+
+
+def _report(text: str) -> None:
+    print(f"reprieve dev: {text}", file=sys.stderr, flush=True)
+
+
+def _in_words(console: Console, answer: PluginEffects, wide: bool) -> None:
+    changed = [effect for effect in answer.pending if wide or effect.before != effect.after or effect.refused]
+    names = ", ".join(answer.plugins)
+    looked = f"{plural(answer.nodes, 'node')}, {plural(len(answer.pending), 'pending pod')}, {plural(answer.looked_at, 'running pod')}"
+    console.print(Text.assemble((names, "bold"), f" on {looked}" + (f" ({answer.left_out} more left out)" if answer.left_out else "")))
+    for error in answer.errors:
+        console.print(Text(error, style="red"))
+    if changed:
+        console.print(heading("Pending pods"))
+        lines = table("pod", "without", "with", "refused by the plugins")
+        for effect in changed:
+            refused = ", ".join(f"{plural(each.nodes, 'node')}: {each.reason}" for each in effect.refused)
+            lines.add_row(name_of(effect.pod), _where(effect.before), _where(effect.after), refused)
+        console.print(lines)
+    if answer.running:
+        console.print(heading("Running pods that would not be let onto their node"))
+        lines = table("pod", "node", "reason")
+        for running in answer.running:
+            lines.add_row(name_of(running.pod), running.node, ", ".join(running.reasons))
+        console.print(lines)
+    if not changed and not answer.running and not answer.errors:
+        console.print("They would change nothing here.")
+    console.print(Text("Nothing was written.", style="dim"))
+
+
+def _where(there: Destination) -> str:
+    evicting = f", evicting {plural(there.evicts, 'pod')}" if there.evicts else ""
+    return f"{there.node}{evicting}" if there.node else "pending"

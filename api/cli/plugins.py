@@ -1,0 +1,147 @@
+"""`reprieve plugins`: which plugins are there?"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Annotated, Any, final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.showing import Output, OutputOption, show, table
+from api.config_fixes import with_fix
+from api.fatal_errors import StartUpError
+from api.plugin_project import PYPROJECT, PluginProject
+from api.starting import read_configuration
+from extender import framework as fwk
+from extender.answers.types import Answer
+from extender.config import ConfigErrors, Configuration
+from extender.config.completion import written
+from extender.plugins import IN_TREE
+from extender.runtime.profiles import resolve_all
+from extender.runtime.registry import ENTRY_POINTS, POINTS, implemented_points, load_plugin
+
+HERE = Path()
+
+
+@final
+class InstalledPlugin(Answer, frozen=True, kw_only=True):
+    """A plugin that a profile can enable, or that cannot be loaded."""
+
+    name: str
+    source: str
+    """The distribution that it comes from, with its version."""
+    points: tuple[str, ...] = ()
+    arguments: Any = None
+    """Its arguments in the first profile that gives it some."""
+    enabled_in: tuple[str, ...] = ()
+    """The schedulerNames of the profiles that enable it."""
+    summary: str = ""
+    """The first line of its docstring."""
+    error: str = ""
+    """Why it cannot be loaded; empty if it can."""
+
+
+@final
+class InstalledPlugins(Answer, frozen=True, kw_only=True):
+    """All plugins, in the order of their names; those of other distributions first."""
+
+    items: tuple[InstalledPlugin, ...]
+
+
+def plugins(
+    config: Annotated[
+        Path | None, typer.Option(help="KubeSchedulerConfiguration that enables them (the defaults of kube-scheduler).")
+    ] = None,
+    in_tree: Annotated[bool, typer.Option("--all", help="List kube-scheduler's own plugins, too.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the plugins that are installed, their extension points, and the profiles that enable them.
+
+    In the folder of a plugin's project its plugins are listed, too. The exit code is 1 if one of them cannot be loaded.
+    """
+    if (HERE / PYPROJECT).exists():
+        with suppress(StartUpError):  # a pyproject.toml of another kind
+            PluginProject.at(HERE).open()
+    found = dict(_loaded())
+    classes = {**IN_TREE, **{name: loaded for name, (_, loaded) in found.items() if not isinstance(loaded, str)}}
+    configuration = read_configuration(config)
+    enabled, arguments = _enabled(configuration, classes)
+    items = [
+        _described(name, _source(entry), loaded, enabled.get(name, ()), arguments.get(name))
+        for name, (entry, loaded) in sorted(found.items())
+    ]
+    if in_tree:
+        items += [
+            _described(name, "kube-scheduler", loaded, enabled.get(name, ()), arguments.get(name)) for name, loaded in IN_TREE.items()
+        ]
+    show(InstalledPlugins(items=tuple(items)), output, _in_words)
+    if any(item.error for item in items):
+        raise typer.Exit(1)
+
+
+def _loaded() -> Iterator[tuple[str, tuple[EntryPoint, type[fwk.Plugin] | str]]]:
+    """Yields each plugin of other distributions by name, with its class or why there is none."""
+    known: dict[str, type[fwk.Plugin]] = dict(IN_TREE)
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            loaded = load_plugin(entry, known)
+        except ValueError as exc:
+            yield entry.name, (entry, str(exc))
+            continue
+        known[entry.name] = loaded
+        yield entry.name, (entry, loaded)
+
+
+def _enabled(configuration: Configuration, classes: Mapping[str, type[fwk.Plugin]]) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
+    """Returns for each plugin the profiles that enable it, and its arguments as they are written."""
+    points = {name: implemented_points(loaded) for name, loaded in classes.items()}
+    try:
+        resolved = resolve_all(configuration, points)
+        document = written(configuration)
+    except ConfigErrors as exc:
+        raise StartUpError(with_fix(exc)) from exc
+    enabled: dict[str, tuple[str, ...]] = {}
+    for scheduler_name, plan in resolved.items():
+        for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
+            enabled[name] = (*enabled.get(name, ()), scheduler_name)
+    arguments: dict[str, Any] = {}
+    for profile in document["profiles"]:
+        for given in profile.get("pluginConfig", ()):
+            shown = {key: value for key, value in given["args"].items() if key not in ("apiVersion", "kind")}
+            arguments.setdefault(given["name"], shown)
+    return enabled, arguments
+
+
+def _source(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else entry.value
+
+
+def _described(name: str, source: str, loaded: type[fwk.Plugin] | str, enabled_in: tuple[str, ...], arguments: Any) -> InstalledPlugin:
+    if isinstance(loaded, str):
+        return InstalledPlugin(name=name, source=source, error=loaded)
+    points = implemented_points(loaded)
+    return InstalledPlugin(
+        name=name,
+        source=source,
+        points=tuple(point for point in POINTS if point in points),
+        arguments=arguments,
+        enabled_in=enabled_in,
+        summary=next(iter((loaded.__doc__ or "").strip().splitlines()), ""),
+    )
+
+
+def _in_words(console: Console, answer: InstalledPlugins, wide: bool) -> None:
+    if not answer.items:
+        console.print(
+            "No plugin of another distribution is installed here; `reprieve init my-policy` makes one. --all lists kube-scheduler's."
+        )
+        return
+    lines = table("plugin", "from", "points", "enabled in", *(("arguments", "what it does") if wide else ()))
+    for item in answer.items:
+        what = Text(item.error, style="red") if item.error else ", ".join(item.points)
+        more = (str(item.arguments or ""), item.summary) if wide else ()
+        lines.add_row(item.name, item.source, what, ", ".join(item.enabled_in), *more)
+    console.print(lines)

@@ -1,0 +1,214 @@
+"""What plugins would change in a cluster: every pod is looked at by a scheduler with them and by one without them. Nothing is written.
+
+A pending pod is evaluated by both. A running pod is shown to the Filters of the plugins alone, on its node and without itself there, since
+the scheduler without them has let it in.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import final
+
+import numpy as np
+
+from extender import framework as fwk
+from extender.answers.profiles import SingleProfile
+from extender.answers.types import Answer, ReasonCount
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import IsWanted, check_wanted
+from extender.config.configuration import Configuration
+from extender.evaluation.evaluate import Evaluation, evaluate
+from extender.objects.pod import Pod
+from extender.records.values import PodName
+from extender.runtime.cycle import Cycle
+from extender.runtime.framework import Framework, closed_at_the_end
+from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError
+from extender.runtime.quarantine import QUARANTINED
+from extender.runtime.registry import Registry
+from extender.snapshot import PodChanges, Rows, Snapshot
+
+
+@final
+class Destination(Answer, frozen=True, kw_only=True):
+    """Where a pod goes."""
+
+    node: str = ""
+    """Empty if it stays pending."""
+    evicts: int = 0
+    """The number of pods that have to go before."""
+
+
+@final
+class PendingEffect(Answer, frozen=True, kw_only=True):
+    """What becomes of a pending pod with the plugins and without them."""
+
+    pod: PodName
+    before: Destination
+    """Without the plugins."""
+    after: Destination
+    """With them."""
+    refused: tuple[ReasonCount, ...] = ()
+    """Why the plugins refuse nodes, and how many, whatever others say about those nodes."""
+    message: str = ""
+    """The message of the pod's event with the plugins; empty if a node fits."""
+
+
+@final
+class RunningEffect(Answer, frozen=True, kw_only=True):
+    """A running pod that the plugins would not let onto its node."""
+
+    pod: PodName
+    node: str
+    reasons: tuple[str, ...]
+
+
+@final
+class PluginEffects(Answer, frozen=True, kw_only=True):
+    """What plugins would change in a cluster."""
+
+    plugins: tuple[str, ...]
+    nodes: int
+    pending: tuple[PendingEffect, ...]
+    """Every pending pod that was looked at."""
+    running: tuple[RunningEffect, ...]
+    looked_at: int
+    """The number of running pods that the plugins were asked about."""
+    left_out: int = 0
+    """The number of pods beyond the limit."""
+    errors: tuple[str, ...] = ()
+    """Why plugins failed, each error once."""
+
+
+def plugin_effects(
+    cluster: Cluster,
+    registry: Registry,
+    before: Configuration,
+    after: Configuration,
+    own: Collection[str],
+    limit: int,
+    is_wanted: IsWanted,
+) -> PluginEffects:
+    """Returns what the plugins change. It runs in a thread, with a copy of the cluster.
+
+    Arguments:
+        before, after: the configuration without the plugins, and with them.
+        own: the names of the plugins.
+        limit: the number of pods that are looked at; pending ones come first.
+
+    Raises:
+        ConfigErrors: a configuration is wrong, or a plugin refuses its arguments.
+        AbandonedError: the answer is no longer wanted.
+    """
+    frameworks = [registry.make_frameworks(each, random.Random(0), live=cluster.cache, is_exhaustive=True) for each in (before, after)]
+    with closed_at_the_end(frameworks[0]), closed_at_the_end(frameworks[1]):
+        without, those = (SingleProfile(*each.values()) if len(each) == 1 else each for each in frameworks)
+        nominations = Nominations(cluster.nominees(those))
+        pending = [pod for pod in cluster.pending.values() if pod.scheduler_name in those or isinstance(those, SingleProfile)]
+        snapshot = cluster.cache.update_snapshot()
+        looked_at = pending[:limit]
+        errors: dict[str, None] = {}
+        effects: list[PendingEffect] = []
+        for pod in looked_at:
+            check_wanted(is_wanted)
+            effects.append(asyncio.run(_pending_effect(pod, snapshot, nominations, without, those, own, errors)))
+        rest = [pod for pod in cluster.cache.pods if not pod.is_terminating]
+        asked = rest[: limit - len(looked_at)]
+        running = tuple(_running_effects(asked, snapshot, those, own, errors, is_wanted))
+    return PluginEffects(
+        plugins=tuple(sorted(own)),
+        nodes=len(snapshot.nodes),
+        pending=tuple(effects),
+        running=running,
+        looked_at=len(asked),
+        left_out=len(pending) + len(rest) - len(looked_at) - len(asked),
+        # That a plugin is quarantined follows from errors that are listed.
+        errors=tuple(islice((error for error in errors if QUARANTINED not in error), 10)),
+    )
+
+
+async def _pending_effect(
+    pod: Pod,
+    snapshot: Snapshot,
+    nominations: Nominations,
+    without: Mapping[str, Framework],
+    those: Mapping[str, Framework],
+    own: Collection[str],
+    errors: dict[str, None],
+) -> PendingEffect:
+    first = await evaluate(Cycle(without[pod.scheduler_name], snapshot, pod, nominations))
+    then = await evaluate(Cycle(those[pod.scheduler_name], snapshot, pod, nominations))
+    if then.error and then.error != first.error:
+        errors[then.error] = None
+    # Where others refuse the nodes before, a plugin that fails is no error of the attempt.
+    errors.update(dict.fromkeys(reason for verdicts in _of(own, then) for reason in _errors_in(verdicts)))
+    return PendingEffect(
+        pod=PodName.of(pod),
+        before=_destination(first, ()),
+        after=_destination(then, first.top_nodes),
+        refused=_refused(then, own),
+        message=then.error or then.message,
+    )
+
+
+def _destination(evaluation: Evaluation, preferred: Sequence[str]) -> Destination:
+    """Returns one of the best nodes, one of the preferred ones if it is among them; else the node that preemption makes free."""
+    best, chosen = evaluation.top_nodes, evaluation.preemption.chosen if evaluation.preemption is not None else None
+    if chosen is not None and not best:
+        return Destination(node=chosen.node, evicts=len(chosen.victims))
+    return Destination(node=next((name for name in preferred if name in best), next(iter(best), "")))
+
+
+def _refused(evaluation: Evaluation, own: Collection[str]) -> tuple[ReasonCount, ...]:
+    counts: Counter[str] = Counter()
+    for verdicts in _of(own, evaluation):
+        for reason, mask in verdicts.reasons:
+            counts[reason] += int(np.count_nonzero(mask & (verdicts.codes != fwk.Code.ERROR)))
+    counts += Counter()  # without those that are errors alone
+    return tuple(ReasonCount(reason=reason, nodes=nodes) for reason, nodes in counts.most_common())
+
+
+def _of(own: Collection[str], evaluation: Evaluation) -> Iterator[fwk.Verdicts]:
+    return (verdicts for name, verdicts in (evaluation.by_plugin or {}).items() if name in own)
+
+
+def _errors_in(verdicts: fwk.Verdicts) -> Iterator[str]:
+    return (reason for reason, mask in verdicts.reasons if (mask & (verdicts.codes == fwk.Code.ERROR)).any())
+
+
+def _running_effects(
+    pods: Sequence[Pod],
+    snapshot: Snapshot,
+    frameworks: Mapping[str, Framework],
+    own: Collection[str],
+    errors: dict[str, None],
+    is_wanted: IsWanted,
+) -> Iterator[RunningEffect]:
+    slots = {snapshot.pod_at(slot).uid: slot for on_node in snapshot.pods.on_node for slot in on_node}
+    for pod in pods:
+        check_wanted(is_wanted)
+        place, slot = snapshot.nodes.index.get(pod.spec.node_name), slots.get(pod.uid)
+        if place is None or slot is None or not (pod.scheduler_name in frameworks or isinstance(frameworks, SingleProfile)):
+            continue
+        framework = frameworks[pod.scheduler_name]
+        filters = [(name, plugin) for name, plugin in framework.plugins.filter if name in own]
+        without_itself = PodChanges(row=np.array([0], np.intp), pod=np.array([slot], np.intp), sign=np.array([-1], np.int64))
+        row = Rows.of(snapshot, np.array([place], np.intp)).changed(without_itself)
+        cycle = Cycle(framework, snapshot, pod)
+        try:
+            reasons = list(_reasons(cycle, filters, row))
+        except PluginError as exc:
+            errors[str(exc)] = None
+            continue
+        if reasons:
+            yield RunningEffect(pod=PodName.of(pod), node=pod.spec.node_name, reasons=tuple(reasons))
+
+
+def _reasons(cycle: Cycle, filters: Sequence[tuple[str, fwk.FilterPlugin]], row: Rows) -> Iterator[str]:
+    if not filters or not cycle.run_pre_filter_plugins().status.is_success:
+        return
+    for name, plugin in filters:
+        if name not in cycle.skip_filter_plugins:
+            yield from cycle.run_filter_plugin(name, plugin, row).reasons_of(0)

@@ -1,0 +1,272 @@
+"""A platform engineer keeps a team's pods off nodes whose licence server is down: from the installed command to a decision.
+
+Every step is typed in an empty environment, outside the repository. kube-scheduler's requests are those that a real one sent.
+"""
+
+import gzip
+import json
+import shutil
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from extender.config import load
+from extender.testing.certificates import Authority, can_make_certificates
+from tests.installed.environment import ROOT, Environment, installed_into, link_distribution
+from tests.installed.journey import Journey, Running, free_port
+
+DATA = ROOT / "tests" / "api" / "data"
+TWELVE_NODES = DATA / "cluster-twelve-nodes.json.gz"
+REASON = "licence server down in zone zone-b"
+
+PLUGIN = '''
+from extender import framework as fwk
+
+DOWN = {"zone-b"}
+
+
+class LicenceAware(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
+    """Pods of the web tier keep away from zones whose licence server is down."""
+
+    def filter(self, state, pod, node):
+        zone = node.labels.get("topology.kubernetes.io/zone", "")
+        if pod.labels.get("tier") == "web" and zone in DOWN:
+            return fwk.unresolvable(f"licence server down in zone {zone}")
+
+    def score(self, state, pod, node):
+        return 100 if node.labels.get("disk") == "ssd" else 0
+'''
+
+RULES = """
+name: web keeps out of the zone without licences
+given:
+  configuration: ../scheduler-config.yaml
+  nodes: {count: 2, zones: [zone-a, zone-b], cpu: 4}
+when:
+  create:
+    - {apiVersion: v1, kind: Pod, metadata: {name: web, labels: {tier: web}}, spec: {containers: [{name: c, image: i}]}}
+then:
+  - {placed: 1, onNodes: topology.kubernetes.io/zone=zone-a}
+"""
+
+TEST = """
+from extender.testing import make_node, make_pod, make_snapshot, refusals
+from licence_aware import LicenceAware
+
+
+def test_web_is_refused_where_licences_are_down():
+    nodes = [make_node(zone).label({"topology.kubernetes.io/zone": zone}).obj() for zone in ("zone-a", "zone-b")]
+
+    assert refusals(LicenceAware(), make_snapshot(*nodes), make_pod("web").label({"tier": "web"}).obj()) == {
+        "zone-b": "licence server down in zone zone-b"
+    }
+"""
+
+
+def recorded(verb: str, tier: str, *, by_name: bool) -> dict[str, Any]:
+    """
+    The first request that a real kube-scheduler sent about a pod of the tier and more than six nodes.
+    """
+    for line in gzip.decompress((DATA / "kube-scheduler-1.36.jsonl.gz").read_bytes()).splitlines():
+        call = json.loads(line)
+        body: dict[str, Any] = call["body"]
+        if call["run"] == "twelve-nodes" and call["verb"] == verb and call["nodeCacheCapable"] == by_name:
+            names = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
+            if body["Pod"]["metadata"]["labels"]["tier"] == tier and len(names) > 6:
+                return body
+    raise LookupError(verb)
+
+
+def asked(port: int, verb: str, body: dict[str, Any]) -> Any:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/extender/{verb}", json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def in_zone_b() -> set[str]:
+    items = json.loads(gzip.decompress(TWELVE_NODES.read_bytes()))["items"]
+    labels = {item["metadata"]["name"]: item["metadata"].get("labels", {}) for item in items if item["kind"] == "Node"}
+    return {name for name, each in labels.items() if each["topology.kubernetes.io/zone"] == "zone-b"}
+
+
+@pytest.fixture(scope="module")
+def journey(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    """
+    In an environment of its own, since a plugin is installed there. What builds the plugin and runs its tests is there, too.
+    """
+    environment = installed_into(tmp_path_factory.mktemp("own"))
+    for name in ("hatchling", "pytest", "iniconfig", "pluggy", "pathspec", "trove-classifiers", "packaging"):
+        link_distribution(name, environment.libraries)
+    return Journey(environment, environment.elsewhere)
+
+
+def test_the_journey(journey: Journey, record_property: Any) -> None:
+    # 1 a project that works as it is
+    journey.type("reprieve init licence-aware")
+    journey.cd("licence-aware")
+    assert "5 checks passed" in journey.type("reprieve test")
+
+    # 2 the plugin of one's own, with its rule and test
+    (journey.folder / "licence_aware.py").write_text(PLUGIN)
+    (journey.folder / "rules" / "licence-aware.yaml").write_text(RULES)
+    (journey.folder / "tests" / "test_licence_aware.py").write_text(TEST)
+    passed = journey.type("reprieve test")
+    assert "LicenceAware loads: filter, score" in passed
+    assert "4 checks passed" in passed
+
+    # 3 what it would change in a real cluster, which is only read, again after each edit
+    web, kube = free_port(), free_port()
+    with journey.beside(
+        f"reprieve serve --no-schedule --no-kubelet --state {TWELVE_NODES} --port {web} --kubernetes-port {kube}"
+    ) as service:
+        service.until_ready(f"http://127.0.0.1:{web}/readyz")
+        kubeconfig = write_kubeconfig(journey.folder / "kubeconfig", kube)
+        version = resource_versions(kube)
+        with journey.beside(f"reprieve dev --kubeconfig {kubeconfig} --reload") as dev:
+            _edits(journey, dev)
+        assert resource_versions(kube) == version
+
+    # 4 beside kube-scheduler, which asks about its pods
+    journey.type("pip install --no-build-isolation --no-deps --no-index .", says="pip install .")
+    listed = journey.type("reprieve plugins --config extender-config.yaml")
+    assert listed.splitlines()[1].split() == ["LicenceAware", "licence-aware", "0.1.0", "filter,", "score", "default-scheduler"]
+    port, kube = free_port(), free_port()
+    serve = f"reprieve serve --config extender-config.yaml --no-schedule --state {TWELVE_NODES} --port {port} --kubernetes-port {kube}"
+    with journey.beside(serve) as service:
+        service.until_ready(f"http://127.0.0.1:{port}/readyz")
+        _answers_recorded_requests(port)
+
+        # 5 what kube-scheduler's configuration needs
+        stanza = journey.type(f"reprieve print-scheduler-config --url http://127.0.0.1:{port} 2>/dev/null > stanza.yaml; cat stanza.yaml")
+        [extender] = load(stanza).extenders
+        assert (extender.url_prefix, extender.node_cache_capable) == (f"http://127.0.0.1:{port}/extender", True)
+        checked = journey.type("kubectl-reprieve doctor --config stanza.yaml", says="kubectl reprieve doctor --config stanza.yaml")
+        assert checked.splitlines()[-1].startswith("0 bad")
+    record_property("seconds", journey.report())
+    print(journey.report())
+
+
+def _edits(journey: Journey, dev: Running) -> None:
+    """The plugin is edited: to other words, to something that cannot be read, to something that fails, and back."""
+    source = journey.folder / "licence_aware.py"
+    assert REASON in dev.until("Nothing was written")
+    dev.until("waiting for edits")
+    source.write_text(PLUGIN.replace("licence server down", "no licences"))
+    assert "no licences in zone zone-b" in dev.until("Nothing was written", 2)
+    source.write_text(PLUGIN.replace("def filter", "def fil ter"))
+    assert "SyntaxError" in dev.until("the edit is broken, and the last good plugins stay")
+    source.write_text(PLUGIN.replace("pod.labels", "pod.lables"))
+    assert "no attribute 'lables'" in dev.until("the edit is broken, and the last good plugins stay", 2)
+    source.write_text(PLUGIN)
+    dev.until("Nothing was written", 3)
+
+
+def _answers_recorded_requests(port: int) -> None:
+    for by_name in (True, False):
+        body = recorded("filter", "web", by_name=by_name)
+        answer = asked(port, "filter", body)
+        names = body["NodeNames"] or [node["metadata"]["name"] for node in body["Nodes"]["items"]]
+        kept = answer["NodeNames"] if by_name else [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
+        refused = sorted(in_zone_b() & {*names})
+        assert refused and kept == [name for name in names if name not in refused]
+        assert answer["FailedAndUnresolvableNodes"] == dict.fromkeys(refused, REASON)
+    batch = recorded("filter", "batch", by_name=True)
+    assert asked(port, "filter", batch)["NodeNames"] == batch["NodeNames"]
+    scores = {each["Host"]: each["Score"] for each in asked(port, "prioritize", recorded("prioritize", "web", by_name=True))}
+    assert {*scores.values()} <= {0, 10}
+    assert scores.get("worker-01", 10) == 10
+
+
+def write_kubeconfig(path: Path, port: int) -> Path:
+    cluster = {"clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}]}
+    contexts = {"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u"}], "current-context": "c"}
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **cluster, **contexts}))
+    return path
+
+
+def resource_versions(port: int) -> dict[str, str]:
+    """
+    Of all pods and nodes: nothing was written if they stay.
+    """
+    found = {}
+    for kind in ("pods", "nodes"):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{kind}", timeout=30) as answer:
+            found.update({item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in json.load(answer)["items"]})
+    return found
+
+
+@pytest.mark.skipif(not can_make_certificates(), reason="openssl is not installed")
+def test_the_stanza_has_the_authority_and_is_checked_over_tls(environment: Environment, tmp_path: Path) -> None:
+    """
+    kube-scheduler is given what `doctor` has just used: the address, the name in the certificate, and who signed it.
+    """
+    authority = Authority(tmp_path, "ca")
+    own = authority.sign("reprieve", "DNS:reprieve.kube-system.svc")
+    port = free_port()
+    journey = Journey(environment, tmp_path)
+    serve = f"reprieve serve --port {port} --kubernetes-port 0 --tls-cert-file {own.certificate} --tls-private-key-file {own.key}"
+    with journey.beside(serve) as service:
+        service.until("shows it")
+        url = f"https://127.0.0.1:{port}"
+        right = journey.type(
+            f"reprieve print-scheduler-config --url {url} --server-name reprieve.kube-system.svc --ca-file {tmp_path}/ca.crt"
+        )
+        wrong = journey.type(f"reprieve print-scheduler-config --url {url} --server-name other.svc --ca-file {tmp_path}/ca.crt", fails=True)
+        none = journey.type(f"reprieve print-scheduler-config --url {url}", fails=True)
+
+    stanza, _, checked = right.partition("checked: ")
+    [extender] = load(stanza.partition("warning:")[0]).extenders
+    assert extender.tls_config is not None
+    assert extender.tls_config.ca_data == (tmp_path / "ca.crt").read_bytes()
+    assert (extender.enable_https, extender.tls_config.server_name) == (True, "reprieve.kube-system.svc")
+    assert checked.endswith(", 0 are not\n"), right
+    assert "bad: connection: has a certificate that is trusted" in wrong
+    assert none.startswith("reprieve: --ca-file: give the certificates (PEM) of who signed Reprieve's")
+
+
+def test_kubectl_finds_the_doctor(environment: Environment) -> None:
+    if shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
+    assert "Check a scheduler extender" in environment.run("kubectl reprieve doctor --help").stdout
+
+
+# What goes wrong is said with what to do.
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        pytest.param("reprieve init 7", "7: not a name; take letters", id="no name"),
+        pytest.param("mkdir there && reprieve init there", "there: exists already; choose another name", id="it exists"),
+        pytest.param("reprieve test", "make one with `reprieve init NAME`", id="no project"),
+        pytest.param("touch pyproject.toml && reprieve dev", 'add [project.entry-points."extender.plugins"]', id="no plugin in it"),
+        pytest.param(
+            "reprieve init gpu && cd gpu && sed -i 's/name: Gpu/name: Gpus/' scheduler-config.yaml && reprieve dev",
+            '"Gpus" does not exist; did you mean Gpu?',
+            id="a name that nobody has",
+        ),
+        pytest.param(
+            "reprieve init gpu && cd gpu && echo 'import cuda' >> gpu.py && reprieve test",
+            "plugin \"Gpu\": cannot be loaded from gpu:Gpu: ModuleNotFoundError: No module named 'cuda'",
+            id="a module that is not there",
+        ),
+        pytest.param(
+            "reprieve init gpu && cd gpu && sed -i 's/return None/return len(node.pods)/' gpu.py && reprieve test",
+            "TypeError: filter returned int, not a Status",
+            id="an answer that means nothing",
+        ),
+        pytest.param("reprieve print-scheduler-config --url nowhere", "--url nowhere: not an address; write https://HOST:PORT", id="url"),
+        pytest.param("reprieve print-scheduler-config --url http://127.0.0.1:1", "bad: connection: takes connections", id="nobody there"),
+    ],
+)
+def test_errors_name_the_fix(environment: Environment, tmp_path: Path, command: str, words: str) -> None:
+    done = environment.run(command, cwd=tmp_path)
+
+    assert done.returncode == 1
+    assert words in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
