@@ -119,7 +119,12 @@ def test_a_plugin_is_made_once_a_profile() -> None:
         pytest.param("Unfinished", "does not implement filter, pre_filter", id="methods are missing"),
         pytest.param("Pointless", "implements no extension point", id="runs nowhere"),
         pytest.param("Stray", "is not a class derived from one of the plugin classes of extender.framework", id="no plugin class"),
-        pytest.param("function", "is not a class derived from one of the plugin classes of extender.framework", id="no class"),
+        pytest.param(
+            "function",
+            "is not a class derived from one of the plugin classes of extender.framework; "
+            "decorate it with @fwk.node_filter or @fwk.node_score",
+            id="no class",
+        ),
     ],
 )
 def test_what_is_no_plugin_is_refused_by_name(name: str, refusal: str) -> None:
