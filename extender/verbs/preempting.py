@@ -20,7 +20,8 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
 
     All Filters of the profile run, by the rules of its preemption. Where the caller's victims suffice, those of them that need not go are
     reprieved. Where they do not suffice, or none were named (upstream sends such candidates for nodes that an extender refused), the
-    victims are chosen among all pods of lower priority.
+    victims are chosen among all pods of lower priority. A profile without any PostFilter plugin does not preempt by itself: it is one of
+    plugins besides those of the caller, whose Filters cannot tell which of the caller's victims need not go, so that all of them are kept.
 
     Arguments:
         given: node name -> the caller's victims there.
@@ -59,6 +60,9 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     slots, row = _in_order_of_reprieve(snapshot, slots, row, np.isin(slots, named), rules)
     without = Rows.of(snapshot, nodes).changed(_removed(slots, row))
     victims_left = ~reprieve(cycle, without, slots, row)
+    if not cycle.framework.plugins.post_filter:
+        # Those whom the caller named come last in the order, so that keeping them changes nothing for the others.
+        victims_left |= np.isin(slots, named)
 
     # 3 the remaining victims, in the order of the rules
     slots, row = slots[victims_left], row[victims_left]

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from extender import framework as fwk
+from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.protocol.wire_types import MetaVictims
 from extender.runtime.cycle import Cycle
@@ -220,7 +221,9 @@ def chosen(
 ) -> dict[str, MetaVictims]:
     """The victims that have to go of those that the caller named, by UID."""
     asked = {node: MetaVictims.of(tuple(uids), 7) for node, uids in candidates.items()}
-    return choose_victims(Cycle(framework or make_framework(NodeResourcesFit), snapshot, preemptor.obj(), nominations), asked)
+    return choose_victims(
+        Cycle(framework or make_framework(NodeResourcesFit, DefaultPreemption), snapshot, preemptor.obj(), nominations), asked
+    )
 
 
 def uids(result: Mapping[str, MetaVictims]) -> dict[str, list[str]]:
@@ -256,6 +259,17 @@ def test_a_node_that_needs_no_victims_is_left_out() -> None:
     An empty list would make kube-scheduler fail; it takes the node for no candidate, and finds room the next time.
     """
     assert chosen(make_snapshot(node("n", cpu=9), pods=[pod("a"), pod("b")]), {"n": ["a"]}) == {}
+
+
+def test_a_profile_that_does_not_preempt_spares_nobody() -> None:
+    """
+    Its plugins are one's own, beside those of kube-scheduler: they cannot tell whether the pod fits, and drop nodes or add victims only.
+    """
+    snapshot = make_snapshot(node("n", cpu=9), node("m", cpu=9), pods=[pod("a"), pod("b"), pod("c", "m")])
+
+    assert uids(chosen(snapshot, {"n": ["a"], "m": ["c"]}, framework=make_framework(Holds(9)))) == {"n": ["a"], "m": ["c"]}
+    assert uids(chosen(snapshot, {"n": ["a"], "m": ["c"]}, framework=make_framework(Refuses("A", {"m": NO})))) == {"n": ["a"]}
+    assert uids(chosen(snapshot, {"n": ["a"]}, PREEMPTOR.uid("x").name("y"), framework=make_framework(Holds(1)))) == {"n": ["a", "b"]}
 
 
 def test_victims_are_added_when_those_named_are_too_few() -> None:
