@@ -13,6 +13,7 @@ from api.callers.http_refusals import Refusal, unreadable_refused
 from api.callers.memory import FreedMemory
 from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
+from api.verb_metrics import VerbMetrics
 from extender.assembly.backend import Backend
 from extender.concurrency.abandoned import in_thread
 from extender.concurrency.child_process import ChildEndedError, in_child
@@ -39,6 +40,8 @@ class Face:
     """Serves the Kubernetes API of the embedded cluster; None if a real cluster is followed."""
     checks: HealthRecord = field(default_factory=HealthRecord)
     """How health checks have come out."""
+    verb_metrics: VerbMetrics = field(default_factory=VerbMetrics)
+    """Counts the calls of the verbs."""
     decoded_nodes: DecodedNodes = field(default_factory=DecodedNodes)
     """The nodes that callers have sent, decoded."""
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))

@@ -21,6 +21,7 @@ from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
 from api.settings.overrides import overridden
 from api.settings.settings import Settings, read_features
+from api.verb_metrics import VerbMetrics
 from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client
 from extender.apiserver.lease.leader_election import LeaderElector
@@ -132,7 +133,7 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
         aclosing(_client(configuration, cluster, elector)) as client,
         live_backend(configuration, client, _options(settings, recorder, decides=decides), elector=elector, records=records) as backend,
     ):
-        yield Face(backend, access)
+        yield Face(backend, access, verb_metrics=VerbMetrics(_disabled_metrics(settings)))
 
 
 @asynccontextmanager
@@ -220,18 +221,22 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
             await backend.wait_for_sync()
             own_backend = dataclasses.replace(backend, why_over=lambda: backend.why_over() or own.unsaved())
             access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
-            yield Face(own_backend, access, KubernetesApp(own.api))
+            yield Face(own_backend, access, KubernetesApp(own.api), verb_metrics=VerbMetrics(_disabled_metrics(settings)))
 
 
 def _options(settings: Settings, recorder: Recorder | None, *, decides: bool) -> LiveOptions:
     return LiveOptions(
         decides=decides,
         max_in_unschedulable_pods=settings.pod_max_in_unschedulable_pods_duration.seconds,
-        disabled_metrics=[name.strip() for name in settings.disabled_metrics.split(",") if name.strip()],
+        disabled_metrics=_disabled_metrics(settings),
         dropped_log_lines=STDERR.dropped,
         admits=partial(TrialRegistry, features=settings.features),
         recorder=recorder,
     )
+
+
+def _disabled_metrics(settings: Settings) -> list[str]:
+    return [name.strip() for name in settings.disabled_metrics.split(",") if name.strip()]
 
 
 def opens(settings: Settings) -> Opens:

@@ -6,6 +6,7 @@ field, because kube-scheduler drops the body of any other status; prioritize the
 
 import logging
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from fastapi import APIRouter, Request, Response
@@ -15,6 +16,7 @@ from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import Face, decoded, face_of, json_response
 from api.settings.settings import Settings
+from api.verb_metrics import MeasuredRoute, Outcome
 from extender.apiserver.access_review import User
 from extender.klog.setup import escaped, report
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
@@ -22,7 +24,7 @@ from extender.protocol.verb_results import binding_result, filter_error, filter_
 from extender.runtime.long_work import with_long_work
 from extender.verbs import VerbError
 
-router: Final = APIRouter(tags=["extender"])
+router: Final = APIRouter(tags=["extender"], route_class=MeasuredRoute)
 
 _LOGGER: Final = logging.getLogger(__name__)
 _NO_NODES: Final = "neither nodes nor nodeNames given"
@@ -34,17 +36,22 @@ async def filter_nodes(request: Request) -> Response:
     face = _ready_face(request)
     asked = await _asked_nodes(request, face)
     if asked.names is None:
+        request.state.outcome = Outcome.ERROR
         return json_response(filter_error(_NO_NODES))
+    face.verb_metrics.asked_about("filter", len(asked.names))
     try:
         result = await with_long_work(
             lambda: face.backend.verbs.filter(
                 asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request)
             )
         )
+        face.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
         return json_response(filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable))
     except VerbError as exc:
+        request.state.outcome = Outcome.ERROR
         return json_response(filter_error(str(exc)))
     except Exception as exc:
+        request.state.outcome = Outcome.ERROR
         number = report(_LOGGER, f"filter of pod {asked.pod.key}", exc)
         return json_response(filter_error(f"internal error, id {number}"))
 
@@ -56,7 +63,9 @@ async def prioritize_nodes(request: Request) -> Response:
     asked = await _asked_nodes(request, face)
     if asked.names is None:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, _NO_NODES)
+        request.state.outcome = Outcome.ERROR
         return json_response(prioritize_result([], []))
+    face.verb_metrics.asked_about("prioritize", len(asked.names))
     try:
         scores = await with_long_work(
             lambda: face.backend.verbs.prioritize(
@@ -65,6 +74,7 @@ async def prioritize_nodes(request: Request) -> Response:
         )
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
+        request.state.outcome = Outcome.ERROR
         scores = [0] * len(asked.names)
     return json_response(prioritize_result(asked.names, scores))
 
@@ -74,6 +84,7 @@ async def preempt(request: Request) -> Response:
     """Says which pods have to go on each of the nodes; nodes where that does not help are left out."""
     face = _ready_face(request)
     asked = await decoded(read_preemption_args, await request.body())
+    face.verb_metrics.asked_about("preempt", len(asked.candidates))
     try:
         chosen = await with_long_work(lambda: face.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request)))
     except VerbError as exc:
@@ -93,8 +104,10 @@ async def bind(request: Request) -> Response:
     try:
         await face.backend.verbs.bind(asked.pod_name, asked.pod_namespace, asked.pod_uid, asked.node)
     except VerbError as exc:
+        request.state.outcome = Outcome.ERROR
         return json_response(binding_result(str(exc)))
     except Exception as exc:
+        request.state.outcome = Outcome.ERROR
         number = report(_LOGGER, f"bind of pod {asked.pod_namespace}/{asked.pod_name}", exc)
         return json_response(binding_result(f"internal error, id {number}"))
     return json_response(binding_result())

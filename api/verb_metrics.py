@@ -1,0 +1,127 @@
+"""What the extender verbs were asked and answered, for /metrics. All names begin with `reprieve_verb_`; upstream has none for extenders."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from enum import StrEnum
+from time import perf_counter
+from typing import Any, Final, final
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from prometheus_client.exposition import generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from extender.metrics.metrics import Histogram, exponential
+
+MOST_REASONS: Final = 100
+"""Reasons that are counted by themselves; later ones count as `other`, because plugins may put names into them."""
+OTHER: Final = "other"
+_LONGEST_REASON: Final = 200
+
+
+@final
+class Outcome(StrEnum):
+    """How a call of a verb came out."""
+
+    ANSWERED = "answered"
+    ERROR = "error"
+    """It was understood and could not be answered; a pod is perhaps not scheduled for it."""
+    REFUSED = "refused"
+    """It got another status than 200."""
+
+
+@final
+class VerbMetrics(Collector):
+    """Counts and times the calls of the verbs, whoever makes them.
+
+    Arguments:
+        disabled: names of metrics that are not exposed.
+    """
+
+    def __init__(self, disabled: Collection[str] = ()) -> None:
+        self._requests: Counter[tuple[str, str]] = Counter()
+        self._rejected: Counter[str] = Counter()
+        self._durations = Histogram(
+            "reprieve_verb_duration_seconds",
+            "Seconds from the head of a request to its answer, by verb.",
+            ("verb",),
+            exponential(0.0005, 2, 16),
+        )
+        self._nodes = Histogram(
+            "reprieve_verb_nodes", "Nodes that a request of filter, prioritize or preempt was about.", ("verb",), exponential(1, 4, 9)
+        )
+        self._received = Histogram("reprieve_verb_request_bytes", "Size of requests, by verb.", ("verb",), exponential(256, 4, 10))
+        self._sent = Histogram("reprieve_verb_response_bytes", "Size of answers, by verb.", ("verb",), exponential(64, 4, 10))
+        self._disabled = frozenset(disabled)
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
+
+    def asked_about(self, verb: str, nodes: int) -> None:
+        """Records of how many nodes a call speaks."""
+        self._nodes.observe(nodes, verb)
+
+    def answered(self, verb: str, outcome: Outcome, seconds: float, received: int, sent: int) -> None:
+        """Counts a call that has come to its end."""
+        self._requests[verb, outcome.value] += 1
+        self._durations.observe(seconds, verb)
+        self._received.observe(received, verb)
+        self._sent.observe(sent, verb)
+
+    def rejected(self, reasons: Iterable[str]) -> None:
+        """Counts the nodes that filter did not keep, one reason each."""
+        for reason, nodes in Counter(reasons).items():
+            short = reason[:_LONGEST_REASON]
+            known = short in self._rejected or len(self._rejected) < MOST_REASONS
+            self._rejected[short if known else OTHER] += nodes
+
+    def text(self) -> bytes:
+        """Returns the metrics in Prometheus' text format."""
+        return generate_latest(self._registry)
+
+    def collect(self) -> Iterator[Metric]:
+        return (metric for metric in self._all() if not {metric.name, f"{metric.name}_total"} & self._disabled)
+
+    def _all(self) -> Iterator[Metric]:
+        requests = CounterMetricFamily(
+            "reprieve_verb_requests",
+            "Requests by verb and result: answered, error (understood, and not answered), or refused (another status than 200).",
+            labels=("verb", "result"),
+        )
+        for labels, times in self._requests.items():
+            requests.add_metric(labels, times)
+        yield requests
+        for histogram in (self._durations, self._nodes, self._received, self._sent):
+            yield histogram.collect()
+        rejected = CounterMetricFamily(
+            "reprieve_verb_rejected_nodes",
+            f"Nodes that filter did not keep, by the reason that it gave; after {MOST_REASONS} reasons, new ones count as `{OTHER}`.",
+            labels=("reason",),
+        )
+        for reason, nodes in self._rejected.items():
+            rejected.add_metric((reason,), nodes)
+        yield rejected
+
+
+@final
+class MeasuredRoute(APIRoute):
+    """The route of a verb. What it answers is counted once the service has started."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+        verb = self.path.rsplit("/", 1)[-1]
+
+        async def measured(request: Request) -> Response:
+            began, outcome, sent = perf_counter(), Outcome.REFUSED, 0
+            try:
+                response = await handle(request)
+                outcome = getattr(request.state, "outcome", Outcome.ANSWERED)
+                sent = len(response.body)
+                return response
+            finally:
+                face = getattr(request.app.state, "face", None)
+                if face is not None:
+                    received = int(request.headers.get("content-length", 0))
+                    face.verb_metrics.answered(verb, outcome, perf_counter() - began, received, sent)
+
+        return measured
