@@ -64,7 +64,7 @@ check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the 
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/shellcheck .ci/run
-	$(BIN)/kubernetes-validate --strict --quiet -k 1.36 deploy/kubernetes/*.yaml
+	$(BIN)/kubernetes-validate --strict --quiet -k 1.36 deploy/kubernetes/*/reprieve.yaml
 
 .PHONY: parity
 parity: $(VENV)/.ready ## Replay the real scheduler's recorded answers (PARITY_CASES= for another folder).
@@ -88,12 +88,17 @@ bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow
 	$(BIN)/python -m tests.benchmarks
 
 .PHONY: docs
-docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/feature-gates.md, docs/access.md and deploy/kubernetes, which are generated.
+docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/feature-gates.md, docs/access.md and the roles of the chart, which are generated.
 	$(BIN)/python -m api.openapi
 	$(BIN)/python -m api.cli.flags_page
 	$(BIN)/python -m api.cli.feature_gates_page
 	$(BIN)/python -m api.cli.access_page
-	$(BIN)/python -m tools.generate_manifests
+	$(BIN)/python -m tools.generate_roles
+
+.PHONY: manifests
+manifests: $(VENV)/.ready ## Render the chart (deploy/chart) into deploy/kubernetes, with a helm of its own.
+	$(BIN)/python -m tools.generate_roles
+	$(BIN)/python -m tools.render_manifests
 
 .PHONY: schema
 schema: $(VENV)/.ready ## Write the table of API types (TYPES= a file of the published types).

@@ -16,7 +16,7 @@ from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.own_cluster import own_cluster
 from extender.config import Configuration
-from extender.embedded.api_resources import NEW_EVENTS, PODS, Object
+from extender.embedded.api_resources import LEASES, NEW_EVENTS, PODS, Object
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.transport import EmbeddedTransport
 from extender.objects.kinds import PRIORITY_CLASSES
@@ -29,7 +29,6 @@ from extender.verbs import VerbError
 from tests.stories.devices import device_class, devices, wanting
 from tests.walks.clusters import node, pod
 from tests.walks.test_pod_with_volumes_and_devices_is_bound import DEVICE, SCRATCH, claim, device_objects, named, storage_class, volume
-from tools.generate_manifests import LEASE
 
 HIGH: Final = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
 LOCAL: Final = (named("a"), storage_class("kubernetes.io/no-provisioner"), claim(), volume("v", on="a"))
@@ -78,7 +77,8 @@ async def a_world(role: Rbac, *objects: Object, decides: bool = True, faults: It
         transport = FaultyTransport(EmbeddedTransport(own.api), *role.faults(), *faults)
         client, elector = Client(Target("http://embedded"), transport=transport), None
         if decides:
-            election = replace(configuration.leader_election, resource_name=LEASE)
+            (lease,) = {grant.name for grant in role.grants if grant.right.plural == "leases" and grant.name}
+            election = replace(configuration.leader_election, resource_name=lease)
             elector = LeaderElector(client, election, "this replica", rng=random.Random(1), boot_time=asyncio.get_running_loop().time)
         writing = client if elector is None else Client(Target("http://embedded"), transport=transport, fence=elector.fence)
         async with live_backend(configuration, writing, LiveOptions(decides=decides), elector=elector, rng=random.Random(1)) as backend:
@@ -236,6 +236,15 @@ async def leads(role: Rbac) -> bool:
         await asyncio.sleep(60)
         await world.create(pod("web"))
         return world.node_of() == "a"
+
+
+async def holds_the_lease(role: Rbac) -> bool:
+    """A kube-scheduler in the pod does so with the same service account."""
+    (name,) = {grant.name for grant in role.grants if grant.right.plural == "leases" and grant.name}
+    async with a_world(role) as world:
+        await asyncio.sleep(60)
+        leases = {lease["metadata"]["name"]: lease["spec"] for lease in world.cluster.list(LEASES, "kube-system")}
+        return name in leases and leases[name]["renewTime"] > leases[name]["acquireTime"]
 
 
 def _count(event: dict[str, Any]) -> int:

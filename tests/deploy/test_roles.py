@@ -9,8 +9,9 @@ from extender.objects.kinds import KINDS, PRIORITY_CLASSES
 from extender.testing import virtual_time
 from extender.testing.rbac import Rbac
 from tests.deploy import deeds
-from tests.deploy.shipped import shipped
-from tools.generate_manifests import FOLLOW, LEASE, MODES, NAMESPACE, account
+from tests.deploy.shipped import ACCOUNT, KUBE_SCHEDULERS_OWN, reprieves_own, role_of, shipped
+from tools.generate_roles import FILE, FOLLOW, page
+from tools.render_manifests import VARIANTS
 
 Deed = Callable[[Rbac], Coroutine[Any, Any, bool]]
 
@@ -45,55 +46,86 @@ SCHEDULES: Final[dict[str, Deed]] = {
     "get resourceclaims.resource.k8s.io": deeds.learns_what_became_of_a_claim,
     "create resourceclaims.resource.k8s.io": deeds.makes_a_claim_for_an_extended_resource,
     "delete resourceclaims.resource.k8s.io": deeds.takes_a_claim_back_that_it_made,
-    "create leases.coordination.k8s.io": deeds.leads,
-    "get leases.coordination.k8s.io": deeds.leads,
-    "update leases.coordination.k8s.io": deeds.leads,
 }
-NEEDS: Final = {"follow": FOLLOWS, "extender": BINDS, "scheduler": SCHEDULES}
-"""For each mode the rights that following does not need, or needs for something else, and what cannot be done without them."""
+LEADS: Final[dict[str, Deed]] = {f"{verb} leases.coordination.k8s.io": deeds.leads for verb in ("create", "get", "update")}
+NEEDS: Final[dict[str, dict[str, Deed]]] = {
+    "service": FOLLOWS,
+    "service-with-bind": BINDS,
+    "second-scheduler": SCHEDULES | LEADS,
+    "scheduler": SCHEDULES | LEADS,
+    # kube-scheduler leads with the lease; the service account is the pod's.
+    "sidecar": dict.fromkeys(LEADS, deeds.holds_the_lease),
+}
+"""For each variant the rights that following does not need, or needs for something else, and what cannot be done without them."""
 
 
-def role(mode: str) -> Rbac:
-    return Rbac(shipped(mode), account(mode))
+def role(variant: str) -> Rbac:
+    return Rbac(reprieves_own(shipped(variant)), ACCOUNT)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_every_right_is_needed_for_something(mode: str) -> None:
-    expected = {**FOLLOWS, **NEEDS[mode]}.keys()
+def lease_of(variant: str) -> str:
+    return "kube-scheduler" if variant == "scheduler" else "reprieve"
 
-    assert {str(grant.right) for grant in role(mode).grants} == expected
+
+def test_the_rules_of_the_chart_are_what_the_code_generates() -> None:
+    """
+    `make docs` writes them.
+    """
+    assert FILE.read_text() == page()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_right_is_needed_for_something(variant: str) -> None:
+    expected = {**FOLLOWS, **NEEDS[variant]}.keys()
+
+    assert {str(grant.right) for grant in role(variant).grants} == expected
 
 
 @pytest.mark.parametrize(
-    ("mode", "deed"), [(mode, deed) for mode in MODES for deed in dict.fromkeys([*FOLLOWS.values(), *NEEDS[mode].values()])]
+    ("variant", "deed"),
+    [(variant, deed) for variant in VARIANTS for deed in dict.fromkeys([*FOLLOWS.values(), *NEEDS[variant].values()])],
 )
-def test_with_its_role_a_mode_can_do_everything(mode: str, deed: Deed) -> None:
-    allowed = role(mode)
+def test_with_its_role_a_variant_can_do_everything(variant: str, deed: Deed) -> None:
+    allowed = role(variant)
 
     assert virtual_time.run(deed(allowed))
 
     assert allowed.refused == []
 
 
-@pytest.mark.parametrize(("mode", "right"), [(mode, right) for mode, needs in NEEDS.items() for right in needs])
-def test_without_one_right_something_fails(mode: str, right: str) -> None:
-    whole = role(mode)
+@pytest.mark.parametrize(
+    ("variant", "right", "deed"), [(variant, right, deed) for variant in NEEDS for right, deed in NEEDS[variant].items()]
+)
+def test_without_one_right_something_fails(variant: str, right: str, deed: Deed) -> None:
+    whole = role(variant)
     (lost,) = {grant.right for grant in whole.grants if str(grant.right) == right}
     less = whole.without(lost)
 
-    assert not virtual_time.run(NEEDS[mode][right](less))
+    assert not virtual_time.run(deed(less))
 
     assert set(less.refused) == {lost}
 
 
-def test_a_lease_is_one_by_name_in_one_namespace() -> None:
-    leases = {(str(grant.right), grant.namespace, grant.name) for grant in role("scheduler").grants if grant.right.plural == "leases"}
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_lease_is_one_by_name_in_one_namespace(variant: str) -> None:
+    leases = {(str(grant.right), grant.namespace, grant.name) for grant in role(variant).grants if grant.right.plural == "leases"}
 
-    assert leases == {
-        ("create leases.coordination.k8s.io", NAMESPACE, ""),
-        ("get leases.coordination.k8s.io", NAMESPACE, LEASE),
-        ("update leases.coordination.k8s.io", NAMESPACE, LEASE),
-    }
+    assert leases == (
+        set()
+        if variant.startswith("service")
+        else {
+            ("create leases.coordination.k8s.io", "kube-system", ""),
+            ("get leases.coordination.k8s.io", "kube-system", lease_of(variant)),
+            ("update leases.coordination.k8s.io", "kube-system", lease_of(variant)),
+        }
+    )
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_roles_of_the_cluster_are_bound_for_a_kube_scheduler_in_the_pod_only(variant: str) -> None:
+    bound = {role_of(obj) for obj in shipped(variant)} - {"", "reprieve", "system:auth-delegator"}
+
+    assert bound == (set(KUBE_SCHEDULERS_OWN) if variant == "sidecar" else set())
 
 
 def test_following_writes_nothing_but_events() -> None:
@@ -103,9 +135,9 @@ def test_following_writes_nothing_but_events() -> None:
     }
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_no_role_reads_secrets_or_takes_another_identity(mode: str) -> None:
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_role_reads_secrets_or_takes_another_identity(variant: str) -> None:
     dangerous = {"secrets", "configmaps", "users", "groups", "serviceaccounts", "pods/exec", "nodes/proxy", "*"}
 
-    assert not {grant.right.resource for grant in role(mode).grants} & dangerous
-    assert "*" not in {grant.right.verb for grant in role(mode).grants}
+    assert not {grant.right.resource for grant in role(variant).grants} & dangerous
+    assert "*" not in {grant.right.verb for grant in role(variant).grants}

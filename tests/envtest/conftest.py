@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from extender.testing.control_plane import ControlPlane
+from tests.deploy.shipped import account_of
 from tests.envtest.servers import Embedded, Real, Server
-from tools.generate_manifests import MODES, account
+from tools.render_manifests import VARIANTS
 
 ASSETS = "KUBEBUILDER_ASSETS"
 WITHOUT = f"{ASSETS} is not set: run `setup-envtest use 1.36.x -p env` and source what it prints"
@@ -21,7 +22,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
     if not assets:
         pytest.skip(WITHOUT)
     with ControlPlane.start(
-        Path(assets), tmp_path_factory.mktemp("control-plane"), users={"nobody": (), **{account(mode): () for mode in MODES}}
+        Path(assets), tmp_path_factory.mktemp("control-plane"), users={"nobody": (), **{account_of(variant): () for variant in VARIANTS}}
     ) as plane:
         yield plane
 

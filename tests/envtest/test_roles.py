@@ -20,9 +20,9 @@ from extender.objects.devices import AllocationResult, ResourceClaimConsumerRefe
 from extender.objects.kinds import KINDS
 from extender.testing.faults import FaultyTransport
 from extender.testing.rbac import Rbac
-from tests.deploy.shipped import shipped
+from tests.deploy.shipped import account_of, released_as
 from tests.envtest.servers import Embedded, Server
-from tools.generate_manifests import LEASE, MODES, NAMESPACE, account
+from tools.render_manifests import NAMESPACE, VARIANTS
 
 T = TypeVar("T")
 
@@ -58,7 +58,10 @@ NEVER: Final = frozenset(
 )
 """What no mode may do."""
 
-ALL: Final = NEVER | {grant.right for grant in Rbac(shipped("scheduler"), account("scheduler")).grants}
+MODES: Final = [variant for variant in VARIANTS if variant != "sidecar"]
+"""A kube-scheduler's roles, which a sidecar's pod has besides, are the server's own."""
+
+ALL: Final = NEVER | {grant.right for grant in Rbac(released_as("second-scheduler"), account_of("second-scheduler")).grants}
 
 
 @contextmanager
@@ -67,12 +70,12 @@ def client_of(server: Server, mode: str, lost: Right | None = None) -> Iterator[
     objects = _manifest(mode, lost)
     if isinstance(server, Embedded):
         # The embedded API has no RBAC of its own.
-        role, transport = Rbac(objects, account(mode)), server.transport
+        role, transport = Rbac(objects, account_of(mode)), server.transport
         yield lambda: Client(Target("http://embedded"), transport=FaultyTransport(transport(), *role.faults()))
         return
     run(server.client, lambda admin: _apply(admin, objects))
-    run(lambda: server.client(account(mode)), lambda client: _settled(client, mode, lost))
-    yield lambda: server.client(account(mode))
+    run(lambda: server.client(account_of(mode)), lambda client: _settled(client, mode, lost))
+    yield lambda: server.client(account_of(mode))
 
 
 def run(make: Callable[[], Client], act: Callable[[Client], Awaitable[T]]) -> T:
@@ -89,7 +92,7 @@ def run(make: Callable[[], Client], act: Callable[[Client], Awaitable[T]]) -> T:
 
 def _manifest(mode: str, lost: Right | None) -> list[dict[str, Any]]:
     """Returns the shipped objects, their cluster role but for one right."""
-    return [obj | {"rules": _rules(obj, lost)} if obj["kind"] == "ClusterRole" else obj for obj in shipped(mode)]
+    return [obj | {"rules": _rules(obj, lost)} if obj["kind"] == "ClusterRole" else obj for obj in released_as(mode)]
 
 
 async def _apply(admin: Client, objects: list[dict[str, Any]]) -> None:
@@ -105,7 +108,7 @@ async def _apply(admin: Client, objects: list[dict[str, Any]]) -> None:
 
 async def _settled(client: Client, mode: str, lost: Right | None) -> None:
     """Returns once the server knows the role as it is now: its RBAC authorizer follows roles by watch."""
-    granted = {grant.right: grant.name for grant in Rbac(shipped(mode), account(mode)).grants if grant.right.verb != "watch"}
+    granted = {grant.right: grant.name for grant in Rbac(released_as(mode), account_of(mode)).grants if grant.right.verb != "watch"}
     for right, name in granted.items():
         while await is_allowed(client, right, name or NO_NAME) != (right != lost):  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.1)
@@ -152,7 +155,7 @@ async def is_allowed(client: Client, right: Right, name: str = NO_NAME) -> bool:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_account_may_do_what_its_role_says_and_nothing_else(server: Server, mode: str) -> None:
-    granted = {grant.right: grant.name for grant in Rbac(shipped(mode), account(mode)).grants}
+    granted = {grant.right: grant.name for grant in Rbac(released_as(mode), account_of(mode)).grants}
 
     async def ask(client: Client) -> set[Right]:
         answers = await asyncio.gather(*(is_allowed(client, right, granted.get(right) or NO_NAME) for right in ALL))
@@ -167,9 +170,9 @@ def test_an_account_may_do_what_its_role_says_and_nothing_else(server: Server, m
 def test_the_lease_of_another_component_is_out_of_reach(server: Server) -> None:
     async def ask(client: Client) -> list[bool]:
         rights = [Right("coordination.k8s.io", "leases", verb) for verb in ("get", "update")]
-        return [await is_allowed(client, right, name) for name in (LEASE, "kube-scheduler") for right in rights]
+        return [await is_allowed(client, right, name) for name in ("reprieve", "kube-scheduler") for right in rights]
 
-    with client_of(server, "scheduler") as make:
+    with client_of(server, "second-scheduler") as make:
         assert run(make, ask) == [True, True, False, False]
 
 
@@ -199,7 +202,7 @@ def test_devices_are_given_to_a_claim_by_whoever_may_bind_claims(server: Server,
             await client.aclose()
         return ""
 
-    with client_of(server, "scheduler", lost) as make:
+    with client_of(server, "second-scheduler", lost) as make:
         message = run(server.client, lambda admin: give(admin, make))
 
     if lost is None:

@@ -1,0 +1,146 @@
+"""The pod of the mode sidecar as processes of this machine: what a real kube-scheduler sent is answered, and a scheduler works with it."""
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+
+from extender.config import Extender, load
+from extender.testing.certificates import Authority, can_make_certificates
+from tests.api.in_process import ROOT
+from tests.api.serving import JSON, TWELVE_NODES, Service, serving
+from tests.api.test_following import eventually, kubeconfig_for
+from tests.api.test_recorded_calls import as_go_writes, recorded_calls
+from tests.deploy.pods import RunningPod, client, running
+from tests.deploy.shipped import Object, container, objects_of, one, shipped
+from tools.kubernetes_programs import NoProgramError
+from tools.render_manifests import rendered
+
+SECURED: Final = "tls.secretName=reprieve-tls"
+
+
+def manifest(*values: str) -> tuple[Object, ...]:
+    """The chart with these values, for pods of the stock scheduler's name, as in the recorded calls."""
+    try:
+        return objects_of(rendered("--set=mode=sidecar", "--set=schedulerName=default-scheduler", *(f"--set={value}" for value in values)))
+    except NoProgramError as exc:
+        pytest.skip(str(exc))
+
+
+def extender_of(pod: RunningPod) -> Extender:
+    """The extender as the pod's kube-scheduler is told of it."""
+    (extender,) = load(pod.placed(one("ConfigMap", pod.objects)["data"]["kube-scheduler.yaml"])).extenders
+    return extender
+
+
+@contextmanager
+def over_http(pod: RunningPod, authority: Authority | None) -> Iterator[httpx.Client]:
+    """A client that does as the entry for kube-scheduler says: with its files, and for the name of its server."""
+    extender = extender_of(pod)
+    if extender.tls_config is None:
+        with client(pod) as local:
+            yield local
+        return
+    tls = extender.tls_config
+    assert authority is not None
+    assert Path(tls.ca_file).read_bytes() == authority.certificate.read_bytes()
+    with client(pod, authority, (tls.cert_file, tls.key_file)) as secured:
+        secured.headers["Host"] = tls.server_name
+        yield secured
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param((), id="over loopback"),
+        pytest.param((SECURED,), id="with a certificate", marks=pytest.mark.skipif(not can_make_certificates(), reason="openssl makes it")),
+    ],
+)
+def test_every_recorded_call_of_a_kube_scheduler_is_answered(values: tuple[str, ...], tmp_path: Path) -> None:
+    objects, answered = manifest(*values), Counter[str]()
+    authority = Authority(tmp_path, "cluster") if values else None
+    with serving(state=TWELVE_NODES, schedule=False) as cluster, running(objects, cluster.port, tmp_path, authority) as pod:
+        eventually(lambda: pod.passes("startup"))
+        eventually(lambda: pod.passes("readiness"))
+        extender = extender_of(pod)
+        paths = {"filter": extender.filter_verb, "prioritize": extender.prioritize_verb, "preempt": extender.preempt_verb}
+        with over_http(pod, authority) as scheduler:
+            for call in recorded_calls():
+                if call["verb"] not in paths or call["nodeCacheCapable"] != extender.node_cache_capable:
+                    continue
+                url = httpx.URL(f"{extender.url_prefix}/{paths[call['verb']]}")
+                answer = scheduler.post(url.path, content=as_go_writes(call["body"]), headers=JSON)
+                assert answer.status_code == 200, answer.text
+                # No plugin of one's own is enabled: whatever kube-scheduler proposes stands.
+                if call["verb"] == "filter" and call["run"] == "twelve-nodes":
+                    assert answer.json()["NodeNames"] == call["body"]["NodeNames"]
+                if call["verb"] == "preempt" and call["run"] == "twelve-nodes":
+                    proposed, left = call["body"]["NodeNameToMetaVictims"], answer.json()["NodeNameToMetaVictims"]
+                    assert left
+                    assert all(_uids(victims) == _uids(proposed[node]) for node, victims in left.items())
+                answered[call["verb"]] += 1
+
+        assert pod.passes("liveness")
+    assert min(answered[verb] for verb in paths) > 0
+
+
+def test_a_scheduler_with_the_configuration_of_the_pods_kube_scheduler_binds_pods(tmp_path: Path) -> None:
+    """
+    Our own scheduler stands in for the container of kube-scheduler: it reads the same file, and asks the extender in it.
+    """
+    objects = shipped("sidecar")
+    with serving(schedule=False) as cluster, running(objects, cluster.port, tmp_path) as pod:
+        eventually(lambda: pod.passes("readiness"))
+        with _kube_scheduler(pod, cluster.port, tmp_path), client(pod) as ours:
+            cluster.post("/api/v1/namespaces/default/pods", _pod("web"))
+            eventually(lambda: _node_of(cluster, "web") != "")
+
+            asked = ours.get("/metrics").text
+    for verb in ("filter", "prioritize"):
+        assert f'reprieve_verb_requests_total{{result="answered",verb="{verb}"}}' in asked
+
+
+@contextmanager
+def _kube_scheduler(pod: RunningPod, cluster: int, folder: Path) -> Iterator[None]:
+    config = next(arg for arg in container(pod.objects, "kube-scheduler")["args"] if arg.startswith("--config="))
+    (folder / "second").mkdir()
+    command = [
+        sys.executable,
+        "-m",
+        "api.cli",
+        "serve",
+        "--schedule",
+        "--port=0",
+        "--kubeconfig",
+        str(kubeconfig_for(cluster, folder / "second")),
+    ]
+    source = Path(pod.placed(config).removeprefix("--config="))
+    placed = folder / "second" / source.name
+    placed.write_text(pod.placed(source.read_text()))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
+    process = subprocess.Popen([*command, f"--config={placed}"], stderr=subprocess.DEVNULL, cwd=ROOT, env=environment)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _uids(victims: dict[str, Any]) -> set[str]:
+    return {pod["UID"] for pod in victims["Pods"]}
+
+
+def _pod(name: str) -> Object:
+    spec = {"schedulerName": "reprieve", "containers": [{"name": "c", "image": "example", "resources": {"requests": {"cpu": "10m"}}}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def _node_of(cluster: Service, name: str) -> str:
+    return str(cluster.client.get(f"/api/v1/namespaces/default/pods/{name}").json()["spec"].get("nodeName", ""))

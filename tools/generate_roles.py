@@ -1,0 +1,66 @@
+"""Writes `deploy/chart/files/roles.yaml`, the rights of each role of the chart: `python -m tools.generate_roles` (or `make docs`).
+
+A role allows what the service asks of an API server: lists and watches of the kinds in `extender.objects.kinds`, the requests of the calls
+in `extender.framework`, events, and the lease of a scheduler. Nothing else is in it, and no rule is written by hand.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from extender.apiserver.lease.lease_lock import GROUP as LEASE_GROUP
+from extender.apiserver.paths import Right
+from extender.apiserver.writes.call_requests import REQUESTS, rights_for
+from extender.framework import BindPod
+from extender.objects.kinds import KINDS
+
+FILE: Final = Path(__file__).parents[1] / "deploy" / "chart" / "files" / "roles.yaml"
+
+EVENTS: Final = frozenset(Right("events.k8s.io", "events", verb) for verb in ("create", "patch"))
+FOLLOW: Final = frozenset(Right(kind.group, kind.plural, verb) for kind in KINDS for verb in ("list", "watch")) | EVENTS
+
+ROLES: Final[Mapping[str, frozenset[Right]]] = {
+    "follow": FOLLOW,
+    "extender": FOLLOW | rights_for(BindPod),
+    "scheduler": FOLLOW.union(*map(rights_for, REQUESTS)),
+    # A name cannot limit a request to create: it is not in the path.
+    "create-lease": frozenset({Right(LEASE_GROUP, "leases", "create")}),
+    # The chart adds the name of the lease.
+    "keep-lease": frozenset(Right(LEASE_GROUP, "leases", verb) for verb in ("get", "update")),
+}
+"""Answers that write nothing but events; the same with bind; a scheduler; and the two halves of what a lease needs."""
+
+_INTRODUCTION: Final = """\
+# `make docs` writes this file from what the code reads and writes; no rule is written by hand.
+# follow: filter, prioritize, preempt and answers for people. extender: the same, and bind. scheduler: decides by itself, with a lease.
+"""
+
+
+def rules(rights: Iterable[Right]) -> list[dict[str, Any]]:
+    """Returns the rules that allow these rights and no others: one for the resources of a group that have the same verbs."""
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for right in sorted(rights):
+        verbs.setdefault((right.group, right.resource), []).append(right.verb)
+    resources: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (group, resource), allowed in verbs.items():
+        resources.setdefault((group, tuple(allowed)), []).append(resource)
+    return [{"apiGroups": [group], "resources": together, "verbs": list(allowed)} for (group, allowed), together in resources.items()]
+
+
+def page() -> str:
+    """Returns the file."""
+    return _INTRODUCTION + yaml.safe_dump(
+        {name: rules(rights) for name, rights in ROLES.items()}, sort_keys=False, default_flow_style=None, width=140
+    )
+
+
+def main() -> None:
+    """Writes the file, by default into the chart."""
+    Path(sys.argv[1] if len(sys.argv) > 1 else FILE).write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
