@@ -20,8 +20,8 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
 
     All Filters of the profile run, by the rules of its preemption. Where the caller's victims suffice, those of them that need not go are
     reprieved. Where they do not suffice, or none were named (upstream sends such candidates for nodes that an extender refused), the
-    victims are chosen among all pods of lower priority. A profile without any PostFilter plugin does not preempt by itself: it is one of
-    plugins besides those of the caller, whose Filters cannot tell which of the caller's victims need not go, so that all of them are kept.
+    victims are chosen among all pods of lower priority. A profile without a PostFilter plugin is one of plugins besides the caller's: its
+    Filters cannot tell which of the caller's victims need not go, so that all of them are kept.
 
     Arguments:
         given: node name -> the caller's victims there.
@@ -50,19 +50,17 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     # 1 where the caller's victims do not suffice, all pods of lower priority are possible victims
     suffices = _fits_without(cycle, nodes, named, named_row) & (np.bincount(named_row, minlength=len(nodes)) > 0)
     lower, lower_row = lower_priority_pods(snapshot, pod, nodes, rules)
-    chosen_here = ~suffices[lower_row]
-    slots = np.r_[named[suffices[named_row]], lower[chosen_here]]
-    row = np.r_[named_row[suffices[named_row]], lower_row[chosen_here]]
+    slots = np.r_[named[suffices[named_row]], lower[~suffices[lower_row]]]
+    row = np.r_[named_row[suffices[named_row]], lower_row[~suffices[lower_row]]]
 
     # 2 reprieve victims where the pod fits without them: those that the caller did not name first
     fits = _fits_without(cycle, nodes, slots, row)
     slots, row = slots[fits[row]], row[fits[row]]
     slots, row = _in_order_of_reprieve(snapshot, slots, row, np.isin(slots, named), rules)
     without = Rows.of(snapshot, nodes).changed(_removed(slots, row))
-    victims_left = ~reprieve(cycle, without, slots, row)
-    if not cycle.framework.plugins.post_filter:
-        # Those whom the caller named come last in the order, so that keeping them changes nothing for the others.
-        victims_left |= np.isin(slots, named)
+    # The caller's come last in the order, so that keeping them changes nothing for the others.
+    kept = np.isin(slots, named) & (not cycle.framework.plugins.post_filter)
+    victims_left = ~reprieve(cycle, without, slots, row) | kept
 
     # 3 the remaining victims, in the order of the rules
     slots, row = slots[victims_left], row[victims_left]
@@ -74,8 +72,8 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     chosen: dict[str, MetaVictims] = {}
     for at in np.unique(row).tolist():
         on_node = row == at
-        uids = tuple(snapshot.pod_at(slot).uid for slot in slots[on_node].tolist())
-        chosen[snapshot.nodes.objects[int(nodes[at])].name] = MetaVictims.of(uids, int(violates[on_node].sum()))
+        uids = (snapshot.pod_at(slot).uid for slot in slots[on_node].tolist())
+        chosen[snapshot.nodes.objects[int(nodes[at])].name] = MetaVictims.of(tuple(uids), int(violates[on_node].sum()))
     return chosen
 
 
