@@ -47,7 +47,7 @@ def played(environment: gymnasium.Env[Any, Any], seed: int, choose: Any) -> tupl
     while not is_over:
         observation, reward, is_over, _, info = environment.step(choose(info))
         seen.append(observation)
-        total += reward
+        total += float(reward)
     return seen, total, info["report"]
 
 
