@@ -88,11 +88,13 @@ bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow
 	$(BIN)/python -m tests.benchmarks
 
 .PHONY: docs
-docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/feature-gates.md, docs/access.md and the roles of the chart, which are generated.
+docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/feature-gates.md, docs/access.md, docs/metrics.md, the dashboards and roles of the chart, which are generated.
 	$(BIN)/python -m api.openapi
 	$(BIN)/python -m api.cli.flags_page
 	$(BIN)/python -m api.cli.feature_gates_page
 	$(BIN)/python -m api.cli.access_page
+	$(BIN)/python -m tools.generate_metrics_page
+	$(BIN)/python -m tools.generate_dashboards
 	$(BIN)/python -m tools.generate_roles
 
 .PHONY: manifests

@@ -1,9 +1,11 @@
 """Backend: everything that the HTTP routes, pages and commands answer with."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
+
+from prometheus_client.metrics_core import Metric
 
 from extender.answers.questions import Questions
 from extender.apiserver.informers.health import Health
@@ -36,6 +38,8 @@ class Backend:
     """Returns what is wrong with this replica's leadership, empty if nothing is; None without leader election."""
     metrics: Callable[[], bytes] = bytes
     """Returns all metrics in Prometheus' text format."""
+    metric_families: Callable[[], Iterable[Metric]] = tuple
+    """Returns the same as values, for the page that describes them."""
     resource_metrics: Callable[[], bytes] = bytes
     """Returns the requests and limits of every pod in Prometheus' text format; empty while another replica leads."""
     quarantined: Callable[[], Sequence[str]] = tuple

@@ -212,6 +212,7 @@ def _backend(
         informers=informers,
         leadership=None if elector is None else elector.check,
         metrics=exposition.text,
+        metric_families=exposition.collect,
         resource_metrics=ResourceExposition(informers.pods, lambda: fence() is None).text,
         quarantined=parts.quarantines.reasons,
         finish=_nothing_to_finish if lifecycle is None else lifecycle.finish,

@@ -184,6 +184,16 @@ def test_a_pod_is_guarded_from_eviction_neighbours_and_callers(mode: str) -> Non
     assert container(every)["image"].endswith("@sha256:" + "0" * 64)
 
 
+def test_dashboards_and_alerts_come_with_the_chart_as_they_are_in_its_files() -> None:
+    every = objects("service with everything")
+    (dashboards,) = (obj["data"] for obj in every if obj["metadata"]["name"] == "reprieve-dashboards")
+    files = {f"reprieve-{path.name}": json.loads(path.read_text()) for path in (CHART / "files" / "dashboards").glob("*.json")}
+
+    assert {name: json.loads(text) for name, text in dashboards.items()} == files
+    assert one("PrometheusRule", every)["spec"] == yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())
+    assert [each["path"] for each in one("ServiceMonitor", every)["spec"]["endpoints"]] == ["/metrics", "/metrics/slis"]
+
+
 def test_two_releases_do_not_meet() -> None:
     first, second = (objects_of(rendered(release=name)) for name in ("one", "two"))
 

@@ -1,0 +1,109 @@
+"""A real Prometheus, of Debian's package: the installed one, or one that is unpacked into `.cache`."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+import yaml
+
+from extender.testing.processes import Process
+from tests.api.in_process import ROOT
+from tests.api.test_following import free_port
+
+CACHE: Final = ROOT / ".cache" / "prometheus"
+NOT_HERE: Final = "Prometheus is not installed, and apt-get cannot bring Debian's package"
+
+
+@cache
+def program(name: str) -> str:
+    """Where `prometheus` or `promtool` is. The test is skipped where there is none."""
+    found = shutil.which(name) or shutil.which(name, path=str(CACHE / "usr" / "bin"))
+    if found is None:
+        _bring()
+        found = shutil.which(name, path=str(CACHE / "usr" / "bin"))
+    if found is None:
+        pytest.skip(NOT_HERE)
+    return found
+
+
+def _bring() -> None:
+    if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        download = ["apt-get", "download", "-qq", "prometheus"]
+        if subprocess.run(download, cwd=folder, capture_output=True, check=False).returncode != 0:
+            # The lists of packages may be missing.
+            subprocess.run(["apt-get", "update", "-qq"], capture_output=True, check=False)
+            subprocess.run(download, cwd=folder, capture_output=True, check=False)
+        for package in Path(folder).glob("*.deb"):
+            CACHE.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["dpkg", "-x", package, CACHE], check=True)
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    """A running server."""
+
+    client: httpx.Client
+
+    def values(self, expression: str) -> list[float]:
+        """What an expression has now; series that are not a number count as none."""
+        answer = self.client.get("/api/v1/query", params={"query": expression}).json()
+        assert answer["status"] == "success", f"{expression}: {json.dumps(answer)}"
+        result: list[dict[str, Any]] = answer["data"]["result"]
+        numbers = [float(each["value"][1]) for each in result]
+        return [number for number in numbers if number == number]  # noqa: PLR0124 - NaN is the one that is not
+
+
+@contextmanager
+def scraping(targets: dict[str, list[str]], folder: Path) -> Iterator[Prometheus]:
+    """Prometheus, which scrapes these addresses every second; each path of `targets` with the same job.
+
+    Arguments:
+        targets: path -> addresses.
+    """
+    port = free_port()
+    config = {
+        "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
+        "scrape_configs": [
+            {
+                "job_name": f"scrape{number}",
+                "metrics_path": path,
+                "static_configs": [{"targets": addresses}],
+                "relabel_configs": [{"target_label": "job", "replacement": "reprieve"}],
+            }
+            for number, (path, addresses) in enumerate(targets.items())
+        ],
+    }
+    (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
+    process = Process(
+        [
+            program("prometheus"),
+            f"--config.file={folder / 'prometheus.yml'}",
+            f"--storage.tsdb.path={folder / 'data'}",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ],
+        folder / "prometheus.log",
+    )
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as client:
+            process.wait_until(lambda: _is_ready(client), 60)
+            yield Prometheus(client)
+    finally:
+        process.stop(30)
+
+
+def _is_ready(client: httpx.Client) -> bool:
+    try:
+        return client.get("/-/ready").status_code == 200
+    except httpx.TransportError:
+        return False

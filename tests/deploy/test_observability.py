@@ -1,0 +1,196 @@
+"""Every expression of the dashboards and alerts has data in a real Prometheus, in a run in which everything happens that they are about.
+
+Four services: one schedules and answers the verbs, with a plugin that fails or is slow where a pod says so; one has lost its API server and
+cannot write its log; one waits for a lease that somebody else holds; one does not answer.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import pytest
+import yaml
+
+from tests.api.in_process import ROOT
+from tests.api.serving import JSON, Service, serving
+from tests.api.test_following import eventually, free_port, kubeconfig_for
+from tests.deploy import moody_plugin
+from tests.deploy.prometheus import Prometheus, program, scraping
+from tools import generate_metrics_page
+from tools.generate_dashboards import DASHBOARDS, FOLDER, expressions, page
+from tools.render_manifests import CHART
+
+ALERTS: Final = CHART / "files" / "alerts.yaml"
+NODES: Final = ["node-a1", "node-a2", "node-b1", "node-c1", "no-such-node"]
+MOST_ROUNDS: Final = 200
+
+
+def alerts() -> dict[str, dict[str, Any]]:
+    (group,) = yaml.safe_load(ALERTS.read_text())["groups"]
+    return {rule["alert"]: rule for rule in group["rules"]}
+
+
+def all_expressions() -> dict[str, str]:
+    """By the dashboard or alert that it is of; with what Grafana puts in."""
+    of_dashboards = {f"{name} {expression}": expression for name in DASHBOARDS for expression in expressions(name)}
+    found = of_dashboards | {name: rule["expr"] for name, rule in alerts().items()}
+    return {name: text.replace("$__rate_interval", "1m").replace("$job", ".*reprieve.*") for name, text in found.items()}
+
+
+@contextmanager
+def service(folder: Path, cluster: int, *flags: str, lease: str = "reprieve", log: str = "log") -> Iterator[str]:
+    """`reprieve serve` as a process that follows the cluster at a port of this machine; its address."""
+    folder.mkdir()
+    config = folder / "config.yaml"
+    config.write_text(moody_plugin.CONFIGURATION.replace("LEASE", lease))
+    moody_plugin.install(folder)
+    port = free_port()
+    command = [sys.executable, "-m", "api.cli", "serve", f"--port={port}", f"--config={config}", *flags]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
+    environment["PYTHONPATH"] = os.pathsep.join([str(folder), str(ROOT)])
+    with Path(folder, log).open("wb") as output:
+        files = ["--kubeconfig", str(kubeconfig_for(cluster, folder))]
+        process = subprocess.Popen([*command, *files], stderr=output, cwd=ROOT, env=environment)
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def pod(name: str, cpu: str = "10m", mood: str = "", priority_class: str = "") -> dict[str, Any]:
+    resources = {"requests": {"cpu": cpu}}
+    spec: dict[str, Any] = {"containers": [{"name": "c", "image": "i", "resources": resources}]}
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"mood": mood} if mood else {}}, "spec": spec}
+
+
+class Traffic:
+    """Makes everything happen once more with each round."""
+
+    def __init__(self, cluster: Service, answering: httpx.Client, blind: httpx.Client) -> None:
+        self._cluster = cluster
+        self._answering = answering
+        self._blind = blind
+        self._numbers = count()
+        body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 100000}
+        cluster.post("/apis/scheduling.k8s.io/v1/priorityclasses", body).raise_for_status()
+
+    def round(self) -> None:
+        number = next(self._numbers)
+        # Else the attempts for those who wait would outnumber all others.
+        for name in ("large", "failing", "urgent"):
+            self._cluster.client.delete(f"/api/v1/namespaces/default/pods/{name}-{number - 2}")
+        if number % 32 == 8:
+            # As many in a row as it takes until the plugin is not called any more.
+            for _ in range(10):
+                self._ask("filter", {"Pod": _asked(f"asked-failing-{number}", mood="fail"), "NodeNames": NODES})
+        self._create(pod(f"web-{number}"))
+        self._create(pod(f"large-{number}", cpu="900"))
+        self._create(pod(f"urgent-{number}", cpu="3500m", priority_class="urgent"))
+        self._create(pod(f"failing-{number}", mood="fail"))
+        if number % 2 == 0:
+            self._create(pod(f"slow-{number}", mood="slow"))
+            self._ask("filter", {"Pod": _asked(f"asked-slow-{number}", mood="very-slow"), "NodeNames": NODES})
+        self._ask("filter", {"Pod": _asked(f"asked-{number}", cpu="2"), "NodeNames": NODES})
+        self._ask("filter", {"Pod": _asked(f"without-nodes-{number}")})
+        self._ask("prioritize", {"Pod": _asked(f"asked-{number}"), "NodeNames": NODES[:3]})
+        victims = {"node-a1": {"Pods": [], "NumPDBViolations": 0}}
+        self._ask("preempt", {"Pod": _asked(f"asked-{number}"), "NodeNameToMetaVictims": victims})
+        self._ask("bind", {"PodName": "web", "PodNamespace": "default", "PodUID": "1", "Node": "node-a1"})
+        for client in (self._answering, self._blind):
+            client.get("/readyz")
+
+    def _create(self, body: dict[str, Any]) -> None:
+        self._cluster.post("/api/v1/namespaces/default/pods", body).raise_for_status()
+
+    def _ask(self, verb: str, body: dict[str, Any]) -> None:
+        self._answering.post(f"/extender/{verb}", content=json.dumps(body).encode(), headers=JSON)
+
+
+def _asked(name: str, cpu: str = "10m", mood: str = "") -> dict[str, Any]:
+    body = pod(name, cpu, mood)
+    body["metadata"] |= {"uid": name, "namespace": "default"}
+    return body
+
+
+@pytest.fixture(scope="module")
+def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Prometheus, Traffic]]:
+    folder = tmp_path_factory.mktemp("observed")
+    program("prometheus")
+    with ExitStack() as stack:
+        cluster = stack.enter_context(serving(schedule=False))
+        lease = {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "held"},
+            "spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "renewTime": "2099-01-01T00:00:00.000000Z"},
+        }
+        cluster.post("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease).raise_for_status()
+        deciding = stack.enter_context(service(folder / "deciding", cluster.port, "--schedule", "--serve-bind"))
+        waiting = stack.enter_context(service(folder / "waiting", cluster.port, "--schedule", lease="held"))
+        with ExitStack() as until_lost:
+            lost = until_lost.enter_context(serving(schedule=False))
+            blind = stack.enter_context(service(folder / "blind", lost.port, "-v=4", log="/dev/full"))
+            clients = [stack.enter_context(httpx.Client(base_url=f"http://{at}", trust_env=False, timeout=60)) for at in (deciding, blind)]
+            for client in clients:
+                eventually(partial(_is_ready, client))
+            addresses = [deciding, waiting, blind, f"127.0.0.1:{free_port()}"]
+            started = stack.enter_context(scraping({"/metrics": addresses, "/metrics/slis": addresses}, folder))
+        yield started, Traffic(cluster, *clients)
+
+
+def _is_ready(client: httpx.Client) -> bool:
+    try:
+        return client.get("/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def test_every_expression_has_data(prometheus_with_everything: tuple[Prometheus, Traffic]) -> None:
+    """
+    Rounds go on until each has had some.
+    """
+    prometheus, traffic = prometheus_with_everything
+    left = all_expressions()
+    for _ in range(MOST_ROUNDS):
+        traffic.round()
+        left = {name: expression for name, expression in left.items() if not prometheus.values(expression)}
+        if not left:
+            break
+
+    assert left == {}
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_the_dashboards_are_what_the_code_generates(name: str) -> None:
+    """
+    `make docs` writes them.
+    """
+    assert (FOLDER / f"{name}.json").read_text() == page(name)
+
+
+def test_the_page_of_metrics_is_what_the_code_generates() -> None:
+    assert generate_metrics_page.PAGE.read_text() == generate_metrics_page.page()
+
+
+def test_prometheus_finds_nothing_wrong_with_the_rules() -> None:
+    checked = subprocess.run([program("promtool"), "check", "rules", ALERTS], capture_output=True, text=True, check=False)
+
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_every_alert_is_explained() -> None:
+    text = (ROOT / "docs" / "observability.md").read_text()
+
+    assert re.findall(r"^\| (Reprieve\w+) \|", text, re.MULTILINE) == list(alerts())
