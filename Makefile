@@ -101,6 +101,7 @@ docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/feature-gates.md
 manifests: $(VENV)/.ready ## Render the chart (deploy/chart) into deploy/kubernetes, with a helm of its own.
 	$(BIN)/python -m tools.generate_roles
 	$(BIN)/python -m tools.render_manifests
+	$(BIN)/python -m tools.render_static_pods
 
 .PHONY: schema
 schema: $(VENV)/.ready ## Write the table of API types (TYPES= a file of the published types).

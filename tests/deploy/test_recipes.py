@@ -1,0 +1,172 @@
+"""Each recipe's files are accepted by what reads them, agree with each other, and static pods start."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import kubernetes_validate
+import pytest
+import yaml
+
+from extender.config import load
+from extender.testing.rbac import Rbac
+from tests.api.in_process import ROOT
+from tests.api.serving import Service, serving
+from tests.api.test_following import eventually, free_port, kubeconfig_for
+from tests.deploy.shipped import Object, container, objects_of, one, pod_spec
+from tools.generate_roles import ROLES
+from tools.kubernetes_programs import NoProgramError
+from tools.render_manifests import rendered
+from tools.render_static_pods import FOLDER, PLACE, PODS, USER, files
+
+RECIPES: Final = ROOT / "deploy" / "recipes"
+VALUES: Final = sorted([*RECIPES.glob("*/values.yaml"), *(RECIPES / "managed").glob("*.yaml")])
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def pod_of(name: str) -> Object:
+    return dict(read(FOLDER / name / "reprieve.yaml"))
+
+
+@pytest.mark.parametrize("path", VALUES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_the_values_render(path: Path) -> None:
+    try:
+        objects = objects_of(rendered("-f", str(path)))
+    except NoProgramError as exc:
+        pytest.skip(str(exc))
+
+    for obj in objects:
+        kubernetes_validate.validate(obj, "1.36", strict=True)
+    assert load(one("ConfigMap", objects)["data"]["config.yaml"])
+
+
+def test_the_values_of_a_new_plugin_render(tmp_path: Path) -> None:
+    """
+    Those that `reprieve init` writes, once they are not commented out any more.
+    """
+    text = (ROOT / "api" / "examples" / "plugin" / "values.yaml").read_text()
+    values = tmp_path / "values.yaml"
+    values.write_text("".join(f"{line[2:]}\n" for line in text.splitlines() if re.match(r"# (\w+:|  ?\S|- )", line) and "helm" not in line))
+    try:
+        objects = objects_of(rendered("-f", str(values)))
+    except NoProgramError as exc:
+        pytest.skip(str(exc))
+
+    (profile,) = load(one("ConfigMap", objects)["data"]["config.yaml"]).profiles
+    assert container(objects)["image"] == "registry.example/my-policy:0.1.0"
+    assert "MyPolicy" in str(profile)
+    assert one("Service", objects)["spec"]["clusterIP"] == "10.96.0.42"
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_the_static_pods_are_what_the_chart_renders(name: str) -> None:
+    """
+    `make manifests` writes them.
+    """
+    try:
+        expected = files(name)
+    except NoProgramError as exc:
+        pytest.skip(str(exc))
+
+    assert {path.name: path.read_text() for path in (FOLDER / name).iterdir()} == expected
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_a_static_pod_needs_nothing_of_the_api(name: str) -> None:
+    """
+    A kubelet refuses static pods that refer to other objects.
+    """
+    pod = pod_of(name)
+
+    kubernetes_validate.validate(pod, "1.36", strict=True)
+    assert "serviceAccountName" not in pod["spec"]
+    assert [volume.keys() - {"name"} for volume in pod["spec"]["volumes"]] == [{"hostPath"}]
+    assert pod["spec"]["hostNetwork"]
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_its_user_may_do_exactly_what_the_generated_role_says(name: str) -> None:
+    grants = Rbac(objects_of((FOLDER / name / "rbac.yaml").read_text()), USER).grants
+    reviews = {grant for grant in grants if grant.right.plural in ("tokenreviews", "subjectaccessreviews")}
+    leases = ROLES["create-lease"] | ROLES["keep-lease"]
+
+    assert len(reviews) == 2
+    assert {grant.right for grant in grants - reviews} == (ROLES["scheduler"] | leases if name == "scheduler" else ROLES["follow"])
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path: Path) -> None:
+    (spec,) = pod_of(name)["spec"]["containers"]
+    port = free_port()
+    (tmp_path / "config.yaml").write_bytes((FOLDER / name / "config.yaml").read_bytes())
+    with serving(schedule=False) as cluster:
+        kubeconfig_for(cluster.port, tmp_path)
+        arguments = [part.replace("/etc/reprieve/config", str(tmp_path)).replace("8888", str(port)) for part in spec["args"]]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("REPRIEVE_", "KUBERNETES_"))}
+        command = [sys.executable, "-m", "api.cli", *arguments]
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=ROOT, env=environment)
+        try:
+            eventually(lambda: _is_ready(port, process))
+            if name == "scheduler":
+                cluster.post("/api/v1/namespaces/default/pods", _small_pod()).raise_for_status()
+                eventually(lambda: _node(cluster) != "")
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def test_kube_scheduler_is_told_of_the_extender_that_the_recipes_start() -> None:
+    told = load((RECIPES / "kubeadm" / "kube-scheduler-config.yaml").read_text())
+    (extender,) = told.extenders
+    (port,) = {port for name in PODS for each in pod_of(name)["spec"]["containers"] for port in [each["ports"][0]["containerPort"]]}
+    patch = read(RECIPES / "kind" / "kind.yaml")["nodes"][0]
+    ours = read(RECIPES / "kubeadm" / "kubeadm-config.yaml")["scheduler"]
+
+    assert extender.url_prefix == f"http://127.0.0.1:{port}/extender"
+    assert ours == yaml.safe_load(patch["kubeadmConfigPatches"][0])["scheduler"]
+    assert {each["value"] for each in ours["extraArgs"]} == {volume["mountPath"] for volume in ours["extraVolumes"]}
+    assert patch["extraMounts"][0]["containerPath"] == ours["extraVolumes"][0]["hostPath"]
+    assert (ROOT / patch["extraMounts"][0]["hostPath"]).exists()
+    assert ours["extraVolumes"][0]["hostPath"].startswith(PLACE)
+
+
+def test_on_kind_kube_scheduler_and_reprieve_meet_on_loopback() -> None:
+    try:
+        objects = objects_of(rendered("-f", str(RECIPES / "kind" / "values.yaml")))
+    except NoProgramError as exc:
+        pytest.skip(str(exc))
+
+    assert pod_spec(objects)["hostNetwork"]
+    assert {"--host=127.0.0.1", "--port=8888"} <= set(container(objects)["args"])
+    assert load(one("ConfigMap", objects)["data"]["config.yaml"]).profiles[0].scheduler_name == "default-scheduler"
+
+
+def test_the_page_names_files_that_are_there() -> None:
+    named = set(re.findall(r"(?<![\w/])deploy/[\w./-]+\w", (RECIPES / "README.md").read_text()))
+
+    assert len(named) > 8
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def _is_ready(port: int, process: "subprocess.Popen[bytes]") -> bool:
+    assert process.poll() is None
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _small_pod() -> Object:
+    spec = {"containers": [{"name": "c", "image": "example", "resources": {"requests": {"cpu": "10m"}}}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": spec}
+
+
+def _node(cluster: Service) -> str:
+    return str(cluster.client.get("/api/v1/namespaces/default/pods/web").json()["spec"].get("nodeName", ""))
