@@ -6,6 +6,18 @@ cost is bounded: see `cost`. What is not cheap, or not safe, runs in a process o
 """
 
 from extender.cel.evaluation import evaluate, is_cheap, work_of_expression
+from extender.cel.pod_number import PodNumber
 from extender.cel.selector import CelError, CelSelector, CompileError, Facts, compiled, facts_of
 
-__all__ = ["CelError", "CelSelector", "CompileError", "Facts", "compiled", "evaluate", "facts_of", "is_cheap", "work_of_expression"]
+__all__ = [
+    "CelError",
+    "CelSelector",
+    "CompileError",
+    "Facts",
+    "PodNumber",
+    "compiled",
+    "evaluate",
+    "facts_of",
+    "is_cheap",
+    "work_of_expression",
+]

@@ -8,6 +8,7 @@ Upstream: pkg/scheduler/apis/config/validation, validation_pluginargs.go (v1.36.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from extender.cel import CompileError, PodNumber
 from extender.config.configuration import ConfigErrors
 from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.config.plugin_args import (
@@ -32,6 +33,7 @@ from extender.config.plugin_args import (
 )
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError, child, duplicate, forbidden, invalid, marshalled, not_supported, required
+from extender.objects.label_selectors import SelectorError, selector_of
 from extender.objects.meta import NodeSelectorTerm
 from extender.objects.name_syntax import label_key_errors
 from extender.objects.node_selectors import term_errors
@@ -79,6 +81,34 @@ def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> 
         yield invalid(absolute_path, 0, "cannot be zero at the same time as minCandidateNodesPercentage")
     if args.preemption_rules is not None and args.preemption_rules not in PREEMPTION_RULES:
         yield not_supported(child(path, "preemptionRules"), args.preemption_rules, PREEMPTION_RULES)
+    yield from _victim_policy_errors(path, args)
+
+
+def _victim_policy_errors(path: str, args: DefaultPreemptionArgs) -> Iterator[FieldError]:
+    durations: dict[str, Duration] = {}
+    if args.protect is not None:
+        at, protect = child(path, "protect"), args.protect
+        durations |= {child(at, "minRunTime"): protect.min_run_time, child(at, "maxLostGpuTime"): protect.max_lost_gpu_time}
+        if protect.max_victims < 0:
+            yield invalid(child(at, "maxVictims"), protect.max_victims, "must be zero or positive")
+        if protect.selector is not None:
+            try:
+                selector_of(protect.selector)
+            except SelectorError as exc:
+                yield invalid(child(at, "selector"), "", str(exc))
+    if args.cost is not None:
+        for name, expression in (("perHour", args.cost.per_hour), ("fixed", args.cost.fixed)):
+            try:
+                PodNumber(expression)
+            except CompileError as exc:
+                yield invalid(child(child(path, "cost"), name), expression, str(exc))
+    if args.delay is not None:
+        at = child(path, "delay")
+        durations[child(at, "default")] = args.delay.default
+        durations |= {f"{child(at, 'byPriorityClass')}[{name}]": value for name, value in args.delay.by_priority_class.items()}
+    for where, duration in durations.items():
+        if duration.nanoseconds < 0:
+            yield invalid(where, str(duration), "must be zero or positive")
 
 
 def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs) -> Iterator[FieldError]:

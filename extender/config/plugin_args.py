@@ -3,11 +3,12 @@
 Upstream: kube-scheduler/config/v1, types_pluginargs.go, types.go; pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from extender.config.feature_gates import FeatureGates
-from extender.config.json_types import DURATION_POINTER, STRINGS, fields_of, struct_of, wire
+from extender.config.json_types import DURATION, DURATION_POINTER, STRINGS, fields_of, struct_of, wire
 from extender.golang.durations import Duration
 from extender.golang.schema import BOOL, INT32, INT64, STRING, Field, Kind, ListOf, MapOf, Scalar, Struct, written_list
 from extender.objects.meta import LabelSelector, LabelSelectorRequirement, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -118,15 +119,54 @@ PREEMPTION_RULES: Final = ("v1.12", "v1.17", "v1.25", "v1.36")
 
 
 @dataclass(frozen=True, slots=True)
+class Protection:
+    """The pods that no preemption may evict, and what a preemption may cost at most."""
+
+    selector: LabelSelector | None = field(default=None, metadata=wire(_LABEL_SELECTOR, omit_none=True))
+    """Pods with these labels are never evicted."""
+    min_run_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
+    """Pods that have run for less are not evicted."""
+    preemption_toleration: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    """Whether annotations of PriorityClasses, as the plugin PreemptionToleration of scheduler-plugins reads them, protect their pods."""
+    never_violate_budgets: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    """Whether a pod stays if its eviction would violate a PodDisruptionBudget, which upstream only avoids where it can."""
+    max_victims: int = field(default=0, metadata=wire(INT32, omit_empty=True))
+    """No preemption evicts more pods; 0 for any number."""
+    max_lost_gpu_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
+    """No preemption loses more GPU time, the victims' time since their last checkpoint by their number of GPUs; 0 for any."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionCost:
+    """The loss of evicting a pod: a fixed part, and one for each hour since it started or last wrote a checkpoint. Both are CEL."""
+
+    per_hour: str = field(default="gpus", metadata=wire(STRING, zero_is_default=True, omit_empty=True))
+    fixed: str = field(default="0.0", metadata=wire(STRING, zero_is_default=True, omit_empty=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionDelay:
+    """The time for which a pod that fits nowhere waits for room before it may preempt."""
+
+    default: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
+    by_priority_class: Mapping[str, Duration] = field(default_factory=dict, metadata=wire(MapOf(DURATION), omit_empty=True))
+    """That of pods of these PriorityClasses."""
+
+
+@dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs:
     """The number of candidates that a preemption examines: the larger of a share of the nodes, in percent, and a number.
 
-    And the release whose rules choose among them, which upstream's arguments do not have; if it is absent, the rules are those of v1.36.
+    Upstream's arguments have no more. `preemption_rules` is the release whose rules choose among the candidates, v1.36 if it is absent; the
+    others are victim policies.
     """
 
     min_candidate_nodes_percentage: int = field(default=10, metadata=wire(INT32))
     min_candidate_nodes_absolute: int = field(default=100, metadata=wire(INT32))
     preemption_rules: str | None = field(default=None, metadata=wire(STRING, omit_none=True))
+    protect: Protection | None = field(default=None, metadata=wire(struct_of(Protection, "Protection"), omit_none=True))
+    cost: EvictionCost | None = field(default=None, metadata=wire(struct_of(EvictionCost, "EvictionCost"), omit_none=True))
+    delay: PreemptionDelay | None = field(default=None, metadata=wire(struct_of(PreemptionDelay, "PreemptionDelay"), omit_none=True))
 
 
 @dataclass(frozen=True, slots=True)

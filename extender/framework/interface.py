@@ -23,6 +23,7 @@ pending; see `extender.framework.advice`.
 Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
 """
 
+import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -240,6 +241,8 @@ class PostFilterResult:
     """The whole outcome of the search for candidates, for explanations."""
     plugin: str = ""
     """The plugin that succeeded. Only the framework sets it."""
+    retry_after: float = math.inf
+    """Seconds after which another attempt is worth while, even if nothing happens in the cluster."""
 
 
 class PostFilterPlugin(Plugin):

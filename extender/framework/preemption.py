@@ -5,7 +5,7 @@ And the rules by which it does: `PreemptionRules`, whose values for several rele
 Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; extenderv1.Victims (v1.36.2).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, final
 
@@ -72,6 +72,17 @@ class Candidates:
         places = np.repeat(self.first[chosen] - first[:-1], counts) + np.arange(first[-1])
         return Candidates(self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen], self.rules)
 
+    def joined(self, others: "Candidates") -> "Candidates":
+        """Returns these candidates and then the others, which are over the same snapshot."""
+        return Candidates(
+            self.snapshot,
+            np.r_[self.node, others.node],
+            np.r_[self.slots, others.slots],
+            np.r_[self.first, self.first[-1] + others.first[1:]],
+            np.r_[self.num_pdb_violations, others.num_pdb_violations],
+            self.rules,
+        )
+
     @staticmethod
     def of(snapshot: Snapshot, listed: Sequence[Candidate], rules: "PreemptionRules") -> "Candidates":
         """Returns candidates as arrays.
@@ -121,6 +132,18 @@ class PreemptionRules:
     """Returns whether a pod of lower priority on its nominated node keeps a preemptor from preempting again."""
     may_go: Callable[[Pod], bool] | None = None
     """Returns whether a pod of lower priority may be a victim; None: all may."""
+    protects: Callable[[Snapshot, Pod, Index], Mask] | None = None
+    """(snapshot, preemptor, slots) -> (C,) which of these pods of lower priority may be no victims of this preemptor at this moment."""
+    budgets_are_hard: bool = False
+    """A pod whose eviction would violate a budget may not be a victim."""
+    is_going: Callable[[], Collection[str]] = tuple
+    """Returns the UIDs of pods that are about to be evicted, which hard budgets count though the snapshot may not show it yet."""
+    too_costly: Callable[[Candidates], Iterable[tuple[str, Mask]]] | None = None
+    """candidates -> reasons, each with (M,) the candidates that are not allowed because of it."""
+    also_by: Sequence["PreemptionRules"] = ()
+    """Rules by which victims are chosen as well: on each node those count that are better by `criteria`."""
+    delay_of: Callable[[Pod], float] | None = None
+    """Returns for how many more seconds the preemptor has to wait; 0 if it need not."""
     gives_up_unresolvable: bool = True
     """A preemptor whose nominated node is unresolvable need not wait for the pods there."""
     tries_all_nodes: bool = False

@@ -285,6 +285,9 @@ class MapOf(GoType):
             found[key] = of.zero() if member is None else reading.part(of, member, f".{key}")
         return {key: found[key] for key in sorted(found)}
 
+    def write(self, value: Mapping[str, Any]) -> Any:
+        return {key: self.value.write(member) for key, member in value.items()}
+
 
 @final
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,9 @@
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go (v1.36.2).
 """
 
+import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any, final
 
 from extender import framework as fwk
@@ -12,6 +14,7 @@ from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.objects.pod import Pod
 from extender.preemption import RULES, V1_36, Evaluator
 from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
+from extender.preemption.victim_policy import policy_rules
 
 
 @final
@@ -27,7 +30,8 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         check_args(args)
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
-        self.preemption_rules = V1_36 if args.preemption_rules is None else RULES[args.preemption_rules]
+        rules = V1_36 if args.preemption_rules is None else RULES[args.preemption_rules]
+        self.preemption_rules = policy_rules(rules, args.protect, args.cost, args.delay, now=self._now, is_going=self._chosen_lately)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         """Registers for the deletion of victims. Whether one helps is for the plugins whose refusal led to the preemption to say."""
@@ -41,12 +45,28 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         return fwk.SUCCESS
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        """Nominates the pod to the best candidate."""
+        """Nominates the pod to the best candidate, unless it has to wait before it may preempt."""
+        # A question has no dispatcher, and asks what would happen after the wait.
+        delay_of = self.preemption_rules.delay_of if self.handle.dispatcher is not None else None
+        left = delay_of(pod) if delay_of is not None else 0
+        if left > 0:
+            waits = fwk.unschedulable(f"preemption: not eligible for another {math.ceil(left)}s, by the delay of preemption")
+            return fwk.PostFilterResult(waits, retry_after=left)
         outcome = await Evaluator(self.handle, self.offset_and_num_candidates, self.preemption_rules).preempt(state, pod, statuses)
         status = outcome.status
         if not status.is_success:
             status = fwk.Status(status.code, (f"preemption: {status.message}",))
+        elif outcome.chosen is not None and self.handle.dispatcher is not None:
+            self.handle.shared(PREEMPTIONS, RunningPreemptions).choose(outcome.chosen.victims, self._now().timestamp())
         return fwk.PostFilterResult(status, outcome.nominated_node, outcome.chosen, outcome)
+
+    def _now(self) -> datetime:
+        return self._handle.now() if self._handle is not None else datetime.now(UTC)
+
+    def _chosen_lately(self) -> tuple[str, ...]:
+        if self._handle is None:
+            return ()
+        return self._handle.shared(PREEMPTIONS, RunningPreemptions).chosen_lately(self._now().timestamp())
 
     def offset_and_num_candidates(self, num_nodes: int) -> tuple[int, int]:
         """Returns a random node to start from, and the number of candidates that is enough."""

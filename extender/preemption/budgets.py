@@ -8,7 +8,7 @@ filterPodsWithPDBViolation (v1.36.2). `by_priority` and `forbidden` are what the
 HigherPriorityPod (v1.12); pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.17).
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -50,11 +50,56 @@ def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: Preem
     lower = np.flatnonzero(pods.priority < pod.priority)
     row = row_at[pods.node[lower]]
     slots, row = lower[row >= 0], row[row >= 0]
+    may_go = may_be_victims(snapshot, pod, slots, rules)
+    slots, row = slots[may_go], row[may_go]
+    order = rules.by_importance(snapshot, slots, row)
+    slots, row = slots[order], row[order]
+    if rules.budgets_are_hard and len(slots):
+        allowed = ~_breaking(snapshot, slots, row, rules.is_going())
+        slots, row = slots[allowed], row[allowed]
+    return slots, row
+
+
+def may_be_victims(snapshot: Snapshot, preemptor: Pod, slots: Index, rules: PreemptionRules) -> Mask:
+    """Returns (C,) which of these pods of lower priority the rules let go, budgets aside."""
+    may_go = np.ones(len(slots), np.bool_)
     if rules.may_go is not None:
         may_go = np.fromiter((rules.may_go(snapshot.pod_at(slot)) for slot in slots.tolist()), np.bool_, len(slots))
-        slots, row = slots[may_go], row[may_go]
-    order = rules.by_importance(snapshot, slots, row)
-    return slots[order], row[order]
+    return may_go if rules.protects is None else may_go & ~rules.protects(snapshot, preemptor, slots)
+
+
+def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[str]) -> Mask:
+    """Returns (C,) which pods of a row have to stay so that no budget is violated, whichever of the others go.
+
+    The least important pods may go first. Pods that are terminating or about to be evicted count, even where the API server has already
+    subtracted them from the budget: it takes a moment to do so, and nobody can see whether it has.
+
+    Arguments:
+        slots, row: as those of `violated`.
+        going: UIDs of pods that are about to be evicted.
+    """
+    breaks = np.zeros(len(slots), np.bool_)
+    least_important_first = np.lexsort((-np.arange(len(slots)), row))
+    about_to_go = [slot for uid in going if (slot := snapshot.pods.slots.get(uid)) is not None]
+    leaving = np.unique(np.r_[np.flatnonzero(_is_terminating(snapshot)), np.array(about_to_go, np.intp)])
+    # Pods that go anyway may go, and are counted once, as leaving.
+    goes_anyway = np.isin(slots, leaving)
+    together = np.r_[slots[least_important_first], leaving]
+    for budget, selected in _protected(snapshot, together):
+        of_slots, of_leaving = selected[: len(slots)], selected[len(slots) :]
+        counted = of_slots & ~goes_anyway[least_important_first]
+        left = budget.status.disruptions_allowed - int(np.count_nonzero(of_leaving))
+        breaks[least_important_first] |= counted & (_count_in_row(counted, row[least_important_first]) > left)
+    return breaks
+
+
+def _is_terminating(snapshot: Snapshot) -> Mask:
+    """Returns (P,) the pods on nodes that are terminating."""
+    codes = snapshot.pods.codes[Attribute.LABELS]
+    symbols = snapshot.tallies.symbols[Attribute.LABELS]
+    terminating = np.fromiter((isinstance(symbol, LabelClass) and symbol.is_terminating for symbol in symbols), np.bool_, len(symbols))
+    mask: Mask = np.r_[terminating, False][codes] & (snapshot.pods.node >= 0)  # the last entry is for code -1
+    return mask
 
 
 def violating(snapshot: Snapshot, slots: Index, row: Index, rules: PreemptionRules) -> Mask:

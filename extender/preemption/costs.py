@@ -67,6 +67,19 @@ def pick_one_node_for_preemption(candidates: Candidates) -> Index:
     return best
 
 
+def better_on_each_node(candidates: Candidates) -> Candidates:
+    """Returns of several candidates for one node the best by the criteria of their rules, and of equal ones the first."""
+    if not len(candidates):
+        return candidates
+    scores = [score_function(candidates) for score_function in candidates.rules.criteria]
+    order = np.lexsort((*(-score for score in reversed(scores)), candidates.node))
+    nodes = candidates.node[order]
+    best_of_node = order[np.r_[True, nodes[1:] != nodes[:-1]]]
+    # The nodes keep the order in which they were tried.
+    first_place = {node: place for place, node in reversed([*enumerate(candidates.node.tolist())])}
+    return candidates.take(np.array(sorted(best_of_node.tolist(), key=lambda place: first_place[int(candidates.node[place])]), np.intp))
+
+
 PRIORITY_RANGE: Final = 2**32
 """Larger than the difference of any two priorities."""
 MAX_SORTED: Final = 4

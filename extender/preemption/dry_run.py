@@ -72,6 +72,12 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     reprieved = reprieve(state, rows, victims.slots, victims.row)
 
     candidates, fitting = _candidates(snapshot, nodes, victims, reprieved, rules)
+    if rules.too_costly is not None and len(candidates):
+        allowed = np.ones(len(candidates), np.bool_)
+        for reason, mask in rules.too_costly(candidates):
+            statuses |= {_name(snapshot, node): fwk.unschedulable(reason) for node in candidates.node[mask & allowed].tolist()}
+            allowed &= ~mask
+        candidates = candidates.take(np.flatnonzero(allowed))
     return DryRun(candidates, statuses, tuple(_name(snapshot, node) for node in fitting.tolist()))
 
 

@@ -6,6 +6,7 @@ pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, PodElig
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Final, final
 
 import numpy as np
@@ -15,7 +16,8 @@ from extender.framework import Code, NodeStatuses, PreemptionRules
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NOT_HELPFUL, STILL_TERMINATING
-from extender.preemption.costs import pick_one_node_for_preemption
+from extender.preemption.budgets import may_be_victims
+from extender.preemption.costs import better_on_each_node, pick_one_node_for_preemption
 from extender.preemption.dry_run import DryRun, dry_run
 from extender.preemption.rules import V1_36
 from extender.snapshot import Snapshot
@@ -102,7 +104,10 @@ class Evaluator:
         runs: list[DryRun] = []
         non_violating = total = 0
         for start in range(0, len(in_turn), enough):
-            run = dry_run(state, pod, in_turn[start : start + enough], self.rules)
+            nodes = in_turn[start : start + enough]
+            run = dry_run(state, pod, nodes, self.rules)
+            for rules in self.rules.also_by:
+                run = _better_on_each_node(run, dry_run(state, pod, nodes, rules))
             runs.append(run)
             total += len(run.candidates)
             non_violating += int((run.candidates.num_pdb_violations == 0).sum())
@@ -170,20 +175,16 @@ def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStat
     return np.flatnonzero(mask)
 
 
+def _better_on_each_node(run: DryRun, other: DryRun) -> DryRun:
+    """Returns the first run with the victims of the other one on nodes where those are better by the criteria of the first."""
+    better = better_on_each_node(run.candidates.joined(other.candidates))
+    found = {better.snapshot.nodes.objects[place].name for place in better.node.tolist()}
+    statuses = {name: status for name, status in run.statuses.items() if name not in found}
+    return DryRun(better, statuses, run.fits_as_is)
+
+
 def _joined(runs: list[DryRun], enough: int) -> DryRun:
-    if len(runs) == 1:
-        joined = runs[0].candidates
-    else:
-        parts = [run.candidates for run in runs]
-        counts = np.concatenate([np.diff(part.first) for part in parts])
-        joined = fwk.Candidates(
-            parts[0].snapshot,
-            np.concatenate([part.node for part in parts]),
-            np.concatenate([part.slots for part in parts]),
-            np.r_[0, np.cumsum(counts)].astype(np.intp),
-            np.concatenate([part.num_pdb_violations for part in parts]),
-            parts[0].rules,
-        )
+    joined = reduce(fwk.Candidates.joined, (run.candidates for run in runs))
     violates = joined.num_pdb_violations > 0
     kept = np.r_[np.flatnonzero(~violates)[:enough], np.flatnonzero(violates)[:enough]]
     if violates.any() or len(kept) < len(joined):
@@ -210,8 +211,7 @@ def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, rules
     place = snapshot.nodes.index.get(nominated)
     if place is None:
         return None
-    for slot in snapshot.pods.on_node[place]:
-        other = snapshot.pod_at(slot)
-        if other.priority < pod.priority and (rules.may_go is None or rules.may_go(other)) and rules.waits_for(other):
-            return STILL_TERMINATING
-    return None
+    slots = np.array(snapshot.pods.on_node[place], np.intp)
+    lower = slots[snapshot.pods.priority[slots] < pod.priority]
+    lower = lower[may_be_victims(snapshot, pod, lower, rules)]
+    return STILL_TERMINATING if any(rules.waits_for(snapshot.pod_at(slot)) for slot in lower.tolist()) else None

@@ -3,21 +3,39 @@
 Upstream: pkg/scheduler/framework/preemption/executor.go, IsPodRunningPreemption (v1.36.2).
 """
 
+from collections.abc import Iterable
 from typing import Final, final
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
+
+CHOSEN_LATELY: Final = 60.0
+"""Seconds."""
 
 
 @final
 class RunningPreemptions:
     """The pods for which victims are being evicted, by UID. All profiles share one.
 
-    State: for each of them its last victim, once the eviction of that one has been requested.
+    State: for each of them its last victim, once the eviction of that one has been requested; and the victims that were chosen lately.
     """
 
     def __init__(self) -> None:
         self._last_victims: dict[str, Pod | None] = {}
+        self._chosen: dict[str, float] = {}
+
+    def choose(self, victims: Iterable[Pod], now: float) -> None:
+        """Records that these pods are about to be evicted.
+
+        Arguments:
+            now: seconds since 1970.
+        """
+        self._chosen |= dict.fromkeys((victim.uid for victim in victims), now)
+
+    def chosen_lately(self, now: float) -> tuple[str, ...]:
+        """Returns the UIDs of the victims chosen within `CHOSEN_LATELY`. An eviction that has not been seen by then has failed."""
+        self._chosen = {uid: when for uid, when in self._chosen.items() if now - when < CHOSEN_LATELY}
+        return tuple(self._chosen)
 
     def begin(self, uid: str) -> None:
         """Records that victims are going to be evicted for the pod."""

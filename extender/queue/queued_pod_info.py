@@ -3,6 +3,7 @@
 Upstream: pkg/scheduler/framework/types.go, QueuedPodInfo (v1.36.2).
 """
 
+import math
 from collections.abc import Iterable
 from typing import final
 
@@ -24,6 +25,7 @@ class QueuedPodInfo:
         "key",
         "pending_plugins",
         "pod",
+        "retry_after",
         "timestamp",
         "unschedulable_count",
         "unschedulable_plugins",
@@ -57,6 +59,8 @@ class QueuedPodInfo:
         """The events that the gating plugin registered for."""
         self.was_flushed_from_unschedulable = False
         """True if it left the unschedulable pods because it had waited too long, not because of an event."""
+        self.retry_after = math.inf
+        """Seconds after the last attempt when another one is worth while without any event."""
         self.woken_by = ""
         """The label of the event that moved it to activeQ, by way of backoffQ or not; that of the end of backoff if there was no event."""
 

@@ -322,7 +322,7 @@ class SchedulingQueue:
     def flush_unschedulable_pods_leftover(self) -> None:
         """Requeues the pods that have been unschedulable for too long, since an event that helps may have been missed."""
         now = self._now()
-        leftover = [info for info in self._unschedulable if now - info.timestamp > self._max_in_unschedulable_pods]
+        leftover = [info for info in self._unschedulable if now - info.timestamp > min(self._max_in_unschedulable_pods, info.retry_after)]
         if leftover:
             for info in leftover:
                 info.was_flushed_from_unschedulable = True

@@ -6,6 +6,7 @@ cannot disturb each other. The points after a node was chosen are in `extender.r
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -277,6 +278,7 @@ class Cycle(fwk.CycleState):
         refuser = ""
         nominated_node: str | None = None
         preemption: fwk.PreemptionOutcome | None = None
+        retry_after = math.inf
         for plugin in self.framework.plugins.post_filter:
             try:
                 call = partial(_post_filter_result, plugin, self, self.pod, statuses)
@@ -287,6 +289,7 @@ class Cycle(fwk.CycleState):
                     return fwk.PostFilterResult(fwk.error(exc.why).by(plugin.name), preemption=preemption)
                 raise
             status, preemption = answer.status, answer.preemption or preemption
+            retry_after = min(retry_after, answer.retry_after)
             if status.is_success:
                 return replace(answer, preemption=preemption, plugin=plugin.name)
             if status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -299,7 +302,7 @@ class Cycle(fwk.CycleState):
             reasons += status.reasons
             refuser = refuser or plugin.name
         refused = fwk.Status(fwk.Code.UNSCHEDULABLE, tuple(reasons), refuser)
-        return fwk.PostFilterResult(refused, nominated_node, preemption=preemption)
+        return fwk.PostFilterResult(refused, nominated_node, preemption=preemption, retry_after=retry_after)
 
     # PreScore and Score.
 

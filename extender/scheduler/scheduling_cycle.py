@@ -164,7 +164,15 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evic
         diagnosis.statuses, plugins, pending, diagnosis.pre_filter_message, "" if result.status.is_success else result.status.message
     )
     message = fwk.fit_error_message(refusal.num_all_nodes, with_post_filter)
-    return Failure(fwk.unschedulable(message), plugins, pending, result.nominated_node, result.candidate, preempted_by=result.plugin)
+    return Failure(
+        fwk.unschedulable(message),
+        plugins,
+        pending,
+        result.nominated_node,
+        result.candidate,
+        preempted_by=result.plugin,
+        retry_after=result.retry_after,
+    )
 
 
 def _report(world: World, pod: Pod, result: fwk.PostFilterResult) -> None:

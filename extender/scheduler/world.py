@@ -1,6 +1,7 @@
 """What the cycles of a scheduler share, and the values they pass on."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, final
@@ -154,6 +155,8 @@ class Failure:
     """The node to make free for the pod, with the pods to evict from it."""
     preempted_by: str = ""
     """The PostFilter plugin that chose the candidate."""
+    retry_after: float = math.inf
+    """Seconds after which another attempt is worth while without any event."""
 
 
 def refused_on_one_node(status: fwk.Status) -> Failure:

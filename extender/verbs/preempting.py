@@ -8,7 +8,8 @@ from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.preemption import rules_of
 from extender.preemption.budgets import lower_priority_pods, violating
-from extender.preemption.dry_run import reprieve
+from extender.preemption.costs import better_on_each_node
+from extender.preemption.dry_run import dry_run, reprieve
 from extender.protocol.wire_types import MetaVictims
 from extender.runtime.cycle import Cycle
 from extender.snapshot import PodChanges, Rows, Snapshot
@@ -30,7 +31,7 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
         PluginError: a plugin failed; the message names it.
     """
     snapshot, pod, rules = cycle.snapshot, cycle.pod, rules_of(cycle.framework.plugins.post_filter)
-    if pod.spec.preemption_policy == "Never":
+    if pod.spec.preemption_policy == "Never" or (rules.delay_of is not None and rules.delay_of(pod) > 0):
         return {}
     outcome = cycle.run_pre_filter_plugins()
     if outcome.status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -47,9 +48,11 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     named = np.concatenate([slots for _, slots in usable])
     named_row = np.repeat(np.arange(len(usable)), [len(slots) for _, slots in usable])
 
-    # 1 where the caller's victims do not suffice, all pods of lower priority are possible victims
-    suffices = _fits_without(cycle, nodes, named, named_row) & (np.bincount(named_row, minlength=len(nodes)) > 0)
+    # 1 where the caller's victims do not suffice, or are protected, all pods of lower priority are possible victims
     lower, lower_row = lower_priority_pods(snapshot, pod, nodes, rules)
+    may_go = np.isin(named, lower)
+    named, named_row = named[may_go], named_row[may_go]
+    suffices = _fits_without(cycle, nodes, named, named_row) & (np.bincount(named_row, minlength=len(nodes)) > 0)
     slots = np.r_[named[suffices[named_row]], lower[~suffices[lower_row]]]
     row = np.r_[named_row[suffices[named_row]], lower_row[~suffices[lower_row]]]
 
@@ -62,8 +65,12 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     kept = np.isin(slots, named) & (not cycle.framework.plugins.post_filter)
     victims_left = ~reprieve(cycle, without, slots, row) | kept
 
-    # 3 the remaining victims, in the order of the rules
-    slots, row = slots[victims_left], row[victims_left]
+    # 3 the remaining victims, by the policies of the rules
+    return _by_policy(cycle, nodes, _by_node(snapshot, nodes, slots[victims_left], row[victims_left], rules), rules)
+
+
+def _by_node(snapshot: Snapshot, nodes: Index, slots: Index, row: Index, rules: fwk.PreemptionRules) -> dict[str, MetaVictims]:
+    """Returns the victims of each node, in the order of the rules."""
     order = rules.by_importance(snapshot, slots, row)
     slots, row = slots[order], row[order]
     violates = violating(snapshot, slots, row, rules)
@@ -75,6 +82,23 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
         uids = (snapshot.pod_at(slot).uid for slot in slots[on_node].tolist())
         chosen[snapshot.nodes.objects[int(nodes[at])].name] = MetaVictims.of(tuple(uids), int(violates[on_node].sum()))
     return chosen
+
+
+def _by_policy(cycle: Cycle, nodes: Index, chosen: dict[str, MetaVictims], rules: fwk.PreemptionRules) -> dict[str, MetaVictims]:
+    """Returns the victims after the policies of the rules: cheaper ones where the rules know any, and none where they are too costly."""
+    if not rules.also_by and rules.too_costly is None:
+        return chosen
+    candidates = candidates_of(cycle, chosen)
+    if rules.also_by:
+        for each in (rules, *rules.also_by):
+            candidates = better_on_each_node(candidates.joined(dry_run(cycle, cycle.pod, nodes, each).candidates))
+    if rules.too_costly is not None and len(candidates):
+        refused = np.logical_or.reduce([mask for _, mask in rules.too_costly(candidates)])
+        candidates = candidates.take(np.flatnonzero(~refused))
+    return {
+        candidate.node: MetaVictims.of(tuple(victim.uid for victim in candidate.victims), candidate.num_pdb_violations)
+        for candidate in candidates.listed()
+    }
 
 
 def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:

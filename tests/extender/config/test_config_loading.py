@@ -9,11 +9,14 @@ from extender.config import (
     DefaultPreemptionArgs,
     Duration,
     DynamicResourcesArgs,
+    EvictionCost,
     ExtenderManagedResource,
     LeaderElection,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
     PluginSet,
+    PreemptionDelay,
+    Protection,
     ResourceSpec,
     ScoringStrategy,
     load,
@@ -89,6 +92,16 @@ def test_values_and_defaults(text, attribute, value):
         pytest.param("DefaultPreemption", "null", DefaultPreemptionArgs(), id="no arguments"),
         pytest.param("DefaultPreemption", "{minCandidateNodesAbsolute: 0}", DefaultPreemptionArgs(10, 0), id="zero is a value"),
         pytest.param("DefaultPreemption", "{preemptionRules: v1.12}", DefaultPreemptionArgs(preemption_rules="v1.12"), id="older rules"),
+        pytest.param(
+            "DefaultPreemption",
+            "{protect: {maxVictims: 2}, cost: {fixed: '1'}, delay: {byPriorityClass: {a: 1s}}}",
+            DefaultPreemptionArgs(
+                protect=Protection(max_victims=2),
+                cost=EvictionCost(fixed="1"),
+                delay=PreemptionDelay(by_priority_class={"a": Duration.of(1)}),
+            ),
+            id="victim policies",
+        ),
         pytest.param(
             "DynamicResources", "{filterTimeout: 0s}", DynamicResourcesArgs(filter_timeout=Duration()), id="a zero duration is, too"
         ),
