@@ -87,6 +87,10 @@ soak: $(VENV)/.ready ## Ask a service everything for a long time, and print what
 bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow.
 	$(BIN)/python -m tests.benchmarks
 
+.PHONY: bench-check
+bench-check: $(VENV)/.ready ## Fail when a ratio of figures measured within this run has fallen by 30 % against tests/benchmarks/ratios.json.
+	$(BIN)/python -m tests.benchmarks.ratios
+
 .PHONY: docs
 docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/feature-gates.md, docs/access.md, docs/metrics.md, the dashboards and roles of the chart, which are generated.
 	$(BIN)/python -m api.openapi

@@ -3,13 +3,27 @@
 import sys
 from collections.abc import Callable
 
-from tests.benchmarks import decision, embedded, explain, hostile, preemption, queue, recording, reflector, standalone, verbs, what_if
+from tests.benchmarks import (
+    decision,
+    embedded,
+    explain,
+    hostile,
+    performance,
+    preemption,
+    queue,
+    recording,
+    reflector,
+    standalone,
+    verbs,
+    what_if,
+)
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
     "decision": decision.run,
     "embedded": embedded.run,
     "explain": explain.run,
     "hostile": hostile.run,
+    "performance": performance.run,
     "preemption": preemption.run,
     "queue": queue.run,
     "recording": recording.run,

@@ -1,0 +1,99 @@
+"""docs/performance.md: how fast decisions are, in CPU time, beside published figures of other schedulers.
+
+The words are in performance_page.md, the plots in performance_plots.py.
+"""
+
+import os
+import platform
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from extender.config import Configuration
+from extender.simulation.playing import play
+from extender.simulation.readers import read_workloads
+from extender.simulation.report import SimulationReport
+from tests.benchmarks.cluster import make_cache
+from tests.benchmarks.decision import SHAPES, Figures, decide
+from tests.benchmarks.performance_plots import bars, lines, million
+from tests.benchmarks.preemption import evaluate
+from tests.benchmarks.published import GO_CPU_MS, GO_SAMPLED_CPU_MS, PUBLISHED
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "performance.md"
+IMAGES = ROOT / "docs" / "images"
+FORM = Path(__file__).with_name("performance_page.md")
+
+WORKLOADS = (
+    "examples/workloads/gpu-sample",
+    "examples/workloads/web-and-batch.yaml",
+    "examples/workloads/scheduler-perf/performance-config.yaml",
+)
+
+
+def run(sizes: Sequence[int] = (1000, 5000, 15000), pods: int = 400) -> None:
+    """Measure, and write the page with its plots."""
+    decisions = _decisions(sizes, pods)
+    preemptions = {nodes: evaluate(nodes, 9, time.process_time) for nodes in sizes if nodes <= 5000}
+    plays = [play(workload, Configuration()) for path in WORKLOADS for workload in read_workloads(ROOT / path)]
+    trace = os.environ.get("REPRIEVE_TRACES")
+    if trace is not None:
+        plays += [play(workload, Configuration()) for workload in read_workloads(Path(trace) / "openb")]
+    PAGE.write_text(_page(decisions, preemptions, plays))
+    (IMAGES / "performance-decisions.svg").write_text(lines(decisions))
+    (IMAGES / "performance-nodes.svg").write_text(bars(decisions))
+    print(f"written: {PAGE.relative_to(ROOT)} and two plots in {IMAGES.relative_to(ROOT)}")
+
+
+def _decisions(sizes: Sequence[int], pods: int) -> dict[tuple[int, str], Figures]:
+    found = {}
+    for nodes in sizes:
+        cache = make_cache(nodes)
+        for shape, make in SHAPES.items():
+            made = [make(number) for number in range(pods)]
+            # The quietest of three: other work on the machine takes caches and memory away.
+            found[nodes, shape] = min((decide(cache.fork(), made, time.process_time) for _ in range(3)), key=lambda each: each.p50)
+            print(f"{nodes:7} {shape:14} {found[nodes, shape].p50:8.3f} ms", flush=True)
+    return found
+
+
+# The page.
+
+
+def _page(
+    decisions: Mapping[tuple[int, str], Figures], preemptions: Mapping[int, tuple[int, float]], plays: Sequence[SimulationReport]
+) -> str:
+    ours = [
+        (f"Reprieve, {shape}, in process", nodes, each.per_second, 1, million(nodes * each.per_second), "measured here", "no API server")
+        for (nodes, shape), each in decisions.items()
+        if shape in ("basic", "mixed") and nodes >= 5000
+    ]
+    others = [
+        (each.system, each.nodes, each.pods_per_second, each.cores, f"at most {million(each.nodes_a_core)}", each.source, each.remark)
+        for each in PUBLISHED
+    ]
+    return FORM.read_text().format(
+        python=platform.python_version(),
+        numpy=np.__version__,
+        cores=os.cpu_count(),
+        decisions=_rows(_decision(nodes, shape, each) for (nodes, shape), each in decisions.items()),
+        records=_rows([*others, *ours]),
+        preemptions=_rows((nodes, count, f"{took:.1f}") for nodes, (count, took) in preemptions.items()),
+        plays=_rows(
+            (each.workload, each.nodes, each.pods, each.attempts, f"{each.cpu_ms_per_pod:.2f}", each.placed, each.preemptions)
+            for each in plays
+        ),
+    )
+
+
+def _decision(nodes: int, shape: str, figures: Figures) -> tuple[object, ...]:
+    go, rate = GO_CPU_MS[nodes, shape], figures.per_second
+    cells = (f"{figures.p50:.3f}", f"{figures.p99:.3f}", rate, million(nodes * rate))
+    return nodes, shape, *cells, f"{go:g}", million(nodes * 1000 / go), f"{go * rate / 1000:,.0f}x", f"{GO_SAMPLED_CPU_MS[nodes, shape]:g}"
+
+
+def _rows(rows: Iterable[Sequence[object]]) -> str:
+    """Rows of a table in Markdown; numbers are whole, with commas between thousands."""
+    return "\n".join(f"| {' | '.join(f'{cell:,.0f}' if isinstance(cell, (int, float)) else str(cell) for cell in row)} |" for row in rows)
