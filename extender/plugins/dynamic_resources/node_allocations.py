@@ -4,14 +4,18 @@ Upstream searches all nodes in parallel threads, and stops after filterTimeout: 
 Filter (v1.36.2).
 """
 
+import operator
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
+import msgspec
+
 from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
 from extender.objects.node import Node
-from extender.plugins.dynamic_resources.allocated_state import PoolId, PoolState
+from extender.plugins.dynamic_resources.allocated_state import AllocatedState, PoolId, PoolState
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError, OutOfStepsError, TimedOutError
 from extender.plugins.dynamic_resources.pools import Pool
@@ -23,6 +27,11 @@ LOOP_STEPS: Final = 4_000
 """The steps of a cycle in the event loop. They take about 20 ms."""
 FIRST_SLICE: Final = 0.25
 """Seconds that the thread spends on one pod before it turns to the next. Doubled as long as they are not enough for one node."""
+
+
+_CONTENTS: Final = 4
+"""The contents of claims for which results are kept."""
+_ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 @final
@@ -37,6 +46,7 @@ class NodeAllocation:
 
 
 _NOT_ENOUGH: Final = NodeAllocation(refusal=NOT_ENOUGH)
+_NOTHING: Final = (None, None)
 
 
 def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> NodeAllocation:
@@ -55,6 +65,65 @@ def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> Nod
     except TimedOutError as exc:
         raise TimeoutError(f"node {node.name}: timed out trying to allocate devices") from exc
     return _NOT_ENOUGH if allocations is None else NodeAllocation(tuple(allocations))
+
+
+@final
+class KnownAllocations:
+    """What was found on nodes for claims of one content, such as those of one template, as long as nothing that matters there changes.
+
+    Between two pods usually the devices of one node change. State: the results, the nodes that use each pool, and its versions.
+    """
+
+    __slots__ = ("_found", "_nodes_of", "_versions")
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[Node, NodeAllocation]] = {}
+        self._nodes_of: dict[PoolId, set[str]] = {}
+        self._versions: dict[PoolId, int] = {}
+
+    def follow(self, allocated: AllocatedState) -> None:
+        """Drops what depends on pools of which other devices are in use now."""
+        for pool, _ in allocated.versions.items() - self._versions.items():
+            for node in self._nodes_of.pop(pool, ()):
+                self._found.pop(node, None)
+        self._versions = allocated.versions
+
+    def on(self, node: Node) -> NodeAllocation | None:
+        """Returns what was found on the node; None if that is not known, or no longer true."""
+        node_then, found = self._found.get(node.metadata.name, _NOTHING)
+        return found if node_then is node else None
+
+    def remember(self, node: Node, pools: Iterable[Pool], found: NodeAllocation) -> None:
+        """Keeps what was found on the node, unless it is an error, which names the claim."""
+        if found.error is None:
+            for pool in pools:
+                self._nodes_of.setdefault(pool.id, set()).add(node.name)
+            self._found[node.name] = (node, found)
+
+
+@final
+class KnownContents:
+    """`KnownAllocations` for the last few contents of claims, for the same slices and classes. State: these."""
+
+    __slots__ = ("_by_content", "_inputs")
+
+    def __init__(self) -> None:
+        self._inputs: tuple[object, ...] = ()
+        self._by_content: OrderedDict[tuple[bytes, ...], KnownAllocations] = OrderedDict()
+
+    def of(self, allocator: Allocator) -> KnownAllocations:
+        """Returns what is known of the allocator's claims with the devices that are in use."""
+        inputs = (allocator.slices, *allocator.classes.values())
+        if not (len(inputs) == len(self._inputs) and all(map(operator.is_, inputs, self._inputs))):
+            self._inputs = inputs
+            self._by_content.clear()
+        content = tuple(_ENCODER.encode(claim.spec.devices) for claim in allocator.claims)
+        known = self._by_content.setdefault(content, KnownAllocations())
+        self._by_content.move_to_end(content)
+        if len(self._by_content) > _CONTENTS:
+            self._by_content.popitem(last=False)
+        known.follow(allocator.allocated)
+        return known
 
 
 @final

@@ -53,7 +53,7 @@ class ExtendedRequests:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ClaimsToAllocate:
     """What has to be allocated for a pod on some nodes."""
 

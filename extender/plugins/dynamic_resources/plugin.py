@@ -22,7 +22,7 @@ from extender.objects.extended_resources import can_be_backed, device_class_of, 
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources import advice
-from extender.plugins.dynamic_resources.allocated_state import allocated_state_of
+from extender.plugins.dynamic_resources.allocated_state import AllocatedDevices
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.claim_binding import (
     ClaimBindingError,
@@ -34,7 +34,7 @@ from extender.plugins.dynamic_resources.cycle_claims import ClaimsOfCycle
 from extender.plugins.dynamic_resources.device_counts import ClassDevices, DeviceCounts
 from extender.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
 from extender.plugins.dynamic_resources.hints import ClaimHints
-from extender.plugins.dynamic_resources.node_allocations import LOOP_STEPS, LongSearch, allocation_on
+from extender.plugins.dynamic_resources.node_allocations import LOOP_STEPS, KnownContents, LongSearch, NodeAllocation, allocation_on
 from extender.plugins.dynamic_resources.node_claims import (
     ExtendedRequests,
     NodeClaims,
@@ -51,7 +51,7 @@ from extender.plugins.dynamic_resources.pod_claims import (
 )
 from extender.plugins.dynamic_resources.pools import Slices
 from extender.plugins.dynamic_resources.reservations import Reservations, random_uid
-from extender.plugins.dynamic_resources.results import score
+from extender.plugins.dynamic_resources.results import lists_alternatives, score
 from extender.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.plugins.dynamic_resources.special_claim import new_special_claim, special_claim_of
 from extender.plugins.dynamic_resources.special_claim_writes import delete_special_claim
@@ -84,8 +84,8 @@ class DynamicResources(
 ):
     """Restricts pods to nodes where their claims are, or can be, allocated.
 
-    State: the claim tracker, which all profiles share; the reservations; and, as caches, the pools of nodes and the
-    devices that selectors match. Searches that take long go on in a thread (`node_allocations`).
+    State: the claim tracker, which all profiles share; the reservations; and, as caches, the pools of nodes, the devices that selectors
+    match, those that claims hold, and what was found for claims like these. Searches that take long go on in a thread (`node_allocations`).
     """
 
     looks_at_pods = False
@@ -104,6 +104,8 @@ class DynamicResources(
         self._reads_lists = self.feature_gates.enabled("DRAPrioritizedList")
         self._backs_extended_resources = self.feature_gates.enabled("DRAExtendedResource")
         self._reservations = Reservations(self._tracker, lambda: self.handle.random, self._now)
+        self._allocated = AllocatedDevices()
+        self._known = KnownContents()
         self._slices = Slices()
         self._matches = Matches()
         self._class_devices = ClassDevices(self._slices, self._matches)
@@ -249,7 +251,7 @@ class DynamicResources(
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) higher for more preferred subrequests; 0 if all claims are allocated."""
         cycle = state.find(_CLAIMS)
-        if cycle is None or cycle.to_allocate is None:
+        if cycle is None or cycle.to_allocate is None or not any(map(lists_alternatives, cycle.claims)):
             return np.zeros(len(rows), np.int64)
         return np.array([_score(cycle, node) for node in rows.names], np.int64)
 
@@ -316,7 +318,7 @@ class DynamicResources(
             self._slices = Slices(slices)
             self._class_devices = ClassDevices(self._slices, self._matches)
         self._matches.prune(self._slices.num_devices)
-        allocated = allocated_state_of(self._tracker.holders(objects.resource_claims))
+        allocated = self._allocated.held_by(self._tracker.holders(objects.resource_claims))
 
         def allocator_of(wanted: Sequence[ResourceClaim]) -> Allocator:
             return Allocator(wanted, objects.device_classes, self._slices, allocated, self._matches, heeds_taints=self._heeds_taints)
@@ -344,24 +346,36 @@ class DynamicResources(
         refusals: dict[str, Mask] = {}
         nodes = [rows.snapshot.nodes.objects[place] for place in rows.node.tolist()]
         wanted_on = to_allocate.on(rows)
+        known = {each: self._known.of(each.allocator) for each in set(wanted_on) if each is not None}
         for row, (node, wanted) in enumerate(zip(nodes, wanted_on, strict=True)):
             if wanted is None:
                 continue
-            found = cycle.node_allocations.get(node.name)
+            name = node.metadata.name
+            found = cycle.node_allocations.get(name)
             if found is None:
-                if cycle.long_search is not None:
-                    found = cycle.long_search.allocation_on(node, wanted.allocator, cycle.in_use)
-                with suppress(OutOfStepsError):
-                    found = found or allocation_on(node, wanted.allocator, cycle.allowance)
+                known_here = known[wanted]
+                found = known_here.on(node)
                 if found is None:
-                    left = zip(nodes[row:], wanted_on[row:], strict=True)
-                    raise self._deferred(pod, cycle, to_allocate, [(other, each.allocator) for other, each in left if each is not None])
-                cycle.node_allocations[node.name], cycle.claims_on[node.name] = found, wanted
+                    found = self._searched(cycle, node, wanted.allocator)
+                    if found is None:
+                        left = zip(nodes[row:], wanted_on[row:], strict=True)
+                        raise self._deferred(pod, cycle, to_allocate, [(other, each.allocator) for other, each in left if each is not None])
+                    known_here.remember(node, self._slices.pools_for(node), found)
+                cycle.node_allocations[name], cycle.claims_on[name] = found, wanted
             if found.error is not None:
                 raise AllocationError(str(found.error))
             if found.refusal:
                 refusals.setdefault(found.refusal, np.zeros(len(rows), np.bool_))[row] = True
         return fwk.first_of([fwk.accept(len(rows)), *(fwk.reject(mask, reason, unresolvable=True) for reason, mask in refusals.items())])
+
+    def _searched(self, cycle: ClaimsOfCycle, node: fwk.Node, allocator: Allocator) -> NodeAllocation | None:
+        """Returns what a search finds on the node; None if it has to go on in a thread."""
+        found = None
+        if cycle.long_search is not None:
+            found = cycle.long_search.allocation_on(node, allocator, cycle.in_use)
+        with suppress(OutOfStepsError):
+            found = found or allocation_on(node, allocator, cycle.allowance)
+        return found
 
     def _deferred(
         self, pod: fwk.Pod, cycle: ClaimsOfCycle, to_allocate: NodeClaims, nodes: Sequence[tuple[fwk.Node, Allocator]]

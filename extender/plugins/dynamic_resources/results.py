@@ -93,6 +93,11 @@ def allocation_result(claim: ResourceClaim, picks: Sequence[Pick], node: Node) -
     )
 
 
+def lists_alternatives(claim: ResourceClaim) -> bool:
+    """Returns whether a request of the claim lists alternatives. Other claims score nothing."""
+    return any(request.exactly is None for request in claim.spec.devices.requests)
+
+
 def score(claim: ResourceClaim, allocation: AllocationResult) -> int:
     """Returns a higher score for subrequests that come earlier in the lists of their requests."""
     found = {result.request for result in allocation.devices.results}
