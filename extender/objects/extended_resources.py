@@ -3,16 +3,20 @@
 Upstream: pkg/scheduler/util/utils.go, IsDRAExtendedResourceName; dynamic-resource-allocation/deviceclass/extendedresourcecache (v1.36.2).
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from extender.objects.cluster import ClusterObjects, GroupedTable
-from extender.objects.devices import DeviceClass
+from extender.objects.devices import DeviceClass, ResourceClaim
 from extender.objects.pod import Pod
 from extender.objects.resource_amounts import filter_requests
 from extender.objects.resource_names import is_extended_resource_name
 
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """A request for an extended resource with this prefix is a request for devices of the class named after the slash."""
+
+SPECIAL_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+"""Marks the claim that the scheduler makes for the extended resources of a pod."""
 
 DeviceClasses = GroupedTable[str, DeviceClass, str]
 """Device classes by name, grouped by the extended resource that they name."""
@@ -33,6 +37,16 @@ def device_class_of(resource: str, classes: DeviceClasses) -> DeviceClass | None
         return None
     newest = max(_created(each) for each in named_by.values())
     return min((each for each in named_by.values() if _created(each) == newest), key=lambda each: each.name)
+
+
+def special_claim_of(pod: Pod, claims: Iterable[ResourceClaim]) -> ResourceClaim | None:
+    """Returns the special claim that an earlier attempt made for the pod."""
+    for claim in claims:
+        if claim.metadata.annotations.get(SPECIAL_CLAIM_ANNOTATION) == "true":
+            for owner in claim.metadata.owner_references:
+                if owner.uid == pod.uid and owner.name == pod.name and owner.controller:
+                    return claim
+    return None
 
 
 def scalar_requests(pod: Pod) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Pods that leave a simulated cluster: what they release, which of them are recreated, and which evict each other for ever."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
@@ -9,6 +9,7 @@ from extender.answers.types import Eviction, EvictionLoop
 from extender.cache.cluster import Cluster
 from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim, ResourceClaimConsumerReference
+from extender.objects.extended_resources import SPECIAL_CLAIM_ANNOTATION, special_claim_of
 from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.label_selectors import SelectorError, selector_of
 from extender.objects.pod import Pod, PodStatus
@@ -156,6 +157,17 @@ def give_back_claims(cluster: Cluster, pod: Pod) -> None:
         kept = [consumer for consumer in claim.status.reserved_for if consumer.uid != pod.uid]
         if len(kept) < len(claim.status.reserved_for):
             cluster.changed(claim, _reserved_for(claim, kept))
+
+
+def drop_leftover_claims(cluster: Cluster, pods: Iterable[Pod]) -> None:
+    """Deletes the claims for extended resources that earlier attempts have left for these pods, as the next attempt would do."""
+    claims = cluster.cache.objects.resource_claims.values()
+    marked = [claim for claim in claims if SPECIAL_CLAIM_ANNOTATION in claim.metadata.annotations]
+    by_owner = {owner.uid: claim for claim in marked for owner in claim.metadata.owner_references}
+    for pod in pods:
+        leftover = special_claim_of(pod, [by_owner[pod.uid]] if pod.uid in by_owner else [])
+        if leftover is not None:
+            cluster.changed(leftover, None)
 
 
 def _reserved_for(claim: ResourceClaim, consumers: Sequence[ResourceClaimConsumerReference]) -> ResourceClaim:

@@ -12,6 +12,7 @@ import msgspec
 from extender.answers.profiles import simulated_frameworks, stand_in_notes
 from extender.answers.types import Eviction, EvictionLoop, Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
+from extender.answers.what_if.departures import drop_leftover_claims
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.answers.what_if.pinned_pods import run_on_named_nodes
 from extender.answers.what_if.rollout_steps import RunningRollout, run_all
@@ -96,6 +97,7 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
         applied = apply_manifests(cluster, request.create, admits())
     except ManifestError as exc:
         raise WhatIfError(str(exc)) from exc
+    drop_leftover_claims(cluster, pending)
     going = [*request.remove_nodes, *request.drain_nodes]
     for name in going:
         if name not in cluster.nodes:

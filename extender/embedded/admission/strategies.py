@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from extender.config.feature_gates import FeatureGates
 from extender.embedded.admission.pod_resources import qos_class
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.schema.api_types import type_of
@@ -27,6 +28,23 @@ _METADATA_KEPT_BY_STATUS: Final[Mapping[str, Iterable[str]]] = {
     "ResourceClaim": _RESET_FOR_STATUS,
     "VolumeAttachment": _RESET_FOR_STATUS,
 }
+
+
+_BEHIND_GATES: Final = {
+    "DeviceClass": ("DRAExtendedResource", "spec", "extendedResourceName"),
+    "Pod": ("DRAExtendedResource", "status", "extendedResourceClaimStatus"),
+}
+"""Kind -> the feature gate, and the part and field that are dropped while it is off."""
+
+
+def drop_disabled(resource: Resource, new: Object, old: Object | None, features: FeatureGates) -> None:
+    """Drops the fields of features that are off, in place, unless the old object has them.
+
+    Upstream: pkg/registry/resource/deviceclass/strategy.go, dropDisabledFields; pkg/api/pod/util.go, dropDisabledPodStatusFields.
+    """
+    gate, part, name = _BEHIND_GATES.get(resource.kind, ("", "", ""))
+    if gate and not features.enabled(gate) and name in (new.get(part) or {}) and name not in ((old or {}).get(part) or {}):
+        del new[part][name]
 
 
 def prepare_for_create(resource: Resource, obj: Object) -> None:

@@ -211,6 +211,7 @@ class ObjectRegistry:
         is_generated = bool(metadata.get("generateName") and not metadata.get("name"))
         if is_generated:
             metadata["name"] = self._free_name(resource, namespace, metadata["generateName"])
+        strategies.drop_disabled(resource, obj, None, self.features)
         strategies.prepare_for_create(resource, obj)
         name = metadata.get("name", "")
         _refuse_invalid(resource, name, [*validation.validate_create(resource, obj), *validation.behind_gates(obj, None, self.features)])
@@ -233,6 +234,7 @@ class ObjectRegistry:
         metadata, former = new["metadata"], old["metadata"]
         admission_plugins.admit_update(self.store, resource, new, old, subresource)
         _check_version(resource, metadata, stored)
+        strategies.drop_disabled(resource, new, old, self.features)
         strategies.prepare_for_update(resource, new, old, subresource)
         metadata["uid"] = metadata.get("uid") or former["uid"]
         metadata["creationTimestamp"] = former["creationTimestamp"]

@@ -18,7 +18,7 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import DynamicResourcesArgs
 from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
-from extender.objects.extended_resources import can_be_backed, device_class_of, scalar_requests
+from extender.objects.extended_resources import can_be_backed, device_class_of, scalar_requests, special_claim_of
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources import advice
@@ -53,7 +53,7 @@ from extender.plugins.dynamic_resources.pools import Slices
 from extender.plugins.dynamic_resources.reservations import Reservations, random_uid
 from extender.plugins.dynamic_resources.results import lists_alternatives, score
 from extender.plugins.dynamic_resources.selection import Allowance, Matches
-from extender.plugins.dynamic_resources.special_claim import new_special_claim, special_claim_of
+from extender.plugins.dynamic_resources.special_claim import new_special_claim
 from extender.plugins.dynamic_resources.special_claim_writes import delete_special_claim
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.matching import node_selector_mask

@@ -9,12 +9,13 @@ createRequestsAndMappings, createResourceRequestAndMappings, partitionContainerI
 
 import operator
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final, final
 
 from extender.objects.decoding import replaced
 from extender.objects.devices import DeviceClaim, DeviceRequest, ExactDeviceRequest, ResourceClaim, ResourceClaimSpec
+from extender.objects.extended_resources import SPECIAL_CLAIM_ANNOTATION
 from extender.objects.meta import ObjectMeta, OwnerReference
 from extender.objects.pod import Container, ContainerExtendedResourceRequest, Pod
 from extender.objects.quantity import RawQuantity, nanos_of
@@ -22,18 +23,7 @@ from extender.plugins.dynamic_resources.allocated_state import NANO
 from extender.plugins.dynamic_resources.requests import EXACT_COUNT
 from extender.plugins.dynamic_resources.search import MOST_RESULTS
 
-ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
 NAME_IN_MEMORY: Final = "<extended-resources>"
-
-
-def special_claim_of(pod: Pod, claims: Iterable[ResourceClaim]) -> ResourceClaim | None:
-    """Returns the special claim that an earlier attempt made for the pod."""
-    for claim in claims:
-        if claim.metadata.annotations.get(ANNOTATION) == "true":
-            for owner in claim.metadata.owner_references:
-                if owner.uid == pod.uid and owner.name == pod.name and owner.controller:
-                    return claim
-    return None
 
 
 def new_special_claim(pod: Pod, uid: str) -> ResourceClaim:
@@ -43,7 +33,9 @@ def new_special_claim(pod: Pod, uid: str) -> ResourceClaim:
         uid: for as long as the API server has given it none.
     """
     owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
-    meta = ObjectMeta(name=NAME_IN_MEMORY, namespace=pod.namespace, uid=uid, annotations={ANNOTATION: "true"}, owner_references=[owner])
+    meta = ObjectMeta(
+        name=NAME_IN_MEMORY, namespace=pod.namespace, uid=uid, annotations={SPECIAL_CLAIM_ANNOTATION: "true"}, owner_references=[owner]
+    )
     return ResourceClaim(metadata=meta)
 
 

@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import orjson
 
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.embedded.api_resources import NAMESPACES, NODES, PODS
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry
@@ -18,9 +19,9 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 PODS_PATH = "/api/v1/namespaces/default/pods"
 
 
-def make_api(*, history: int = 20_000, namespaces: tuple[str, ...] = ("default",)) -> KubeApi:
+def make_api(*, history: int = 20_000, namespaces: tuple[str, ...] = ("default",), features: FeatureGates = DEFAULT_FEATURES) -> KubeApi:
     """An API with some namespaces, at a time that stands still."""
-    registry = ObjectRegistry(ObjectStore(history=history), now=lambda: NOW, rng=random.Random(7))
+    registry = ObjectRegistry(ObjectStore(history=history), now=lambda: NOW, rng=random.Random(7), features=features)
     for namespace in namespaces:
         registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
     return KubeApi(registry)

@@ -288,6 +288,22 @@ def test_who_has_to_go_gives_his_devices_for_extended_resources_back() -> None:
     assert moves(ask(cluster(node("n1"), node("n2"), pods=(web,), **objects), drain_nodes=["n1"])) == [("web", "drained", "n1", "n2", 1)]
 
 
+def test_what_an_earlier_attempt_has_left_of_devices_for_extended_resources_is_deleted_first() -> None:
+    """
+    As the scheduler does at the pod's next attempt.
+    """
+    waiting = make_pod("web").req({GPU: "1"}).obj()
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": waiting.uid, "controller": True}
+    metadata = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}, "ownerReferences": [owner]}
+    left = make_claim("left", exactly(device_class="gpu"), metadata=metadata, allocation=allocation_of({"device": "gpu", "pool": "n1"}))
+    others = replaced(left, metadata=replaced(left.metadata, name="others", uid="others", owner_references=[]))
+    objects = {"resource_slices": devices(), "device_classes": (BACKED,), "resource_claims": (left, others)}
+
+    answer = ask(cluster(node("n1"), node("n2"), pods=(waiting,), **objects), include_pending=True)
+
+    assert places(answer) == {"web": "n2"}
+
+
 def devices() -> tuple[ResourceSlice, ...]:
     """One on each node."""
     return tuple(make_slice("gpu", name=name, pool=name, nodeName=name) for name in ("n1", "n2"))

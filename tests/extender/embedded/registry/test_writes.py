@@ -1,10 +1,14 @@
 """POST, PUT and the options of writes."""
 
+import random
 from typing import Any
 
 import pytest
 
+from extender.config.feature_gates import FeatureGates
 from extender.embedded.api_resources import NAMESPACES, PRIORITY_CLASSES, STORAGE_CLASSES
+from extender.embedded.kube_api import KubeApi
+from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.responses.response import Response
 from tests.extender.embedded.asking import NOW, PODS_PATH, add_pod, ask, make_api, pod, send
 
@@ -385,3 +389,39 @@ def test_a_namespace_gets_the_finalizer_that_keeps_it_until_it_is_empty() -> Non
 
     assert namespace["spec"] == {"finalizers": ["kubernetes"]}
     assert namespace["status"] == {"phase": "Active"}
+
+
+CLASSES = "/apis/resource.k8s.io/v1/deviceclasses"
+GPUS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}}
+OFF = FeatureGates.of({"DRAExtendedResource": False})
+CLAIM_STATUS = {
+    "resourceClaimName": "a-extended",
+    "requestMappings": [{"containerName": "c", "resourceName": "example.com/gpu", "requestName": "r"}],
+}
+
+
+def test_fields_of_a_feature_that_is_off_are_dropped() -> None:
+    api = make_api(features=OFF)
+    add_pod(api, "a")
+    body = {**GPUS, "spec": {"extendedResourceName": "example.com/gpu"}}
+
+    _, created = ask(api, "POST", CLASSES, body)
+    _, updated = ask(api, "PUT", f"{CLASSES}/gpu", {**created, "spec": body["spec"]})
+    _, read = ask(api, "GET", f"{PODS_PATH}/a")
+    _, written = ask(
+        api, "PUT", f"{PODS_PATH}/a/status", {**read, "status": {**read["status"], "extendedResourceClaimStatus": CLAIM_STATUS}}
+    )
+
+    assert [each.get("spec", {}).get("extendedResourceName") for each in (created, updated)] == [None, None]
+    assert updated["metadata"].get("generation") == created["metadata"].get("generation")
+    assert "extendedResourceClaimStatus" not in written["status"]
+
+
+def test_fields_of_a_feature_that_was_switched_off_stay_where_they_are() -> None:
+    on = make_api()
+    _, created = ask(on, "POST", CLASSES, {**GPUS, "spec": {"extendedResourceName": "example.com/gpu"}})
+    off = KubeApi(ObjectRegistry(on.registry.store, now=lambda: NOW, rng=random.Random(1), features=OFF))
+
+    code, updated = ask(off, "PUT", f"{CLASSES}/gpu", {**created, "spec": {"extendedResourceName": "example.com/other"}})
+
+    assert (code, updated["spec"]["extendedResourceName"]) == (200, "example.com/other")
