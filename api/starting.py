@@ -41,6 +41,7 @@ from extender.recordings.recorder import Recorder
 from extender.recordings.recording_file import RecordingFileError, recorded_in
 from extender.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.records.records import Records
+from extender.records.shelf import Limits
 from extender.runtime.registry import Registry
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -159,10 +160,11 @@ def _asks_all(settings: Settings) -> bool:
 @asynccontextmanager
 async def _records(settings: Settings) -> AsyncIterator[Records]:
     """Opens the records of what was decided, with those of the file if there is one."""
+    limits = Limits(size=settings.record_memory)
     if settings.records is None:
-        yield Records()
+        yield Records(limits)
         return
-    async with kept_in(settings.records) as records:
+    async with kept_in(settings.records, limits) as records:
         yield records
 
 

@@ -16,8 +16,8 @@ from tests.soak.traffic import traffic_for
 
 WARM: Final = 1 / 3
 """The share of the time after which caches are full."""
-CROWDS: Final = 30
-"""Crowds of pods that come and go before that, so that histories and records are full."""
+CROWDS: Final = 60
+"""Crowds of pods that come and go before the traffic, so that the histories of pods and events, and the records, are full."""
 SECONDS_BETWEEN_SAMPLES: Final = 2.0
 
 

@@ -18,6 +18,8 @@ NUM_NODES: Final = 60
 URGENT: Final = "urgent"
 """A priority class of 100."""
 SECONDS: Final = 60.0
+RECORD_MEMORY: Final = 4 * 2**20
+"""Bytes of recent decisions, few enough that they are full before anything is measured."""
 CONFIGURATION: Final = """
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -58,7 +60,9 @@ def a_service(folder: Path, leaks: str = "") -> Iterator[Service]:
     report.write_text("0")
     flags = ["--state", state, "--config", configuration, "--records", folder / "records.jsonl", "--port", "0", "--kubernetes-port", "0"]
     with a_nursery({"Probe": "tests.soak.probe:Probe"}, folder) as nursery:
-        pid = nursery.fork(["serve", *map(str, flags)], {REPORT: str(report), LEAKS: leaks}, log)
+        pid = nursery.fork(
+            ["serve", *map(str, flags)], {REPORT: str(report), LEAKS: leaks, "REPRIEVE_RECORD_MEMORY": str(RECORD_MEMORY)}, log
+        )
         try:
             end = time.monotonic() + SECONDS
             while not (found := _ADDRESSES.search(log.read_text())):

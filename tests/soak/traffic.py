@@ -18,6 +18,7 @@ REPLICA_SETS: Final = "/apis/apps/v1/namespaces/default/replicasets"
 MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 CROWD: Final = 500
 MOST_PODS: Final = 80
+_AT_ONCE: Final = 20
 SECONDS: Final = 60.0
 _EXPECTED: Final = (200, 201, 404, 409, 503)
 """What may be answered: a pod can be gone by now, and places can be taken."""
@@ -34,7 +35,7 @@ class Traffic:
         self._numbers = itertools.count(1)
 
     async def fill(self, cycles: int) -> None:
-        """Lets so many crowds of pods come and go, so that histories and records, which are bounded, are full."""
+        """Lets so many crowds of pods come and go, and changes nodes as often: then histories and records, which are bounded, are full."""
         crowd: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "crowd", "namespace": "default"}}
         labels = {"app": "crowd"}
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1m"}}}
@@ -47,6 +48,11 @@ class Traffic:
                 await self._asked(self._kubernetes, "PATCH", f"{REPLICA_SETS}/crowd", patch, MERGE)
                 while await self._num_bound() != number:  # noqa: ASYNC110 - another process lets them come and go
                     await asyncio.sleep(0.2)
+
+        for _ in range(cycles * CROWD // _AT_ONCE):
+            async with asyncio.TaskGroup() as group:
+                for _ in range(_AT_ONCE):
+                    group.create_task(self._node_changes())
 
     async def _num_bound(self) -> int:
         listed = (await self._asked(self._kubernetes, "GET", f"{PODS}?labelSelector=app%3Dcrowd")).json()["items"]
