@@ -21,6 +21,9 @@ COPY --from=build /opt/reprieve /opt/reprieve
 # It listens on this container only unless the arguments say otherwise: `serve --host 0.0.0.0`, which asks callers who they are.
 # Nothing is written to disk, so that the root file system may be read-only.
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PATH=/opt/reprieve/bin:$PATH
+LABEL org.opencontainers.image.title=Reprieve \
+      org.opencontainers.image.description="A Kubernetes scheduler in Python: a scheduler extender, and a scheduler of its own" \
+      org.opencontainers.image.licenses=Apache-2.0
 USER 65532:65532
 EXPOSE 8888
 ENTRYPOINT ["reprieve"]
