@@ -57,13 +57,16 @@ coverage: $(VENV)/.ready browser ## Run all tests, and print which lines and bra
 	@$(PYTEST) -n auto --no-loadscope-reorder --cov --cov-report=term
 
 .PHONY: check
-check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the Dockerfile, CI's script and the manifests.
+check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the Dockerfile, CI's script, the workflows and the manifests.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/shellcheck .ci/run
+	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/kubernetes-validate --strict --quiet -k 1.36 deploy/kubernetes/*/reprieve.yaml
 
 .PHONY: parity
@@ -133,6 +136,18 @@ packages: $(VENV)/.ready ## Build the wheel and the source distribution into dis
 .PHONY: krew
 krew: $(VENV)/.ready ## Build kubectl-reprieve for this platform, without Python around it, and dist/.krew.yaml (URL= where it will be found).
 	$(BIN)/python -m tools.build_kubectl_archive dist $(if $(URL),$(URL),file://$(CURDIR)/dist)
+
+.PHONY: krew-manifest
+krew-manifest: $(VENV)/.ready # Writes dist/.krew.yaml for the archives in dist, which were built on several machines (URL= where they will be found).
+	$(BIN)/python -m tools.build_kubectl_archive dist $(URL) --manifest
+
+.PHONY: chart
+chart: $(VENV)/.ready ## Lint the chart, and pack it into dist (IMAGE= and DIGEST= of the image that it names).
+	$(BIN)/python -m tools.package_chart dist "$(IMAGE)" "$(DIGEST)"
+
+.PHONY: release-check
+release-check: $(VENV)/.ready ## Do what a release does up to its publication (VERSION= that it has to have).
+	$(BIN)/python -m tools.check_release $(VERSION)
 
 .PHONY: image
 image: ## Build the container image.

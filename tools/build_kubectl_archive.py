@@ -96,8 +96,11 @@ def _platforms(dist: Path, url: str) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Builds the archive, and writes the manifest beside it."""
+    """Builds the archive unless only the manifest is wanted, and writes the manifest beside it."""
     dist, url = Path(sys.argv[1]), sys.argv[2]
+    if "--manifest" in sys.argv:
+        (dist / MANIFEST).write_text(yaml.safe_dump(manifest(dist, url), sort_keys=False, width=140), encoding="utf-8")
+        return
     archive = build_archive(dist)
     (dist / MANIFEST).write_text(yaml.safe_dump(manifest(dist, url), sort_keys=False, width=140), encoding="utf-8")
     print(json.dumps({"archive": str(archive), "bytes": archive.stat().st_size, "manifest": str(dist / MANIFEST)}))  # noqa: T201

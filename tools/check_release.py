@@ -1,0 +1,116 @@
+"""Does what a release does up to its publication: `python -m tools.check_release [VERSION]` (or `make release-check`).
+
+Each step is a line of the output. The workflow of the release runs the same.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import yaml
+
+from extender import __version__
+from tools.kubernetes_programs import ROOT
+
+DIST: Final = ROOT / "dist"
+_POD: Final = "shop/web-6"
+
+
+class ReleaseError(SystemExit):
+    """The release is not ready. The text says why."""
+
+
+def main() -> None:
+    """Runs all steps; the first that fails ends it."""
+    wanted = sys.argv[1] if len(sys.argv) > 1 else __version__
+    steps: Sequence[tuple[str, Callable[[], None]]] = (
+        ("the version is the same everywhere", lambda: _check_versions(wanted)),
+        ("linters and types", lambda: _make("check")),
+        ("what is generated is committed", _check_generated),
+        ("tests", lambda: _make("test")),
+        ("packages", _check_packages),
+        ("the wheel in an empty environment", _check_wheel),
+        ("the chart", lambda: _make("chart")),
+        ("the bill of materials", lambda: _make("sbom")),
+    )
+    for words, step in steps:
+        print(f"release-check: {words}", flush=True)  # noqa: T201
+        step()
+    print(f"release-check: {wanted} can be released")  # noqa: T201
+
+
+def _check_versions(wanted: str) -> None:
+    chart = yaml.safe_load((ROOT / "deploy" / "chart" / "Chart.yaml").read_text(encoding="utf-8"))
+    found = {"extender/__init__.py": __version__, "Chart.yaml version": chart["version"], "Chart.yaml appVersion": chart["appVersion"]}
+    wrong = {place: version for place, version in found.items() if version != wanted}
+    if wrong:
+        raise ReleaseError(f"{wanted} is wanted, and there is {wrong}")
+    released = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    if len(sys.argv) > 1 and wanted not in released:
+        raise ReleaseError(f"CHANGELOG.md has no section {wanted}")
+
+
+def _check_generated() -> None:
+    """What make writes is compared with the files as they were; in a checkout of a tag these are the committed ones."""
+    before = _tree()
+    _make("docs")
+    _make("manifests")
+    changed = {path for path, text in _tree().items() if before.get(path) != text}
+    if changed:
+        raise ReleaseError(f"make docs and make manifests changed {', '.join(sorted(changed))}: commit that")
+
+
+def _tree() -> dict[str, bytes]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()  # noqa: S607
+    return {name: Path(ROOT, name).read_bytes() for name in listed.split("\0") if name and Path(ROOT, name).is_file()}
+
+
+def _check_packages() -> None:
+    for old in [*DIST.glob("*.whl"), *DIST.glob("reprieve-*.tar.gz")]:
+        old.unlink()
+    _make("packages")
+    built = [*DIST.glob("*.whl"), *DIST.glob("reprieve-*.tar.gz")]
+    _run(sys.executable, "-m", "twine", "check", "--strict", *map(str, built))
+    (source,) = DIST.glob("reprieve-*.tar.gz")
+    with tarfile.open(source) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    missing = {"LICENSE", "README.md", "deploy/chart/Chart.yaml", "pyproject.toml"} - names
+    if missing:
+        raise ReleaseError(f"the source distribution lacks {missing}")
+
+
+def _check_wheel() -> None:
+    (wheel,) = DIST.glob("*.whl")
+    with TemporaryDirectory() as folder:
+        venv.create(folder, with_pip=True)
+        programs = Path(folder, "bin")
+        _run(str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", str(wheel))
+        version = _run(str(programs / "reprieve"), "--version", cwd=folder)
+        if __version__ not in version:
+            raise ReleaseError(f"the wheel says that it is {version}")
+        dump = ROOT / "api" / "examples" / "cluster.yaml"
+        if _POD not in _run(str(programs / "reprieve"), "why", _POD, "--dump", str(dump), cwd=folder):
+            raise ReleaseError("the wheel does not answer why a pod is pending")
+
+
+def _make(target: str) -> None:
+    _run("make", target)
+
+
+def _run(*command: str, cwd: str | Path = ROOT) -> str:
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    if done.returncode != 0:
+        raise ReleaseError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
