@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import final
 
 from extender import framework as fwk
@@ -57,6 +58,7 @@ def assemble_scheduler(
     fence: Callable[[], str | None] = lambda: None,
     reporter: Reporter = NO_REPORTER,
     max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Scheduling:
     """Returns a scheduler for the profiles of the configuration. Call it in the event loop that will run it.
 
@@ -70,6 +72,7 @@ def assemble_scheduler(
         fence: returns why nothing may be written at the moment; None if writing is allowed. The dispatcher needs it as well.
         reporter: receives the decisions.
         max_in_unschedulable_pods: seconds after which an unschedulable pod is tried again without any event.
+        now: the time of day, for plugins.
 
     Raises:
         ConfigErrors: everything that is wrong with the configuration, with its extenders or with a plugin.
@@ -83,6 +86,7 @@ def assemble_scheduler(
         [extender for extender in extenders if extender.supports_preemption],
         dispatcher=dispatcher,
         live=cluster.cache,
+        now=now,
         may_defer=True,
     )
     # `pods` is filled by the event handlers, and read by the queue and the cycles. Plugins of all profiles share the metrics.

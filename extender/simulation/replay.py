@@ -10,6 +10,7 @@ import random
 from collections import defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any, Final, TypeVar, cast, final
 
 from extender import framework as fwk
@@ -215,7 +216,10 @@ class _Replay:
 
     async def run(self, configuration: Configuration) -> ReplayReport:
         cluster = Cluster()
-        self._scheduling = assemble_scheduler(configuration, cluster, self._writes, self._chance)
+        began, loop = self._recording.began, asyncio.get_running_loop()
+        self._scheduling = assemble_scheduler(
+            configuration, cluster, self._writes, self._chance, now=lambda: began + timedelta(seconds=loop.time())
+        )
         self._algorithm, self._imposing = SchedulingAlgorithm(), SchedulingAlgorithm()
         self._percentage = configuration.percentage_of_nodes_to_score or 0
         last: AnyEntry = self._recording.begins
