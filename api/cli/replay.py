@@ -68,6 +68,8 @@ def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
     hidden = report.different - (len(report.differences) if is_wide else min(SHOWN, len(report.differences)))
     if hidden:
         shown.print(Text(f"and {hidden} more", style="dim"))
+    if not report.decisions:
+        shown.print(Text("note: no decision is recorded; what a scheduler decides is, not what an extender answers", style="dim"))
     if report.not_decided:
         shown.print(Text(f"note: {plural(report.not_decided, 'decision')} could not be taken again", style="dim"))
     if not report.is_complete:

@@ -72,6 +72,18 @@ def test_a_recording_is_simulated_and_asked_about(recording: Path) -> None:
     assert drained.returncode == 0 and b"would be evicted" in drained.stdout
 
 
+def test_what_only_answers_records_changes_alone(tmp_path: Path) -> None:
+    file = tmp_path / "answers.recording"
+    with serving(record=file, schedule=False) as service:
+        assert service.client.get("/readyz").status_code == 200
+
+    done = reprieve("replay", str(file))
+
+    assert done.returncode == 0
+    assert b"no decision is recorded" in done.stdout
+    assert reprieve("whatif", "--dump", str(file), "--drain", "node-a1").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
