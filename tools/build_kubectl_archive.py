@@ -34,8 +34,11 @@ else:
     from api.cli import main
     main()
 """
-_LEFT_OUT: Final = ("mypy", "pytest", "_pytest", "hypothesis", "sphinx", "playwright", "schemathesis", "mcp", "setuptools", "pip")
-"""What the tests and checks need, and a command does not."""
+_LEFT_OUT: Final = (
+    "mypy", "pytest", "_pytest", "hypothesis", "sphinx", "playwright", "schemathesis", "mcp", "setuptools", "pip",
+    "pyarrow", "dask", "distributed", "gymnasium", "kubernetes_validate", "jsonschema_rs", "twine",
+)  # fmt: skip
+"""What the tests and checks need, and a command does not; and extras, which are for Python."""
 
 _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _ARCHIVE: Final = re.compile(r"kubectl-reprieve-(?P<os>linux|darwin)-(?P<arch>amd64|arm64)\.tar\.gz")
