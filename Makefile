@@ -95,7 +95,10 @@ bench-check: $(VENV)/.ready ## Fail when a ratio of figures measured within this
 	$(BIN)/python -m tests.benchmarks.ratios
 
 .PHONY: docs
-docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/feature-gates.md, docs/access.md, docs/metrics.md, the dashboards and roles of the chart, which are generated.
+docs: generated site ## Write all pages that are generated from the code, and build the documentation into build/site.
+
+.PHONY: generated
+generated: $(VENV)/.ready ## Write openapi.json, the pages, dashboards and roles that are generated from the code.
 	$(BIN)/python -m api.openapi
 	$(BIN)/python -m api.cli.flags_page
 	$(BIN)/python -m api.cli.feature_gates_page
@@ -103,6 +106,15 @@ docs: $(VENV)/.ready ## Write openapi.json, docs/flags.md, docs/feature-gates.md
 	$(BIN)/python -m tools.generate_metrics_page
 	$(BIN)/python -m tools.generate_dashboards
 	$(BIN)/python -m tools.generate_roles
+	$(BIN)/python -m tools.generate_reference
+
+.PHONY: site
+site: $(VENV)/.ready ## Build the documentation into build/site, without any warning.
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/site
+
+.PHONY: linkcheck
+linkcheck: $(VENV)/.ready ## Look up every address on the web that the documentation names (needs the web).
+	$(BIN)/sphinx-build -q -b linkcheck docs build/linkcheck
 
 .PHONY: manifests
 manifests: $(VENV)/.ready ## Render the chart (deploy/chart) into deploy/kubernetes, with a helm of its own.

@@ -1,4 +1,4 @@
-"""The README's lines work as written."""
+"""The lines of the README and of the tour work as written."""
 
 import json
 import os
@@ -24,9 +24,10 @@ BIN = Path(sys.executable).parent
 
 def commands() -> list[str]:
     """
-    Every command that the README shows after a `$`, continued lines included.
+    Every command that the README and the tour show after a `$`, continued lines included.
     """
-    blocks = re.findall(r"```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "tour.md").read_text()
+    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     return [command.strip() for block in blocks for command in re.split(r"^\$ ", block, flags=re.MULTILINE) if command.strip()]
 
 
@@ -82,7 +83,7 @@ def test_the_scenario_is_answered() -> None:
     """
     (echo,) = [command for command in commands() if command.startswith("echo")]
 
-    answer = json.loads(run(echo.replace(".venv/bin/reprieve", "reprieve")))
+    answer = json.loads(run(echo))
 
     assert answer["id"] == "try"
     assert answer["fitError"] == "0/1 nodes are available: 1 Insufficient cpu."
@@ -92,7 +93,7 @@ def test_every_make_target_that_is_named_exists() -> None:
     """
     `make run`, `make test` and so on are in the Makefile.
     """
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
     named = {word for command in commands() if command.startswith("make ") for word in command.split()[1:2]}
 
@@ -103,10 +104,11 @@ def test_every_file_that_is_linked_exists() -> None:
     """
     No link leads nowhere, here and in the other papers.
     """
-    papers = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"]
-    links = {(paper, link) for paper in papers for link in re.findall(r"\]\((?!https?://)([^)#]+)\)", (ROOT / paper).read_text())}
+    papers = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")]
+    papers += sorted((ROOT / "docs").rglob("*.md"))
+    links = {(paper, link) for paper in papers for link in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", paper.read_text())}
 
-    assert [(paper, link) for paper, link in sorted(links) if not (ROOT / link).exists()] == []
+    assert [(paper, link) for paper, link in sorted(links) if not (paper.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "deploy").glob("*.yaml")), ids=lambda path: path.name)

@@ -34,6 +34,7 @@ SUBCOMMANDS: Final = {
     "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers."),
     "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, where do pods go?"),
     "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default spelled out, as YAML."),
+    "mcp": ("mcp", "mcp", "Answer the questions of a program over the Model Context Protocol, on standard input and output."),
     "init": ("init", "init", "Make a project with a plugin of your own, its test, scheduling rules, configurations and a Dockerfile."),
     "test": (
         "plugin_checks", "check_project", "Check a project's plugins: they load, keep the laws of Filters, and their rules and tests pass.",

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,15 +29,16 @@ class Journey:
     folder: Path
     steps: list[tuple[str, float]] = field(default_factory=list)
 
-    def type(self, command: str, *, fails: bool = False, says: str | None = None, **also: str) -> str:
+    def type(self, command: str, *, fails: bool = False, says: str | None = None, also: Mapping[str, str] | None = None) -> str:
         """What the command prints, on both outputs.
 
         Arguments:
             fails: it ends with an exit code other than 0.
             says: how the command reads in the list of steps; as it is by default.
+            also: further variables of the environment.
         """
         began = time.monotonic()
-        done = self.environment.run(command, cwd=self.folder, **also)
+        done = self.environment.run(command, cwd=self.folder, **(also or {}))
         self.steps.append((says or command, time.monotonic() - began))
         assert (done.returncode != 0) == fails, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr

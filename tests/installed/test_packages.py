@@ -77,6 +77,13 @@ def test_the_installed_command_answers_about_a_dump(environment: Environment) ->
     assert done.stdout.startswith("shop/web-6  Pending")
 
 
+def test_an_extra_that_is_not_installed_is_named(environment: Environment) -> None:
+    done = environment.run(f"reprieve mcp --list --dump {EXAMPLE}")
+
+    assert done.returncode == 1
+    assert "pip install 'reprieve[mcp]'" in done.stderr
+
+
 # A package of another distribution has the name of ours.
 
 

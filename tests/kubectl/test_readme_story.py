@@ -1,4 +1,4 @@
-"""The README's cluster to try things on: its commands, in its order, and what it says of them."""
+"""The tour's cluster to try things on: its commands, in its order, and what it says of them."""
 
 import re
 import time
@@ -8,12 +8,12 @@ from tests.kubectl.conftest import ROOT, SECONDS, Kubectl
 
 
 def commands() -> list[list[str]]:
-    """The kubectl commands of the README, without the server."""
-    text = Path(ROOT / "README.md").read_text()
+    """The kubectl commands of the tour, without the server."""
+    text = Path(ROOT / "docs" / "tour.md").read_text()
     return [line.split() for line in re.findall(r"^\$ kubectl --server http://127.0.0.1:8080 (.*)$", text, re.MULTILINE)]
 
 
-def test_the_story_of_the_readme(kubectl: Kubectl) -> None:
+def test_the_story_of_the_tour(kubectl: Kubectl) -> None:
     get_nodes, apply, get_pods, get_preempted, describe = commands()
 
     assert len(kubectl(*get_nodes).splitlines()) == 13

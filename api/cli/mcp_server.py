@@ -1,0 +1,121 @@
+"""The server of `reprieve mcp`. It needs the extra `mcp`, and so nothing else imports it."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Annotated, Any, Final, TypeVar, final
+
+import msgspec
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from api.cli.manifest_files import placed
+from api.cli.service_answers import ServiceAnswers
+from api.cli.sources import Answers, Source
+from api.fatal_errors import StartUpError
+from api.ui.manifest_text import ManifestTextError, objects_in
+from extender import __version__
+from extender.answers.questions import QuestionError
+from extender.answers.types import Answer, WhatIfRequest
+from extender.objects.decoding import DecodeError
+
+_INSTRUCTIONS: Final = (
+    "Answers about the scheduling of a Kubernetes cluster, worked out by a scheduler that decides as kube-scheduler does. Nothing is "
+    "changed. For a pending pod ask `why` first: `waterfall` has the plugins that refused nodes, in their order, `nearest` what the "
+    "closest nodes lack, and `fixes` changes of the pod that were tried and open nodes. Pods with `hidden` belong to a namespace that "
+    "the caller may not see."
+)
+
+Pod = Annotated[str, Field(description="NAMESPACE/NAME of the pod, or NAME in the default namespace")]
+Manifests = Annotated[str, Field(description="Kubernetes objects as YAML or JSON, several documents if need be")]
+DrainedNodes = Annotated[Sequence[str], Field(description="Nodes to drain")]
+RemovedNodes = Annotated[Sequence[str], Field(description="Nodes to remove")]
+WithPending = Annotated[bool, Field(description="Schedule the pods that are pending, too")]
+Limit = Annotated[int, Field(ge=1, le=100_000, description="Stop counting here")]
+
+PREEMPTIONS: Final = 20
+"""The number of preemptions of a pod that are told."""
+
+A = TypeVar("A")
+
+
+def server_of(asked: Answers, source: Source) -> MCPServer[None]:
+    """Returns the server whose tools ask the source."""
+    server: MCPServer[None] = MCPServer("reprieve", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    tools = _Tools(asked, source)
+    for tool in (tools.why, tools.victims, tools.whatif, tools.who_preempted, tools.fits):
+        server.add_tool(tool)
+    return server
+
+
+@final
+class _Tools:
+    """The tools. What their programs are told about them is the docstrings and the descriptions of the parameters."""
+
+    def __init__(self, asked: Answers, source: Source) -> None:
+        self._asked = asked
+        self._source = source
+
+    async def why(self, pod: Pod) -> dict[str, Any]:
+        """Say why a pod is pending: which plugin refuses which nodes, what the nearest nodes lack, and what would let it in.
+
+        The answer also says whether evicting other pods would help.
+        """
+        namespace, name = self._named(pod)
+        answer = await _answered(self._asked.explain(namespace, name))
+        if answer is None:
+            raise ToolError(f"there is no pod {namespace}/{name}, and no recent decision about one")
+        return _plain(answer)
+
+    async def victims(self, manifests: Manifests) -> dict[str, Any]:
+        """Say which pods would be evicted if these objects were created: on which node, and against which disruption budgets."""
+        return _plain(await _answered(self._asked.what_if(WhatIfRequest(create=self._objects(manifests)))))
+
+    async def whatif(
+        self, create: Manifests = "", drain_nodes: DrainedNodes = (), remove_nodes: RemovedNodes = (), include_pending: WithPending = False
+    ) -> dict[str, Any]:
+        """Say where every pod concerned would go if objects were created, or nodes drained or removed, with all evictions that follow."""
+        request = WhatIfRequest(
+            create=self._objects(create) if create else [],
+            drain_nodes=[*drain_nodes],
+            remove_nodes=[*remove_nodes],
+            include_pending=include_pending,
+        )
+        if request == WhatIfRequest():
+            raise ToolError("nothing to try: give create, drain_nodes, remove_nodes or include_pending")
+        return _plain(await _answered(self._asked.what_if(request)))
+
+    async def who_preempted(self, pod: Pod) -> dict[str, Any]:
+        """Say for which pods a pod was evicted, or which it evicted: when, and why not others. It is known after the events are gone."""
+        if not isinstance(self._asked, ServiceAnswers):
+            raise ToolError("only a Reprieve service remembers preemptions: start this with --server")
+        return _plain(await _answered(self._asked.preemptions_of("/".join(self._named(pod)), PREEMPTIONS)))
+
+    async def fits(self, manifest: Manifests, limit: Limit = 1000) -> dict[str, Any]:
+        """Count how many pods like this one, or of this workload, fit without evictions: on which nodes, and what stops the next one."""
+        objects = self._objects(manifest)
+        if len(objects) != 1:
+            raise ToolError(f"{len(objects)} objects; give one pod or workload")
+        return _plain(await _answered(self._asked.capacity_of(objects[0], limit)))
+
+    def _named(self, pod: str) -> tuple[str, str]:
+        namespace, _, name = pod.removeprefix("pod/").rpartition("/")
+        return namespace or self._source.default_namespace, name
+
+    def _objects(self, text: str) -> list[dict[str, Any]]:
+        try:
+            return placed(objects_in(text), self._source.namespace, self._source.default_namespace)
+        except (ManifestTextError, StartUpError) as exc:
+            raise ToolError(str(exc)) from exc
+
+
+async def _answered(question: Awaitable[A]) -> A:
+    """Returns the answer; what the source refuses becomes an error of the tool, in its words."""
+    try:
+        return await question
+    except (StartUpError, QuestionError, DecodeError) as exc:
+        raise ToolError(str(exc)) from exc
+
+
+def _plain(answer: Answer) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(answer)
+    return plain

@@ -1,0 +1,251 @@
+"""The documentation: it builds without a warning, no link leads nowhere, what is generated is up to date, and its commands work as written.
+
+A block marked `console` is run, in an empty environment: every command has to succeed, and print what the page shows (`...` stands for
+anything). A block marked `sh` needs a real cluster; its commands have to be ones that there are.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import ExitStack
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import typer
+import yaml
+
+from api.cli import SUBCOMMANDS, app
+from tests.installed.environment import ROOT, Environment, installed_into, link_distribution, link_with_requirements
+from tests.installed.journey import Journey, free_port
+from tools.generate_reference import FOLDER, PAGES
+
+DOCS = ROOT / "docs"
+EVERY_PAGE = sorted(path for path in DOCS.rglob("*.md"))
+
+PLAYED = ["tutorial.md", "how-to/beside-kube-scheduler.md", "how-to/small-cluster.md", "how-to/troubleshooting.md", "how-to/machines.md"]
+"""The pages whose commands are run here."""
+ELSEWHERE = {
+    "tour.md": "tests/test_readme.py and tests/kubectl/test_readme_story.py",
+    "questions.md": "tests/test_questions_page.py",
+    "simulate.md": "tests/api/test_simulate.py",
+    "preemption-through-the-versions.md": "tests/test_versions_page.py",
+    "gym.md": "tests/extender/simulation/test_environment.py",
+    "observability.md": "tests/deploy/test_observability.py, and a cluster with Helm",
+    "releasing.md": "a maintainer, who tags and uploads",
+}
+"""The pages whose commands something else runs."""
+
+WITH_SSD = {f"node-{zone}{number}" for zone in "abc" for number in (2, 3)}
+"""Nodes of the example cluster that have an SSD, and no taint."""
+
+VARYING = re.compile(r"\d+ ms|\d+ attempts?")
+LIMIT = 8
+"""Commands from nothing to a plugin that decides."""
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """
+    The blocks of a language in a page.
+    """
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def typed(page: Path) -> list[tuple[str, list[str]]]:
+    """
+    Each command of a page, with the lines that it is said to print.
+    """
+    parts = [part for block in blocks(page, "console") for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+    return [(lines[0].split("  #")[0].strip(), lines[1:]) for part in parts if (lines := part.rstrip("\n").split("\n"))]
+
+
+# The site.
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    The site, built as `make site` builds it: a warning ends it.
+    """
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", str(DOCS), str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+class Links(HTMLParser):
+    """The links and anchors of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value and name in ("href", "src"):
+                self.links.add(value)
+            if value and name == "id":
+                self.anchors.add(value)
+
+
+def test_no_link_of_the_site_leads_nowhere(site: Path) -> None:
+    pages = {path: Links(path.read_text()) for path in site.rglob("*.html")}
+    lost = []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc or link.startswith("data:"):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            known = pages.get(target)
+            if not target.exists() or (parts.fragment and known is not None and unquote(parts.fragment) not in known.anchors):
+                lost.append((str(path.relative_to(site)), link))
+
+    assert len(pages) > 25
+    assert lost == []
+
+
+def test_every_page_is_in_the_site(site: Path) -> None:
+    left_out = {"licences.md"}
+
+    names = [page.relative_to(DOCS) for page in EVERY_PAGE]
+    assert {str(name) for name in names if not (site / name.with_suffix(".html")).exists()} == left_out
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_generated_is_up_to_date(name: str) -> None:
+    assert (FOLDER / name).read_text() == PAGES[name]().rstrip("\n") + "\n", "run `make docs`"
+
+
+def test_every_command_and_option_has_a_place_in_the_reference() -> None:
+    page = (FOLDER / "commands.md").read_text()
+    group: Any = typer.main.get_command(app)
+    shown = [each for command in SUBCOMMANDS for each in group.commands[command].load().params if not getattr(each, "hidden", False)]
+    options = {name for each in shown for name in each.opts if name.startswith("-")}
+
+    assert [command for command in SUBCOMMANDS if f"## reprieve {command}\n" not in page] == []
+    assert [name for name in sorted(options) if f"`{name}`" not in page] == []
+
+
+# Commands.
+
+
+def test_every_page_with_commands_is_run_somewhere() -> None:
+    with_commands = {str(page.relative_to(DOCS)) for page in EVERY_PAGE if typed(page) and "decisions" not in page.parts}
+
+    assert with_commands - {*PLAYED} - {*ELSEWHERE} == set()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """
+    An environment in which plugins may be built and installed, with the extra `mcp`.
+    """
+    environment = installed_into(tmp_path_factory.mktemp("reader"))
+    for name in ("hatchling", "pathspec", "trove-classifiers", "packaging", "pluggy"):
+        link_distribution(name, environment.libraries)
+    link_with_requirements("mcp", environment.libraries)
+    return environment
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Path, name: str) -> None:
+    journey, ports = Journey(place, tmp_path), {"8888": str(free_port()), "8080": str(free_port())}
+    server = f"http://127.0.0.1:{ports['8888']}"
+    variables = {"REPRIEVE_PORT": ports["8888"], "REPRIEVE_KUBERNETES_PORT": ports["8080"], "REPRIEVE_SERVER": server}
+    example = yaml.safe_load((ROOT / "api" / "examples" / "cluster.yaml").read_text())
+    (tmp_path / "cluster.json").write_text(json.dumps(example, default=str))
+    with ExitStack() as others:
+        for command, output in typed(DOCS / name):
+            here = with_ports(command, ports).replace("pip install .", "pip install --no-build-isolation --no-deps --no-index .")
+            if here.startswith("cd "):
+                journey.cd(here.removeprefix("cd "))
+            elif here.endswith("&"):
+                settings = " ".join(f"{key}={value}" for key, value in variables.items())
+                others.enter_context(journey.beside(f"env {settings} {here[:-1]}")).until_ready(f"{server}/readyz")
+            else:
+                printed = journey.type(here, also=variables)
+                assert is_as_said([with_ports(line, ports) for line in output], printed), f"{command}\n{printed}"
+        if name == "tutorial.md":
+            assert {node_of_a_new_pod(ports["8080"], number) for number in range(4)} <= WITH_SSD
+    journey.environment.run("pip uninstall --yes my-policy")
+    print(journey.report())
+
+
+def node_of_a_new_pod(kube: str, number: int) -> str:
+    """
+    The node on which the embedded cluster's scheduler puts a pod of the front tier.
+    """
+    pods = f"http://127.0.0.1:{kube}/api/v1/namespaces/default/pods"
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
+    pod = {"metadata": {"name": f"front-{number}", "labels": {"tier": "front"}}, "spec": {"containers": [container]}}
+    urllib.request.urlopen(urllib.request.Request(pods, json.dumps(pod).encode(), {"Content-Type": "application/json"}), timeout=30).close()
+    ends = time.monotonic() + 60
+    while True:
+        with urllib.request.urlopen(f"{pods}/front-{number}", timeout=30) as answer:
+            node: str = json.load(answer)["spec"].get("nodeName", "")
+        if node:
+            return node
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+
+
+def with_ports(text: str, ports: dict[str, str]) -> str:
+    for shown, real in ports.items():
+        text = text.replace(f"127.0.0.1:{shown}", f"127.0.0.1:{real}")
+    return text
+
+
+def is_as_said(said: list[str], printed: str) -> bool:
+    """
+    Whether the lines are those that were said, any number of them where `...` stands, and whatever where nothing is said.
+    """
+    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(VARYING.sub("N", line.rstrip())) + r"\n" for line in said)
+    lines = "".join(f"{VARYING.sub('N', line.rstrip())}\n" for line in printed.splitlines())
+    return not said or re.match(pattern, lines) is not None
+
+
+def test_a_plugin_decides_after_eight_commands() -> None:
+    """
+    From the tutorial, to which the README leads, up to the pod that the plugin refuses.
+    """
+    commands = [command for command, _ in typed(DOCS / "tutorial.md")]
+
+    assert "(docs/tutorial.md)" in (ROOT / "README.md").read_text()
+    assert len(commands) <= LIMIT
+    assert commands[-2:] == ["reprieve serve --config scheduler-config.yaml &", "reprieve whatif -f rules/web.yaml"]
+
+
+def test_commands_that_need_a_cluster_are_ones_that_there_are() -> None:
+    """
+    Each is a command with options that it has; another program's only has to be readable for a shell.
+    """
+    group: Any = typer.main.get_command(app)
+    lines = [line for page in EVERY_PAGE for block in blocks(page, "sh") for line in block.splitlines() if line.strip()]
+    strange = []
+    for line in lines:
+        assert subprocess.run(["bash", "-n", "-c", line], check=False, capture_output=True).returncode == 0, line
+        words = line.split("|")[0].split()
+        if words[0] == "reprieve":
+            command = group.commands[words[1]].load()
+            known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+            strange += [(line, word) for word in words[2:] if word.startswith("--") and word.split("=")[0] not in known]
+
+    assert lines
+    assert strange == []
+
+
+def test_the_readme_has_two_commands_three_links_and_a_moving_picture() -> None:
+    top = (ROOT / "README.md").read_text().split("\n## ")[0]
+
+    assert len(re.findall(r"^\$ ", top, re.MULTILINE)) == 2
+    assert len(re.findall(r"(?<!!)\[[^\]]+\]\(", top)) == 3
+    assert "](docs/images/session.svg)" in top

@@ -1,0 +1,243 @@
+"""Writes the pages of docs/reference that say what the code says: commands, configuration and requests.
+
+python -m tools.generate_reference
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import typer
+import yaml
+
+from api.cli import SUBCOMMANDS, app
+from extender.config import Configuration, PluginConfig, Profile, load, written
+from extender.config.configuration import enabled_names
+from extender.config.plugin_args import ARGS_OF
+
+ROOT: Final = Path(__file__).parents[1]
+FOLDER: Final = ROOT / "docs" / "reference"
+
+_COMMANDS: Final = """\
+# Commands
+
+`make docs` writes this page from the commands themselves. `reprieve COMMAND --help` prints the same, and `kubectl reprieve COMMAND` is the
+same command. `reprieve completion bash` (zsh, fish) makes a shell complete all of it. An error that you can mend is one line on standard
+error, with the exit code 1.
+"""
+
+_CONFIGURATION: Final = """\
+# Configuration
+
+`make docs` writes this page from the types that read a configuration.
+
+Reprieve reads kube-scheduler's configuration as it is: `KubeSchedulerConfiguration` of `kubescheduler.config.k8s.io/v1`, with its defaults,
+its checks and its words for what is wrong. `--config FILE` takes it for every command that decides; `reprieve print-config --config FILE`
+prints it with every default. What belongs to the process rather than to scheduling is a flag or a variable of the environment:
+[Flags](../flags.md).
+
+A plugin of your own is enabled like any other, at `multiPoint` or at one of its extension points; `reprieve plugins --all` lists all of
+them. Its arguments are what `pluginConfig` holds for it, as plain values.
+"""
+
+_REST: Final = """\
+# Requests
+
+`make docs` writes this page from `openapi.json`, which the service serves at `/openapi.json`, and as a page to try at `/docs`.
+[Access](../access.md) says who may send what, [Questions](../questions.md) has an example of each question. Refusals are a Kubernetes
+`Status`, with the reason and the code.
+"""
+
+_METHODS: Final = ("get", "put", "post", "patch", "delete")
+
+
+# Commands.
+
+
+def commands_page() -> str:
+    """Returns docs/reference/commands.md."""
+    group: Any = typer.main.get_command(app)
+    return "\n".join([_COMMANDS, *(line for name in SUBCOMMANDS for line in _command(name, group.commands[name].load()))])
+
+
+def _command(name: str, command: Any) -> Iterator[str]:
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    options = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
+    shape = " ".join(each.metavar or each.name.upper() for each in arguments)
+    yield f"## reprieve {name}\n"
+    yield f"```text\nreprieve {name} [OPTIONS]{f' {shape}' if shape else ''}\n```\n"
+    yield from (f"{_paragraph(text)}\n" for text in re.split(r"\n\s*\n", (command.help or "").strip()))
+    if arguments:
+        yield "| argument | what it is |\n|---|---|"
+        yield from (f"| `{each.name}` | {_cell(each.help or '')} |" for each in arguments)
+        yield ""
+    if options:
+        yield "| option | default | what it does |\n|---|---|---|"
+        yield from (f"| {_names(each)} | {_default(each)} | {_cell(each.help or '')} |" for each in options)
+        yield ""
+
+
+def _paragraph(text: str) -> str:
+    """Returns a paragraph of help; one that begins with \\b is shown as it is."""
+    if text.startswith("\b"):
+        lines = text.removeprefix("\b").strip("\n").replace("\\[", "[")
+        return f"```text\n{lines}\n```"
+    return " ".join(text.split()).replace("<", "\\<")
+
+
+def _names(option: Any) -> str:
+    names = [f"`{name}`" for name in (*option.opts, *option.secondary_opts)]
+    return ", ".join(names)
+
+
+def _default(option: Any) -> str:
+    value = option.default
+    if callable(value) or value is None or value in ("", False, ()) or option.secondary_opts:
+        return {True: "on", False: "off"}.get(value, "") if isinstance(value, bool) and option.secondary_opts else ""
+    return f"`{getattr(value, 'value', value)}`"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "\\<")
+
+
+# Configuration.
+
+
+def configuration_page() -> str:
+    """Returns docs/reference/configuration.md."""
+    return "\n".join([_CONFIGURATION, *_defaults(), *_arguments()])
+
+
+def _defaults() -> Iterator[str]:
+    document = written(Configuration())
+    document["profiles"] = [{key: value for key, value in document["profiles"][0].items() if key != "pluginConfig"}]
+    yield "## All fields, with their defaults\n"
+    yield f"```yaml\n{_yaml(document)}```\n"
+    yield "## An extender\n"
+    yield "Every field of an entry of `extenders`, as Reprieve calls other extenders, and as kube-scheduler calls Reprieve:\n"
+    example = load(_EXTENDER)
+    yield f"```yaml\n{_yaml({'extenders': written(example)['extenders']})}```\n"
+
+
+_EXTENDER: Final = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders:
+- urlPrefix: https://10.96.0.42/extender
+  filterVerb: filter
+  preemptVerb: preempt
+  prioritizeVerb: prioritize
+  bindVerb: bind
+  weight: 1
+  enableHTTPS: true
+  tlsConfig: {serverName: reprieve.kube-system.svc, caFile: /etc/kubernetes/reprieve/ca.crt}
+  httpTimeout: 5s
+  nodeCacheCapable: true
+  managedResources: [{name: example.com/gpu, ignoredByScheduler: true}]
+  ignorable: true
+"""
+
+
+def _arguments() -> Iterator[str]:
+    """Yields the default arguments of each plugin that has some."""
+    yield "## Arguments of kube-scheduler's plugins\n"
+    [profile] = Configuration().profiles
+    names = sorted(enabled_names(profile.plugins) & ARGS_OF.keys())
+    shown = Configuration(profiles=(Profile(plugin_configs=tuple(PluginConfig(name, ARGS_OF[name]()) for name in names)),))
+    for config in written(shown)["profiles"][0]["pluginConfig"]:
+        arguments: Mapping[str, Any] = {key: value for key, value in config["args"].items() if key not in ("apiVersion", "kind")}
+        summary = " ".join((ARGS_OF[config["name"]].__doc__ or "").split("\n\n")[0].split())
+        yield f"### {config['name']}\n"
+        yield f"{summary}\n"
+        yield f"```yaml\n{_yaml(arguments)}```\n" if arguments else "It has no arguments by default.\n"
+
+
+def _yaml(value: Any) -> str:
+    return yaml.safe_dump(value, sort_keys=False, default_flow_style=False, width=110)
+
+
+# Requests.
+
+
+def rest_page() -> str:
+    """Returns docs/reference/rest.md."""
+    document = json.loads((ROOT / "openapi.json").read_text(encoding="utf-8"))
+    lines = [_REST]
+    for path, methods in document["paths"].items():
+        for method in _METHODS:
+            if method in methods:
+                lines += _request(method, path, methods[method])
+    return "\n".join([*lines, "## Types\n", *_types(document["components"]["schemas"])])
+
+
+def _request(method: str, path: str, said: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## {method.upper()} {path}\n"
+    yield f"{_prose(said.get('description') or said.get('summary', ''))}\n"
+    parameters = said.get("parameters", ())
+    if parameters:
+        yield "| parameter | in | type | what it is |\n|---|---|---|---|"
+        for each in parameters:
+            yield f"| `{each['name']}` | {each['in']} | {_type(each['schema'])} | {_cell(each.get('description', ''))} |"
+        yield ""
+    body = said.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
+    if body:
+        yield f"Body: {_type(body)}.\n"
+    yield "| answer | | body |\n|---|---|---|"
+    for code, answer in said["responses"].items():
+        schema = next((content.get("schema") for content in answer.get("content", {}).values()), None)
+        yield f"| {code} | {_cell(answer['description'])} | {_type(schema) if schema else ''} |"
+    yield ""
+
+
+def _types(schemas: Mapping[str, Any]) -> Iterator[str]:
+    for name, schema in sorted(schemas.items()):
+        yield f"### {name}\n"
+        if schema.get("description"):
+            yield f"{_prose(schema['description'])}\n"
+        properties = schema.get("properties", {})
+        if properties:
+            yield "| field | type | what it is |\n|---|---|---|"
+            for field, each in properties.items():
+                yield f"| `{field}` | {_type(each)} | {_cell(each.get('description', ''))} |"
+            yield ""
+        else:
+            yield f"{_type(schema)}\n"
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    for union in ("anyOf", "oneOf", "allOf"):
+        if union in schema:
+            return " or ".join(dict.fromkeys(_type(each) for each in schema[union]))
+    if "enum" in schema:
+        return ", ".join(f"`{value}`" for value in schema["enum"])
+    kind = schema.get("type", "any")
+    if kind == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict) and schema["additionalProperties"]:
+        return f"object of {_type(schema['additionalProperties'])}"
+    return kind if isinstance(kind, str) else " or ".join(kind)
+
+
+def _prose(text: str) -> str:
+    return text.replace("<", "\\<").strip()
+
+
+PAGES: Final = {"commands.md": commands_page, "configuration.md": configuration_page, "rest.md": rest_page}
+"""Name of the file in docs/reference -> what makes it."""
+
+
+def main() -> None:
+    """Writes the pages."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page().rstrip("\n") + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
