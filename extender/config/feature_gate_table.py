@@ -148,27 +148,20 @@ GATES: Final[Mapping[str, Gate]] = {
         "1.32 alpha off, 1.34 beta on, 1.36 GA on locked", only=True, why="admin access is always given where it is asked for", needs=_DRA
     ),
     "DRAExtendedResource": _gate("1.34 alpha off, 1.36 beta on, 1.37 GA on locked", needs=_DRA),
-    "DRAPartitionableDevices": _gate("1.33 alpha off, 1.36 beta on", only=True, why="counters always count", needs=_DRA),
+    "DRAPartitionableDevices": _gate("1.33 alpha off, 1.36 beta on", needs=_DRA),
     "DRAConsumableCapacity": _gate("1.34 alpha off, 1.36 beta on", only=True, why="capacity is always shared", needs=_DRA),
-    "DRADeviceBindingConditions": _gate(
-        "1.34 alpha off, 1.36 beta on",
-        only=True,
-        why="pods always wait for binding conditions",
-        needs=f"{_DRA} DRAResourceClaimDeviceStatus",
-    ),
+    "DRADeviceBindingConditions": _gate("1.34 alpha off, 1.36 beta on", needs=f"{_DRA} DRAResourceClaimDeviceStatus"),
     "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on", needs=_DRA),
     "DRADeviceTaintRules": _gate(
         "1.35 alpha off, 1.36 beta off, 1.37 GA on", only=False, why="DeviceTaintRules are not read", needs="DRADeviceTaints"
     ),
     "DRASchedulerFilterTimeout": _gate("1.34 beta on", needs=_DRA),
-    "DRAResourceClaimDeviceStatus": _gate(
-        "1.32 alpha off, 1.33 beta on, 1.37 GA on locked", only=True, why="the status of devices is always read"
-    ),
+    "DRAResourceClaimDeviceStatus": _gate("1.32 alpha off, 1.33 beta on, 1.37 GA on locked"),
     "DRANodeAllocatableResources": _gate("1.36 alpha off", only=False, why="devices stand for no node resources", needs=_DRA),
     "DRAListTypeAttributes": _gate("1.36 alpha off", only=False, why="attributes are single values", needs=_DRA),
     "DRADerivedAttributes": _gate("1.37 alpha off", only=False, why="attributes are not derived"),
     "DRADeviceCompatibilityGroups": _gate("1.37 alpha off", only=False, why="devices have no groups", needs="DRAPartitionableDevices"),
-    "DRAFractionalCapacityRange": _gate("1.37 beta on", only=False, why="capacities are whole numbers"),
+    "DRAFractionalCapacityRange": _gate("1.37 beta on"),
     "DRAOptionalNodeOperations": _gate("1.37 alpha off", only=False, why="the field is not read"),
     # The process.
     "CoordinatedLeaderElection": _gate("1.31 alpha off, 1.33 beta off", why="replicas elect themselves by the lease"),

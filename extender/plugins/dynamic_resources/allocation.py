@@ -11,8 +11,9 @@ from extender.objects.node import Node
 from extender.plugins.dynamic_resources import capacities
 from extender.plugins.dynamic_resources.allocated_state import AllocatedState
 from extender.plugins.dynamic_resources.constraints import constraints_of
+from extender.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError
-from extender.plugins.dynamic_resources.pools import Pool, Slices
+from extender.plugins.dynamic_resources.pools import Offer, Pool, Slices
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative, alternatives_of
 from extender.plugins.dynamic_resources.results import allocation_result
 from extender.plugins.dynamic_resources.search import MOST_RESULTS, Demand, Search
@@ -23,7 +24,7 @@ from extender.plugins.dynamic_resources.selection import Allowance, Matches, Sel
 class Allocator:
     """Allocates the same claims on any node. What does not depend on the node is computed once."""
 
-    __slots__ = ("_alternatives", "_heeds_taints", "_matches", "_num_requests", "allocated", "claims", "classes", "slices")
+    __slots__ = ("_alternatives", "_features", "_matches", "_num_requests", "allocated", "claims", "classes", "slices")
 
     def __init__(
         self,
@@ -32,15 +33,14 @@ class Allocator:
         slices: Slices,
         allocated: AllocatedState,
         matches: Matches,
-        *,
-        heeds_taints: bool = True,
+        features: DeviceFeatures = ALL_FEATURES,
     ) -> None:
         self.slices = slices
         self.allocated = allocated
         self.claims = claims
         self.classes = classes
         self._matches = matches
-        self._heeds_taints = heeds_taints
+        self._features = features
         self._num_requests = sum(len(claim.spec.devices.requests) for claim in claims)
         self._alternatives: list[list[list[DeviceRequestAlternative]]] | None = None
 
@@ -54,12 +54,12 @@ class Allocator:
             TimedOutError: the time is up.
         """
         allowance.spend(1 + self._num_requests)
-        selection = Selection(self.slices, self._matches, allowance)
+        selection = Selection(self.slices, self._matches, allowance, self._features)
         pools = self.slices.pools_for(node)
         demands = self._demands(node, pools, selection)
         constraints = [constraints_of(claim) for claim in self.claims]
         offers = [offer for pool in pools for offer in pool.offers]
-        search = Search(node, offers, demands, constraints, self.allocated, selection, heeds_taints=self._heeds_taints)
+        search = Search(node, offers, demands, constraints, self.allocated, selection, self._features)
         if search.find():
             return [allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True)]
         if any(pool.is_invalid for pool in pools):
@@ -94,7 +94,10 @@ class Allocator:
             offer
             for pool in pools
             for offer in pool.offers
-            if selection.selects(alternative, offer, node)
-            and capacities.has_capacity(alternative.capacity, offer.device, self.allocated.capacity.get(offer.id, {}))
+            if selection.selects(alternative, offer, node) and self._has_capacity(alternative, offer)
         )
         return Demand(alternative, len(all_devices), all_devices)
+
+    def _has_capacity(self, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
+        taken = self.allocated.capacity.get(offer.id, {})
+        return capacities.has_capacity(alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges)

@@ -32,6 +32,7 @@ from extender.plugins.dynamic_resources.claim_binding import (
 )
 from extender.plugins.dynamic_resources.cycle_claims import ClaimsOfCycle
 from extender.plugins.dynamic_resources.device_counts import ClassDevices, DeviceCounts
+from extender.plugins.dynamic_resources.device_features import DeviceFeatures
 from extender.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
 from extender.plugins.dynamic_resources.hints import ClaimHints
 from extender.plugins.dynamic_resources.node_allocations import LOOP_STEPS, KnownContents, LongSearch, NodeAllocation, allocation_on
@@ -100,7 +101,7 @@ class DynamicResources(
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
         self._tracker = handle.shared(_TRACKER, lambda: ClaimTracker(self._now)) if handle is not None else ClaimTracker()
         self._scalars = fwk.PodMemo[tuple[str, ...]]()
-        self._heeds_taints = self.feature_gates.enabled("DRADeviceTaints")
+        self._features = DeviceFeatures.of(self.feature_gates)
         self._reads_lists = self.feature_gates.enabled("DRAPrioritizedList")
         self._backs_extended_resources = self.feature_gates.enabled("DRAExtendedResource")
         self._reservations = Reservations(self._tracker, lambda: self.handle.random, self._now)
@@ -283,7 +284,7 @@ class DynamicResources(
         try:
             table = live.objects.resource_claims
             claims = await self._reservations.write(cycle, pod, node, dispatcher, table, metrics.resource_claim_creates)
-            if any(map(has_binding_conditions, claims)):
+            if self._features.binding_conditions and any(map(has_binding_conditions, claims)):
                 text = f"waiting for binding conditions for device on node {node}"
                 self.handle.record_event(pod, "Normal", "BindingConditionsPending", "Scheduling", text)
                 began, failed = asyncio.get_running_loop().time(), None
@@ -315,13 +316,13 @@ class DynamicResources(
         objects = snapshot.objects
         slices = list(objects.resource_slices.values())
         if not self._slices.are_same(slices):
-            self._slices = Slices(slices)
+            self._slices = Slices(slices, self._features)
             self._class_devices = ClassDevices(self._slices, self._matches)
         self._matches.prune(self._slices.num_devices)
         allocated = self._allocated.held_by(self._tracker.holders(objects.resource_claims))
 
         def allocator_of(wanted: Sequence[ResourceClaim]) -> Allocator:
-            return Allocator(wanted, objects.device_classes, self._slices, allocated, self._matches, heeds_taints=self._heeds_taints)
+            return Allocator(wanted, objects.device_classes, self._slices, allocated, self._matches, self._features)
 
         if extended is not None:
             state.depends_on_devices = True
@@ -388,7 +389,7 @@ class DynamicResources(
 
     def _unavailable(self, claim: ResourceClaim, allocation: AllocationResult, snapshot: fwk.Snapshot) -> Mask:
         """(N,) the nodes from which the claim's devices cannot be used; all of them if preparing the devices failed."""
-        if has_failed_binding(claim, self._binding_timeout, self._now()):
+        if self._features.binding_conditions and has_failed_binding(claim, self._binding_timeout, self._now()):
             return np.ones(len(snapshot.nodes), np.bool_)
         if allocation.node_selector is None:
             return np.zeros(len(snapshot.nodes), np.bool_)

@@ -17,6 +17,7 @@ from extender.objects.node import Node
 from extender.objects.node_selectors import ParsedNodeSelector, strict_node_selector_of
 from extender.objects.quantity import nanos_of
 from extender.plugins.dynamic_resources.allocated_state import Amounts, DeviceId, PoolId
+from extender.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.plugins.dynamic_resources.errors import AllocationError
 
 
@@ -69,10 +70,11 @@ class Pool:
 class Slices:
     """All slices of the cluster, until a driver publishes others. Caches the pools of nodes."""
 
-    __slots__ = ("_all", "_by_pool", "_for_node", "_pools", "_selectors", "_shared", "num_devices")
+    __slots__ = ("_all", "_by_pool", "_features", "_for_node", "_pools", "_selectors", "_shared", "num_devices")
 
-    def __init__(self, slices: Sequence[ResourceSlice] = ()) -> None:
+    def __init__(self, slices: Sequence[ResourceSlice] = (), features: DeviceFeatures = ALL_FEATURES) -> None:
         self._all = slices
+        self._features = features
         self._for_node: dict[str, list[ResourceSlice]] = {}
         self._shared: list[ResourceSlice] = []
         self._by_pool: dict[PoolId, list[ResourceSlice]] = {}
@@ -83,6 +85,8 @@ class Slices:
             spec = resource_slice.spec
             self.num_devices += len(spec.devices)
             self._by_pool.setdefault(_pool_of(resource_slice), []).append(resource_slice)
+            if (spec.shared_counters or spec.per_device_node_selection is not None) and not features.partitions:
+                continue  # it counts among the slices of its pool all the same
             if spec.node_name and not spec.shared_counters:
                 self._for_node.setdefault(spec.node_name, []).append(resource_slice)
             else:
@@ -184,7 +188,8 @@ class Slices:
         with_devices = sorted((one for one in usable if not one.spec.shared_counters), key=lambda one: one.metadata.name)
         names = [device.name for resource_slice in with_devices for device in resource_slice.spec.devices]
         counters = _counters(usable)
-        if len(names) != len(set(names)) or counters is None or not _are_known(counters, slices):
+        has_counters = self._features.partitions
+        if len(names) != len(set(names)) or counters is None or (has_counters and not _are_known(counters, slices)):
             return Pool(pool_id, is_invalid=True)
         return Pool(pool_id, with_devices, slices, counters)
 

@@ -127,8 +127,11 @@ def _result(pick: Pick) -> DeviceRequestAllocationResult:
 
 
 def _quantity(nanos: int) -> str:
-    whole, rest = divmod(nanos, NANO)
-    return f"{nanos}n" if rest else str(whole)
+    """Returns the amount as text, in the largest unit in which it is whole, down from one."""
+    for unit, suffix in ((NANO, ""), (NANO // 1000, "m"), (1000, "u")):
+        if nanos % unit == 0:
+            return f"{nanos // unit}{suffix}"
+    return f"{nanos}n"
 
 
 def _node_selector(claim: ResourceClaim, offers: Iterable[Offer], node: Node) -> NodeSelector | None:

@@ -13,6 +13,7 @@ from extender.objects.quantity import nanos_of
 from extender.plugins.dynamic_resources import capacities
 from extender.plugins.dynamic_resources.allocated_state import AllocatedState, Amounts, DeviceId, add_amounts
 from extender.plugins.dynamic_resources.constraints import AttributeConstraint
+from extender.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer, Pool
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
@@ -115,8 +116,7 @@ class Search:
         constraints: Sequence[Sequence[AttributeConstraint]],
         allocated: AllocatedState,
         selection: Selection,
-        *,
-        heeds_taints: bool = True,
+        features: DeviceFeatures = ALL_FEATURES,
     ) -> None:
         """Prepares a search.
 
@@ -124,7 +124,7 @@ class Search:
             offers: the devices for the node, in the order in which they are tried.
             demands: per claim and request, the alternatives.
             constraints: per claim, without devices.
-            heeds_taints: whether taints of devices count.
+            features: those that are on.
         """
         self.picks: list[list[Pick]] = [[] for _ in demands]
         """Per claim, the devices found so far."""
@@ -134,7 +134,7 @@ class Search:
         self._constraints = constraints
         self._allocated = allocated
         self._selection = selection
-        self._heeds_taints = heeds_taints
+        self._features = features
         self._counters = SharedCounters(allocated)
         self._using: dict[DeviceId, _Use] = {}
 
@@ -230,14 +230,16 @@ class Search:
         if using is not None and using.shares:
             taken = dict(taken)
             add_amounts(taken, using.capacity)
-        return capacities.has_capacity(alternative.capacity, offer.device, taken)
+        return capacities.has_capacity(alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges)
 
     def _take(self, claim: int, demand: Demand, offer: Offer) -> bool:
         """Takes the device if counters, taints and constraints allow it; returns whether it did."""
         alternative = demand.alternative
         if self._is_in_use(claim, alternative, offer) or not self._has_capacity(alternative, offer):
             return False
-        if self._heeds_taints and not alternative.tolerates(offer):
+        if offer.device.consumes_counters and not self._features.partitions:
+            return False
+        if self._features.taints and not alternative.tolerates(offer):
             return False
         if self._needs_counters(offer) and not self._counters.take(offer):
             return False
@@ -248,7 +250,7 @@ class Search:
         using = self._using.setdefault(offer.id, _Use())
         consumed: Amounts = {}
         if offer.device.allow_multiple_allocations:
-            consumed = capacities.consumed_by(alternative.capacity, offer.device)
+            consumed = capacities.consumed_by(alternative.capacity, offer.device, in_fractions=self._features.fractional_ranges)
             add_amounts(using.capacity, consumed)
             using.shares += 1
         else:

@@ -9,6 +9,7 @@ from extender.cel import CelError, CompileError, evaluate, facts_of, is_cheap, w
 from extender.concurrency.abandoned import always_wanted
 from extender.objects.devices import Device
 from extender.objects.node import Node
+from extender.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.plugins.dynamic_resources.errors import OutOfStepsError, TimedOutError
 from extender.plugins.dynamic_resources.pools import Offer, Slices
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
@@ -148,9 +149,10 @@ def _evaluated(expression: str, offer: Offer) -> bool | CelError:
 class Selection:
     """Selects devices for one call of the allocator."""
 
-    __slots__ = ("_matches", "_slices", "allowance")
+    __slots__ = ("_features", "_matches", "_slices", "allowance")
 
-    def __init__(self, slices: Slices, matches: Matches, allowance: Allowance) -> None:
+    def __init__(self, slices: Slices, matches: Matches, allowance: Allowance, features: DeviceFeatures = ALL_FEATURES) -> None:
+        self._features = features
         self._slices = slices
         self._matches = matches
         self.allowance = allowance
@@ -164,6 +166,8 @@ class Selection:
             TimedOutError: the time is up.
         """
         self.allowance.spend()
+        if offer.device.binding_conditions and not self._features.binding_conditions:
+            return False
         return alternative.matches(offer, self._is_match) and self._slices.is_for(offer, node)
 
     def _is_match(self, expression: str, offer: Offer) -> bool:

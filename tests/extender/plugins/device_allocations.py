@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from extender.objects.devices import ResourceClaim, ResourceSlice
 from extender.plugins.dynamic_resources.allocated_state import allocated_state_of
 from extender.plugins.dynamic_resources.allocation import Allocator
+from extender.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.plugins.dynamic_resources.pools import Slices
 from extender.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.testing import make_node
@@ -23,15 +24,25 @@ def holding(*devices: Manifest | str) -> ResourceClaim:
     return make_claim("holding", allocation=allocation_of(*devices))
 
 
-def allocator(claims: Sequence[ResourceClaim], slices: Sequence[ResourceSlice], held: Sequence[ResourceClaim] = ()) -> Allocator:
+def allocator(
+    claims: Sequence[ResourceClaim],
+    slices: Sequence[ResourceSlice],
+    held: Sequence[ResourceClaim] = (),
+    features: DeviceFeatures = ALL_FEATURES,
+) -> Allocator:
     """An allocator for the claims in a cluster with these slices, where some claims hold devices."""
-    all_slices = Slices(slices)
-    return Allocator(claims, CLASSES, all_slices, allocated_state_of(held), Matches())
+    all_slices = Slices(slices, features)
+    return Allocator(claims, CLASSES, all_slices, allocated_state_of(held), Matches(), features)
 
 
-def allocated(*claims: ResourceClaim, slices: Sequence[ResourceSlice], held: Sequence[ResourceClaim] = ()) -> list[list[str]] | None:
+def allocated(
+    *claims: ResourceClaim,
+    slices: Sequence[ResourceSlice],
+    held: Sequence[ResourceClaim] = (),
+    features: DeviceFeatures = ALL_FEATURES,
+) -> list[list[str]] | None:
     """`request=device` of every claim; None if the node has not enough devices."""
-    allocations = allocator(claims, slices, held).allocate(NODE, Allowance())
+    allocations = allocator(claims, slices, held, features).allocate(NODE, Allowance())
     if allocations is None:
         return None
     return [[f"{result.request}={result.device}" for result in allocation.devices.results] for allocation in allocations]

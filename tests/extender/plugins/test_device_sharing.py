@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from extender.objects.devices import ResourceClaim
+from extender.plugins.dynamic_resources.device_features import DeviceFeatures
 from extender.plugins.dynamic_resources.errors import NodeAllocationError
 from extender.plugins.dynamic_resources.selection import Allowance
 from extender.testing.devices import Manifest, everything, exactly, make_claim, make_device, make_slice
@@ -109,6 +110,36 @@ def test_missing_counters(shared: list[Manifest]) -> None:
         allocated(make_claim("c", exactly(1)), slices=slices)
 
 
+@pytest.mark.parametrize(("is_on", "devices"), [(True, [["r=half-0"]]), (False, [["r=plain"]])])
+def test_partitions_count_only_while_their_gate_is_on(is_on: bool, devices: list[list[str]]) -> None:
+    """
+    DRAPartitionableDevices. The slice with the counters is still one of the pool, which is complete with it.
+    """
+    slices = [SHARED, make_slice(partition("half-0", "20Gi"), "plain", of=2)]
+
+    assert allocated(make_claim("c", exactly(1)), slices=slices, features=DeviceFeatures(partitions=is_on)) == devices
+
+
+@pytest.mark.parametrize(("is_on", "devices"), [(True, [["r=here"]]), (False, None)])
+def test_slices_that_select_nodes_for_each_device_count_only_while_the_gate_is_on(is_on: bool, devices: list[list[str]] | None) -> None:
+    """
+    DRAPartitionableDevices.
+    """
+    slices = [make_slice(make_device("here", nodeName="n"), perDeviceNodeSelection=True)]
+
+    assert allocated(make_claim("c", exactly(1)), slices=slices, features=DeviceFeatures(partitions=is_on)) == devices
+
+
+@pytest.mark.parametrize(("is_on", "devices"), [(True, [["r=slow"]]), (False, [["r=quick"]])])
+def test_devices_that_take_time_count_only_while_their_gate_is_on(is_on: bool, devices: list[list[str]]) -> None:
+    """
+    DRADeviceBindingConditions.
+    """
+    slices = [make_slice(make_device("slow", bindingConditions=["ready"]), "quick")]
+
+    assert allocated(make_claim("c", exactly(1)), slices=slices, features=DeviceFeatures(binding_conditions=is_on)) == devices
+
+
 def shared_device(name: str = "nic", **policy: Any) -> Manifest:
     capacity = {"bandwidth": {"value": "10G", **({"requestPolicy": policy} if policy else {})}}
     return make_device(name, capacity=capacity, allowMultipleAllocations=True)
@@ -169,6 +200,31 @@ def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str 
 
     results = None if allocations is None else allocations[0].devices.results
     assert (None if results is None else results[0].consumed_capacity["bandwidth"]) == consumed
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "in_wholes", "in_fractions"),
+    [
+        pytest.param({"min": "500m", "step": "250m"}, "600m", "1", "750m", id="rounded up to a step"),
+        pytest.param({"min": "500m", "step": "250m"}, "100m", "500m", "500m", id="at least the minimum"),
+        pytest.param({"min": "1", "step": "500m", "max": "3"}, "1100m", "2", "1500m", id="a fraction anywhere is enough"),
+        pytest.param({"min": "1", "step": "2"}, "1500m", "3", "3", id="without any, wholes count"),
+    ],
+)
+def test_ranges_with_fractions_count_in_thousandths_while_their_gate_is_on(
+    policy: Manifest, asked: str, in_wholes: str, in_fractions: str
+) -> None:
+    """
+    DRAFractionalCapacityRange.
+    """
+    told = []
+    for is_on in (False, True):
+        claims, slices = [make_claim("c", bandwidth(asked))], [make_slice(shared_device(validRange=policy))]
+        allocations = allocator(claims, slices, features=DeviceFeatures(fractional_ranges=is_on)).allocate(NODE, Allowance())
+        assert allocations is not None
+        told.append(allocations[0].devices.results[0].consumed_capacity["bandwidth"])
+
+    assert told == [in_wholes, in_fractions]
 
 
 def test_requests_for_a_minimum_capacity() -> None:

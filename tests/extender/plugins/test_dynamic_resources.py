@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from extender.config.configuration import ConfigErrors
+from extender.config.feature_gates import FeatureGates
 from extender.config.plugin_args import DynamicResourcesArgs
 from extender.framework import (
     SKIP,
@@ -27,6 +28,7 @@ from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim, ResourceSlice
 from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod, PodResourceClaim, PodResourceClaimStatus
+from extender.plugins.dynamic_resources.device_features import DeviceFeatures
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from extender.runtime.cycle import Cycle
 from extender.snapshot import Snapshot
@@ -319,6 +321,27 @@ def test_a_list_of_alternatives_is_refused_while_its_gate_is_off() -> None:
     [answer] = set(filter_nodes(plugin_with({"DRAPrioritizedList": False}), cluster(*TWO_AND_ONE, wanted), pod_with("c")).values())
 
     assert answer == unresolvable("resource claim default/c, request r: has subrequests, but the DRAPrioritizedList feature is disabled")
+
+
+@pytest.mark.parametrize("gate", ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"])
+def test_what_drivers_say_of_devices_counts_only_while_the_gates_are_on(gate: str) -> None:
+    """
+    Both are needed: the conditions, and the status that has them.
+    """
+    slow = {**allocation("g0", **SLOW), "allocationTimestamp": "2999-01-01T00:00:00Z"}
+    snapshot = cluster(*TWO_AND_ONE, claim("c", allocation=slow, devices=[condition("failed")]))
+    off = {"DRADeviceBindingConditions": False, gate: False}
+
+    assert sorted(refusals(plugin_with({}), snapshot, pod_with("c"))) == ["n1", "n2"]
+    assert refusals(plugin_with(off), snapshot, pod_with("c")) == {}
+
+
+def test_gates_of_devices_have_the_defaults_of_the_version() -> None:
+    of = {version: DeviceFeatures.of(FeatureGates.of({}, version)) for version in ("1.34", "1.36", "1.37")}
+
+    assert of["1.34"] == DeviceFeatures(taints=False, partitions=False, binding_conditions=False)
+    assert of["1.36"] == DeviceFeatures()
+    assert of["1.37"] == DeviceFeatures(fractional_ranges=True)
 
 
 def plugin_with(gates: dict[str, bool]) -> DynamicResources:

@@ -1,0 +1,37 @@
+"""The features of device allocation that are on.
+
+Upstream: framework/plugins/dynamicresources/dynamicresources.go, AllocatorFeatures (v1.36.2).
+"""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.config.feature_gates import FeatureGates
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeviceFeatures:
+    """What allocation heeds."""
+
+    taints: bool = True
+    partitions: bool = True
+    """Devices that share counters, and slices that select nodes for each device. Otherwise they are left out."""
+    binding_conditions: bool = True
+    """Devices that take time to prepare. Otherwise they are left out, and nobody waits for those that are allocated."""
+    fractional_ranges: bool = False
+    """Whether ranges of capacities may have fractions."""
+
+    @staticmethod
+    def of(gates: FeatureGates) -> "DeviceFeatures":
+        """Returns the features that these gates switch."""
+        return DeviceFeatures(
+            taints=gates.enabled("DRADeviceTaints"),
+            partitions=gates.enabled("DRAPartitionableDevices"),
+            binding_conditions=gates.enabled("DRADeviceBindingConditions") and gates.enabled("DRAResourceClaimDeviceStatus"),
+            fractional_ranges=gates.enabled("DRAFractionalCapacityRange"),
+        )
+
+
+ALL_FEATURES: Final = DeviceFeatures()
+"""The features that 1.36 has by default."""
