@@ -141,7 +141,7 @@ class Settings(BaseModel):
     question_memory: Annotated[Bytes, _ENVIRONMENT] = 1024 * MIB
     """Bytes that a question (what-if, capacity, evaluation) may take while it is answered; less where memory is limited, unless set."""
     record_memory: Annotated[Bytes, _ENVIRONMENT] = 64 * MIB
-    """Bytes of recent decisions that are kept: of older ones first the details go, then they themselves."""
+    """Bytes of recent decisions that are kept, and a quarter of that for calls: details go first, then the oldest."""
     max_head: Annotated[Bytes, _ENVIRONMENT] = 64 * 1024
     """Bytes of a request's line and headers."""
     max_headers: Annotated[int, Field(ge=10, le=10_000), _ENVIRONMENT] = 100

@@ -73,7 +73,7 @@ class Records(Reporter):
         self,
         limits: Limits | None = None,
         *,
-        limits_of_calls: Limits = LIMITS_OF_CALLS,
+        limits_of_calls: Limits | None = None,
         now: Callable[[], float] = time.time,
         write: Callable[[Record], None] | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class Records(Reporter):
 
         Arguments:
             limits: of what was decided here.
-            limits_of_calls: of what another scheduler asked.
+            limits_of_calls: of what another scheduler asked; None for the default, with a quarter of the bytes of decisions.
             now: seconds since 1970.
             write: takes every record that is to outlive the process, and takes it again, with the same id, when it has changed. None if
                 none is.
@@ -89,9 +89,10 @@ class Records(Reporter):
         self.version = 0
         """A number that rises with every record; see `news`."""
         limits = limits or Limits()
+        of_calls = limits_of_calls or replace(LIMITS_OF_CALLS, size=limits.size // 4)
         num_new = max(1, min(limits.attempts, limits.size // 2 // NEW_SIZE))
         self._store = Shelf(replace(limits, size=limits.size - num_new * NEW_SIZE))
-        self._calls = Shelf(limits_of_calls)
+        self._calls = Shelf(of_calls)
         # The newest attempts. They are put on the shelf when records are read; most are dropped before.
         self._new: deque[AttemptRecord] = deque(maxlen=num_new)
         self._scores, self._verdicts, self._preemptions = (Ration(limits.details_a_second, now) for _ in range(3))

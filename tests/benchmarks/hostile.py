@@ -1,18 +1,24 @@
-"""How fast a service answers others while the claims and pods of a tenant cost what they may. The scheduler decides meanwhile."""
+"""How fast a service answers others while the claims and pods of a tenant cost what they may, whether it goes on to lead, and its memory.
+
+The scheduler decides meanwhile, for a cluster in another process.
+"""
 
 import http.client
 import json
+import socket
 import statistics
 import tempfile
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.verbs import serving
+from tests.benchmarks.verbs import served, serving
 from tests.hostile import test_device_selectors, test_pods
 
 AIMS = {"livez": 100, "filter": 250}
@@ -27,29 +33,89 @@ CLUSTERS: dict[str, Callable[[], Any]] = {
     **{f"claims: {name}": partial(test_device_selectors.cluster, attack) for name, attack in test_device_selectors.ATTACKS.items()},
     **{f"pods: {name}": partial(_cluster_with, attack) for name, attack in test_pods.ATTACKS.items()},
 }
+_LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 ORDINARY = {"metadata": {"name": "asked", "namespace": "shop", "uid": "asked"}, "spec": {"containers": [{"name": "main"}]}}
+
+
+@dataclass(frozen=True)
+class _Replica:
+    """A scheduler that leads a cluster, which another process holds."""
+
+    connection: http.client.HTTPConnection
+    pid: int
+    kubernetes: str
+    """The address of the cluster's API."""
+
+    def memory(self, name: str) -> int:
+        """Returns MiB: VmRSS is what it has, VmHWM the most that it has had."""
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(name)) // 1024
+
+    def lease(self) -> tuple[str, int]:
+        """Returns when the lease was renewed last, and how often it changed hands."""
+        with urllib.request.urlopen(f"{self.kubernetes}{_LEASE}") as response:
+            spec = json.load(response)["spec"]
+        return spec["renewTime"], spec["leaseTransitions"]
 
 
 def run(seconds: float = 8) -> None:
     """Prints the figures, an attack a line."""
+    aims = ", ".join(f"{name} {aim}" for name, aim in AIMS.items())
     print(
-        f"answers to others during {seconds:g} s of an attack, ms (aims at p99: {', '.join(f'{name} {aim}' for name, aim in AIMS.items())})"
+        f"answers to others during {seconds:g} s of an attack, ms (aims at p99: {aims}); the longest time without renewal of the lease, "
+        "in s (lost after 10), and how often it was lost; memory before and at most, in MiB"
     )
-    print(f"  {'attack':50} {'livez p50':>9} {'p99':>6} {'filter p50':>11} {'p99':>6} {'number':>7}")
+    head = ("attack", "livez p50", "p99", "filter p50", "p99", "number", "lease", "lost", "RSS", "most")
+    print("  {:50} {:>9} {:>6} {:>11} {:>6} {:>7} {:>6} {:>5} {:>5} {:>5}".format(*head))
     for name, make in CLUSTERS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            state = Path(folder) / "cluster.json"
-            objects = make()
-            state.write_text(json.dumps(objects))
-            evil = next(item for item in objects["items"] if item["kind"] == "Pod" and not item["spec"].get("nodeName"))
-            nodes = [item["metadata"]["name"] for item in objects["items"] if item["kind"] == "Node"]
-            with (
-                serving(["-m", "api.cli", "serve", "--state", str(state), "--schedule"]) as connection,
-                _attacking(connection.port, evil, nodes),
-            ):
-                livez, filtered = _measured(connection, nodes, seconds)
-        figures = (*_percentiles(livez), *_percentiles(filtered), len(livez))
-        print("  {:50} {:9.1f} {:6.1f} {:11.1f} {:6.1f} {:7}".format(name, *figures), flush=True)
+        objects = make()
+        evil = next(item for item in objects["items"] if item["kind"] == "Pod" and not item["spec"].get("nodeName"))
+        nodes = [item["metadata"]["name"] for item in objects["items"] if item["kind"] == "Node"]
+        with tempfile.TemporaryDirectory() as folder, _replica(Path(folder), objects) as replica:
+            before = replica.memory("VmRSS")
+            with _attacking(replica.connection.port, evil, nodes), _lease_watched(replica) as gaps:
+                livez, filtered = _measured(replica.connection, nodes, seconds)
+            lost = replica.lease()[1]
+            figures = (*_percentiles(livez), *_percentiles(filtered), len(livez), max(gaps), lost, before, replica.memory("VmHWM"))
+        print("  {:50} {:9.1f} {:6.1f} {:11.1f} {:6.1f} {:7} {:6.1f} {:5} {:5} {:5}".format(name, *figures), flush=True)
+
+
+@contextmanager
+def _replica(folder: Path, objects: test_pods.Manifest) -> Iterator[_Replica]:
+    """Starts an API server with the cluster, and a scheduler of its own that leads it."""
+    state = folder / "cluster.json"
+    state.write_text(json.dumps(objects))
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        kubernetes_port = int(probe.getsockname()[1])
+    kubernetes = f"http://127.0.0.1:{kubernetes_port}"
+    serve = ["-m", "api.cli", "serve"]
+    with (
+        serving([*serve, "--state", str(state), "--no-schedule", "--kubernetes-port", str(kubernetes_port)]),
+        served([*serve, "--master", kubernetes, "--schedule", "--leader-elect"]) as (connection, pid),
+    ):
+        yield _Replica(connection, pid, kubernetes)
+
+
+@contextmanager
+def _lease_watched(replica: _Replica) -> Iterator[list[float]]:
+    """Collects the seconds between two renewals of the lease, as far as a look each tenth of a second shows them."""
+    is_over, gaps, began = threading.Event(), [0.0], time.monotonic()
+
+    def watch(since: float) -> None:
+        renewed = replica.lease()[0]
+        while not is_over.wait(0.1):
+            now, latest = time.monotonic(), replica.lease()[0]
+            gaps.append(now - since)
+            if latest != renewed:
+                since, renewed = now, latest
+
+    thread = threading.Thread(target=watch, args=(began,))
+    thread.start()
+    try:
+        yield gaps
+    finally:
+        is_over.set()
+        thread.join()
 
 
 @contextmanager

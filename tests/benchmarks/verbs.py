@@ -70,12 +70,19 @@ def _call(connection: http.client.HTTPConnection, body: bytes, *, checked: bool 
 @contextmanager
 def serving(arguments: list[str]) -> Iterator[http.client.HTTPConnection]:
     """A server in a process of its own, ready to answer."""
+    with served(arguments) as (connection, _):
+        yield connection
+
+
+@contextmanager
+def served(arguments: list[str]) -> Iterator[tuple[http.client.HTTPConnection, int]]:
+    """Does as `serving`, and yields the process's id as well."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = int(probe.getsockname()[1])
     command = [sys.executable, *arguments, "--port", str(port)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         try:
-            yield _connected(port)
+            yield _connected(port), process.pid
         finally:
             process.terminate()
 
