@@ -167,6 +167,8 @@ class DefaultPreemptionArgs:
     protect: Protection | None = field(default=None, metadata=wire(struct_of(Protection, "Protection"), omit_none=True))
     cost: EvictionCost | None = field(default=None, metadata=wire(struct_of(EvictionCost, "EvictionCost"), omit_none=True))
     delay: PreemptionDelay | None = field(default=None, metadata=wire(struct_of(PreemptionDelay, "PreemptionDelay"), omit_none=True))
+    loop_guard: bool | None = field(default=None, metadata=wire(BOOL, omit_none=True))
+    """Whether preemptors whose preemptions help nobody are paused; they are if it is absent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,6 +102,8 @@ class PluginMetrics:
         """Operation -> number of failures."""
         self.resource_claim_creates: Counter[str] = Counter()
         """success or failure -> number of claims that were to be created for extended resources."""
+        self.preemption_loops: Callable[[], tuple[int, int]] = lambda: (0, 0)
+        """Returns the number of wasted preemptions, and of those that a pause kept from being carried out."""
         self._cycles: Counter[str] = Counter()
 
     def sampled(self, kind: str = "scheduling") -> ObservePlugin | None:
@@ -138,6 +140,17 @@ class PluginMetrics:
         for status, times in self.resource_claim_creates.items():
             creates.add_metric((status,), times)
         yield creates
+        wasted, pauses = self.preemption_loops()
+        yield CounterMetricFamily(
+            "reprieve_wasted_preemptions",
+            "Preemptions whose victims are gone, and whose preemptor fits nowhere all the same.",
+            value=wasted,
+        )
+        yield CounterMetricFamily(
+            "reprieve_preemption_pauses",
+            "Preemptions that were not carried out, because the last ones for the pod were wasted.",
+            value=pauses,
+        )
 
 
 @final

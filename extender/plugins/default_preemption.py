@@ -5,6 +5,7 @@ Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.g
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, final
 
@@ -13,6 +14,7 @@ from extender.config.args_validation import check_args
 from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.objects.pod import Pod
 from extender.preemption import RULES, V1_36, Evaluator
+from extender.preemption.loop_guard import GUARD, LoopGuard, Pause
 from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 from extender.preemption.victim_policy import policy_rules
 
@@ -31,6 +33,7 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
         rules = V1_36 if args.preemption_rules is None else RULES[args.preemption_rules]
+        self._has_loop_guard = args.loop_guard is not False
         self.preemption_rules = policy_rules(rules, args.protect, args.cost, args.delay, now=self._now, is_going=self._chosen_lately)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
@@ -56,9 +59,30 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         status = outcome.status
         if not status.is_success:
             status = fwk.Status(status.code, (f"preemption: {status.message}",))
-        elif outcome.chosen is not None and self.handle.dispatcher is not None:
-            self.handle.shared(PREEMPTIONS, RunningPreemptions).choose(outcome.chosen.victims, self._now().timestamp())
+        elif outcome.chosen is not None and outcome.chosen.victims and self.handle.dispatcher is not None:
+            pause = self._guarded(state, pod, outcome.chosen)
+            if pause is not None:
+                waits = fwk.unschedulable(f"preemption: {pause.reason}")
+                outcome = replace(outcome, status=waits, nominated_node=None, chosen=None)
+                return fwk.PostFilterResult(waits, preemption=outcome, retry_after=pause.seconds)
         return fwk.PostFilterResult(status, outcome.nominated_node, outcome.chosen, outcome)
+
+    def _guarded(self, state: fwk.CycleState, pod: Pod, candidate: fwk.Candidate) -> Pause | None:
+        """Records a preemption that is going to be carried out; returns why it must not be."""
+        now, live = self._now().timestamp(), self.handle.live
+        if self._has_loop_guard and live is not None:
+            guard = self.handle.shared(GUARD, self._new_guard)
+            pause = guard.pause(pod, state.snapshot, live, now)
+            if pause is not None:
+                return pause
+            guard.chosen(pod, candidate, state.snapshot)
+        self.handle.shared(PREEMPTIONS, RunningPreemptions).choose(candidate.victims, now)
+        return None
+
+    def _new_guard(self) -> LoopGuard:
+        guard = LoopGuard()
+        self.handle.shared(fwk.PLUGIN_METRICS, fwk.PluginMetrics).preemption_loops = lambda: (guard.num_wasted, guard.num_pauses)
+        return guard
 
     def _now(self) -> datetime:
         return self._handle.now() if self._handle is not None else datetime.now(UTC)
