@@ -1,6 +1,7 @@
 """A real Prometheus, of Debian's package: the installed one, or one that is unpacked into `.cache`."""
 
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -20,16 +21,17 @@ from tests.api.in_process import ROOT
 from tests.api.test_following import free_port
 
 CACHE: Final = ROOT / ".cache" / "prometheus"
+PROGRAMS: Final = ("prometheus", "promtool")
 NOT_HERE: Final = "Prometheus is not installed, and apt-get cannot bring Debian's package"
 
 
 @cache
 def program(name: str) -> str:
     """Where `prometheus` or `promtool` is. The test is skipped where there is none."""
-    found = shutil.which(name) or shutil.which(name, path=str(CACHE / "usr" / "bin"))
+    found = shutil.which(name) or shutil.which(name, path=str(CACHE))
     if found is None:
         _bring()
-        found = shutil.which(name, path=str(CACHE / "usr" / "bin"))
+        found = shutil.which(name, path=str(CACHE))
     if found is None:
         pytest.skip(NOT_HERE)
     return found
@@ -45,8 +47,13 @@ def _bring() -> None:
             subprocess.run(["apt-get", "update", "-qq"], capture_output=True, check=False)
             subprocess.run(download, cwd=folder, capture_output=True, check=False)
         for package in Path(folder).glob("*.deb"):
+            subprocess.run(["dpkg", "-x", package, folder], check=True)
             CACHE.mkdir(parents=True, exist_ok=True)
-            subprocess.run(["dpkg", "-x", package, CACHE], check=True)
+            for name in PROGRAMS:
+                # Several processes may bring them at one time: each has files of its own and then gives them the name.
+                partial = CACHE / f"{name}.{os.getpid()}"
+                shutil.copy(Path(folder, "usr", "bin", name), partial)
+                partial.rename(CACHE / name)
 
 
 @dataclass(frozen=True)

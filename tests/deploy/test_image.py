@@ -94,6 +94,8 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Stage:
                 done = subprocess.run(
                     ["bash", "-ec", placed], cwd=stage.at("."), env=stage.environment, capture_output=True, text=True, check=False
                 )
+                if "(from versions: none)" in done.stderr:
+                    pytest.skip("the registry of Python packages cannot be reached")
                 assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
             case "USER":
                 stage.user = rest
