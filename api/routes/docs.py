@@ -5,7 +5,9 @@ from html import escape
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, JSONResponse
+
+from api.documents.extender_schema import PATH, extender_schema
 
 router: Final = APIRouter()
 
@@ -33,9 +35,16 @@ async def page(request: Request) -> HTMLResponse:
     title = f"{document['info']['title']} {document['info']['version']}"
     text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>
-<p>{escape(document["info"]["description"])} The schemas are in <a href="openapi.json">openapi.json</a>.</p>
+<p>{escape(document["info"]["description"])} The schemas are in <a href="openapi.json">openapi.json</a>;
+those of the extender protocol are also in a <a href="{PATH[1:]}">JSON Schema</a>.</p>
 {"".join(sections)}</body></html>"""
     return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY})
+
+
+@router.get(PATH, include_in_schema=False)
+async def schema(request: Request) -> JSONResponse:
+    """Returns the JSON Schema of the extender protocol."""
+    return JSONResponse(extender_schema(request.app.openapi()), media_type="application/schema+json")
 
 
 def _section(base: str, path: str, method: str, operation: dict[str, Any]) -> str:

@@ -1,0 +1,66 @@
+"""The JSON Schema of the extender protocol, v1: requests and answers, with nodes in full and by name.
+
+Upstream: kube-scheduler/extender/v1, types.go (v1.36.2), which has no schema.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+PATH: Final = "/schemas/extender/v1"
+TYPES: Final = (
+    "ExtenderArgs",
+    "ExtenderFilterResult",
+    "HostPriority",
+    "ExtenderPreemptionArgs",
+    "ExtenderPreemptionResult",
+    "ExtenderBindingArgs",
+    "ExtenderBindingResult",
+)
+"""The requests and answers of the four verbs; prioritize answers with a list of HostPriority."""
+
+_COMPONENTS: Final = "#/components/schemas/"
+_DEFINITIONS: Final = "#/$defs/"
+
+
+def extender_schema(document: dict[str, Any]) -> dict[str, Any]:
+    """Returns the schema, whose definitions are `TYPES` and what they consist of.
+
+    Arguments:
+        document: the OpenAPI document of the service. Its version, 3.1, has the schemas of JSON Schema 2020-12.
+    """
+    components, wanted, found = document["components"]["schemas"], list(TYPES), dict[str, Any]()
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found[name] = _moved(components[name])
+            wanted += _references(components[name])
+    lists = {"HostPriorityList": {"type": "array", "items": {"$ref": f"{_DEFINITIONS}HostPriority"}}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": PATH,
+        "title": "Kubernetes scheduler extender, v1",
+        "description": f"The requests and answers of a scheduler extender: {', '.join(TYPES)}.",
+        "$defs": {name: found[name] for name in sorted(found)} | lists,
+    }
+
+
+def _references(schema: object) -> Iterator[str]:
+    if isinstance(schema, dict):
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            yield reference.removeprefix(_COMPONENTS)
+        for member in schema.values():
+            yield from _references(member)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from _references(item)
+
+
+def _moved(schema: Any) -> Any:
+    """Returns the schema with references to the definitions of one file."""
+    if isinstance(schema, dict):
+        return {
+            key: value.replace(_COMPONENTS, _DEFINITIONS) if key == "$ref" and isinstance(value, str) else _moved(value)
+            for key, value in schema.items()
+        }
+    return [_moved(item) for item in schema] if isinstance(schema, list) else schema
