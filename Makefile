@@ -44,7 +44,7 @@ browser: ## Install Chromium for the tests of the page, where apt-get can.
 
 .PHONY: pictures
 pictures: $(VENV)/.ready browser ## Take the pictures in docs/images again.
-	REPRIEVE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py
+	REPRIEVE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py tests/installed/test_moving_picture.py
 
 .PHONY: test
 test: $(VENV)/.ready browser ## Run all tests but the benchmarks.

@@ -56,6 +56,8 @@ def build_archive(dist: Path) -> Path:
         # Commands are imported by name when they run, and pages and tables are read as files: no import statement names them.
         for package in ("api", "extender"):
             command += ["--collect-submodules", package, "--collect-data", package]
+        # The modules of the project that `reprieve init` copies are data, too.
+        command += ["--add-data", f"{ROOT / 'api' / 'examples'}:api/examples"]
         for name in _LEFT_OUT:
             command += ["--exclude-module", name]
         subprocess.run([*command, "entry.py"], check=True, cwd=work)  # noqa: S603 - our own words

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from api.cli.init import EXAMPLE
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender import __version__
 from tools.build_kubectl_archive import build_archive, manifest
@@ -47,6 +48,14 @@ def test_it_answers_about_a_dump(unpacked: Path) -> None:
 def test_it_says_its_version_and_brings_its_licence(unpacked: Path) -> None:
     assert run(unpacked, "--version").stdout == f"reprieve {__version__}\n"
     assert "Apache License" in (unpacked / "LICENSE").read_text()
+
+
+def test_it_makes_a_project_as_elsewhere(unpacked: Path, tmp_path: Path) -> None:
+    command = [str(unpacked / "kubectl-reprieve"), "init", "my-policy"]
+
+    subprocess.run(command, cwd=tmp_path, env={}, check=True, capture_output=True, timeout=120)
+
+    assert (tmp_path / "my-policy" / "my_policy.py").read_text() == (EXAMPLE / "my_policy.py").read_text()
 
 
 def test_costly_device_selectors_get_their_process(unpacked: Path) -> None:

@@ -1,0 +1,128 @@
+"""An operator of a small cluster without a scheduler of its own (k3s with --disable-scheduler) lets Reprieve schedule it, alone.
+
+The API server is an embedded one in another process, which schedules nothing. Every step is typed in an empty environment, outside the
+repository.
+"""
+
+import json
+import re
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.installed.environment import Environment
+from tests.installed.journey import DEADLINE, Journey, free_port
+from tests.installed.test_own_plugin import write_kubeconfig
+
+NODES, RUNNING, PENDING = 50, 480, 20
+MIB = 2**20
+
+MOST_MEMORY = 150 * MIB
+"""What the scheduler of 50 nodes and 500 pods may hold."""
+
+
+def cluster() -> dict[str, Any]:
+    """
+    Fifty nodes, nearly five hundred pods on them, and twenty that nobody has scheduled.
+    """
+
+    def pod(number: int, node: str | None) -> dict[str, Any]:
+        spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]}
+        on_node = {"nodeName": node} if node else {}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p-{number}", "namespace": "default"}, "spec": {**spec, **on_node}}
+
+    allocatable = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    names = [f"edge-{number}" for number in range(NODES)]
+    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}} for name in names]
+    pods = [pod(number, names[number % NODES]) for number in range(RUNNING)]
+    return {"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods, *(pod(RUNNING + number, None) for number in range(PENDING))]}
+
+
+def read(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def unscheduled(kube: int) -> int:
+    pods = json.loads(read(f"http://127.0.0.1:{kube}/api/v1/pods"))["items"]
+    return sum("nodeName" not in pod["spec"] for pod in pods)
+
+
+def until(is_so: Any) -> None:
+    ends = time.monotonic() + DEADLINE
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.1)
+
+
+def memory_of(process: int) -> int:
+    """
+    Bytes that the process holds.
+    """
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) * 1024
+
+
+def test_the_journey(environment: Environment, tmp_path: Path) -> None:
+    journey = Journey(environment, tmp_path)
+    kube, port, other = free_port(), free_port(), free_port()
+    state, saved = tmp_path / "k3s.json", tmp_path / "saved.yaml"
+    state.write_text(json.dumps(cluster()))
+    kubeconfig = write_kubeconfig(tmp_path / "kubeconfig", kube)
+    api = f"reprieve serve --no-schedule --port 0 --kubernetes-port {kube} --save {saved}"
+    scheduler = f"reprieve serve --kubeconfig {kubeconfig} --schedule"
+
+    # 1 the cluster has no scheduler: its pods wait, and anyone can be asked what would become of them
+    with journey.beside(f"{api} --state {state}") as server:
+        server.until_ready(f"http://127.0.0.1:{kube}/version")
+        assert unscheduled(kube) == PENDING
+        told = journey.type(f"reprieve whatif --pending --kubeconfig {kubeconfig} -o json")
+        assert all(placement["node"] for placement in json.loads(told)["placements"])
+
+        # 2 Reprieve schedules it
+        with journey.beside(f"{scheduler} --leader-elect=false --port {port} --records {tmp_path}/records") as deciding:
+            deciding.until_ready(f"http://127.0.0.1:{port}/readyz")
+            until(lambda: unscheduled(kube) == 0)
+            held = memory_of(deciding.process.pid)
+            assert held < MOST_MEMORY
+            metrics = read(f"http://127.0.0.1:{port}/metrics")
+            assert f'scheduler_schedule_attempts_total{{profile="default-scheduler",result="scheduled"}} {PENDING}.0' in metrics
+            assert "scheduler_pending_pods" in metrics
+            assert journey.type(f"reprieve why p-{RUNNING} --kubeconfig {kubeconfig}").startswith(f"default/p-{RUNNING}  Scheduled on ")
+
+            # 3 the API server goes away for a while, with a new pod when it comes back
+            server.process.terminate()
+            server.process.wait(DEADLINE)
+            until(lambda: not is_ready(port))
+            assert read(f"http://127.0.0.1:{port}/livez") == "ok"
+            with journey.beside(api) as again:
+                again.until_ready(f"http://127.0.0.1:{kube}/version")
+                until(lambda: is_ready(port))
+                create(kube, "late")
+                until(lambda: unscheduled(kube) == 0)
+
+                # 4 the way back: it ends, and another scheduler goes on, here one that takes the lease of kube-scheduler
+                deciding.process.terminate()
+                assert deciding.process.wait(DEADLINE) == 0
+                create(kube, "later")
+                with journey.beside(f"{scheduler} --leader-elect --port {other}"):
+                    until(lambda: unscheduled(kube) == 0)
+    print(journey.report(), f"{held / MIB:.0f} MiB", sep="\n")
+
+
+def is_ready(port: int) -> bool:
+    try:
+        return read(f"http://127.0.0.1:{port}/readyz") == "ok"
+    except OSError:
+        return False
+
+
+def create(kube: int, name: str) -> None:
+    """
+    A pod that nobody has scheduled.
+    """
+    pod = {**cluster()["items"][-1], "metadata": {"name": name}}
+    url = f"http://127.0.0.1:{kube}/api/v1/namespaces/default/pods"
+    urllib.request.urlopen(urllib.request.Request(url, json.dumps(pod).encode(), {"Content-Type": "application/json"}), timeout=30).close()
