@@ -10,6 +10,7 @@ import statistics
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,6 +51,12 @@ class _Replica:
         """Returns MiB: VmRSS is what it has, VmHWM the most that it has had."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(name)) // 1024
+
+    def leads(self) -> bool:
+        try:
+            return bool(self.lease()[0])
+        except urllib.error.HTTPError:  # there is no lease yet
+            return False
 
     def lease(self) -> tuple[str, int]:
         """Returns when the lease was renewed last, and how often it changed hands."""
@@ -93,7 +100,10 @@ def _replica(folder: Path, objects: test_pods.Manifest) -> Iterator[_Replica]:
         serving([*serve, "--state", str(state), "--no-schedule", "--kubernetes-port", str(kubernetes_port)]),
         served([*serve, "--master", kubernetes, "--schedule", "--leader-elect"]) as (connection, pid),
     ):
-        yield _Replica(connection, pid, kubernetes)
+        replica = _Replica(connection, pid, kubernetes)
+        while not replica.leads():
+            time.sleep(0.1)
+        yield replica
 
 
 @contextmanager
