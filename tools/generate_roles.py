@@ -14,18 +14,18 @@ import yaml
 from extender.apiserver.lease.lease_lock import GROUP as LEASE_GROUP
 from extender.apiserver.paths import Right
 from extender.apiserver.writes.call_requests import REQUESTS, rights_for
-from extender.framework import BindPod
+from extender.framework import BindPod, PatchPodGroupStatus
 from extender.objects.kinds import KINDS
 
 FILE: Final = Path(__file__).parents[1] / "deploy" / "chart" / "files" / "roles.yaml"
 
 EVENTS: Final = frozenset(Right("events.k8s.io", "events", verb) for verb in ("create", "patch"))
-FOLLOW: Final = frozenset(Right(kind.group, kind.plural, verb) for kind in KINDS for verb in ("list", "watch")) | EVENTS
+FOLLOW: Final = frozenset(Right(kind.group, kind.plural, verb) for kind in KINDS if not kind.gate for verb in ("list", "watch")) | EVENTS
 
 ROLES: Final[Mapping[str, frozenset[Right]]] = {
     "follow": FOLLOW,
     "extender": FOLLOW | rights_for(BindPod),
-    "scheduler": FOLLOW.union(*map(rights_for, REQUESTS)),
+    "scheduler": FOLLOW.union(*(rights_for(call) for call in REQUESTS if call is not PatchPodGroupStatus)),
     # A name cannot limit a request to create: it is not in the path.
     "create-lease": frozenset({Right(LEASE_GROUP, "leases", "create")}),
     # The chart adds the name of the lease.

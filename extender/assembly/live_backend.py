@@ -172,6 +172,8 @@ def _assembled(
         recorder.watch(cluster if scheduling is None else scheduling.world.cluster, None if scheduling is None else scheduling.world.queue)
         feed.subscribe(recorder.changed)
     for kind in KINDS:
+        if kind.gate and not configuration.feature_gates.enabled(kind.gate):
+            continue
         informers.add(kind, partial(_feed, feed))
     deciding = next(iter((frameworks if scheduling is None else scheduling.frameworks).values()))
     quarantines = deciding.shared(QUARANTINES, lambda: Quarantines(deciding.now))

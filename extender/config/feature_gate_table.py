@@ -46,6 +46,7 @@ class Gate:
         why: why the gate has one value, or no effect; empty if either value does what it does upstream.
         needs: gates that must be on where this one is.
         gone: the version that no longer knows the gate; None if all do.
+        part_of: the gate that stands for this one once it is gone; empty if none does.
     """
 
     history: tuple[FeatureSpec, ...]
@@ -53,6 +54,7 @@ class Gate:
     why: str = ""
     needs: tuple[str, ...] = ()
     gone: tuple[int, int] | None = None
+    part_of: str = ""
 
     def at(self, version: str) -> FeatureSpec | None:
         """Returns what the gate is in a version; None if that version does not know it."""
@@ -77,7 +79,7 @@ def number(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _gate(history: str, *, only: bool | None = None, why: str = "", needs: str = "") -> Gate:
+def _gate(history: str, *, only: bool | None = None, why: str = "", needs: str = "", part_of: str = "") -> Gate:
     """Returns a gate whose history reads like `1.32 alpha off, 1.33 beta on, 1.35 GA on locked, 1.38 gone`."""
     specs, gone = [], None
     for words in history.split(", "):
@@ -86,11 +88,11 @@ def _gate(history: str, *, only: bool | None = None, why: str = "", needs: str =
             continue
         since, stage, default, *locked = words.split(" ")
         specs.append(FeatureSpec(number(since), Stage[stage.upper()], default == "on", locked == ["locked"]))
-    return Gate(tuple(specs), only, why, tuple(needs.split()), gone)
+    return Gate(tuple(specs), only, why, tuple(needs.split()), gone, part_of)
 
 
 _DRA: Final = "DynamicResourceAllocation"
-_POD_GROUPS: Final = "pods are scheduled one by one, and pod groups are not known"
+_POD_GROUPS: Final = "pod groups are those of 1.36"
 _LOGGING: Final = "the options for logging are those of docs/flags.md"
 
 GATES: Final[Mapping[str, Gate]] = {
@@ -109,10 +111,10 @@ GATES: Final[Mapping[str, Gate]] = {
     "PodSchedulingReadiness": _gate("1.26 alpha off, 1.27 beta on, 1.30 GA on locked"),
     "PodObservedGenerationTracking": _gate("1.33 alpha off, 1.34 beta on, 1.35 GA on locked"),
     # Pod groups.
-    "GenericWorkload": _gate("1.35 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS),
-    "GangScheduling": _gate("1.35 alpha off, 1.37 gone", only=False, why=_POD_GROUPS, needs="GenericWorkload"),
-    "TopologyAwareWorkloadScheduling": _gate("1.36 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload"),
-    "WorkloadAwarePreemption": _gate("1.36 alpha off, 1.37 gone", only=False, why=_POD_GROUPS, needs="GangScheduling"),
+    "GenericWorkload": _gate("1.35 alpha off, 1.37 beta off"),
+    "GangScheduling": _gate("1.35 alpha off, 1.37 gone", needs="GenericWorkload", part_of="GenericWorkload"),
+    "TopologyAwareWorkloadScheduling": _gate("1.36 alpha off", needs="GenericWorkload"),
+    "WorkloadAwarePreemption": _gate("1.36 alpha off, 1.37 gone", needs="GangScheduling", part_of="GenericWorkload"),
     "DRAWorkloadResourceClaims": _gate("1.36 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS, needs=f"{_DRA} GenericWorkload"),
     "CompositePodGroup": _gate("1.37 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload TopologyAwareWorkloadScheduling"),
     "PodGroupPreemptionPolicy": _gate("1.37 alpha off", only=False, why=_POD_GROUPS),

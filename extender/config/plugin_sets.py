@@ -141,6 +141,9 @@ _DEFAULTS: Final[Plugins] = plugins(
             PluginRef("ImageLocality", 1),
             PluginRef("DefaultBinder"),
             PluginRef("NodeDeclaredFeatures"),
+            PluginRef("GangScheduling"),
+            PluginRef("TopologyPlacementGenerator"),
+            PluginRef("PodGroupPodsCount", 1),
         )
     )
 )

@@ -5,7 +5,10 @@ Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conv
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, TypedDict, Unpack, final
+
+from extender.config.feature_gates import FeatureGates
 
 Object = dict[str, Any]
 """An API object as JSON values."""
@@ -39,6 +42,7 @@ class Resource:
         created_by_update: a PUT creates an object that does not exist. Upstream: AllowCreateOnUpdate of each strategy.
         needs_version: an update has to say its resourceVersion. Upstream: AllowUnconditionalUpdate of each strategy.
         returns_deleted: a DELETE answers with the object, and not with a Status. Upstream: ReturnDeletedObject of each store.
+        gate: the feature without which the resource is not served; empty if it always is.
     """
 
     group: str
@@ -57,6 +61,7 @@ class Resource:
     created_by_update: bool = False
     needs_version: bool = False
     returns_deleted: bool = False
+    gate: str = ""
 
     @property
     def api_version(self) -> str:
@@ -127,6 +132,7 @@ class _More(TypedDict, total=False):
     created_by_update: bool
     needs_version: bool
     returns_deleted: bool
+    gate: str
 
 
 def _resource(
@@ -136,14 +142,15 @@ def _resource(
     *below: Subresource,
     namespaced: bool = True,
     has_status: bool = False,
+    version: str = "v1",
     **more: Unpack[_More],
 ) -> Resource:
-    """A resource of version v1, with the plural that its kind has by rule."""
+    """A resource, of version v1 unless it says another, with the plural that its kind has by rule."""
     singular = kind.lower()
     plural = f"{singular[:-1]}ies" if singular.endswith("y") else singular + ("es" if singular.endswith("s") else "s")
     subresources = (*below, Subresource("status", kind)) if has_status else below
     short_names = (short_name,) if short_name else ()
-    return Resource(group, "v1", plural, singular, kind, namespaced, short_names, subresources=subresources, **more)
+    return Resource(group, version, plural, singular, kind, namespaced, short_names, subresources=subresources, **more)
 
 
 NODES: Final = _resource("", "Node", "no", namespaced=False, has_status=True, selectable=_paths("metadata.name", "spec.unschedulable"))
@@ -173,6 +180,8 @@ STATEFUL_SETS: Final = _resource("apps", "StatefulSet", "sts", _SCALE, has_statu
 DEPLOYMENTS: Final = _resource("apps", "Deployment", "deploy", _SCALE, has_status=True, categories=_ALL)
 POD_DISRUPTION_BUDGETS: Final = _resource("policy", "PodDisruptionBudget", "pdb", has_status=True, needs_version=True)
 PRIORITY_CLASSES: Final = _resource("scheduling.k8s.io", "PriorityClass", "pc", namespaced=False)
+POD_GROUPS: Final = _resource("scheduling.k8s.io", "PodGroup", has_status=True, version="v1alpha2", gate="GenericWorkload")
+WORKLOADS: Final = _resource("scheduling.k8s.io", "Workload", version="v1alpha2", gate="GenericWorkload")
 STORAGE_CLASSES: Final = _resource(_STORAGE, "StorageClass", "sc", namespaced=False, returns_deleted=True)
 CSI_NODES: Final = _resource(_STORAGE, "CSINode", namespaced=False, needs_version=True, returns_deleted=True)
 CSI_DRIVERS: Final = _resource(_STORAGE, "CSIDriver", namespaced=False, needs_version=True, returns_deleted=True)
@@ -203,11 +212,18 @@ RESOURCES: Final = (
     SELF_SUBJECT_ACCESS_REVIEWS, SUBJECT_ACCESS_REVIEWS,
     POD_DISRUPTION_BUDGETS,
     CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, STORAGE_CLASSES, VOLUME_ATTACHMENTS,
-    PRIORITY_CLASSES,
+    PRIORITY_CLASSES, POD_GROUPS, WORKLOADS,
     LEASES,
     DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES,
 )  # fmt: skip
 """All resources by group, in the order of the discovery documents."""
+
+
+@cache
+def served(features: FeatureGates) -> tuple[Resource, ...]:
+    """Returns the resources that are served while these features are on."""
+    return tuple(each for each in RESOURCES if not each.gate or features.enabled(each.gate))
+
 
 _BY_NAME: Final = {(each.group, each.version, each.plural): each for each in RESOURCES}
 _BY_KIND: Final = {(each.api_version, each.kind): each for each in RESOURCES}

@@ -84,7 +84,7 @@ class KubeApi:
         return request.headers.get("audit-id") or str(uuid.UUID(int=self.registry.rng.getrandbits(128), version=4))
 
     def _answer(self, request: Request) -> Response | StreamResponse:
-        info = request_info(request)
+        info = request_info(request, self.registry.features)
         if info is None:
             return self._document(request)
         form = media_types.accepted(request.headers.get("accept", ""))
@@ -94,12 +94,12 @@ class KubeApi:
         if request.path in HEALTH_PATHS:
             return Response(200, b"ok", {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"})
         accept = request.headers.get("accept", "")
-        described = documents.answer(request.path, accept)
+        described = documents.answer(request.path, accept, features=self.registry.features)
         if described is not None:
             if request.method not in ("GET", "HEAD"):
                 raise statuses.method_not_allowed()
             return Response(200, described[1], {"Content-Type": described[0]})
-        document = discovery.answer(request.path, accept, address=self._address)
+        document = discovery.answer(request.path, accept, address=self._address, features=self.registry.features)
         if document is None:
             raise statuses.page_not_found()
         if request.method not in ("GET", "HEAD"):

@@ -13,6 +13,7 @@ from extender.objects.kinds import KINDS, WatchedKind, kind_of
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import PodGroup
 from extender.objects.priority_classes import PriorityClass
 from extender.objects.storage import (
     AttachProfile,
@@ -133,6 +134,7 @@ class ClusterState:
     device_classes: Sequence[DeviceClass] = ()
     resource_slices: Sequence[ResourceSlice] = ()
     priority_classes: Sequence[PriorityClass] = ()
+    pod_groups: Sequence[PodGroup] = ()
 
     @staticmethod
     def decode(objects: Mapping[str, Sequence[object]]) -> "ClusterState":
@@ -214,6 +216,7 @@ class ClusterObjects:
     """Grouped by the extended resource that they name."""
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
     priority_classes: dict[str, PriorityClass] = field(default_factory=dict)
+    pod_groups: dict[Key, PodGroup] = field(default_factory=dict)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Puts an object into the table of its kind, replaces it, or removes it (`new` is None).

@@ -13,6 +13,7 @@ from extender.objects.grouping import Namespace, PodDisruptionBudget, ReplicaSet
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import PodGroup
 from extender.objects.priority_classes import PriorityClass
 from extender.objects.storage import (
     CSIDriver,
@@ -45,6 +46,8 @@ class WatchedKind(Generic[T]):
     """Objects that it does not match are not watched."""
     is_optional: bool = False
     """True if no decision depends on it: where it may not be read, it counts as empty."""
+    gate: str = ""
+    """The feature without which it is not watched; empty if it always is."""
 
     @property
     def name(self) -> str:
@@ -107,6 +110,9 @@ RESOURCE_CLAIMS: Final = WatchedKind(ResourceClaim, "resource.k8s.io/v1", "resou
 DEVICE_CLASSES: Final = WatchedKind(DeviceClass, "resource.k8s.io/v1", "deviceclasses", "device_classes")
 RESOURCE_SLICES: Final = WatchedKind(ResourceSlice, "resource.k8s.io/v1", "resourceslices", "resource_slices")
 PRIORITY_CLASSES: Final = WatchedKind(PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", "priority_classes", is_optional=True)
+POD_GROUPS: Final = WatchedKind(
+    PodGroup, "scheduling.k8s.io/v1alpha2", "podgroups", "pod_groups", is_namespaced=True, gate="GenericWorkload"
+)
 
 KINDS: Final[tuple[WatchedKind[Any], ...]] = (
     NODES,
@@ -128,6 +134,7 @@ KINDS: Final[tuple[WatchedKind[Any], ...]] = (
     DEVICE_CLASSES,
     RESOURCE_SLICES,
     PRIORITY_CLASSES,
+    POD_GROUPS,
 )
 """All kinds that scheduling and answers look at, in the order in which a cluster is taken in: nodes before pods."""
 

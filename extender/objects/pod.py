@@ -252,6 +252,12 @@ class PodResourceClaim(ApiObject, frozen=True):
     resource_claim_template_name: str | None = None
 
 
+class PodSchedulingGroup(ApiObject, frozen=True):
+    """v1.PodSchedulingGroup: the PodGroup that the pod is in."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(ApiObject, frozen=True):
     """v1.PodSpec."""
 
@@ -273,6 +279,7 @@ class PodSpec(ApiObject, frozen=True):
     resource_claims: list[PodResourceClaim] = []
     host_network: bool = False
     host_users: bool | None = None
+    scheduling_group: PodSchedulingGroup | None = None
 
 
 class ContainerStatus(ApiObject, frozen=True):

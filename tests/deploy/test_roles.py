@@ -16,8 +16,8 @@ from tools.render_manifests import VARIANTS
 Deed = Callable[[Rbac], Coroutine[Any, Any, bool]]
 
 FOLLOWS: Final[dict[str, Deed]] = {
-    **{f"list {kind.resource}": deeds.follows_a_server_that_streams_no_lists for kind in KINDS},
-    **{f"watch {kind.resource}": deeds.follows_the_cluster for kind in KINDS},
+    **{f"list {kind.resource}": deeds.follows_a_server_that_streams_no_lists for kind in KINDS if not kind.gate},
+    **{f"watch {kind.resource}": deeds.follows_the_cluster for kind in KINDS if not kind.gate},
     f"list {PRIORITY_CLASSES.resource}": deeds.knows_the_classes_of_a_server_that_streams_no_lists,
     f"watch {PRIORITY_CLASSES.resource}": deeds.knows_the_priority_classes,
     "create events.events.k8s.io": deeds.tells_that_a_victim_was_spared,

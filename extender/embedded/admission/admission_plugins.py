@@ -1,7 +1,8 @@
-"""The admission plugins: namespace lifecycle, priority, default tolerations, default storage class, topology labels.
+"""The admission plugins: namespace lifecycle, priority, default tolerations, default storage class, topology labels, protection of pod
+groups.
 
 Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle; plugin/pkg/admission/priority, defaulttolerationseconds,
-storage/storageclass/setdefault, podtopologylabels (v1.36.2).
+storage/storageclass/setdefault, podtopologylabels, podgroupprotection (v1.36.2).
 """
 
 from typing import Final
@@ -11,6 +12,7 @@ from extender.embedded.api_resources import (
     NAMESPACES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
+    POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
     STORAGE_CLASSES,
@@ -24,6 +26,8 @@ TOPOLOGY_LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _DEFAULT_TOLERATION_SECONDS: Final = 300
+GROUP_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
+"""Keeps a PodGroup while it has pods."""
 _DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
 _OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
 
@@ -39,6 +43,11 @@ def admit_create(store: ObjectStore, resource: Resource, namespace: str, obj: Ob
     if resource is PODS:
         _resolve_priority(store, obj)
         _tolerate_node_trouble(obj)
+    elif resource is POD_GROUPS:
+        _resolve_group_priority(store, obj)
+        finalizers = obj["metadata"].setdefault("finalizers", [])
+        if GROUP_FINALIZER not in finalizers:
+            finalizers.append(GROUP_FINALIZER)
     elif resource is PRIORITY_CLASSES:
         _check_global_default(store, obj)
     elif resource is PERSISTENT_VOLUME_CLAIMS:
@@ -95,17 +104,8 @@ def _name_of(obj: Object) -> str:
 
 
 def _resolve_priority(store: ObjectStore, pod: Object) -> None:
-    spec, name = pod["spec"], pod["spec"].get("priorityClassName")
+    spec, found = pod["spec"], _class_of(store, PODS, pod)
     priority, policy = 0, "PreemptLowerPriority"
-    if name:
-        stored = store.get(PRIORITY_CLASSES, "", name)
-        if stored is None:
-            raise statuses.forbidden(PODS, _name_of(pod), f"no PriorityClass with name {name} was found")
-        found: Object | None = stored.decoded()
-    else:
-        found = _global_default(store)
-        if found is not None:
-            spec["priorityClassName"] = found["metadata"]["name"]
     if found is not None:
         priority, policy = found.get("value", 0), found.get("preemptionPolicy") or policy
     given = spec.get("priority")
@@ -123,6 +123,37 @@ def _resolve_priority(store: ObjectStore, pod: Object) -> None:
         )
         raise statuses.forbidden(PODS, _name_of(pod), why)
     spec["priority"], spec["preemptionPolicy"] = priority, policy
+
+
+def _resolve_group_priority(store: ObjectStore, group: Object) -> None:
+    """Computes the priority of a group from its class. A field that was dropped because its feature is off stays away."""
+    spec = group["spec"]
+    if "disruptionMode" not in spec:
+        return
+    found = _class_of(store, POD_GROUPS, group)
+    priority = 0 if found is None else found.get("value", 0)
+    given = spec.get("priority")
+    if given is not None and given != priority:
+        why = (
+            f"the integer value of priority ({given}) must not be provided in pod group spec; "
+            f"priority admission controller computed {priority} from the given PriorityClass name"
+        )
+        raise statuses.forbidden(POD_GROUPS, _name_of(group), why)
+    spec["priority"] = priority
+
+
+def _class_of(store: ObjectStore, resource: Resource, obj: Object) -> Object | None:
+    """Returns the PriorityClass that the object names, else the default one, whose name it gets then; None if there is none."""
+    name = obj["spec"].get("priorityClassName")
+    if name:
+        stored = store.get(PRIORITY_CLASSES, "", name)
+        if stored is None:
+            raise statuses.forbidden(resource, _name_of(obj), f"no PriorityClass with name {name} was found")
+        return stored.decoded()
+    found = _global_default(store)
+    if found is not None:
+        obj["spec"]["priorityClassName"] = found["metadata"]["name"]
+    return found
 
 
 def _global_default(store: ObjectStore) -> Object | None:

@@ -18,7 +18,7 @@ _RESET_FOR_STATUS: Final = ("deletionTimestamp", "generation", "labels", "annota
 _BORN_WITH_GENERATION: Final = frozenset(
     {
         "Pod", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "PodDisruptionBudget", "PriorityClass",
-        "ResourceSlice", "DeviceClass",
+        "ResourceSlice", "DeviceClass", "PodGroup", "Workload",
     }
 )  # fmt: skip
 _COUNTS_SPEC_CHANGES: Final = _BORN_WITH_GENERATION - {"PriorityClass"} | {"CSIDriver"}
@@ -27,6 +27,7 @@ _METADATA_KEPT_BY_STATUS: Final[Mapping[str, Iterable[str]]] = {
     "Deployment": ("labels",),
     "ResourceClaim": _RESET_FOR_STATUS,
     "VolumeAttachment": _RESET_FOR_STATUS,
+    "PodGroup": _RESET_FOR_STATUS,
 }
 
 

@@ -16,6 +16,7 @@ from extender.embedded.controllers.kubelet import Kubelet
 from extender.embedded.controllers.namespace_controller import Namespaces
 from extender.embedded.controllers.node_lifecycle_controller import NodeTaints, TaintEviction
 from extender.embedded.controllers.pod_garbage_collector import PodGarbage
+from extender.embedded.controllers.pod_group_protection import PodGroupProtection
 from extender.embedded.controllers.replica_set_controller import ReplicaSets, ReplicationControllers
 from extender.embedded.controllers.resource_claim_controller import ClaimsForPods, ResourceClaims
 from extender.embedded.controllers.stateful_set_controller import StatefulSets
@@ -37,6 +38,7 @@ _CONTROLLERS: tuple[type[Controller], ...] = (
     Volumes,
     ClaimsForPods,
     ResourceClaims,
+    PodGroupProtection,
 )
 
 

@@ -23,7 +23,7 @@ _REMEMBERED: Final = 10_000
 
 
 @final
-class PodGroup:
+class OwnedPods:
     """The pods of one controller, counted as they come and go.
 
     Attributes:
@@ -62,7 +62,7 @@ class PodGroup:
             self.terminating += one
 
 
-_NO_PODS: Final = PodGroup()
+_NO_PODS: Final = OwnedPods()
 
 
 @final
@@ -74,7 +74,7 @@ class ClusterView:
         self.pods: Final[dict[Key, SeenPod]] = {}
         self._objects: dict[str, dict[Key, Seen]] = {}
         self._on_node: dict[str, dict[Key, SeenPod]] = {}
-        self._groups: dict[str, PodGroup] = {}
+        self._groups: dict[str, OwnedPods] = {}
         self._loose: dict[str, dict[Labels, dict[Key, SeenPod]]] = {}
         self._dependents: dict[str, dict[Ref, Seen]] = {}
         self._in_namespace: dict[str, dict[Ref, Seen]] = {}
@@ -135,7 +135,7 @@ class ClusterView:
         """Returns the pods bound to a node, whether the node exists or not."""
         return self._on_node.get(node, {})
 
-    def pods_of(self, owner_uid: str) -> PodGroup:
+    def pods_of(self, owner_uid: str) -> OwnedPods:
         """Returns the pods whose controller is this owner."""
         return self._groups.get(owner_uid, _NO_PODS)
 
@@ -184,7 +184,7 @@ class ClusterView:
             self._on_node.setdefault(pod.node, {})[pod.key] = pod
         controller = pod.controller
         if controller is not None:
-            self._groups.setdefault(controller.uid, PodGroup()).add(pod)
+            self._groups.setdefault(controller.uid, OwnedPods()).add(pod)
         elif pod.is_active:
             self._loose.setdefault(pod.namespace, {}).setdefault(pod.labels, {})[pod.key] = pod
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Final, final
 
 from extender.embedded.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
-from extender.embedded.controllers.cluster_view import PodGroup
+from extender.embedded.controllers.cluster_view import OwnedPods
 from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
 from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
@@ -97,7 +97,7 @@ class _Replicas(Controller):
             raise
         yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
 
-    def _moves(self, seen: Seen, group: PodGroup) -> Sequence[Update]:
+    def _moves(self, seen: Seen, group: OwnedPods) -> Sequence[Update]:
         """The writes that adopt and release pods."""
         selector = self._selecting.selector(seen.key)
         strangers = [labels for labels in group.labels if not selector.matches(labels.of)]
@@ -112,7 +112,7 @@ class _Replicas(Controller):
         owner = seen.controller
         return [seen] if owner is None else list(self.cluster.controlled(self.resource, owner.uid))
 
-    def _status(self, content: Object, group: PodGroup) -> tuple[Object, float | None]:
+    def _status(self, content: Object, group: OwnedPods) -> tuple[Object, float | None]:
         """The status that follows from the pods, and the seconds after which it changes without a write."""
         spec = content["spec"]
         available, again = group.ready, None
@@ -136,7 +136,7 @@ class _Replicas(Controller):
         status["observedGeneration"] = content["metadata"].get("generation", 0)
         return status, again
 
-    def _available(self, group: PodGroup, seconds: int) -> tuple[int, float | None]:
+    def _available(self, group: OwnedPods, seconds: int) -> tuple[int, float | None]:
         available, again = 0, None
         now = self.now()
         for pod in group.pods.values():
@@ -177,7 +177,7 @@ class ReplicationControllers(_Replicas):
     resource = REPLICATION_CONTROLLERS
 
 
-def _num_with_labels(group: PodGroup, wanted: Mapping[str, str]) -> int:
+def _num_with_labels(group: OwnedPods, wanted: Mapping[str, str]) -> int:
     if all(wanted.items() <= labels.of.items() for labels in group.labels):
         return group.active
     return sum(1 for pod in group.pods.values() if pod.is_active and wanted.items() <= pod.labels.of.items())

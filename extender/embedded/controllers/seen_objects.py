@@ -86,6 +86,7 @@ class SeenPod(Seen, frozen=True, gc=False, kw_only=True):
         runs_for: the annotation RUNS_FOR.
         wants_objects: True if it has ResourceClaim templates or ephemeral volumes, for which objects are made.
         resource_claims: the names of the ResourceClaims that it uses.
+        group: the name of its PodGroup; empty if it is in none.
     """
 
     node: str
@@ -96,6 +97,7 @@ class SeenPod(Seen, frozen=True, gc=False, kw_only=True):
     runs_for: str
     wants_objects: bool
     resource_claims: tuple[str, ...]
+    group: str
 
     @property
     def is_finished(self) -> bool:
@@ -178,6 +180,7 @@ class Reader:
             wants_objects=any(each.resource_claim_template_name for each in spec.resource_claims)
             or any(each.ephemeral is not None for each in spec.volumes),
             resource_claims=claims,
+            group=spec.scheduling_group.pod_group_name if spec.scheduling_group is not None else "",
         )
 
     def _node(self, raw: bytes) -> SeenNode:
@@ -244,10 +247,15 @@ class _Volume(ApiObject, frozen=True, gc=False):
     ephemeral: _Ephemeral | None = None
 
 
+class _SchedulingGroup(ApiObject, frozen=True):
+    pod_group_name: str = ""
+
+
 class _PodSpec(ApiObject, frozen=True):
     node_name: str = ""
     resource_claims: list[_PodClaim] = []  # noqa: RUF012
     volumes: list[_Volume] = []  # noqa: RUF012
+    scheduling_group: _SchedulingGroup | None = None
 
 
 class _PodStatus(ApiObject, frozen=True):

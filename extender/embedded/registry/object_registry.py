@@ -25,6 +25,7 @@ from extender.embedded.requests.request_options import WriteOptions
 from extender.embedded.schema import api_types
 from extender.embedded.store import versions
 from extender.embedded.store.object_store import ObjectStore, Stored
+from extender.embedded.validation.pod_group_rules import drop_group_fields
 from extender.golang.field_errors import FieldError
 from extender.golang.times import rfc3339
 
@@ -205,6 +206,7 @@ class ObjectRegistry:
 
     def _create(self, resource: Resource, namespace: str, obj: Object, write: WriteOptions) -> Object:
         metadata = obj["metadata"]
+        drop_group_fields(resource, obj, None, self.features)
         admission_plugins.admit_create(self.store, resource, namespace, obj)
         metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
         metadata["creationTimestamp"] = rfc3339(self.now())
@@ -232,6 +234,7 @@ class ObjectRegistry:
 
     def _replace(self, resource: Resource, stored: Stored, old: Object, new: Object, write: WriteOptions, subresource: str) -> Object:
         metadata, former = new["metadata"], old["metadata"]
+        drop_group_fields(resource, new, old, self.features)
         admission_plugins.admit_update(self.store, resource, new, old, subresource)
         _check_version(resource, metadata, stored)
         strategies.drop_disabled(resource, new, old, self.features)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, final
 
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.embedded import statuses
-from extender.embedded.api_resources import NAMESPACES, RESOURCES, Resource, find
+from extender.embedded.api_resources import NAMESPACES, Resource, find, served
 from extender.embedded.requests import request_options
 
 _VERBS_OF_OBJECTS: Final = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -52,17 +53,20 @@ class RequestInfo:
     is_watch: bool = False
 
 
-def request_info(request: Request) -> RequestInfo | None:
+def request_info(request: Request, features: FeatureGates = DEFAULT_FEATURES) -> RequestInfo | None:
     """Returns what the request is about; None if its path names no resource, but perhaps a document.
+
+    Arguments:
+        features: the features that are on; they decide which resources are served.
 
     Raises:
         ApiStatus: 404 if the group and version are served, but not this path; 405 if the path does not know the method.
     """
-    info = _of_path(request.path)
+    info = _of_path(request.path, features)
     return None if info is None else replace(info, verb=_verb(request, info))
 
 
-def _of_path(path: str) -> RequestInfo | None:
+def _of_path(path: str, features: FeatureGates) -> RequestInfo | None:
     match [part for part in path.split("/") if part]:
         case ["api", version, *rest]:
             group = ""
@@ -70,10 +74,10 @@ def _of_path(path: str) -> RequestInfo | None:
             pass
         case _:
             return None
-    if not rest or not any((each.group, each.version) == (group, version) for each in RESOURCES):
+    if not rest or not any((each.group, each.version) == (group, version) for each in served(features)):
         return None
     info = _below(group, version, rest)
-    if info is None:
+    if info is None or (info.resource.gate and info.resource not in served(features)):
         raise statuses.page_not_found()
     return info
 

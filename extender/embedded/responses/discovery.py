@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, final
 
-from extender.embedded.api_resources import RESOURCES, Object, Resource, Subresource
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.embedded.api_resources import RESOURCES, Object, Resource, Subresource, served
 
 PLAIN: Final = "application/json"
 _AGGREGATED_GROUP: Final = "apidiscovery.k8s.io"
@@ -53,12 +54,13 @@ class Document:
     cache_control: str = "no-cache, private"
 
 
-def answer(path: str, accept: str, *, address: str = "") -> Document | None:
+def answer(path: str, accept: str, *, address: str = "", features: FeatureGates = DEFAULT_FEATURES) -> Document | None:
     """Returns the document at a path, in the form that the caller prefers; None if there is none.
 
     Arguments:
         accept: the Accept header; empty: any form.
         address: the `host:port` under which callers reach this server.
+        features: the features that are on; they decide which resources are served.
     """
     match path.strip("/").split("/"):
         case ["version"]:
@@ -67,14 +69,14 @@ def answer(path: str, accept: str, *, address: str = "") -> Document | None:
             version = _aggregated_version(accept)
             if version:
                 content_type = f"{PLAIN};g={_AGGREGATED_GROUP};v={version};as={_AGGREGATED_KIND}"
-                return Document(_aggregated(root == "api", version), content_type, "public")
-            return Document(_api_versions(address) if root == "api" else _group_list())
+                return Document(_aggregated(root == "api", version, features), content_type, "public")
+            return Document(_api_versions(address, features) if root == "api" else _group_list(features))
         case ["api", version]:
-            return _resource_list("", version)
+            return _resource_list("", version, features)
         case ["apis", group]:
-            return Document({"kind": "APIGroup", "apiVersion": "v1", **_group(group)}) if group in _groups() else None
+            return Document({"kind": "APIGroup", "apiVersion": "v1", **_group(group, features)}) if group in _groups(features) else None
         case ["apis", group, version]:
-            return _resource_list(group, version)
+            return _resource_list(group, version, features)
         case ["apis", "apiextensions.k8s.io", "v1", "customresourcedefinitions"]:
             return Document(_NO_CUSTOM_RESOURCES)
     return None
@@ -94,46 +96,47 @@ def _aggregated_version(accept: str) -> str:
     return ""
 
 
-def _groups() -> list[str]:
+def _groups(features: FeatureGates) -> list[str]:
     """The named groups, in upstream's order of preference."""
-    return list(dict.fromkeys(each.group for each in RESOURCES if each.group))
+    return list(dict.fromkeys(each.group for each in served(features) if each.group))
 
 
-def _versions(group: str) -> list[str]:
-    return list(dict.fromkeys(each.version for each in RESOURCES if each.group == group))
+def _versions(group: str, features: FeatureGates) -> list[str]:
+    return list(dict.fromkeys(each.version for each in served(features) if each.group == group))
 
 
-def _of_version(group: str, version: str) -> list[Resource]:
-    return sorted((each for each in RESOURCES if (each.group, each.version) == (group, version)), key=lambda each: each.plural)
+def _of_version(group: str, version: str, features: FeatureGates) -> list[Resource]:
+    found = (each for each in served(features) if (each.group, each.version) == (group, version))
+    return sorted(found, key=lambda each: each.plural)
 
 
 # --- the plain form
 
 
-def _api_versions(address: str) -> Object:
+def _api_versions(address: str, features: FeatureGates) -> Object:
     where = [{"clientCIDR": "0.0.0.0/0", "serverAddress": address}]
-    return {"kind": "APIVersions", "versions": _versions(""), "serverAddressByClientCIDRs": where}
+    return {"kind": "APIVersions", "versions": _versions("", features), "serverAddressByClientCIDRs": where}
 
 
 @cache
-def _group_list() -> Object:
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(each) for each in _groups()]}
+def _group_list(features: FeatureGates) -> Object:
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(each, features) for each in _groups(features)]}
 
 
-def _group(name: str) -> Object:
-    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in _versions(name)]
+def _group(name: str, features: FeatureGates) -> Object:
+    versions = [{"groupVersion": f"{name}/{version}", "version": version} for version in _versions(name, features)]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
 @cache
-def _resource_list(group: str, version: str) -> Document | None:
-    served = _of_version(group, version)
-    if not served:
+def _resource_list(group: str, version: str, features: FeatureGates) -> Document | None:
+    found = _of_version(group, version, features)
+    if not found:
         return None
     # Upstream's oldest document has no apiVersion.
     of_list = {"apiVersion": "v1"} if group else {}
-    entries = [entry for each in served for entry in _entries(each)]
-    return Document({"kind": "APIResourceList", **of_list, "groupVersion": served[0].api_version, "resources": entries})
+    entries = [entry for each in found for entry in _entries(each)]
+    return Document({"kind": "APIResourceList", **of_list, "groupVersion": found[0].api_version, "resources": entries})
 
 
 def _entries(resource: Resource) -> Iterator[Object]:
@@ -176,18 +179,22 @@ def _storage_version_hash(resource: Resource) -> str:
 
 
 @cache
-def _aggregated(is_core: bool, version: str) -> Object:
-    groups = [""] if is_core else _groups()
+def _aggregated(is_core: bool, version: str, features: FeatureGates) -> Object:
+    groups = [""] if is_core else _groups(features)
     return {
         "kind": _AGGREGATED_KIND,
         "apiVersion": f"{_AGGREGATED_GROUP}/{version}",
         "metadata": {},
-        "items": [{"metadata": {"name": each} if each else {}, "versions": [_whole(each, v) for v in _versions(each)]} for each in groups],
+        "items": [
+            {"metadata": {"name": each} if each else {}, "versions": [_whole(each, v, features) for v in _versions(each, features)]}
+            for each in groups
+        ],
     }
 
 
-def _whole(group: str, version: str) -> Object:
-    return {"version": version, "resources": [_discovered(each) for each in _of_version(group, version)], "freshness": "Current"}
+def _whole(group: str, version: str, features: FeatureGates) -> Object:
+    resources = [_discovered(each) for each in _of_version(group, version, features)]
+    return {"version": version, "resources": resources, "freshness": "Current"}
 
 
 def _discovered(resource: Resource) -> Object:

@@ -8,7 +8,16 @@ from typing import Final, NamedTuple, final
 
 from extender.config.feature_gates import FeatureGates
 from extender.embedded.api_resources import Object, Resource
-from extender.embedded.validation import core_rules, device_rules, placement_rules, pod_rules, policy_rules, storage_rules, workload_rules
+from extender.embedded.validation import (
+    core_rules,
+    device_rules,
+    placement_rules,
+    pod_group_rules,
+    pod_rules,
+    policy_rules,
+    storage_rules,
+    workload_rules,
+)
 from extender.embedded.validation.metadata_rules import object_meta_update
 from extender.golang.field_errors import FieldError
 
@@ -89,7 +98,9 @@ _RULES: Final[Mapping[tuple[str, str], _Rules]] = {
     ("resource.k8s.io", "ResourceClaim"): _Rules(device_rules.claim, device_rules.claim_update, device_rules.claim_status_update),
     ("resource.k8s.io", "ResourceClaimTemplate"): _Rules(device_rules.claim_template, device_rules.claim_template_update),
     ("resource.k8s.io", "ResourceSlice"): _Rules(device_rules.resource_slice, device_rules.resource_slice_update),
+    ("scheduling.k8s.io", "PodGroup"): _Rules(pod_group_rules.pod_group, pod_group_rules.pod_group_update),
     ("scheduling.k8s.io", "PriorityClass"): _Rules(policy_rules.priority_class, policy_rules.priority_class_update),
+    ("scheduling.k8s.io", "Workload"): _Rules(pod_group_rules.workload, pod_group_rules.workload_update),
     ("storage.k8s.io", "CSIDriver"): _Rules(storage_rules.csi_driver),
     ("storage.k8s.io", "CSINode"): _Rules(storage_rules.csi_node, storage_rules.csi_node_update),
     ("storage.k8s.io", "CSIStorageCapacity"): _Rules(storage_rules.storage_capacity, storage_rules.storage_capacity_update),

@@ -68,7 +68,8 @@ def test_gates_may_be_asked_for_what_holds(text: str) -> None:
         ("Nope=true", "unrecognized feature gate: Nope"),
         ("SchedulerQueueingHints=false", "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true"),
         ("CompositePodGroup=true", "cannot set feature gate CompositePodGroup to true, feature is PreAlpha at emulated version 1.36"),
-        ("GangScheduling=true", "GangScheduling cannot be turned on here: pods are scheduled one by one, and pod groups are not known"),
+        ("DRAListTypeAttributes=true", "DRAListTypeAttributes cannot be turned on here: attributes are single values"),
+        ("GangScheduling=true", "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]"),
         (
             "SchedulerQueueingHints=false,ImageVolume=false",
             "[cannot set feature gate SchedulerQueueingHints to false, feature is locked to true, "
@@ -108,7 +109,7 @@ def test_all_alpha_gates_can_be_had_but_for_those_that_are_given() -> None:
     never = {name: False for name, gate in GATES.items() if gate.only is False and gate.at(DEFAULT_VERSION) is not None}
     gates = FeatureGates.of({"AllAlpha": True, **never})
     assert gates.enabled("LoggingAlphaOptions")
-    assert not gates.enabled("GangScheduling")
+    assert not gates.enabled("DRAListTypeAttributes")
 
 
 def test_gates_that_make_no_difference_say_so() -> None:

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import orjson
 
-from extender.embedded.api_resources import RESOURCES, Resource
+from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.embedded.api_resources import Resource, served
 from extender.embedded.requests import media_types
 from extender.embedded.responses.openapi import openapi_protobuf, operations, schemas
 from extender.embedded.schema.api_types import lookup
@@ -21,51 +22,54 @@ _TITLE: Final = {"title": "Kubernetes", "version": "v1.36.2"}
 _TYPE_NAMES: Final = ("Status", "DeleteOptions")
 
 
-def answer(path: str, accept: str = "") -> tuple[str, bytes] | None:
+def answer(path: str, accept: str = "", features: FeatureGates = DEFAULT_FEATURES) -> tuple[str, bytes] | None:
     """Returns the media type and the document at a path; None if there is none.
 
     Arguments:
         path: the path without the query, whose hash does not matter.
         accept: the Accept header; empty: any form.
+        features: the features that are on; they decide which resources are served.
 
     Raises:
         ApiStatus: 406 if the caller accepts none of the document's forms.
     """
     if path == _OLD:
         form = media_types.preferred(accept, (media_types.JSON, *openapi_protobuf.MEDIA_TYPES))
-        return (form, _version_2()) if form == media_types.JSON else (openapi_protobuf.MEDIA_TYPES[-1], _version_2_in_protobuf())
+        if form == media_types.JSON:
+            return form, _version_2(features)
+        return openapi_protobuf.MEDIA_TYPES[-1], _version_2_in_protobuf(features)
     if path.rstrip("/") == _INDEX:
-        document = _index()
+        document = _index(features)
     else:
         group_version = path.removeprefix(f"{_INDEX}/")
-        if group_version not in _group_versions():
+        if group_version not in _group_versions(features):
             return None
-        document = _version_3(group_version)
+        document = _version_3(group_version, features)
     return media_types.preferred(accept, (media_types.JSON,)), document
 
 
 @lru_cache(maxsize=1)
-def _group_versions() -> Mapping[str, tuple[Resource, ...]]:
+def _group_versions(features: FeatureGates) -> Mapping[str, tuple[Resource, ...]]:
     """The resources of each group and version, by its path below the root."""
     found: dict[str, list[Resource]] = {}
-    for resource in RESOURCES:
+    for resource in served(features):
         path = f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
         found.setdefault(path, []).append(resource)
     return {path: tuple(resources) for path, resources in found.items()}
 
 
 @lru_cache(maxsize=1)
-def _index() -> bytes:
+def _index(features: FeatureGates) -> bytes:
     places = {}
-    for path in _group_versions():
-        digest = hashlib.sha512(_version_3(path)).hexdigest().upper()
+    for path in _group_versions(features):
+        digest = hashlib.sha512(_version_3(path, features)).hexdigest().upper()
         places[path] = {"serverRelativeURL": f"{_INDEX}/{path}?hash={digest}"}
     return orjson.dumps({"paths": places})
 
 
 @lru_cache(maxsize=32)
-def _version_3(group_version: str) -> bytes:
-    resources = _group_versions()[group_version]
+def _version_3(group_version: str, features: FeatureGates) -> bytes:
+    resources = _group_versions(features)[group_version]
     document = {
         "openapi": "3.0.0",
         "info": _TITLE,
@@ -76,21 +80,22 @@ def _version_3(group_version: str) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _version_2() -> bytes:
-    return orjson.dumps(_document_2())
+def _version_2(features: FeatureGates) -> bytes:
+    return orjson.dumps(_document_2(features))
 
 
 @lru_cache(maxsize=1)
-def _version_2_in_protobuf() -> bytes:
-    return openapi_protobuf.encoded(_document_2())
+def _version_2_in_protobuf(features: FeatureGates) -> bytes:
+    return openapi_protobuf.encoded(_document_2(features))
 
 
-def _document_2() -> dict[str, Any]:
+def _document_2(features: FeatureGates) -> dict[str, Any]:
+    resources = served(features)
     return {
         "swagger": "2.0",
         "info": _TITLE,
-        "paths": operations.paths(RESOURCES, schemas.VERSION_2),
-        "definitions": _definitions(RESOURCES, schemas.VERSION_2),
+        "paths": operations.paths(resources, schemas.VERSION_2),
+        "definitions": _definitions(resources, schemas.VERSION_2),
     }
 
 

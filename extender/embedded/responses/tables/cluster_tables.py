@@ -136,6 +136,19 @@ def _resource_slice(obj: Object, ages: Ages) -> list[Any]:
     ]
 
 
+def _pod_group(obj: Object, ages: Ages) -> list[Any]:
+    return [name_of(obj), _policy(spec_of(obj)), _workload_of(obj), ages.of(obj)]
+
+
+def _policy(spec: Object) -> str:
+    return next(iter(spec.get("schedulingPolicy") or {}), NONE).capitalize()
+
+
+def _workload_of(group: Object) -> str:
+    reference = (spec_of(group).get("podGroupTemplateRef") or {}).get("workload") or {}
+    return reference.get("workloadName") or NONE
+
+
 LAYOUTS: Final = {
     "DeviceClass": Layout((NAME, AGE), _only_age),
     "ResourceClaimTemplate": Layout((NAME, AGE), _only_age),
@@ -181,6 +194,10 @@ LAYOUTS: Final = {
         ),
         _pod_disruption_budget,
     ),
+    "PodGroup": Layout(
+        (NAME, Column("Policy", "How the pods of the group are scheduled."), Column("Workload", "The workload of the group."), AGE),
+        _pod_group,
+    ),
     "PriorityClass": Layout(
         (
             NAME,
@@ -194,6 +211,7 @@ LAYOUTS: Final = {
     "ResourceClaim": Layout(
         (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE), _resource_claim
     ),
+    "Workload": Layout((NAME, AGE), _only_age),
     "ResourceSlice": Layout(
         (
             NAME,

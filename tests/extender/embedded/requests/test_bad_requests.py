@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.embedded.api_resources import RESOURCES
+from extender.config.feature_gates import DEFAULT_FEATURES
+from extender.embedded.api_resources import served
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.requests.request_bodies import MAX_BYTES
 from extender.embedded.requests.request_info import Request
@@ -268,7 +269,7 @@ def test_any_path_and_query_get_a_clear_answer(path: str, query: dict[str, str])
 def test_every_kind_that_is_served_can_be_listed_and_watched() -> None:
     api = make_api()
 
-    for resource in RESOURCES:
+    for resource in served(DEFAULT_FEATURES):
         if resource.is_stored:
             root = f"/apis/{resource.group}/{resource.version}" if resource.group else f"/api/{resource.version}"
             code, listed = ask(api, "GET", f"{root}/{resource.plural}")

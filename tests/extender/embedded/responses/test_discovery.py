@@ -2,7 +2,8 @@
 
 import pytest
 
-from extender.embedded.api_resources import RESOURCES
+from extender.config.feature_gates import DEFAULT_FEATURES
+from extender.embedded.api_resources import served
 from extender.embedded.responses import discovery
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -114,7 +115,7 @@ def test_both_forms_tell_the_same():
     items = body("/apis", AGGREGATED)["items"]
     aggregated = {(item["metadata"]["name"], each["resource"]) for item in items for each in item["versions"][0]["resources"]}
 
-    assert plain == aggregated == {(each.group, each.plural) for each in RESOURCES if each.group}
+    assert plain == aggregated == {(each.group, each.plural) for each in served(DEFAULT_FEATURES) if each.group}
 
 
 @pytest.mark.parametrize(
