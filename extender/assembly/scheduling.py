@@ -98,7 +98,8 @@ def assemble_scheduler(
     enabled = configuration.feature_gates.enabled
     parts = (cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
     nominates, tracks = enabled("NominatedNodeNameForExpectation"), enabled("PodObservedGenerationTracking")
-    world = World(*parts, nominates_before_binding=nominates, tracks_generations=tracks)
+    groups = enabled("GenericWorkload")
+    world = World(*parts, nominates_before_binding=nominates, tracks_generations=tracks, has_groups=groups)
     is_async = enabled("SchedulerAsyncPreemption")
     scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0, preempts_meanwhile=is_async)
     return Scheduling(scheduler, EventHandlers(world, frameworks, pods), world, frameworks)

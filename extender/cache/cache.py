@@ -7,15 +7,18 @@ Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import final
 
 from extender.cache.column_writer import ColumnWriter
 from extender.cache.dump import NodeDump, by_name, node_dump
+from extender.cache.group_members import GroupMembers
 from extender.cache.node_tree import NodeTree
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import GroupKey
 from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import allocatable
 from extender.snapshot import Snapshot
@@ -64,6 +67,8 @@ class Cache:
 
     def __init__(self) -> None:
         self.objects: ClusterObjects = ClusterObjects()
+        self.members: GroupMembers = GroupMembers()
+        """The pods of each pod group, with a node or without."""
         self._nodes: dict[str, _NodeEntry] = {}
         self._owner = object()
         self._tree = NodeTree()
@@ -89,6 +94,7 @@ class Cache:
         """
         other = Cache()
         other.objects = self.objects.copy()
+        other.members = self.members.copy()
         other._writer = self._writer.fork(other.objects)
         other._tree = self._tree.copy()
         other._images = {name: _ImageState(state.size, state.nodes.copy()) for name, state in self._images.items()}
@@ -264,6 +270,10 @@ class Cache:
         if uid not in self._assumed:
             raise CacheError(f"pod {_id(pod)} wasn't assumed so cannot be forgotten")
         self._take(known)
+
+    def group_members(self, group: GroupKey) -> Mapping[str, Pod]:
+        """Returns UID -> pod of all known pods of a pod group, with a node or without."""
+        return self.members.of(group)
 
     def is_assumed(self, pod: Pod) -> bool:
         """True between `assume_pod` and the pod's confirmation or withdrawal."""

@@ -104,11 +104,14 @@ class Cluster:
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         before = identified(old).uid if old is not None else None
         pod = identified(new) if new is not None else None
-        if before is not None and (pod is None or pod.uid != before):
+        if old is not None and before is not None and (pod is None or pod.uid != before):
             # The name now belongs to another pod, or to none.
             self._forget(before)
+            self.cache.members.drop(identified(old))
         if pod is None:
             return
+        if pod.spec.scheduling_group is not None:
+            self.cache.members.drop(pod) if pod.is_terminal else self.cache.members.put(pod)
         if pod.is_terminal:
             self._forget(pod.uid)
         elif pod.spec.node_name:

@@ -34,6 +34,7 @@ from extender.framework.events import (
     on,
     queue_if,
 )
+from extender.framework.group_calls import GROUP_CYCLE, GroupCondition, GroupCycle, PatchPodGroupStatus
 from extender.framework.interface import (
     MAX_NODE_SCORE,
     PLUGIN_METRICS,
@@ -59,6 +60,7 @@ from extender.framework.interface import (
     default_normalize_score,
 )
 from extender.framework.one_function import node_filter, node_score
+from extender.framework.placements import GroupPlacement, PlacedGroup, PlacementGeneratePlugin, PlacementScorePlugin
 from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
 from extender.framework.preemption import Candidate, Candidates, PreemptionExtender, PreemptionOutcome, PreemptionRules, ScoreFunction
 from extender.framework.status import (
@@ -104,6 +106,7 @@ __all__ = [
     "CLAIM_FINALIZER",
     "DEADLINE_EXCEEDED",
     "DEVICE_TOTALS",
+    "GROUP_CYCLE",
     "MAX_NODE_SCORE",
     "PLUGIN_METRICS",
     "PODS_TO_ACTIVATE",
@@ -140,6 +143,9 @@ __all__ = [
     "EventType",
     "ExtenderError",
     "FilterPlugin",
+    "GroupCondition",
+    "GroupCycle",
+    "GroupPlacement",
     "Handle",
     "LiveCluster",
     "LongWork",
@@ -150,8 +156,12 @@ __all__ = [
     "NotFoundError",
     "PatchPersistentVolume",
     "PatchPersistentVolumeClaim",
+    "PatchPodGroupStatus",
     "PatchPodStatus",
     "PermitPlugin",
+    "PlacedGroup",
+    "PlacementGeneratePlugin",
+    "PlacementScorePlugin",
     "Plugin",
     "PluginMetrics",
     "Pod",

@@ -8,12 +8,14 @@ Upstream: staging/src/k8s.io/kube-scheduler/framework/api_calls.go, APICall, API
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, final
 
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import GroupKey
 from extender.objects.storage import ObjectReference
 
 T = TypeVar("T")
@@ -107,6 +109,9 @@ class LiveCluster(Protocol):
 
     def pod(self, uid: str) -> Pod | None:
         """Returns the pod if it has a node or is assumed to; None otherwise."""
+
+    def group_members(self, group: GroupKey) -> Mapping[str, Pod]:
+        """Returns UID -> pod of all known pods of a pod group, with a node or without."""
 
 
 EventType = Literal["Normal", "Warning"]

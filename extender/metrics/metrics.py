@@ -63,6 +63,7 @@ class Histogram:
 
 SCHEDULED: Final = "scheduled"
 UNSCHEDULABLE: Final = "unschedulable"
+WAITING_ON_PREEMPTION: Final = "waiting_on_preemption"
 ERROR: Final = "error"
 
 MOST_ATTEMPTS_SHOWN: Final = 15
@@ -173,6 +174,44 @@ class TimedPoint:
 
 
 @final
+class GroupMetrics:
+    """The metrics of pod groups; nothing is shown of them until a group was tried."""
+
+    def __init__(self) -> None:
+        self.attempts: Counter[tuple[str, str]] = Counter()
+        """(result, profile) -> number of attempts to schedule a pod group."""
+        self.algorithm: Final = Histogram(
+            "scheduler_podgroup_scheduling_algorithm_duration_seconds",
+            "Seconds that it took to find nodes for the pods of a group, or that there are none.",
+            (),
+            exponential(0.001, 2, 15),
+        )
+        self._durations = Histogram(
+            "scheduler_podgroup_scheduling_attempt_duration_seconds",
+            "Seconds from the pop of a pod group to its decision.",
+            ("result", "profile"),
+            exponential(0.001, 2, 15),
+        )
+
+    def attempted(self, result: str, profile: str, seconds: float) -> None:
+        """Counts an attempt to schedule a pod group."""
+        self.attempts[result, profile] += 1
+        self._durations.observe(seconds, result, profile)
+
+    def collect(self) -> Iterator[Metric]:
+        if not self.attempts:
+            return
+        attempts = CounterMetricFamily(
+            "scheduler_podgroup_schedule_attempts", "Attempts to schedule a pod group, by result.", labels=("result", "profile")
+        )
+        for labels, count in self.attempts.items():
+            attempts.add_metric(labels, count)
+        yield attempts
+        yield self._durations.collect()
+        yield self.algorithm.collect()
+
+
+@final
 class Metrics:
     """The metrics of one scheduler since its start."""
 
@@ -214,6 +253,7 @@ class Metrics:
             ("result",),
             exponential(0.01, 2, 20),
         )
+        self.groups: Final = GroupMetrics()
         self._durations = Histogram(
             "scheduler_scheduling_attempt_duration_seconds",
             "Seconds from the pop of a pod to the end of the attempt, its binding included.",
@@ -292,6 +332,7 @@ class Metrics:
         for (result,), count in self.preemptions.counts().items():
             ended.add_metric((result,), count)
         yield ended
+        yield from self.groups.collect()
         running = GaugeMetricFamily(
             "scheduler_goroutines", "Running tasks by operation; upstream has goroutines for them.", labels=("operation",)
         )

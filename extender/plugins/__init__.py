@@ -8,6 +8,7 @@ from extender.framework import Plugin
 from extender.plugins.default_binder import DefaultBinder
 from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.dynamic_resources.plugin import DynamicResources
+from extender.plugins.gang_scheduling import GangScheduling
 from extender.plugins.image_locality import ImageLocality
 from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from extender.plugins.node_affinity import NodeAffinity
@@ -22,6 +23,7 @@ from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
 from extender.plugins.priority_sort import PrioritySort
 from extender.plugins.scheduling_gates import SchedulingGates
 from extender.plugins.taint_toleration import TaintToleration
+from extender.plugins.topology_placement import PodGroupPodsCount, TopologyPlacementGenerator
 from extender.plugins.volume_binding.plugin import VolumeBinding
 from extender.plugins.volume_restrictions import VolumeRestrictions
 from extender.plugins.volume_zone import VolumeZone
@@ -48,6 +50,9 @@ IN_TREE: Final[Mapping[str, type[Plugin]]] = MappingProxyType(
         "ImageLocality": ImageLocality,
         "DefaultBinder": DefaultBinder,
         "NodeDeclaredFeatures": NodeDeclaredFeatures,
+        "GangScheduling": GangScheduling,
+        "TopologyPlacementGenerator": TopologyPlacementGenerator,
+        "PodGroupPodsCount": PodGroupPodsCount,
     }
 )
 """Name -> class, in the order of the default profile."""

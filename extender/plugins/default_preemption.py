@@ -13,6 +13,7 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import DefaultPreemptionArgs
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import group_of
 from extender.preemption import RULES, V1_36, Evaluator
 from extender.preemption.loop_guard import GUARD, LoopGuard, Pause
 from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
@@ -32,6 +33,9 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         check_args(args)
         self._percentage = args.min_candidate_nodes_percentage
         self._absolute = args.min_candidate_nodes_absolute
+        enabled = self.feature_gates.enabled
+        self._places_groups = enabled("TopologyAwareWorkloadScheduling")
+        self._preempts_for_groups = enabled("WorkloadAwarePreemption")
         rules = V1_36 if args.preemption_rules is None else RULES[args.preemption_rules]
         self._has_loop_guard = args.loop_guard is not False
         self.preemption_rules = policy_rules(rules, args.protect, args.cost, args.delay, now=self._now, is_going=self._chosen_lately)
@@ -43,12 +47,23 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
         """Holds the pod back while its preemption is being carried out: an attempt would find the victims still there."""
         handle = self._handle
-        if handle is not None and handle.shared(PREEMPTIONS, RunningPreemptions).is_running(pod.uid, handle.live):
+        if handle is None:
+            return fwk.SUCCESS
+        running = handle.shared(PREEMPTIONS, RunningPreemptions)
+        if running.is_running(pod.uid, handle.live):
             return fwk.unresolvable("waiting for the preemption for this pod to be finished")
+        if self._preempts_for_groups and pod.spec.scheduling_group is not None:
+            group = handle.objects.pod_groups.get(group_of(pod) or ("", ""))
+            if group is not None and running.is_running(group.uid, handle.live):
+                return fwk.unresolvable("waiting for the preemption for this pod group to be finished")
         return fwk.SUCCESS
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
         """Nominates the pod to the best candidate, unless it has to wait before it may preempt."""
+        if pod.spec.scheduling_group is not None:
+            reason = self._why_not_for_member(pod)
+            if reason:
+                return fwk.PostFilterResult(fwk.unschedulable(f"preemption: {reason}"))
         # A question has no dispatcher, and asks what would happen after the wait.
         delay_of = self.preemption_rules.delay_of if self.handle.dispatcher is not None else None
         left = delay_of(pod) if delay_of is not None else 0
@@ -91,6 +106,16 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         if self._handle is None:
             return ()
         return self._handle.shared(PREEMPTIONS, RunningPreemptions).chosen_lately(self._now().timestamp())
+
+    def _why_not_for_member(self, pod: Pod) -> str:
+        """Returns why a member of a pod group may not preempt for itself; empty if it may."""
+        if self._places_groups:
+            group = self.handle.objects.pod_groups.get(group_of(pod) or ("", ""))
+            if group is None:
+                return "pod group for pod not found"
+            if group.spec.scheduling_constraints is not None:
+                return "not eligible due to placement-based pod group scheduling limitation"
+        return "not eligible due to workload aware preemption enabled" if self._preempts_for_groups else ""
 
     def offset_and_num_candidates(self, num_nodes: int) -> tuple[int, int]:
         """Returns a random node to start from, and the number of candidates that is enough."""

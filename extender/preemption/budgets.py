@@ -169,7 +169,7 @@ def _protected(snapshot: Snapshot, slots: Index) -> Iterator[tuple[PodDisruption
     classes = [symbol for code in distinct.tolist() if isinstance(symbol := symbols[code], LabelClass)]
     labels = [dict(pod_class.labels) for pod_class in classes]
     for budget in snapshot.objects.pdbs.values():
-        selector = _selector(budget)
+        selector = selector_of_budget(budget)
         if selector is None:
             continue
         namespace = budget.metadata.namespace or "default"
@@ -185,7 +185,7 @@ def _protected(snapshot: Snapshot, slots: Index) -> Iterator[tuple[PodDisruption
             yield budget, selected[which]
 
 
-def _selector(budget: PodDisruptionBudget) -> Selector | None:
+def selector_of_budget(budget: PodDisruptionBudget) -> Selector | None:
     """Returns the budget's selector; None if it selects nothing because it is absent, empty, or cannot be parsed."""
     try:
         selector = selector_of(budget.spec.selector)

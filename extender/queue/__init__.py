@@ -10,6 +10,7 @@ tried when something changes; gated ones are not to be tried at all). A popped p
 | refused, without a change meanwhile that may help | in flight | unschedulable |
 | refused, with such a change | in flight | backoffQ; activeQ if a plugin was pending on that change |
 | failed | in flight | backoffQ, from which it is not popped early |
+| refused with its pod group | in flight | backoffQ, from which it is not popped early |
 | a change of which a refusing plugin's hint says that it may help | unschedulable | backoffQ during backoff, else activeQ |
 | backoff complete | backoffQ | activeQ |
 | waited too long | unschedulable | backoffQ during backoff, else activeQ |

@@ -83,8 +83,8 @@ class BackoffQueue:
         return -math.inf if end is None else end
 
     def add(self, info: QueuedPodInfo) -> None:
-        """Adds a pod, to `failed` if no plugin refused it."""
-        own, other = (self.failed, self.refused) if info.has_failed else (self.refused, self.failed)
+        """Adds a pod, to `failed` if no plugin refused it, or if it was tried with its pod group."""
+        own, other = (self.failed, self.refused) if info.has_failed or info.is_member else (self.refused, self.failed)
         own.add_or_update(info)
         if other.remove(info.key) is not None:
             other_name = "podBackoffQ" if info.has_failed else "podErrorBackoffQ"

@@ -157,13 +157,7 @@ class SchedulingQueue:
         for change in changes:
             queue = self._requeue(info, strategy_for(info, change), change.label)
             if queue != UNSCHEDULABLE_Q:
-                _LOG.info(
-                    5,
-                    "Pod moved to an internal scheduling queue because the Pod is updated",
-                    pod=new,
-                    event=change.label,
-                    queue=queue,
-                )
+                _LOG.info(5, f"{_MOVED} because the Pod is updated", pod=new, event=change.label, queue=queue)
                 return
 
     def delete(self, pod: Pod) -> None:
@@ -205,6 +199,13 @@ class SchedulingQueue:
                 return info
             error = f"the same pod is tracked in multiple places in the scheduler: {info.key}"
             _LOG.error(error, "Discarding the popped entity", type="Pod", entity=info.pod)
+
+    def pop_specific(self, pod: Pod) -> QueuedPodInfo | None:
+        """Pops a waiting pod out of turn, whether it is in backoff or not; returns None if it does not wait, or is gated."""
+        if pod.key not in self._active.queue and (pod.key in self._backoff or pod.key in self._unschedulable):
+            self.activate([pod])
+        info = self._active.queue.remove(pod.key)
+        return info if info is not None and self._active.move_to_in_flight(info) else None
 
     def resume(self, info: QueuedPodInfo) -> None:
         """Lets a pod in flight be popped next, to begin the cycle of its attempt anew. This is no further attempt."""
@@ -256,7 +257,7 @@ class SchedulingQueue:
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> QueueingStrategy:
         """Returns where a pod goes in view of the changes since it was popped. Upstream: determineSchedulingHintForInFlightPod."""
-        if info.has_failed:
+        if info.has_failed or info.is_member:
             return QueueingStrategy.QUEUE_AFTER_BACKOFF
         changes = self._active.changes_for(info.pod.uid)
         if changes is None:
@@ -386,13 +387,7 @@ class SchedulingQueue:
         if info.is_gated:
             if not any(info.key in queue for queue in (self._active.queue, self._backoff, self._unschedulable)):
                 self._add_to_unschedulable(info, label)
-                _LOG.info(
-                    5,
-                    "Pod moved to an internal scheduling queue, because the pod is gated",
-                    pod=info.pod,
-                    event=label,
-                    queue=UNSCHEDULABLE_Q,
-                )
+                _LOG.info(5, f"{_MOVED}, because the pod is gated", pod=info.pod, event=label, queue=UNSCHEDULABLE_Q)
             return False
         if info.initial_attempt_timestamp is None:
             info.initial_attempt_timestamp = self._now()

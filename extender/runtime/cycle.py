@@ -51,6 +51,7 @@ class Cycle(fwk.CycleState):
         "framework",
         "nominations",
         "observe",
+        "placement",
         "pod",
         "pre_filter",
         "within",
@@ -78,6 +79,8 @@ class Cycle(fwk.CycleState):
         self.observe: Final = observe
         self.pre_filter = PreFilterOutcome(_NOT_RUN)
         """The outcome of PreFilter; Success before it has run."""
+        self.placement: Index | None = None
+        """(B,) the places that a member of a pod group is restricted to, ascending; None, as in every other cycle, for all nodes."""
         self.within: Index | None = None
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
         self._snapshot = snapshot
@@ -116,6 +119,8 @@ class Cycle(fwk.CycleState):
         if outcome.node_names is not None:
             index = self._snapshot.nodes.index
             self.within = np.array(sorted(index[name] for name in outcome.node_names if name in index), np.intp)
+        if self.placement is not None:
+            self.within = self.placement if self.within is None else np.intersect1d(self.within, self.placement)
         return outcome
 
     def _pre_filtered(self, skipped: set[str]) -> PreFilterOutcome:

@@ -85,6 +85,9 @@ class PluginsByPoint:
     pre_bind: tuple[fwk.PreBindPlugin, ...] = ()
     bind: tuple[fwk.BindPlugin, ...] = ()
     post_bind: tuple[fwk.PostBindPlugin, ...] = ()
+    placement_generate: tuple[fwk.PlacementGeneratePlugin, ...] = ()
+    placement_score: tuple[tuple[fwk.PlacementScorePlugin, int], ...] = ()
+    """The plugins with their weights."""
     advice: Mapping[str, fwk.AdvicePlugin] = field(default_factory=dict)
     """Plugin name -> the plugin, of those that give advice."""
 

@@ -38,6 +38,8 @@ POINTS: dict[str, tuple[type[fwk.Plugin], ...]] = {
     "preBind": (fwk.PreBindPlugin,),
     "bind": (fwk.BindPlugin,),
     "postBind": (fwk.PostBindPlugin,),
+    "placementGenerate": (fwk.PlacementGeneratePlugin,),
+    "placementScore": (fwk.PlacementScorePlugin,),
 }
 """Extension point, as a configuration names it -> the contracts a plugin may fulfil there."""
 
@@ -183,6 +185,10 @@ class Registry:
             pre_bind=at("preBind", fwk.PreBindPlugin),
             bind=at("bind", fwk.BindPlugin),
             post_bind=at("postBind", fwk.PostBindPlugin),
+            placement_generate=at("placementGenerate", fwk.PlacementGeneratePlugin),
+            placement_score=tuple(
+                (plugin, plan.placement_score_weights[plugin.name]) for plugin in at("placementScore", fwk.PlacementScorePlugin)
+            ),
             advice={name: plugin for name, plugin in made.items() if isinstance(plugin, fwk.AdvicePlugin)},
         )
 

@@ -55,6 +55,7 @@ def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, M
         Success, a refusal or an error; or Wait, with the seconds that each waiting plugin may hold the pod.
     """
     timeouts: dict[str, float] = {}
+    reasons: list[str] = []
     for plugin in cycle.framework.plugins.permit:
         try:
             answer: tuple[fwk.Status | None, float] | None = call_plugin(
@@ -68,10 +69,11 @@ def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, M
         if status.code is not fwk.Code.WAIT:
             return _refused(status, "Permit", plugin, pod), {}
         timeouts[plugin.name] = min(seconds, MAX_TIMEOUT)
+        reasons += status.reasons
     if not timeouts:
         return fwk.SUCCESS, {}
     _LOG.info(4, "One or more plugins asked to wait and no plugin rejected pod", pod=pod)
-    return fwk.Status(fwk.Code.WAIT, (ASKED_TO_WAIT,)), timeouts
+    return fwk.Status(fwk.Code.WAIT, (*reasons, ASKED_TO_WAIT)), timeouts
 
 
 def _or_success(status: fwk.Status | None) -> fwk.Status:

@@ -10,6 +10,7 @@ from typing import Final, final
 from extender.framework.events import (
     EVENT_ASSIGNED_POD_ADD,
     EVENT_ASSIGNED_POD_DELETE,
+    EVENT_UNSCHEDULED_POD_ADD,
     ActionType,
     ClusterEvent,
     EventResource,
@@ -149,6 +150,8 @@ class EventHandlers:
             return
         if old is None:
             _LOG.info(3, "Add event for unscheduled pod", pod=new)
+            if self._world.has_groups:
+                self._move(EVENT_UNSCHEDULED_POD_ADD, None, new)
             queue.add(new)
             return
         if old.metadata.resource_version and old.metadata.resource_version == new.metadata.resource_version:

@@ -16,11 +16,14 @@ from extender import framework as fwk
 from extender.framework.pod_calls import PodCondition
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import PodGroup
 from extender.preemption.preemptions import RunningPreemptions
 from extender.runtime.framework import Framework
 from extender.scheduler.world import World
 
-MESSAGE: Final = "preempting to accommodate a higher priority pod"
+MESSAGE: Final = "preempting to accommodate a higher priority"
+DEFAULT_PREEMPTION: Final = "DefaultPreemption"
+"""The one plugin that preempts for groups."""
 IN_MEMORY: Final = " (in kube-scheduler memory)."
 
 _LOG: Final = Logger(__name__)
@@ -33,11 +36,26 @@ class PreparedCandidate:
 
     framework: Framework
     preemptor: Pod
+    """The pod; for a group one of its pods."""
     candidate: fwk.Candidate
     plugin: str
     """The PostFilter plugin that chose the candidate."""
     lower_nominees: tuple[Pod, ...]
     """Pods of lower priority that are nominated to the node. Their nomination is cleared, so that they look for another node."""
+    group: PodGroup | None = None
+    """The group for which the victims have to go; None for a pod by itself."""
+    members: tuple[Pod, ...] = ()
+    """The pods of the group that wait for it."""
+
+    @property
+    def uid(self) -> str:
+        """The UID of the preemptor, be it a pod or a group."""
+        return self.preemptor.uid if self.group is None else self.group.uid
+
+    @property
+    def kind(self) -> str:
+        """What the preemptor is called in messages."""
+        return "pod" if self.group is None else "podgroup"
 
 
 @final
@@ -54,6 +72,37 @@ class Executor:
             self._preemptions.begin(preemptor.uid)
             self._world.metrics.victims.observe(len(candidate.victims))
         return PreparedCandidate(framework, preemptor, candidate, plugin, self._lower_nominees(preemptor, candidate.node))
+
+    def prepare_for_group(
+        self, framework: Framework, group: PodGroup, members: Sequence[Pod], candidate: fwk.Candidate
+    ) -> PreparedCandidate:
+        """Holds the members of a group back. Call it before they return to the queue, and `execute_for_group` afterwards."""
+        if _to_evict(candidate):
+            self._preemptions.begin(group.uid)
+            self._world.metrics.victims.observe(len(candidate.victims))
+        return PreparedCandidate(framework, members[0], candidate, DEFAULT_PREEMPTION, (), group, tuple(members))
+
+    async def execute_for_group(self, prepared: PreparedCandidate, nominations: Sequence[fwk.PatchPodStatus]) -> None:
+        """Writes the nominations of the members, evicts the victims, and requeues the members. Failures are logged.
+
+        Arguments:
+            nominations: the new status of each member that is still there.
+        """
+        world, is_done, began = self._world, False, perf_counter()
+        try:
+            for nomination in nominations:
+                world.dispatcher.submit(nomination)
+            with world.metrics.doing(prepared.plugin):
+                await self.evict_victims(prepared)
+            is_done = True
+        except Exception as exc:
+            _log_failure(exc, prepared)
+        finally:
+            self._preemptions.end(prepared.uid)
+        if _to_evict(prepared.candidate):
+            world.metrics.preemptions.observe(perf_counter() - began, "success" if is_done else "error")
+        for member in prepared.members:
+            self._requeue(prepared, member, is_done=is_done)
 
     def _lower_nominees(self, preemptor: Pod, node: str) -> tuple[Pod, ...]:
         nominees = self._world.queue.nominated_pods().get(node, [])
@@ -94,9 +143,9 @@ class Executor:
             nomination: the preemptor's new status; None if it is gone or needs none, in which case no pod is evicted.
         """
         try:
-            is_done = await self._evict_for(prepared, nomination)
+            preemptor, is_done = prepared.preemptor, await self._evict_for(prepared, nomination)
             if is_done is not None:
-                self._requeue(prepared, is_done=is_done)
+                self._requeue(prepared, preemptor, is_done=is_done)
         except Exception as exc:
             _log_failure(exc, prepared)
 
@@ -147,22 +196,22 @@ class Executor:
         *others, last = to_evict
         try:
             await self._evict_all(prepared, others)
-            self._preemptions.evict_last(preemptor.uid, last)
+            self._preemptions.evict_last(prepared.uid, last)
             await self._evict(prepared, last)
             result = "success"
         finally:
-            self._preemptions.end(preemptor.uid)
+            self._preemptions.end(prepared.uid)
             _LOG.info(2, "Async Preemption finished completely", preemptor=preemptor, node=node, result=result)
 
     async def _evict(self, prepared: PreparedCandidate, victim: Pod) -> None:
         """Cancels the victim's binding if it is not bound yet, else deletes it. Upstream: executor.go, PreemptPod."""
         preemptor, node = prepared.preemptor, prepared.candidate.node
-        note = f"Preempted by pod {preemptor.uid} on node {node}"
+        note = f"Preempted by {prepared.kind} {prepared.uid} on node {node}"
         if self._is_preempted_in_memory(prepared, victim):
             _LOG.info(2, "Preemptor pod preempted a waiting pod", preemptor=preemptor, waitingPod=victim, node=node)
             _record_event(prepared, victim, note + IN_MEMORY)
             return
-        message = f"{preemptor.scheduler_name}: {MESSAGE}"
+        message = f"{preemptor.scheduler_name}: {MESSAGE} {prepared.kind}"
         condition = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", message, self._world.judged_generation(victim))
         try:
             await self._world.dispatcher.perform(fwk.PatchPodStatus.of(victim, condition))
@@ -183,9 +232,9 @@ class Executor:
             return True
         return self._world.pods_in_pre_bind.cancel(victim.uid, f"preempted by {prepared.plugin}")
 
-    def _requeue(self, prepared: PreparedCandidate, *, is_done: bool) -> None:
-        """Requeues the preemptor, unless an event will do so."""
-        world, preemptor = self._world, prepared.preemptor
+    def _requeue(self, prepared: PreparedCandidate, preemptor: Pod, *, is_done: bool) -> None:
+        """Requeues the preemptor, or a member of the group that is, unless an event will do so."""
+        world = self._world
         known = world.pod_by_key(preemptor.key)
         if known is None or known.uid != preemptor.uid:
             return

@@ -115,7 +115,7 @@ class SchedulingAlgorithm:
         """
         name = cycle.pod.status.nominated_node_name
         place = cycle.snapshot.nodes.index.get(name) if name else None
-        if place is None:
+        if place is None or (cycle.placement is not None and place not in cycle.placement):
             return None
         row = Rows.of(cycle.snapshot, np.array([place]))
         try:

@@ -12,8 +12,9 @@ from typing import Final, final
 from extender import framework as fwk
 from extender.golang.quoting import quoted
 from extender.klog.logger import Logger
-from extender.metrics import ERROR, SCHEDULED, UNSCHEDULABLE
+from extender.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, WAITING_ON_PREEMPTION
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import GroupKey, group_of
 from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.framework import Framework
@@ -21,6 +22,7 @@ from extender.runtime.long_work import do_long_work
 from extender.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
 from extender.scheduler.executor import Executor
 from extender.scheduler.failure import handle_scheduling_failure
+from extender.scheduler.pod_group_cycle import GroupDecision, group_condition, pod_group_cycle, pop_members, why_not_together
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
 from extender.scheduler.world import AssumedPod, Failure, World
@@ -114,7 +116,11 @@ class Scheduler:
         try:
             # A pod that was resumed may have been deleted or bound while it waited for its turn.
             if deferral is None or self._is_still_pending(info):
-                await self._attempt(info, began, tasks)
+                key = group_of(info.pod) if self._world.has_groups else None
+                if key is None:
+                    await self._attempt(info, began, tasks)
+                else:
+                    await self._attempt_group(info, key, began, tasks)
         except fwk.LongWork as long:
             deferral = deferral or _Deferral(began)
             deferral.work = long.with_traceback(None)
@@ -180,13 +186,76 @@ class Scheduler:
             return
         _LOG.info(3, "Attempting to schedule pod", pod=pod)
         try:
-            outcome = await scheduling_cycle(self._world, self._algorithm, framework, pod, self._percentage, self._evict_now)
+            outcome: AssumedPod | Failure = await scheduling_cycle(
+                self._world, self._algorithm, framework, pod, self._percentage, self._evict_now
+            )
         except fwk.LongWork:
             raise
         except Exception as exc:
             _LOG.exception(exc, "Error selecting node for pod", pod=pod)
             self._world.cluster.forget(pod.uid)
             outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
+        self._settle(framework, info, outcome, began, tasks)
+
+    async def _attempt_group(self, first: QueuedPodInfo, key: GroupKey, began: float, tasks: asyncio.TaskGroup) -> None:
+        """Runs the attempt of a pod group, of which one pod was popped."""
+        world, infos = self._world, pop_members(self._world, first, key)
+        try:
+            wrong, ready = why_not_together(infos), []
+            for info in infos:
+                framework = self._frameworks[info.pod.scheduler_name]
+                if wrong:
+                    self._settle(framework, info, Failure(fwk.error(wrong)), began, tasks)
+                elif self._must_be_skipped(framework, info.pod):
+                    world.queue.done(info.pod.uid)
+                else:
+                    ready.append(info)
+            if not ready:
+                return
+            framework, number = self._frameworks[ready[0].pod.scheduler_name], len(ready)
+            _LOG.info(3, "Attempting to schedule pod group", podGroup="/".join(key), pods=number)
+            decision = await pod_group_cycle(world, self._algorithm, framework, key, ready, self._percentage)
+            self._settle_group(framework, key, decision, began, tasks)
+        except Exception as exc:
+            for info in infos:
+                self._requeue_after_error(info, exc)
+
+    def _settle_group(self, framework: Framework, key: GroupKey, decision: GroupDecision, began: float, tasks: asyncio.TaskGroup) -> None:
+        result, profile, world = decision.result, framework.profile_name, self._world
+        prepared = None
+        if decision.victims is not None and decision.group is not None:
+            prepared = self._executor.prepare_for_group(
+                framework, decision.group, [info.pod for info, _ in decision.members], decision.victims
+            )
+        nominations = [
+            self._settle(framework, info, outcome, began, tasks, waits=prepared is not None) for info, outcome in decision.members
+        ]
+        word = WAITING_ON_PREEMPTION if result.waits_for_preemption else UNSCHEDULABLE
+        word = SCHEDULED if result.status.is_success else word if result.status.is_rejected else ERROR
+        world.metrics.groups.attempted(word, profile, perf_counter() - began)
+        condition = group_condition(world, key, result.status)
+        if condition is not None:
+            world.dispatcher.submit(condition)
+        if prepared is not None:
+            calls = [call for call in nominations if call is not None]
+            tasks.create_task(self._executor.execute_for_group(prepared, calls), name=f"preemption for {'/'.join(key)}")
+
+    def _settle(
+        self,
+        framework: Framework,
+        info: QueuedPodInfo,
+        outcome: AssumedPod | Failure,
+        began: float,
+        tasks: asyncio.TaskGroup,
+        *,
+        waits: bool = False,
+    ) -> fwk.PatchPodStatus | None:
+        """Begins the binding of a pod that has got a node, or puts back one that has not.
+
+        Arguments:
+            waits: True to leave the write of the pod's condition to the caller, who gets it.
+        """
+        pod = info.pod
         reporter, profile, seconds = self._world.reporter, framework.profile_name, perf_counter() - began
         if isinstance(outcome, AssumedPod):
             reporter.decided(info, profile, outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, seconds)
@@ -194,7 +263,10 @@ class Scheduler:
         else:
             reporter.failed(info, profile, outcome.status, seconds)
             self._count_failure(framework, outcome, began)
+            if waits:
+                return handle_scheduling_failure(self._world, framework, info, outcome)
             self._fail(framework, info, outcome, tasks)
+        return None
 
     def _must_be_skipped(self, framework: Framework, pod: Pod) -> bool:
         """Returns whether the pod is terminating or already assumed. Upstream: skipPodSchedule."""

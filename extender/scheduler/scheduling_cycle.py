@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle (v1.36.2).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from time import perf_counter
 from typing import Final
 
@@ -36,7 +36,7 @@ async def scheduling_cycle(
         evict_now: evicts the victims of a preemption in the cycle; None leaves that to the caller, with the candidate of the Failure.
     """
     # 1 the snapshot of this cycle, after nominated pods got their slots in the cache
-    nominations = _nominations(world)
+    nominations = nominations_of(world)
     try:
         snapshot = world.cluster.cache.update_snapshot()
     except Exception as exc:
@@ -47,7 +47,7 @@ async def scheduling_cycle(
     # 2 find a node, or a candidate for preemption
     began = perf_counter()
     try:
-        result = await _schedule(world, algorithm, cycle, percentage, evict_now)
+        result = await find_node(world, algorithm, cycle, percentage, evict_now)
     finally:
         world.metrics.algorithm.observe(perf_counter() - began)
     if isinstance(result, Failure):
@@ -55,8 +55,16 @@ async def scheduling_cycle(
     if result.choice is not None:
         world.reporter.scored(pod, result.choice.rows, result.choice.total, result.choice.highest)
 
+    return assume_and_permit(world, cycle, result)
+
+
+def assume_and_permit(world: World, cycle: Cycle, result: ScheduleResult) -> AssumedPod | Failure:
+    """Returns the pod assumed on the node that was found for it, or why Reserve or Permit refused it.
+
+    Upstream: schedule_one.go, prepareForBindingCycle, assumeAndReserve.
+    """
     # 3 assume the pod, so that it counts on its node from now on
-    node = result.suggested_host
+    pod, node = cycle.pod, result.suggested_host
     world.queue.delete_nominated_pod_if_exists(pod)
     try:
         assumed = world.cluster.assume(pod.uid, node)
@@ -72,16 +80,25 @@ async def scheduling_cycle(
     refusal = _reserved_and_permitted(world, cycle, assumed, result)
     if isinstance(refusal, AssumedPod):
         return refusal
-    with world.metrics.timed("Unreserve", framework.profile_name):
-        run_unreserve_plugins(cycle, assumed, node)
-    world.cluster.forget(pod.uid)
+    unreserve_and_forget(world, cycle, assumed)
     return refused_on_one_node(refusal) if refusal.is_rejected else Failure(refusal)
 
 
-async def _schedule(
-    world: World, algorithm: SchedulingAlgorithm, cycle: Cycle, percentage: int, evict_now: EvictNow | None
+def unreserve_and_forget(world: World, cycle: Cycle, assumed: Pod) -> None:
+    """Takes back what was reserved for an assumed pod, and the assumption. Upstream: schedule_one.go, unreserveAndForget."""
+    with world.metrics.timed("Unreserve", cycle.framework.profile_name):
+        run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
+    world.cluster.forget(assumed.uid)
+
+
+async def find_node(
+    world: World, algorithm: SchedulingAlgorithm, cycle: Cycle, percentage: int, evict_now: EvictNow | None, *, post_filters: bool = True
 ) -> ScheduleResult | Failure:
-    """Returns the node for the pod, or why there is none with the candidate that PostFilter chose."""
+    """Returns the node for the pod, or why there is none with the candidate that PostFilter chose.
+
+    Arguments:
+        post_filters: False if PostFilter must not run. Upstream: CycleState.SetSkipAllPostFilterPlugins.
+    """
     try:
         if world.extenders:
             return await schedule_pod_with_extenders(algorithm, world.extenders, cycle, percentage)
@@ -89,6 +106,10 @@ async def _schedule(
     except fwk.NoNodesAvailableError as exc:
         return Failure(fwk.unresolvable(str(exc)))
     except FitError as exc:
+        if cycle.placement is not None:
+            exc = FitError(len(cycle.placement), exc.diagnosis, exc.findings)
+        if not post_filters:
+            return Failure(fwk.unschedulable(str(exc)), exc.diagnosis.unschedulable_plugins, exc.diagnosis.pending_plugins)
         return await _after_post_filter(world, cycle, exc, evict_now)
     except (PluginError, fwk.ExtenderError) as exc:
         _LOG.error(exc, "Error selecting node for pod", pod=cycle.pod)
@@ -118,12 +139,18 @@ def _reserved_and_permitted(world: World, cycle: Cycle, assumed: Pod, result: Sc
         return fwk.error(str(exc) or type(exc).__name__)
 
 
-def _nominations(world: World) -> Nominations:
-    """Returns the nominated pods of the queue, each with a slot in the cache. Pods that cannot be read are left out."""
+def nominations_of(world: World, but: Container[str] = ()) -> Nominations:
+    """Returns the nominated pods of the queue, each with a slot in the cache. Pods that cannot be read are left out.
+
+    Arguments:
+        but: the UIDs of pods whose nominations do not count.
+    """
     by_node: dict[str, tuple[tuple[int, Pod], ...]] = {}
     for node, pods in world.queue.nominated_pods().items():
         slots: list[tuple[int, Pod]] = []
         for pod in pods:
+            if pod.uid in but:
+                continue
             try:
                 slots.append((world.cluster.cache.nominate(pod), pod))
             except ValueError as exc:

@@ -115,6 +115,8 @@ class World:
     """Whether the chosen node is written as the nominated one where a binding may take long: NominatedNodeNameForExpectation."""
     tracks_generations: bool = True
     """Whether conditions say which generation of the pod was judged: PodObservedGenerationTracking."""
+    has_groups: bool = False
+    """Whether pod groups are scheduled as groups: GenericWorkload."""
 
     def judged_generation(self, pod: Pod) -> int:
         """Returns the observedGeneration for a condition of the pod; 0 for none."""

@@ -18,6 +18,7 @@ from extender.objects.kinds import kind_of
 from extender.objects.meta import Condition, HasMetadata, OwnerReference
 from extender.objects.node import Node
 from extender.objects.pod import Pod, PodResourceClaimStatus
+from extender.objects.pod_groups import PodGroup
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from extender.simulation.storage_writes import bound, claim_after, created_claim, volume_after, volume_claim_after, without_user
 from extender.workloads.pod_claims import POD_CLAIM_NAME
@@ -192,6 +193,8 @@ class SimulatedCluster(fwk.Dispatcher):
                 return self._bind(call)
             case fwk.PatchPodStatus():
                 return self._patch_status(call)
+            case fwk.PatchPodGroupStatus():
+                return self._patch_group(call)
             case fwk.DeletePod():
                 pod = self.find(Pod, call.name, call.namespace)
                 if pod is None or pod.uid != call.uid:
@@ -235,6 +238,12 @@ class SimulatedCluster(fwk.Dispatcher):
         if lifetime.runs_for is not None:
             self.num_running_out += 1
             asyncio.get_running_loop().call_later(lifetime.runs_for, self._succeeded, pod)
+
+    def _patch_group(self, call: fwk.PatchPodGroupStatus) -> None:
+        group, wanted = self._found(PodGroup, call.name, call.namespace), call.condition
+        condition = Condition(type=wanted.type, status=wanted.status, reason=wanted.reason, message=wanted.message)
+        others = [each for each in group.status.conditions if each.type != wanted.type]
+        self.put(replaced(group, status=replaced(group.status, conditions=[*others, condition])))
 
     def _patch_status(self, call: fwk.PatchPodStatus) -> None:
         pod = self.find(Pod, call.name, call.namespace)

@@ -5,7 +5,17 @@ through the real `Cache`.
 """
 
 from extender.concurrency import virtual_time
-from extender.testing.builders import NodeBuilder, PodBuilder, label_term, make_cache, make_node, make_pod, make_snapshot, name_term
+from extender.testing.builders import (
+    NodeBuilder,
+    PodBuilder,
+    label_term,
+    make_cache,
+    make_node,
+    make_pod,
+    make_pod_group,
+    make_snapshot,
+    name_term,
+)
 from extender.testing.frameworks import make_framework, make_verbs
 from extender.testing.laws import check_filter
 from extender.testing.outcomes import filter_nodes, refusals, score_nodes
@@ -22,6 +32,7 @@ __all__ = [
     "make_framework",
     "make_node",
     "make_pod",
+    "make_pod_group",
     "make_snapshot",
     "make_verbs",
     "name_term",

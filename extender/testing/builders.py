@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, final
 
 from extender.cache import Cache
-from extender.objects.decoding import replaced
+from extender.objects.decoding import convert, replaced
 from extender.objects.meta import HasMetadata, LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
 from extender.objects.node import ContainerImage, Node, ResourceList, Taint
 from extender.objects.pod import (
@@ -25,6 +25,7 @@ from extender.objects.pod import (
     PodAffinity,
     PodAffinityTerm,
     PodSchedulingGate,
+    PodSchedulingGroup,
     PreferredSchedulingTerm,
     ResourceRequirements,
     Toleration,
@@ -32,6 +33,7 @@ from extender.objects.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
+from extender.objects.pod_groups import PodGroup
 from extender.snapshot import Snapshot
 
 Amount = str | int | float
@@ -90,6 +92,10 @@ class PodBuilder:
 
     def scheduler_name(self, name: str) -> "PodBuilder":
         return self._spec(scheduler_name=name)
+
+    def group(self, name: str) -> "PodBuilder":
+        """Puts the pod into a PodGroup."""
+        return self._spec(scheduling_group=PodSchedulingGroup(pod_group_name=name))
 
     # Placement.
 
@@ -274,6 +280,22 @@ class NodeBuilder:
 def make_pod(name: str = "p") -> PodBuilder:
     """Returns a pending pod in namespace `default` without requests."""
     return PodBuilder(Pod(metadata=ObjectMeta(name=name, namespace="default")))
+
+
+def make_pod_group(name: str = "g", min_count: int | None = None, *, topology_key: str = "", priority: int = 0) -> PodGroup:
+    """Returns a PodGroup in the namespace `default`: a gang if it has a least number of pods."""
+    gang = None if min_count is None else {"minCount": min_count}
+    return convert(
+        PodGroup,
+        {
+            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+            "spec": {
+                "schedulingPolicy": {"basic": {}} if gang is None else {"gang": gang},
+                "schedulingConstraints": {"topology": [{"key": topology_key}]} if topology_key else None,
+                "priority": priority,
+            },
+        },
+    )
 
 
 def make_node(name: str = "n") -> NodeBuilder:

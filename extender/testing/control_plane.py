@@ -37,12 +37,19 @@ class ControlPlane:
     """
 
     def __init__(
-        self, assets: Path, folder: Path, users: Mapping[str, Sequence[str]], start_seconds: float, without_admission: Sequence[str]
+        self,
+        assets: Path,
+        folder: Path,
+        users: Mapping[str, Sequence[str]],
+        start_seconds: float,
+        without_admission: Sequence[str],
+        flags: Sequence[str] = (),
     ) -> None:
         """Starts nothing; see `start`."""
         self._assets = assets
         self._folder = folder
         self._start_seconds = start_seconds
+        self._flags = flags
         # Without controllers there are no service accounts, which this admission plugin requires.
         self._without_admission = ("ServiceAccount", *without_admission)
         self._tokens = {user: secrets.token_urlsafe(24) for user in users}
@@ -65,6 +72,7 @@ class ControlPlane:
         users: Mapping[str, Sequence[str]] | None = None,
         start_seconds: float = START_SECONDS,
         without_admission: Sequence[str] = (),
+        flags: Sequence[str] = (),
     ) -> Iterator["ControlPlane"]:
         """Yields a control plane that is ready, and stops it after the `with`.
 
@@ -73,11 +81,12 @@ class ControlPlane:
             folder: an empty folder for certificates, etcd's data and the logs.
             users: further users and their groups; `admin` may do everything.
             without_admission: admission plugins to disable.
+            flags: further flags of the kube-apiserver.
 
         Raises:
             ProcessError: a program is missing, ends, or does not become ready.
         """
-        plane = ControlPlane(assets, folder, {ADMIN: ("system:masters",), **(users or {})}, start_seconds, without_admission)
+        plane = ControlPlane(assets, folder, {ADMIN: ("system:masters",), **(users or {})}, start_seconds, without_admission, flags)
         with ExitStack() as stack:
             stack.enter_context(plane._running_etcd())
             stack.callback(plane.stop_api_server)
@@ -155,6 +164,7 @@ class ControlPlane:
             f"--tls-cert-file={serving.certificate}",
             f"--tls-private-key-file={serving.key}",
             f"--token-auth-file={self._token_file}",
+            *self._flags,
         ]
 
 

@@ -22,6 +22,10 @@ ALL: Final = "STORIES_OVER_SOCKETS"
 
 IN_MEMORY, OURS, THEIRS = "in memory", "over a socket", "kube-apiserver"
 
+GATES: Final = ",".join(
+    f"{gate}=true" for gate in ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+)
+"""The gates of servers, so that stories about what is behind them can be told there."""
 START_SECONDS: Final = 60.0
 _ROOT: Final = Path(__file__).parents[2]
 
@@ -62,7 +66,7 @@ def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     state, log = folder / "empty.json", folder / "log"
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
     python = ["/usr/bin/env", f"PYTHONPATH={_ROOT}", sys.executable]
-    flags = ["--port", "0", "--kubernetes-port", "0", "--state", str(state), "--no-schedule", "--no-kubelet"]
+    flags = ["--port", "0", "--kubernetes-port", "0", "--state", str(state), "--no-schedule", "--no-kubelet", f"--feature-gates={GATES}"]
     process = Process([*python, "-m", "api.cli", "serve", *flags], log)
     try:
         process.wait_until(lambda: "kubectl --server" in log.read_text(), START_SECONDS)
@@ -78,5 +82,8 @@ def their_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     """A kube-apiserver over etcd, without controllers and kubelets."""
     # As in upstream's integration tests: nodes are ready, and objects go when they are told to.
     admission = ("TaintNodesByCondition", "StorageObjectInUseProtection")
-    with ControlPlane.start(Path(os.environ[ASSETS]), tmp_path_factory.mktemp("control-plane"), without_admission=admission) as plane:
+    flags = ("--runtime-config=scheduling.k8s.io/v1alpha2=true", f"--feature-gates={GATES}")
+    with ControlPlane.start(
+        Path(os.environ[ASSETS]), tmp_path_factory.mktemp("control-plane"), without_admission=admission, flags=flags
+    ) as plane:
         yield plane.target()

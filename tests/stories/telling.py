@@ -193,6 +193,7 @@ async def a_scene(
     extenders: Sequence[Extender] = (),
     transports: Transports = no_transport,
     features: FeatureGates | Mapping[str, bool] | None = None,
+    seed: int = 1,
 ) -> AsyncIterator[Scene]:
     """A cluster with these objects whose pods are scheduled.
 
@@ -206,6 +207,7 @@ async def a_scene(
         profiles: scheduler names; all have the same plugins.
         extenders: asked by what `transports` has for them.
         features: feature gates of the scheduler and, in memory, of the API.
+        seed: of the chance by which the scheduler breaks ties.
     """
     gates = features if isinstance(features, FeatureGates) else FeatureGates.of(features or {})
     also = {plugin.name: plugin for plugin in plugins}
@@ -216,7 +218,8 @@ async def a_scene(
         dispatcher = ApiDispatcher(setting.client, rng=random.Random(1), instance="host")
         informers = Informers(setting.client, rng=random.Random(1))
         plugins_there = Registry(IN_TREE, (), also=also)
-        alone = assemble_scheduler(configuration, Cluster(), dispatcher, random.Random(1), transports=transports, plugins=plugins_there)
+        chance = random.Random(seed)
+        alone = assemble_scheduler(configuration, Cluster(), dispatcher, chance, transports=transports, plugins=plugins_there)
 
         async def schedule() -> None:
             await informers.wait_for_sync()
@@ -228,6 +231,8 @@ async def a_scene(
                 alone.handlers.changed(change.old, change.new)
 
         for kind in KINDS:
+            if kind.gate and not gates.enabled(kind.gate):
+                continue
             informers.add(kind, take)
         try:
             async with asyncio.TaskGroup() as group:

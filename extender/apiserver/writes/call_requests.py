@@ -18,6 +18,7 @@ from extender.framework import (
     DeleteResourceClaim,
     PatchPersistentVolume,
     PatchPersistentVolumeClaim,
+    PatchPodGroupStatus,
     PatchPodStatus,
     ProtectResourceClaim,
     ReadResourceClaim,
@@ -29,7 +30,9 @@ from extender.golang.times import rfc3339
 from extender.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
 from extender.objects.decoding import decode
 from extender.objects.devices import AllocationResult, ResourceClaim
+from extender.objects.kinds import POD_GROUPS
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import PodGroup
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 BIND_SECONDS: Final = 5.0
@@ -49,7 +52,7 @@ ClaimCall = (
     | UnprotectResourceClaim
     | DeleteResourceClaim
 )
-RequestCall = BindPod | PatchPodStatus | DeletePod | PatchPersistentVolume | PatchPersistentVolumeClaim | ClaimCall
+RequestCall = BindPod | PatchPodStatus | PatchPodGroupStatus | DeletePod | PatchPersistentVolume | PatchPersistentVolumeClaim | ClaimCall
 
 _DEVICES: Final = "resource.k8s.io"
 _CLAIM_STATUS: Final = Right(_DEVICES, "resourceclaims", "patch", "status")
@@ -58,6 +61,7 @@ REQUESTS: Final[Mapping[type[ApiCall[Any]], Right]] = {
     BindPod: Right("", "pods", "create", "binding"),
     PatchPodStatus: Right("", "pods", "patch", "status"),
     DeletePod: Right("", "pods", "delete"),
+    PatchPodGroupStatus: Right(POD_GROUPS.group, POD_GROUPS.plural, "patch", "status"),
     PatchPersistentVolume: Right("", "persistentvolumes", "patch"),
     PatchPersistentVolumeClaim: Right("", "persistentvolumeclaims", "patch"),
     ReadResourceClaim: Right(_DEVICES, "resourceclaims", "get"),
@@ -99,6 +103,9 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
         case PatchPodStatus():
             await client.patch(_path(call), _status_patch(call, now), STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
             return None
+        case PatchPodGroupStatus():
+            await client.patch(_path(call), _group_status_patch(call, now), STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
+            return None
         case DeletePod():
             await client.delete(_path(call), uid=call.uid or None, grace_period_seconds=call.grace_period_seconds, timeout=WRITE_SECONDS)
             return None
@@ -137,6 +144,8 @@ async def read(client: Client, call: ApiCall[Any]) -> Any:
     match call:
         case BindPod() | PatchPodStatus() | DeletePod():
             return decode(Pod, await client.get(_object_path(call)))
+        case PatchPodGroupStatus():
+            return decode(PodGroup, await client.get(_object_path(call)))
         case PatchPersistentVolume():
             return decode(PersistentVolume, await client.get(_object_path(call)))
         case PatchPersistentVolumeClaim():
@@ -193,7 +202,8 @@ def _collection_path(call: CreateResourceClaim) -> str:
 def _object_path(call: RequestCall, subresource: str | None = None) -> str:
     right = REQUESTS[type(call)]
     namespace = None if isinstance(call, PatchPersistentVolume) else call.namespace
-    return path(right.group, "v1", right.plural, namespace=namespace, name=call.name, subresource=subresource)
+    version = POD_GROUPS.version if isinstance(call, PatchPodGroupStatus) else "v1"
+    return path(right.group, version, right.plural, namespace=namespace, name=call.name, subresource=subresource)
 
 
 def _binding(call: BindPod) -> dict[str, Any]:
@@ -229,6 +239,21 @@ def _status_patch(call: PatchPodStatus, now: datetime) -> dict[str, Any]:
     # Preconditions: the patch must hit neither a pod that has taken over the name nor one that has changed since.
     metadata = _preconditions(call)
     return {"metadata": metadata, "status": status} if metadata else {"status": status}
+
+
+def _group_status_patch(call: PatchPodGroupStatus, now: datetime) -> dict[str, Any]:
+    wanted, known = call.condition, call.known
+    condition = {
+        "type": wanted.type,
+        "status": wanted.status,
+        "reason": wanted.reason,
+        "message": wanted.message,
+        "observedGeneration": wanted.observed_generation,
+        "lastTransitionTime": rfc3339(now),
+    }
+    if known is not None and not call.is_transition:
+        del condition["lastTransitionTime"]
+    return {"metadata": {"uid": call.uid} if call.uid else {}, "status": {"conditions": [condition]}}
 
 
 def _volume_patch(call: PatchPersistentVolume) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from extender.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
 from extender.objects.cluster import ClusterObjects
 from extender.objects.extended_resources import NO_DEVICE_CLASSES, DeviceClasses, device_class_of
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import PodGroup
 from extender.objects.resource_amounts import filter_requests, fit_scorer_request, requested_amounts
 from extender.objects.resource_names import is_extended_resource_name
 from extender.plugins.node_resources import advice
 from extender.plugins.node_resources.hints import FitHints
-from extender.plugins.node_resources.scoring_strategies import STRATEGIES, PodUse, pod_use, with_totals
+from extender.plugins.node_resources.scoring_strategies import STRATEGIES, PodUse, most_allocated_together, pod_use, with_totals
 from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
 
 TOO_MANY_PODS = "Too many pods"
@@ -50,8 +51,10 @@ USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesFit")
 
 
 @final
-class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
-    """Filters by free resources and scores by how full a node would be."""
+class NodeResourcesFit(
+    fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.PlacementScorePlugin, fwk.AdvicePlugin
+):
+    """Filters by free resources and scores by how full a node, or the nodes of a placement, would be."""
 
     looks_only_at_node = True
 
@@ -148,6 +151,13 @@ class NodeResourcesFit(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         return self._scorer(rows, state.read(USE))
+
+    def score_placement(self, group: PodGroup, placed: fwk.PlacedGroup, snapshot: fwk.Snapshot) -> int:
+        """Prefers placements that the group fills, whatever the strategy for nodes is."""
+        rows = fwk.Rows.of(snapshot, placed.placement.nodes)
+        names = [name for name, _ in self._resources]
+        amounts = [sum(fit_scorer_request(pod, name) for pod in placed.pods) for name in names]
+        return most_allocated_together(rows, pod_use(self._resources, amounts))
 
     def shortages(self, pod: Pod, rows: fwk.Rows) -> Sequence[fwk.Shortage]:
         """The resources that are short on any row, by name; the number of pods is one of them."""

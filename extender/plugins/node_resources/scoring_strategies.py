@@ -118,6 +118,19 @@ def most_allocated(_: ScoringStrategy) -> Scorer:
     return lambda rows, use: _average(rows, use, np.minimum)
 
 
+def most_allocated_together(rows: Rows, use: PodUse) -> int:
+    """Returns the used share of each resource on all rows together, averaged by weight.
+
+    Arguments:
+        use: what is added to all of them together.
+    """
+    before, capacity = used_and_capacity(rows, replace(use, requests=np.zeros_like(use.requests)))
+    offered = capacity.sum(axis=1)
+    used = np.minimum(before.sum(axis=1) + use.requests[:, 0], offered)
+    weights = np.where(offered != 0, use.weights[:, 0], 0)
+    return int(_divided((_divided(used * MAX_NODE_SCORE, offered) * weights).sum(), weights.sum()))
+
+
 def requested_to_capacity_ratio(strategy: ScoringStrategy) -> Scorer:
     """Scores the used share of each resource by the configured shape; resources that score 0 do not count."""
     ratio = strategy.requested_to_capacity_ratio
