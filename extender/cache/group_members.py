@@ -3,7 +3,8 @@
 Upstream: pkg/scheduler/backend/cache/podgroupstate.go (v1.36.2).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, final
 
@@ -40,6 +41,10 @@ class GroupMembers:
             members.pop(pod.uid, None)
             if not members:
                 del self._members[key]
+
+    def uids(self) -> Iterator[str]:
+        """Yields the UIDs of all pods that are in a group."""
+        return chain.from_iterable(self._members.values())
 
     def of(self, key: GroupKey) -> Mapping[str, Pod]:
         """Returns UID -> pod of a group's members; a view."""

@@ -316,6 +316,9 @@ class ReservePlugin(Plugin):
 class PermitPlugin(Plugin):
     """May hold a pod before it is bound."""
 
+    follows_group_cycle: ClassVar[bool] = False
+    """True promises that in the cycle of a pod group the answer follows from the `GroupCycle` alone, and stays Success once it is."""
+
     @abstractmethod
     def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:
         """Returns Success, a refusal, or Wait with the seconds to wait at most."""

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 from extender import framework as fwk
 from extender.golang.quoting import quoted
 from extender.objects.pod import Pod
-from extender.objects.pod_groups import PodGroup, group_of
+from extender.objects.pod_groups import GroupKey, PodGroup, group_of
 
 PERMIT_SECONDS: Final = 300.0
 """The time that a member waits for the others. Upstream: permitTimeoutDuration."""
@@ -20,6 +20,8 @@ TOO_FEW_SCHEDULED: Final = "waiting for minCount pods from a gang to be schedule
 @final
 class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
     """Concerns the pods of a PodGroup with the gang policy."""
+
+    follows_group_cycle = True
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         return [
@@ -55,18 +57,16 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
             if in_cycle.num_scheduled < group.min_count:
                 return fwk.Status(fwk.Code.WAIT, (TOO_FEW_SCHEDULED,)), PERMIT_SECONDS
             return fwk.SUCCESS, 0.0
-        return self._permit_assumed(state, key, group.min_count)
+        return self._permit_assumed(key, group.min_count)
 
-    def _permit_assumed(self, state: fwk.CycleState, key: tuple[str, str], min_count: int) -> tuple[fwk.Status, float]:
+    def _permit_assumed(self, key: GroupKey, min_count: int) -> tuple[fwk.Status, float]:
+        # Upstream activates the other members here. They are tried in the same cycle, or are in backoff.
         live = self.handle.live
         if live is None:
             return fwk.SUCCESS, 0.0
         members = live.group_members(key)
         scheduled = {uid for uid in members if live.pod(uid) is not None}
         if len(scheduled) < min_count:
-            activated = state.find(fwk.PODS_TO_ACTIVATE)
-            if activated is not None:
-                activated.update({pod.key: pod for uid, pod in members.items() if uid not in scheduled})
             return fwk.Status(fwk.Code.WAIT, (TOO_FEW_SCHEDULED,)), PERMIT_SECONDS
         for uid in scheduled:
             waiting = self.handle.waiting_pods.get(uid)

@@ -6,7 +6,7 @@ then they come back one by one, the most important first, as long as the group s
 Upstream: pkg/scheduler/framework/preemption/podgrouppreemption.go; types.go, newDomainForWorkloadPreemption (v1.36.2).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, final
 
@@ -15,10 +15,11 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.label_selectors import Selector
 from extender.objects.pod import Pod
-from extender.objects.pod_groups import GroupKey, PodGroup
+from extender.objects.pod_groups import GroupKey
 from extender.preemption.budgets import selector_of_budget
 from extender.preemption.evaluator import NEVER
 from extender.snapshot import Snapshot
+from extender.snapshot.axes import Index, Mask
 
 NO_VICTIMS: Final = "No preemption victims found for incoming preemptor"
 CLUSTER: Final = "cluster"
@@ -37,123 +38,132 @@ class Hypothesis(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class VictimUnit:
-    """Pods that can only go together."""
+class VictimUnits:
+    """U units of pods that can only go together, in the order in which they are considered for reprieve."""
 
-    pods: tuple[Pod, ...]
-    priority: int
-    is_of_group: bool
-    """Whether the first pod is in a group, be it disrupted as a whole or not."""
-    start_time: int
-    """When the first of them started, in seconds since 1970."""
+    snapshot: Snapshot
+    slots: Index
+    """(C,) pod slots, unit by unit."""
+    first: Index
+    """(U + 1,) where each unit begins in `slots`, and the length of `slots`."""
+    importance: Index
+    """(U,) the rank of each unit: 0 for the most important one."""
 
-    @property
-    def importance(self) -> tuple[int, ...]:
-        """A sort key: the most important unit has the least. Upstream: moreImportantVictim."""
-        size = -len(self.pods) if self.is_of_group else 0
-        return -self.priority, not self.is_of_group, size, self.start_time
+    def __len__(self) -> int:
+        return len(self.importance)
+
+    def slots_of(self, unit: int) -> Index:
+        """Returns the slots of one unit."""
+        return self.slots[self.first[unit] : self.first[unit + 1]]
+
+    def pods_of(self, unit: int) -> list[Pod]:
+        """Returns the pods of one unit."""
+        return [self.snapshot.pod_at(slot) for slot in self.slots_of(unit).tolist()]
+
+    def pods(self) -> Iterable[Pod]:
+        """Yields the pods of all units."""
+        return map(self.snapshot.pod_at, self.slots.tolist())
+
+    def take(self, units: Index) -> "VictimUnits":
+        """Returns these units, in this order."""
+        lengths = np.diff(self.first)[units]
+        offsets = np.r_[0, np.cumsum(lengths)].astype(np.intp)
+        places = np.repeat(self.first[units] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return VictimUnits(self.snapshot, self.slots[places], offsets, self.importance[units])
+
+    def candidate(self, gone: Mask) -> fwk.Candidate:
+        """Returns the units that have to go as the Executor takes them, the most important first.
+
+        Arguments:
+            gone: (U,) which units have to go.
+        """
+        units = np.flatnonzero(gone)
+        left = self.take(units[np.argsort(self.importance[units], kind="stable")])
+        return fwk.Candidate(CLUSTER, tuple(left.pods()), 0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class GroupVictims:
-    """The units to evict, the most important first; none of them if there is no way."""
+    """The pods to evict; none of them if there is no way."""
 
     status: fwk.Status
-    units: tuple[VictimUnit, ...] = ()
-
-    @property
-    def candidate(self) -> fwk.Candidate:
-        """The victims as the Executor takes them."""
-        return fwk.Candidate(CLUSTER, tuple(pod for unit in self.units for pod in unit.pods), 0)
+    candidate: fwk.Candidate | None = None
 
 
-async def select_victims(
-    group: PodGroup,
-    pods: Iterable[Pod],
-    units: Sequence[VictimUnit],
-    cluster: Hypothesis,
-    snapshot: Snapshot,
-    fits: Callable[[], Awaitable[fwk.Status]],
-) -> GroupVictims:
-    """Returns the units that have to go for the group. Nothing is evicted.
+def why_not_eligible(pods: Iterable[Pod]) -> str:
+    """Returns why a group of these members may not preempt; empty if it may."""
+    return NEVER if any(pod.spec.preemption_policy == "Never" for pod in pods) else ""
+
+
+async def reprieve_one_by_one(units: VictimUnits, cluster: Hypothesis, fits: Callable[[], Awaitable[fwk.Status]]) -> GroupVictims:
+    """Returns the victims, found by a trial of the group for each unit. Nothing is evicted.
 
     Arguments:
-        pods: the members of the group.
-        units: all units of lower priority.
         cluster: a cluster of its own, which is changed.
-        snapshot: for the budgets.
         fits: whether the group fits the cluster as it is then.
     """
-    if any(pod.spec.preemption_policy == "Never" for pod in pods):
-        return GroupVictims(fwk.unschedulable(NEVER))
-    if not units:
-        return GroupVictims(fwk.unresolvable(NO_VICTIMS))
-    for unit in units:
-        for pod in unit.pods:
+    # Read now: their slots are taken by other pods once the cluster changes.
+    in_order = [(units.pods_of(unit), rank) for unit, rank in enumerate(units.importance.tolist())]
+    for pods, _ in in_order:
+        for pod in pods:
             cluster.remove_pod(pod)
     status = await fits()
     if not status.is_success:
         return GroupVictims(status)
-    gone: list[VictimUnit] = []
-    for unit in in_order_of_reprieve(units, snapshot):
-        for pod in unit.pods:
+    gone: list[tuple[int, list[Pod]]] = []
+    for pods, rank in in_order:
+        for pod in pods:
             cluster.add_pod(pod)
         if not (await fits()).is_success:
-            for pod in unit.pods:
+            gone.append((rank, pods))
+            for pod in pods:
                 cluster.remove_pod(pod)
-            gone.append(unit)
-    return GroupVictims(fwk.SUCCESS, tuple(sorted(gone, key=lambda unit: unit.importance)))
+    victims = tuple(pod for _, pods in sorted(gone, key=lambda each: each[0]) for pod in pods)
+    return GroupVictims(fwk.SUCCESS, fwk.Candidate(CLUSTER, victims, 0))
 
 
-def victim_units(snapshot: Snapshot, priority: int, members_of: Callable[[GroupKey], Mapping[str, Pod]]) -> list[VictimUnit]:
-    """Returns all units of lower priority, in the order of nodes.
+def victim_units(
+    snapshot: Snapshot, priority: int, members_of: Callable[[GroupKey], Mapping[str, Pod]], grouped: Iterable[str]
+) -> VictimUnits:
+    """Returns all units of lower priority.
+
+    First come those whose eviction violates a budget, and of each kind the most important first: by priority; those in a group before
+    single pods; the larger group; the one that started earlier. Full ties keep the order of nodes.
 
     Arguments:
         priority: that of the preempting group.
         members_of: the pods of a group by UID.
+        grouped: the UIDs of all pods that are in a group.
     """
     pods = snapshot.pods
-    on_nodes = pods.node[: len(pods.objects)] >= 0
-    units: list[VictimUnit] = []
+    count = len(pods.objects)
+    on_nodes, in_group = pods.node[:count] >= 0, np.zeros(count, np.bool_)
+    in_group[[slot for uid in grouped if (slot := pods.slots.get(uid)) is not None]] = True
+    wholes: list[tuple[Index, int]] = []
     for key, group in snapshot.objects.pod_groups.items():
-        if not group.goes_as_a_whole:
-            continue
-        slots = np.array([slot for uid in members_of(key) if (slot := pods.slots.get(uid)) is not None and on_nodes[slot]], np.intp)
-        on_nodes[slots] = False
-        if len(slots) and group.priority < priority:
-            in_order = slots[np.lexsort((pods.position[slots], pods.node[slots]))].tolist()
-            units.append(_unit(snapshot, in_order, group.priority))
-    alone = np.flatnonzero(on_nodes & (pods.priority[: len(on_nodes)] < priority))
-    alone = alone[np.lexsort((pods.position[alone], pods.node[alone]))]
-    return units + [_unit(snapshot, [slot], int(pods.priority[slot])) for slot in alone.tolist()]
+        if group.goes_as_a_whole:
+            found = [slot for uid in members_of(key) if (slot := pods.slots.get(uid)) is not None and on_nodes[slot]]
+            slots = _by_node(snapshot, np.array(found, np.intp))
+            on_nodes[slots] = False
+            if len(slots) and group.priority < priority:
+                wholes.append((slots, group.priority))
+    alone = _by_node(snapshot, np.flatnonzero(on_nodes & (pods.priority[:count] < priority)))
+    slots = np.concatenate([*(slots for slots, _ in wholes), alone])
+    lengths = np.r_[[len(slots) for slots, _ in wholes], np.ones(len(alone))].astype(np.intp)
+    first = np.r_[0, np.cumsum(lengths)].astype(np.intp)
+    priorities = np.r_[[of_group for _, of_group in wholes], pods.priority[alone]].astype(np.int64)
+    is_of_group = in_group[slots[first[:-1]]]
+    start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
+    order = np.lexsort((start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
+    in_order = VictimUnits(snapshot, slots, first, np.arange(len(first) - 1)).take(order)
+    in_order = VictimUnits(snapshot, in_order.slots, in_order.first, np.arange(len(order)))
+    violates = _violating(in_order)
+    return in_order.take(np.r_[np.flatnonzero(violates), np.flatnonzero(~violates)]) if violates.any() else in_order
 
 
-def _unit(snapshot: Snapshot, slots: Sequence[int], priority: int) -> VictimUnit:
-    pods = tuple(snapshot.pod_at(slot) for slot in slots)
-    start = int(snapshot.pods.start_time[list(slots)].min())
-    return VictimUnit(pods, priority, pods[0].spec.scheduling_group is not None, start)
-
-
-def in_order_of_reprieve(units: Sequence[VictimUnit], snapshot: Snapshot) -> list[VictimUnit]:
-    """Returns the units whose eviction violates a budget, then the others; of each kind the most important first.
-
-    A pod takes one from every budget that selects it, until one of them is used up: the budgets after that one are not asked.
-
-    Upstream: filterVictimsWithPDBViolation.
-    """
-    in_order = sorted(units, key=lambda unit: unit.importance)
-    budgets = [
-        _Budget(
-            budget.metadata.namespace or "default", selector, frozenset(budget.status.disrupted_pods), budget.status.disruptions_allowed
-        )
-        for budget in snapshot.objects.pdbs.values()
-        if (selector := selector_of_budget(budget)) is not None
-    ]
-    if not budgets:
-        return in_order
-    violating = [_violates(unit, budgets) for unit in in_order]
-    return [unit for wanted in (True, False) for unit, violates in zip(in_order, violating, strict=True) if violates is wanted]
+def _by_node(snapshot: Snapshot, slots: Index) -> Index:
+    return slots[np.lexsort((snapshot.pods.position[slots], snapshot.pods.node[slots]))]
 
 
 @final
@@ -165,15 +175,31 @@ class _Budget:
     allowed: int
 
 
-def _violates(unit: VictimUnit, budgets: Sequence[_Budget]) -> bool:
-    for pod in unit.pods:
+def _violating(units: VictimUnits) -> Mask:
+    """Returns (U,) whether evicting the unit violates a budget.
+
+    A pod takes one from every budget that selects it, until one of them is used up: the budgets after that one are not asked.
+
+    Upstream: filterVictimsWithPDBViolation.
+    """
+    budgets = [
+        _Budget(
+            budget.metadata.namespace or "default", selector, frozenset(budget.status.disrupted_pods), budget.status.disruptions_allowed
+        )
+        for budget in units.snapshot.objects.pdbs.values()
+        if (selector := selector_of_budget(budget)) is not None
+    ]
+    if not budgets:
+        return np.zeros(len(units), np.bool_)
+    return np.fromiter((_violates(units.pods_of(unit), budgets) for unit in range(len(units))), np.bool_, len(units))
+
+
+def _violates(pods: Iterable[Pod], budgets: Iterable[_Budget]) -> bool:
+    for pod in pods:
         for budget in budgets:
-            if (
-                pod.labels
-                and budget.namespace == pod.namespace
-                and pod.name not in budget.disrupted
-                and budget.selector.matches(pod.labels)
-            ):
+            if not pod.labels or budget.namespace != pod.namespace or pod.name in budget.disrupted:
+                continue
+            if budget.selector.matches(pod.labels):
                 budget.allowed -= 1
                 if budget.allowed < 0:
                     return True

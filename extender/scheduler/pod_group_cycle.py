@@ -14,12 +14,11 @@ from typing import Final, final
 from extender import framework as fwk
 from extender.golang.quoting import quoted
 from extender.objects.pod_groups import POD_GROUP_SCHEDULED, GroupKey, PodGroup
-from extender.preemption.pod_group_victims import GroupVictims, select_victims, victim_units
 from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.records.reporter import NO_REPORTER
 from extender.runtime.framework import Framework
 from extender.runtime.long_work import do_long_work
 from extender.scheduler.executor import DEFAULT_PREEMPTION
+from extender.scheduler.pod_group_preemption import find_victims
 from extender.scheduler.pod_group_trial import UNSCHEDULABLE, GroupResult, MemberResult, PodGroupTrial
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import assume_and_permit
@@ -106,25 +105,12 @@ async def _with_preemption(trial: PodGroupTrial, result: GroupResult, group: Pod
         return replace(result, status=fwk.unschedulable(*reasons, NO_PLUGIN)), None
     if group.topology_key:
         return replace(result, status=fwk.unschedulable(*reasons, NO_CONSTRAINTS)), None
-    found = await _victims(trial, group)
+    found = await find_victims(trial, group)
     if found.status.is_success:
         return replace(result, waits_for_preemption=True), found.candidate
     if found.status.code is fwk.Code.ERROR:
         return replace(result, status=found.status), None
     return replace(result, status=fwk.unschedulable(*reasons, *found.status.reasons)), None
-
-
-async def _victims(trial: PodGroupTrial, group: PodGroup) -> GroupVictims:
-    """Searches for victims in a fork of the cluster, in which the trial is played again and again."""
-    fork = trial.world.cluster.fork()
-    snapshot = fork.cache.update_snapshot()
-    units = victim_units(snapshot, group.priority, fork.cache.group_members)
-    again = replace(trial, world=replace(trial.world, cluster=fork, reporter=NO_REPORTER))
-
-    async def fits() -> fwk.Status:
-        return (await again.run(post_filters=False)).status
-
-    return await select_victims(group, trial.pods, units, fork.cache, snapshot, fits)
 
 
 def _outcome(world: World, result: GroupResult, place: int) -> AssumedPod | Failure:

@@ -125,7 +125,7 @@ class PodGroupTrial:
         status, waits, any_preempts = fwk.unschedulable(UNSCHEDULABLE), False, False
         try:
             for pod in self.pods:
-                await self._yield_turn()
+                await self.yield_turn()
                 member = await self._try(pod, placement, post_filters, assumed, scheduled)
                 members.append(member)
                 if member.has_failed and member.failure is not None:
@@ -195,10 +195,31 @@ class PodGroupTrial:
         cache = self.world.cluster.cache
         return sum(cache.pod(uid) is not None for uid in cache.group_members(self.key))
 
-    async def _yield_turn(self) -> None:
+    async def yield_turn(self) -> None:
+        """Lets other tasks have a turn if there was none for a while."""
         if perf_counter() - self._began > LONGEST_TURN:
             await asyncio.sleep(0)
             self._began = perf_counter()
+
+    def num_needed(self, cycle: Cycle) -> int | None:
+        """Returns how many of the members must get a node so that Permit lets the group through; None if all of them are too few.
+
+        Arguments:
+            cycle: that of a member.
+        """
+        scheduled = self._num_scheduled()
+        for count in range(1, len(self.pods) + 1):
+            cycle.write(fwk.GROUP_CYCLE, fwk.GroupCycle(self.group, scheduled + count))
+            status, _ = run_permit_plugins(cycle, self.pods[0], "")
+            if status.is_success:
+                return count
+        return None
+
+    def refusal(self, num_placements: int = 1) -> fwk.Status:
+        """Returns the status of a group that fits in none of its placements."""
+        if not self.framework.feature_gates.enabled("TopologyAwareWorkloadScheduling"):
+            return fwk.unschedulable(UNSCHEDULABLE)
+        return fwk.unschedulable(f"0/{num_placements} placements are available, first placement status: {UNSCHEDULABLE}")
 
     # Placements.
 
@@ -224,9 +245,7 @@ class PodGroupTrial:
             if result.fits:
                 fitting.append((placement, result))
         if not fitting:
-            words = first.status.reasons[0] if first is not None else ""
-            why = f"0/{len(placements)} placements are available, first placement status: {words}"
-            return replace(first or GroupResult(fwk.SUCCESS), status=fwk.unschedulable(why))
+            return replace(first or GroupResult(fwk.SUCCESS), status=self.refusal(len(placements)))
         return fitting[0][1] if len(fitting) == 1 else self._best(self.group, fitting)
 
     def _placements(self, group: PodGroup, snapshot: Snapshot) -> Sequence[fwk.GroupPlacement]:

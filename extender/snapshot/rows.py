@@ -27,14 +27,14 @@ _FEW_PORTS: Final = 16
 @final
 @dataclass(frozen=True, slots=True)
 class PodChanges:
-    """C pods that are added to rows (sign +1) or removed from them (-1)."""
+    """C pods that are added to rows (sign +1) or removed from them (-1). A sign of +n adds n pods like this one."""
 
     row: Index
     """(C,) the row."""
     pod: Index
     """(C,) the pod's slot."""
     sign: Int64s
-    """(C,) +1 or -1."""
+    """(C,) +1 or -1, or the number of equal pods that are added."""
     rows_are_distinct: bool = False
     """True promises that no row occurs twice, which makes sums cheaper."""
 
@@ -313,7 +313,7 @@ class Rows:
             if sign < 0:
                 slots[at].remove(pod)
             else:
-                slots[at].append(pod)
+                slots[at] += [pod] * sign
         return slots
 
     def _changes_of(self, chosen: Sequence[int]) -> Iterator[tuple[int, int, int]]:

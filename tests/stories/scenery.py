@@ -15,6 +15,14 @@ def priority(name: str, value: int, **more: Any) -> Object:
 LOW, MIDDLE, HIGH, HIGHER = priority("low", 10), priority("middle", 50), priority("high", 100), priority("higher", 200)
 PRIORITIES: Final = (LOW, MIDDLE, HIGH, HIGHER)
 
+GROUP_GATES: Final = {
+    "GenericWorkload": True,
+    "GangScheduling": True,
+    "TopologyAwareWorkloadScheduling": True,
+    "WorkloadAwarePreemption": True,
+}
+ONLY_GANGS: Final = {"GenericWorkload": True, "GangScheduling": True}
+
 
 def node(name: str, cpu: str = "2", *, labels: Mapping[str, str] | None = None, pods: str = "110", **spec: Any) -> Object:
     return {
@@ -41,6 +49,25 @@ def pod(
         metadata["finalizers"] = ["example.com/stays"]
     classes = {"priorityClassName": priority} if priority else {}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **classes, **spec}}
+
+
+def pod_group(
+    name: str = "g", min_count: int | None = None, priority: str = "", *, topology_key: str = "", as_a_whole: bool = False
+) -> Object:
+    spec: Object = {"schedulingPolicy": {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}}
+    if priority:
+        spec["priorityClassName"] = priority
+    if topology_key:
+        spec["schedulingConstraints"] = {"topology": [{"key": topology_key}]}
+    if as_a_whole:
+        spec["disruptionMode"] = "PodGroup"
+    return {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
+
+
+def members(number: int, of: str = "g", cpu: str = "1", priority: str = "", first: int = 0, **spec: Any) -> list[Object]:
+    """Pods of a group, named after it."""
+    in_group = {"schedulingGroup": {"podGroupName": of}, **spec}
+    return [pod(f"{of}{place}", cpu, priority, **in_group) for place in range(first, first + number)]
 
 
 def resource_of(obj: Object) -> Resource:

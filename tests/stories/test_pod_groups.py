@@ -5,43 +5,18 @@ TestWorkloadAwarePreemptionInvocation, TestTopologyAwareSchedulingWithGangPolicy
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import httpx
 import pytest
 
-from extender.embedded.api_resources import POD_GROUPS, Object
-from tests.stories.scenery import is_binding, node, pod, refusal
+from extender.embedded.api_resources import POD_GROUPS
+from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod, pod_group, priority, refusal
 from tests.stories.telling import Scene, a_scene, story
-
-GATES = {
-    "GenericWorkload": True,
-    "GangScheduling": True,
-    "TopologyAwareWorkloadScheduling": True,
-    "WorkloadAwarePreemption": True,
-}
-ONLY_GANGS = {"GenericWorkload": True, "GangScheduling": True}
 
 WAITING = (
     "pod group is unschedulable, waiting for minCount pods from a gang to be scheduled, "
     "one or more plugins asked to wait and no plugin rejected pod"
 )
-
-
-def group(name: str = "g", min_count: int | None = None, priority: str = "", *, topology_key: str = "", as_a_whole: bool = False) -> Object:
-    spec: Object = {"schedulingPolicy": {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}}
-    if priority:
-        spec["priorityClassName"] = priority
-    if topology_key:
-        spec["schedulingConstraints"] = {"topology": [{"key": topology_key}]}
-    if as_a_whole:
-        spec["disruptionMode"] = "PodGroup"
-    return {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
-
-
-def members(number: int, of: str = "g", cpu: str = "1", priority: str = "", first: int = 0, **spec: Any) -> list[Object]:
-    in_group = {"schedulingGroup": {"podGroupName": of}, **spec}
-    return [pod(f"{of}{place}", cpu, priority, **in_group) for place in range(first, first + number)]
 
 
 def nodes_of(scene: Scene, number: int, of: str = "g") -> list[str]:
@@ -59,8 +34,8 @@ def said_of(scene: Scene, name: str = "g") -> tuple[str, str, str] | None:
 @pytest.mark.over_a_socket
 @story
 async def test_a_gang_that_fits_starts_as_a_whole() -> None:
-    async with a_scene(node("n", "2"), node("m", "2"), features=GATES) as scene:
-        await scene.has(group(min_count=3), *members(3))
+    async with a_scene(node("n", "2"), node("m", "2"), features=GROUP_GATES) as scene:
+        await scene.has(pod_group(min_count=3), *members(3))
 
         assert nodes_of(scene, 3) in (["m", "m", "n"], ["m", "n", "n"])
         assert said_of(scene) == ("True", "Scheduled", "")
@@ -73,7 +48,7 @@ async def test_of_a_gang_that_does_not_fit_no_pod_starts() -> None:
     Three would fit, four are needed.
     """
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=4), *members(4))
+        await scene.has(pod_group(min_count=4), *members(4))
 
         assert nodes_of(scene, 4) == ["", "", "", ""]
         assert said_of(scene) == ("False", "Unschedulable", "pod group is unschedulable")
@@ -85,7 +60,7 @@ async def test_of_a_gang_that_does_not_fit_no_pod_starts() -> None:
 @story
 async def test_a_gang_starts_once_there_is_room_for_it() -> None:
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=4), *members(4))
+        await scene.has(pod_group(min_count=4), *members(4))
         await scene.has(node("m", "1"), within=30.0)
 
         assert nodes_of(scene, 4) == ["m", "n", "n", "n"]
@@ -96,7 +71,7 @@ async def test_a_gang_starts_once_there_is_room_for_it() -> None:
 @story
 async def test_pods_of_a_gang_are_held_back_until_enough_of_them_are_there() -> None:
     async with a_scene(node("n", "4"), features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=3), *members(2))
+        await scene.has(pod_group(min_count=3), *members(2))
         assert nodes_of(scene, 2) == ["", ""]
         assert [scene.waits_in(name) for name in ("g0", "g1")] == ["gated", "gated"]
 
@@ -112,7 +87,7 @@ async def test_pods_wait_for_a_group_that_comes_after_them() -> None:
         await scene.has(*members(2))
         assert [scene.waits_in(name) for name in ("g0", "g1")] == ["gated", "gated"]
 
-        await scene.has(group(min_count=2))
+        await scene.has(pod_group(min_count=2))
 
         assert nodes_of(scene, 2) == ["n", "n"]
 
@@ -124,7 +99,7 @@ async def test_pods_that_come_late_join_a_gang_that_runs() -> None:
     One of them finds no room, and that does not take back what was said of the group.
     """
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=2), *members(2))
+        await scene.has(pod_group(min_count=2), *members(2))
         await scene.has(*members(2, first=2))
 
         assert nodes_of(scene, 4) == ["", "n", "n", "n"]
@@ -135,7 +110,7 @@ async def test_pods_that_come_late_join_a_gang_that_runs() -> None:
 @story
 async def test_more_pods_than_a_gang_needs_start_as_far_as_there_is_room() -> None:
     async with a_scene(node("n", "3"), features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=2), *members(4))
+        await scene.has(pod_group(min_count=2), *members(4))
 
         assert nodes_of(scene, 4) == ["", "n", "n", "n"]
 
@@ -144,7 +119,7 @@ async def test_more_pods_than_a_gang_needs_start_as_far_as_there_is_room() -> No
 @story
 async def test_the_pods_of_a_basic_group_start_each_by_itself() -> None:
     async with a_scene(node("n", "1"), features=ONLY_GANGS) as scene:
-        await scene.has(group(), *members(2))
+        await scene.has(pod_group(), *members(2))
 
         assert nodes_of(scene, 2) == ["", "n"]
         assert said_of(scene) == ("True", "Scheduled", "")
@@ -157,7 +132,9 @@ async def test_two_gangs_that_each_fit_alone_do_not_block_each_other() -> None:
     The one that goes first gets all of its nodes, the other none.
     """
     async with a_scene(node("n", "4"), features=ONLY_GANGS) as scene:
-        await scene.has(group("g", 3), group("h", 3), *(each for pair in zip(members(3), members(3, "h"), strict=True) for each in pair))
+        await scene.has(
+            pod_group("g", 3), pod_group("h", 3), *(each for pair in zip(members(3), members(3, "h"), strict=True) for each in pair)
+        )
         started = [nodes_of(scene, 3, name) == ["n", "n", "n"] for name in ("g", "h")]
         waiting = [nodes_of(scene, 3, name) == ["", "", ""] for name in ("g", "h")]
 
@@ -168,7 +145,7 @@ async def test_two_gangs_that_each_fit_alone_do_not_block_each_other() -> None:
 @story
 async def test_a_group_of_several_schedulers_is_refused() -> None:
     async with a_scene(node("n", "4"), profiles=("one", "two"), features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=2), *members(1, schedulerName="one"), *members(1, schedulerName="two", first=1))
+        await scene.has(pod_group(min_count=2), *members(1, schedulerName="one"), *members(1, schedulerName="two", first=1))
 
         said = scene.condition("g0")
         assert said is not None
@@ -183,7 +160,7 @@ async def test_a_group_is_tried_again_when_its_backoff_ends_and_not_before() -> 
     Four attempts in fifteen seconds: after one, two and four seconds.
     """
     async with a_scene(node("n", "1"), features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=2), *members(2), within=6.5)
+        await scene.has(pod_group(min_count=2), *members(2), within=6.5)
 
         assert [scene.attempts(name) for name in ("g0", "g1")] in ([3, 3], [4, 4])
 
@@ -195,8 +172,8 @@ async def test_a_group_stays_in_one_domain() -> None:
     The zone with the larger node has room for two only.
     """
     zones = [node("a", "3", labels={"zone": "z1"}), node("b", "2", labels={"zone": "z2"}), node("c", "2", labels={"zone": "z2"})]
-    async with a_scene(*zones, features=GATES) as scene:
-        await scene.has(group(min_count=4, topology_key="zone"), *members(4))
+    async with a_scene(*zones, features=GROUP_GATES) as scene:
+        await scene.has(pod_group(min_count=4, topology_key="zone"), *members(4))
 
         assert nodes_of(scene, 4) == ["b", "b", "c", "c"]
 
@@ -205,8 +182,8 @@ async def test_a_group_stays_in_one_domain() -> None:
 @story
 async def test_a_group_that_fits_no_domain_says_so() -> None:
     zones = [node("a", "3", labels={"zone": "z1"}), node("b", "3", labels={"zone": "z2"})]
-    async with a_scene(*zones, features=GATES) as scene:
-        await scene.has(group(min_count=4, topology_key="zone"), *members(4))
+    async with a_scene(*zones, features=GROUP_GATES) as scene:
+        await scene.has(pod_group(min_count=4, topology_key="zone"), *members(4))
 
         assert nodes_of(scene, 4) == ["", "", "", ""]
         assert said_of(scene) == (
@@ -221,8 +198,8 @@ async def test_a_group_that_fits_no_domain_says_so() -> None:
 @story
 async def test_late_pods_of_a_group_go_where_the_others_are() -> None:
     zones = [node("a", "3", labels={"zone": "z1"}), node("b", "8", labels={"zone": "z2"})]
-    async with a_scene(*zones, features=GATES) as scene:
-        await scene.has(group(min_count=2, topology_key="zone"), *members(2))
+    async with a_scene(*zones, features=GROUP_GATES) as scene:
+        await scene.has(pod_group(min_count=2, topology_key="zone"), *members(2))
         where = set(nodes_of(scene, 2))
         await scene.has(*members(1, first=2))
 
@@ -243,8 +220,8 @@ VICTIMS = [
 @story
 async def test_a_gang_preempts_as_a_whole(priorities: Sequence[str], own: str, size: int, evicted: int) -> None:
     running = [pod(f"r{place}", "1", each, nodeName="n") for place, each in enumerate(priorities)]
-    async with a_scene(node("n", "2"), *running, features=GATES) as scene:
-        await scene.has(group(min_count=size, priority=own), *members(size, priority=own), within=60.0)
+    async with a_scene(node("n", "2"), *running, features=GROUP_GATES) as scene:
+        await scene.has(pod_group(min_count=size, priority=own), *members(size, priority=own), within=60.0)
 
         assert nodes_of(scene, size) == ["n"] * size
         gone = {f"r{place}" for place in range(len(priorities))} - scene.pods()
@@ -258,8 +235,8 @@ async def test_a_gang_preempts_as_a_whole(priorities: Sequence[str], own: str, s
 @story
 async def test_nobody_is_evicted_for_a_gang_that_does_not_fit_even_then() -> None:
     running = [pod(f"r{place}", "1", "low", nodeName="n") for place in range(2)]
-    async with a_scene(node("n", "2"), *running, features=GATES) as scene:
-        await scene.has(group(min_count=3, priority="high"), *members(3, priority="high"), within=30.0)
+    async with a_scene(node("n", "2"), *running, features=GROUP_GATES) as scene:
+        await scene.has(pod_group(min_count=3, priority="high"), *members(3, priority="high"), within=30.0)
 
         assert {"r0", "r1"} <= scene.pods()
         assert scene.leaving() == set()
@@ -273,7 +250,7 @@ async def test_without_preemption_as_a_whole_members_preempt_only_if_their_group
     """
     running = [pod(f"r{place}", "1", "low", nodeName="n") for place in range(2)]
     async with a_scene(node("n", "2"), *running, features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=3), *members(3, priority="high"), within=30.0)
+        await scene.has(pod_group(min_count=3), *members(3, priority="high"), within=30.0)
 
         assert {"r0", "r1"} <= scene.pods()
         assert nodes_of(scene, 3) == ["", "", ""]
@@ -283,7 +260,7 @@ async def test_without_preemption_as_a_whole_members_preempt_only_if_their_group
 async def test_members_preempt_one_by_one_where_groups_do_not_preempt() -> None:
     running = [pod(f"r{place}", "1", "low", nodeName=f"n{place}") for place in range(2)]
     async with a_scene(node("n0", "1"), node("n1", "1"), *running, features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=2), *members(2, priority="high"), within=60.0)
+        await scene.has(pod_group(min_count=2), *members(2, priority="high"), within=60.0)
 
         assert nodes_of(scene, 2) == ["n0", "n1"]
         assert {"r0", "r1"} & scene.pods() == set()
@@ -294,10 +271,10 @@ async def test_a_group_that_goes_as_a_whole_goes_as_a_whole() -> None:
     """
     One pod of room is wanted. The group has less priority than the pod by itself, so that both of its pods have to go.
     """
-    group_that_runs = group("v", 2, "low", as_a_whole=True)
+    group_that_runs = pod_group("v", 2, "low", as_a_whole=True)
     running = members(2, "v", priority="low", nodeName="n")
-    async with a_scene(node("n", "3"), group_that_runs, *running, pod("r", "1", "middle", nodeName="n"), features=GATES) as scene:
-        await scene.has(group(min_count=1, priority="high"), *members(1, priority="high"), within=60.0)
+    async with a_scene(node("n", "3"), group_that_runs, *running, pod("r", "1", "middle", nodeName="n"), features=GROUP_GATES) as scene:
+        await scene.has(pod_group(min_count=1, priority="high"), *members(1, priority="high"), within=60.0)
 
         assert nodes_of(scene, 1) == ["n"]
         assert scene.pods() == {"g0", "r"}
@@ -305,18 +282,14 @@ async def test_a_group_that_goes_as_a_whole_goes_as_a_whole() -> None:
 
 @story
 async def test_a_group_never_preempts_of_which_a_pod_never_does() -> None:
-    gentle: Object = {**priority_class("gentle", 150), "preemptionPolicy": "Never"}
-    async with a_scene(node("n", "1"), gentle, pod("r", "1", "low", nodeName="n"), features=GATES) as scene:
-        await scene.has(group(min_count=1, priority="gentle"), *members(1, priority="gentle"), within=30.0)
+    gentle = priority("gentle", 150, preemptionPolicy="Never")
+    async with a_scene(node("n", "1"), gentle, pod("r", "1", "low", nodeName="n"), features=GROUP_GATES) as scene:
+        await scene.has(pod_group(min_count=1, priority="gentle"), *members(1, priority="gentle"), within=30.0)
 
         assert "r" in scene.pods()
         said = said_of(scene)
         assert said is not None
         assert said[2].endswith("not eligible due to preemptionPolicy=Never.")
-
-
-def priority_class(name: str, value: int) -> Object:
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
 
 
 # Writes that fail.
@@ -333,7 +306,7 @@ async def test_a_binding_that_fails_is_tried_again_and_the_others_stay() -> None
         return None
 
     async with a_scene(node("n", "3"), interfere=refuses_once, features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=3), *members(3), within=30.0)
+        await scene.has(pod_group(min_count=3), *members(3), within=30.0)
 
         assert failures
         assert nodes_of(scene, 3) == ["n", "n", "n"]
@@ -345,7 +318,7 @@ async def test_a_group_whose_condition_cannot_be_written_starts_all_the_same() -
         return refusal(403, "Forbidden", "not yours") if request.url.path.endswith("/podgroups/g/status") else None
 
     async with a_scene(node("n", "3"), interfere=refuses, features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=3), *members(3))
+        await scene.has(pod_group(min_count=3), *members(3))
 
         assert nodes_of(scene, 3) == ["n", "n", "n"]
         assert said_of(scene) is None
@@ -357,7 +330,7 @@ async def test_a_group_whose_condition_cannot_be_written_starts_all_the_same() -
 @story
 async def test_a_group_that_is_deleted_stays_while_it_has_pods() -> None:
     async with a_scene(node("n", "1"), features=ONLY_GANGS) as scene:
-        await scene.has(group(min_count=1), *members(1))
+        await scene.has(pod_group(min_count=1), *members(1))
         await scene.loses("g", resource=POD_GROUPS)
         assert "deletionTimestamp" in scene.api.get(POD_GROUPS, "default", "g")["metadata"]
 

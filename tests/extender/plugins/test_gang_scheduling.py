@@ -26,11 +26,10 @@ class Scene:
         assert isinstance(plugin, GangScheduling)
         return plugin
 
-    def permit(self, pod: Pod, in_cycle: fwk.GroupCycle | None = None) -> tuple[fwk.Status, float, fwk.CycleState]:
+    def permit(self, pod: Pod, in_cycle: fwk.GroupCycle | None = None) -> tuple[fwk.Status, float]:
         state = fwk.CycleState()
-        state.write(fwk.PODS_TO_ACTIVATE, {})
         state.write(fwk.GROUP_CYCLE, in_cycle)
-        return *self.plugin.permit(state, pod, "n"), state
+        return self.plugin.permit(state, pod, "n")
 
 
 def a_scene(*pods: PodBuilder, groups: tuple[PodGroup, ...] = ()) -> Scene:
@@ -83,8 +82,8 @@ def test_in_the_cycle_of_the_group_the_number_of_members_with_a_node_decides() -
     group = make_pod_group(min_count=2)
     scene = a_scene(member("m0"), member("m1"), groups=(group,))
 
-    waits, seconds, _ = scene.permit(member("m0").obj(), fwk.GroupCycle(group, 1))
-    goes, _, _ = scene.permit(member("m1").obj(), fwk.GroupCycle(group, 2))
+    waits, seconds = scene.permit(member("m0").obj(), fwk.GroupCycle(group, 1))
+    goes, _ = scene.permit(member("m1").obj(), fwk.GroupCycle(group, 2))
 
     assert (waits.code, seconds) == (fwk.Code.WAIT, PERMIT_SECONDS)
     assert goes.is_success
@@ -97,9 +96,8 @@ def test_an_assumed_member_waits_for_the_others_and_the_last_one_lets_all_go() -
     async def tell() -> None:
         one = scene.cluster.assume(first, "n")
         assert one is not None
-        status, seconds, state = scene.permit(one)
+        status, seconds = scene.permit(one)
         assert (status.code, seconds) == (fwk.Code.WAIT, PERMIT_SECONDS)
-        assert {*state.read(fwk.PODS_TO_ACTIVATE)} == {"default/m1"}
         waiting = scene.framework.waiting_pods.add(one, {"GangScheduling": seconds})
 
         two = scene.cluster.assume(second, "n")
@@ -111,7 +109,7 @@ def test_an_assumed_member_waits_for_the_others_and_the_last_one_lets_all_go() -
 
 
 def test_a_gang_whose_group_is_gone_is_an_error_and_is_tried_again() -> None:
-    status, _, _ = a_scene(member("m0")).permit(member("m0").obj(), fwk.GroupCycle(None, 1))
+    status, _ = a_scene(member("m0")).permit(member("m0").obj(), fwk.GroupCycle(None, 1))
 
     assert status.code is fwk.Code.ERROR
     assert status.message == 'failed to get podGroup default/g: podgroup.scheduling.k8s.io "g" not found'
