@@ -16,7 +16,7 @@ from extender.answers.questions import QuestionError, Questions
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import CredentialsError, Target
 from extender.apiserver.credentials.target_lookup import find_target
-from extender.assembly.live_backend import live_backend
+from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.config import ConfigErrors
 from extender.embedded.dumps.state_file import StateFileError, load, read
 from extender.embedded.trial_registry import TrialRegistry, templates_among
@@ -37,7 +37,9 @@ async def about_cluster(kubeconfig: Path, context: str | None, config: Path | No
     with _failing_in_one_line():
         async with (
             aclosing(Client(target_of(kubeconfig, context))) as client,
-            live_backend(configuration, client) as backend,
+            live_backend(
+                configuration, client, LiveOptions(admits=partial(TrialRegistry, features=configuration.feature_gates))
+            ) as backend,
         ):
             await backend.wait_for_sync()
             if backend.questions is None:

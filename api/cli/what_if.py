@@ -108,6 +108,11 @@ def _evicted(victim: Victim) -> str:
 def _victims_in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     if not any(placement.cause == "created" for placement in answer.placements):
         console.print(Text(answer.summary, style="bold"))
+    for group in answer.groups:
+        console.print(Text(group.text, style="bold"))
+        if group.evicts:
+            console.print(f"It would evict {plural(len(group.evicts), 'pod')}:")
+            console.print(victims_table(group.evicts, wide=wide))
     for placement in answer.placements:
         if placement.cause == "created":
             _victims_of(console, placement, wide=wide)

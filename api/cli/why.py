@@ -1,6 +1,7 @@
 """`reprieve why`: why is this pod pending?"""
 
 import asyncio
+from typing import Final
 
 from rich.console import Console
 from rich.text import Text
@@ -10,8 +11,11 @@ from api.cli.showing import Output, OutputOption, first_of, heading, name_of, pl
 from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import StartUpError
 from extender.answers.phrases import noun, why_no_room
-from extender.answers.types import Attempt, Explanation, Lack, PreemptionAnswer, QueuePlace
+from extender.answers.types import Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
 from extender.objects.resource_amounts import in_words
+
+SHOWN_MEMBERS: Final = 10
+"""Members of a pod group that are listed without `-o wide`."""
 
 
 def why(
@@ -72,6 +76,8 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         console.print(scores)
     if answer.preemption is not None:
         _preemption(console, answer.preemption, wide=wide)
+    if answer.group is not None:
+        _group(console, answer.group, wide=wide)
     if answer.queue is not None:
         _queue(console, answer.queue)
     if answer.preempted_by is not None:
@@ -101,6 +107,19 @@ def _state(answer: Explanation) -> str:
     where = f" on {answer.node}" if answer.node else ""
     attempts = answer.queue.attempts if answer.queue is not None else 0
     return f"{answer.state}{where}" + (f" · {plural(attempts, 'attempt')}" if attempts else "")
+
+
+def _group(console: Console, group: GroupOutcome, *, wide: bool) -> None:
+    console.print(heading(f"Pod group {group.name}: {group.fits} of {plural(group.members, 'pod')} fit"))
+    lines = table("pod", "node", "message")
+    for member in group.pods if wide else group.pods[:SHOWN_MEMBERS]:
+        lines.add_row(name_of(member.pod), member.node, member.message)
+    console.print(lines)
+    if not wide and len(group.pods) > SHOWN_MEMBERS:
+        console.print(f"and {plural(len(group.pods) - SHOWN_MEMBERS, 'more pod')}; -o wide lists all")
+    if group.evicts:
+        console.print(f"{plural(len(group.evicts), 'pod')} would be evicted for it:")
+        console.print(victims_table(group.evicts, wide=wide))
 
 
 def _preemption(console: Console, answer: PreemptionAnswer, *, wide: bool) -> None:

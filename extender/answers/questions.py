@@ -20,9 +20,21 @@ from extender.answers.explain.explanation import explain, settled, unreadable
 from extender.answers.explain.queue_places import Registered, WallClock
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
 from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
-from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemption, Preemptions, Queue, WhatIf, WhatIfRequest
+from extender.answers.types import (
+    Attempt,
+    Capacity,
+    Decisions,
+    Explanation,
+    GroupOutcome,
+    Preemption,
+    Preemptions,
+    Queue,
+    WhatIf,
+    WhatIfRequest,
+)
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod
+from extender.answers.what_if.group_attempts import GroupAttempts, group_key
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
@@ -31,6 +43,7 @@ from extender.config.configuration import Configuration
 from extender.framework import LongWork
 from extender.objects.cluster import ClusterState
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import GroupKey
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records.records import Records
@@ -146,7 +159,19 @@ class Questions:
             only = SingleProfile(*self._frameworks.values())
             framework, notes = only[pod.scheduler_name], stand_in_notes(only)
         answer = await explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture)
-        return msgspec.structs.replace(answer, notes=notes)
+        key = group_key(framework, pod)
+        group = None if key is None else await self._group(key)
+        summary = answer.summary if group is None else f"{answer.summary} {group.text}."
+        return msgspec.structs.replace(answer, summary=summary, group=group, notes=notes)
+
+    async def _group(self, key: GroupKey) -> GroupOutcome | None:
+        copy = self._cluster.fork()
+        return await in_thread(lambda is_wanted: self._group_in(copy, key))
+
+    def _group_in(self, cluster: Cluster, key: GroupKey) -> GroupOutcome | None:
+        frameworks = simulated_frameworks(self._configuration, cluster, for_everybody=self._queue is None)
+        with closed_at_the_end(frameworks):
+            return asyncio.run(GroupAttempts(cluster, frameworks).outcome_now(key))
 
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
         """Returns what would become of every pod concerned. The cluster is copied at once; the rest is done in a thread.

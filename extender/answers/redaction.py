@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from extender.answers.types import Answer, Eviction, Placement
+from extender.answers.types import Answer, Eviction, GroupOutcome, Placement
 from extender.records.values import PodName, Victim
 
 A = TypeVar("A", bound=Answer)
@@ -15,6 +15,8 @@ HIDDEN_POD: Final = "a pod of another namespace"
 """Replaces the name of a pod in texts."""
 HIDDEN_BUDGET: Final = "a PodDisruptionBudget of another namespace"
 """Replaces the name of a budget in texts."""
+HIDDEN_GROUP: Final = "a PodGroup of another namespace"
+"""Replaces the name of a pod group in texts."""
 
 
 def namespaces_in(answer: Answer) -> frozenset[str]:
@@ -31,7 +33,12 @@ def redacted(answer: A, may_see: Container[str]) -> A:
     named = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(re.escape, hidden))})(?![\w-]|\.\w)")
     namespaces = "|".join(re.escape(name) for name in namespaces_in(answer) if name not in may_see)
     budgets = re.compile(rf"PodDisruptionBudget (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
-    return cast("A", _redacted(answer, may_see, lambda text: named.sub(HIDDEN_POD, budgets.sub(HIDDEN_BUDGET, text))))
+    groups = re.compile(rf"PodGroup (?:{namespaces})/[\w-]+(?:\.[\w-]+)*")
+
+    def without_names(text: str) -> str:
+        return named.sub(HIDDEN_POD, budgets.sub(HIDDEN_BUDGET, groups.sub(HIDDEN_GROUP, text)))
+
+    return cast("A", _redacted(answer, may_see, without_names))
 
 
 def _pods_in(value: object) -> list[PodName]:
@@ -56,6 +63,8 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
         return msgspec.structs.replace(value, pod=pod, owner="", violates=("",) * len(value.violates))
     if isinstance(value, Eviction | Placement) and _pod_of(value).namespace not in may_see:
         value = msgspec.structs.replace(value, waits_for=("",) * len(value.waits_for))
+    if isinstance(value, GroupOutcome) and value.namespace not in may_see:
+        value = msgspec.structs.replace(value, namespace="", name="")
     if isinstance(value, msgspec.Struct):
         fields = value.__struct_fields__
         return msgspec.structs.replace(value, **{name: _redacted(getattr(value, name), may_see, without_names) for name in fields})

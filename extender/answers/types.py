@@ -198,6 +198,47 @@ class Preemption(Answer, frozen=True, kw_only=True):
     """As that of the attempt."""
 
 
+# Pod groups.
+
+
+@final
+class MemberOutcome(Answer, frozen=True, kw_only=True):
+    """What the trial of a pod group finds for one member."""
+
+    pod: PodName
+    node: str = ""
+    """The node that it would get, if need be after evictions; empty if there is none."""
+    message: str = ""
+    """Why it gets none as things are."""
+
+
+@final
+class GroupOutcome(Answer, frozen=True, kw_only=True):
+    """What becomes of the members of a pod group that are scheduled together."""
+
+    namespace: str
+    name: str
+    members: int
+    """The number of members that have no node yet."""
+    fits: int
+    """How many of them get one as things are, in the nearest placement."""
+    min_count: int | None = None
+    """How many members a gang needs, those that run included; None for a group that is no gang."""
+    scheduled: bool = False
+    topology_key: str = ""
+    """The label of which all its nodes have the same value; empty without such a constraint."""
+    placement: str = ""
+    """The value of that label: of the placement that was chosen, or else of the nearest one."""
+    message: str = ""
+    """The message that kube-scheduler would write for the group; empty if it is scheduled."""
+    evicts: tuple[Victim, ...] = ()
+    """The pods that are evicted for the group as a whole."""
+    pods: tuple[MemberOutcome, ...] = ()
+    """The members without a node, in the order in which they are tried."""
+    text: str = ""
+    """One sentence for people."""
+
+
 # The whole answers.
 
 
@@ -227,6 +268,8 @@ class Explanation(Answer, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...] = ()
     """Newest first."""
     preempted_by: Preemption | None = None
+    group: GroupOutcome | None = None
+    """What would become of the pod's group now, if it is scheduled with one."""
     picture: NodePicture | None = None
     """Only if it was asked for, since it is large."""
     notes: tuple[str, ...] = ()
@@ -348,6 +391,8 @@ class WhatIf(Answer, frozen=True, kw_only=True):
 
     summary: str
     placements: tuple[Placement, ...]
+    groups: tuple[GroupOutcome, ...] = ()
+    """The pod groups that are scheduled as groups."""
     evictions: tuple[Eviction, ...] = ()
     loops: tuple[EvictionLoop, ...] = ()
     unplaced: int = 0

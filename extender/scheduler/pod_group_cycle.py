@@ -13,14 +13,16 @@ from typing import Final, final
 
 from extender import framework as fwk
 from extender.golang.quoting import quoted
+from extender.objects.pod import Pod
 from extender.objects.pod_groups import POD_GROUP_SCHEDULED, GroupKey, PodGroup
 from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.long_work import do_long_work
 from extender.scheduler.executor import DEFAULT_PREEMPTION
 from extender.scheduler.pod_group_preemption import find_victims
 from extender.scheduler.pod_group_trial import UNSCHEDULABLE, GroupResult, MemberResult, PodGroupTrial
-from extender.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.scheduler.schedule_pod import ScheduleResult, SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import assume_and_permit
 from extender.scheduler.world import AssumedPod, Failure, World
 
@@ -58,10 +60,10 @@ def pop_members(world: World, first: QueuedPodInfo, key: GroupKey) -> list[Queue
     return sorted(infos, key=lambda info: (-info.pod.priority, info.initial_attempt_timestamp or 0.0))
 
 
-def why_not_together(infos: Sequence[QueuedPodInfo]) -> str:
+def why_not_together(pods: Sequence[Pod]) -> str:
     """Returns why the members cannot be one group; empty if they can. Upstream: frameworkForPodGroup."""
-    first = infos[0].pod.spec.scheduler_name
-    other = next((info.pod.spec.scheduler_name for info in infos if info.pod.spec.scheduler_name != first), None)
+    first = pods[0].spec.scheduler_name
+    other = next((pod.spec.scheduler_name for pod in pods if pod.spec.scheduler_name != first), None)
     if other is None:
         return ""
     return f"all pods in a single pod group should have the same .spec.schedulerName set, got: {quoted(other)} and {quoted(first)}"
@@ -78,13 +80,18 @@ async def pod_group_cycle(
     """
     group = world.cluster.cache.objects.pod_groups.get(key)
     trial = PodGroupTrial(world, algorithm, framework, key, group, [info.pod for info in infos], percentage)
+    result, victims = await result_of(trial)
+    return GroupDecision(result, [(info, _outcome(world, result, place)) for place, info in enumerate(infos)], group, victims)
+
+
+async def result_of(trial: PodGroupTrial) -> tuple[GroupResult, fwk.Candidate | None]:
+    """Returns whether the group fits, and the pods that have to go for it as a whole. The cluster is as before then."""
     began = perf_counter()
     result = await _tried(trial)
-    world.metrics.groups.algorithm.observe(perf_counter() - began)
-    victims: fwk.Candidate | None = None
-    if framework.feature_gates.enabled("WorkloadAwarePreemption") and result.status.code is fwk.Code.UNSCHEDULABLE:
-        result, victims = await _with_preemption(trial, result, group)
-    return GroupDecision(result, [(info, _outcome(world, result, place)) for place, info in enumerate(infos)], group, victims)
+    trial.world.metrics.groups.algorithm.observe(perf_counter() - began)
+    if trial.framework.feature_gates.enabled("WorkloadAwarePreemption") and result.status.code is fwk.Code.UNSCHEDULABLE:
+        return await _with_preemption(trial, result, trial.group)
+    return result, None
 
 
 async def _tried(trial: PodGroupTrial) -> GroupResult:
@@ -115,6 +122,16 @@ async def _with_preemption(trial: PodGroupTrial, result: GroupResult, group: Pod
 
 def _outcome(world: World, result: GroupResult, place: int) -> AssumedPod | Failure:
     """Returns what becomes of the member at this place. Upstream: submitPodGroupAlgorithmResult."""
+    found = decided(result, place)
+    if isinstance(found, Failure):
+        return found
+    cycle, chosen = found
+    cycle.write(fwk.GROUP_CYCLE, None)
+    return assume_and_permit(world, cycle, chosen)
+
+
+def decided(result: GroupResult, place: int) -> tuple[Cycle, ScheduleResult] | Failure:
+    """Returns the cycle and the node of the member at this place if it may be assumed now, or why not."""
     member = result.members[place] if place < len(result.members) else None
     if result.status.code is fwk.Code.ERROR:
         own = None if member is None else member.failure
@@ -123,8 +140,7 @@ def _outcome(world: World, result: GroupResult, place: int) -> AssumedPod | Fail
         return Failure(result.status, nominate=None)
     if member.failure is None and member.cycle is not None and member.result is not None:
         if result.status.is_success:
-            member.cycle.write(fwk.GROUP_CYCLE, None)
-            return assume_and_permit(world, member.cycle, member.result)
+            return member.cycle, member.result
         if result.waits_for_preemption:
             return Failure(result.status, nominate=member.result.suggested_host)
         return _refused_with_its_group(member)

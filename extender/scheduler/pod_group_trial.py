@@ -73,6 +73,13 @@ class GroupResult:
     """Whether the group fits once victims have gone."""
     placement: str = ""
     """The name of the placement; empty where none was asked for."""
+    nearest: "GroupResult | None" = None
+    """The result in the placement that takes most members, where none takes enough of them."""
+
+    @property
+    def num_placed(self) -> int:
+        """How many members get a node, if need be after a preemption."""
+        return sum(not member.has_failed for member in self.members)
 
     @property
     def fits(self) -> bool:
@@ -234,18 +241,20 @@ class PodGroupTrial:
             return GroupResult(fwk.error(str(exc)))
         if not placements:
             return GroupResult(fwk.unschedulable("no feasible placements found"))
-        first: GroupResult | None = None
+        results: list[GroupResult] = []
         fitting: list[tuple[fwk.GroupPlacement, GroupResult]] = []
         for placement in placements:
             restriction = placement if self.group.topology_key else None
             result = replace(await self._tried(restriction, post_filters), placement=placement.name)
             if result.status.code is fwk.Code.ERROR:
                 return result
-            first = first or result
+            results.append(result)
             if result.fits:
                 fitting.append((placement, result))
         if not fitting:
-            return replace(first or GroupResult(fwk.SUCCESS), status=self.refusal(len(placements)))
+            # Upstream tells of the first placement.
+            nearest = max(results, key=lambda result: result.num_placed)
+            return replace(results[0], status=self.refusal(len(placements)), nearest=nearest)
         return fitting[0][1] if len(fitting) == 1 else self._best(self.group, fitting)
 
     def _placements(self, group: PodGroup, snapshot: Snapshot) -> Sequence[fwk.GroupPlacement]:

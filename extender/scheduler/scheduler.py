@@ -201,7 +201,7 @@ class Scheduler:
         """Runs the attempt of a pod group, of which one pod was popped."""
         world, infos = self._world, pop_members(self._world, first, key)
         try:
-            wrong, ready = why_not_together(infos), []
+            wrong, ready = why_not_together([info.pod for info in infos]), []
             for info in infos:
                 framework = self._frameworks[info.pod.scheduler_name]
                 if wrong:

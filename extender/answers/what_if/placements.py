@@ -40,6 +40,11 @@ class SimulatedPod:
     failed_at: int | None = None
     is_final: bool = False
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is still to be tried."""
+        return not self.node and self.failed_at is None and not self.is_final
+
     def as_answer(self) -> Placement:
         """Returns the pod as a part of an answer."""
         return Placement(

@@ -11,7 +11,7 @@ from typing import Final, Literal, final
 from extender import framework as fwk
 from extender.answers.explain.preemption import MAX_CANDIDATES, preemption_answer
 from extender.answers.pods import victim
-from extender.answers.types import Eviction, EvictionLoop, Placement, PreemptionAnswer
+from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
 from extender.answers.what_if.departures import (
     Departure,
     Departures,
@@ -22,12 +22,14 @@ from extender.answers.what_if.departures import (
     recreated,
     take_from_budgets,
 )
+from extender.answers.what_if.group_attempts import GroupAttempts, group_key
 from extender.answers.what_if.placements import FailedAttempt, FailedAttempts, SimulatedPod
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
 from extender.klog.logger import Logger
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
+from extender.objects.pod_groups import GroupKey
 from extender.objects.preemption_messages import STILL_TERMINATING
 from extender.records.values import PodName, Victim
 from extender.runtime.cycle import Cycle
@@ -35,8 +37,10 @@ from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
 from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
-from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
-from extender.scheduler.world import refused_on_one_node
+from extender.scheduler.pod_group_cycle import decided
+from extender.scheduler.pod_group_trial import GroupResult
+from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
+from extender.scheduler.world import Failure, refused_on_one_node
 
 STEPS: Final = 10_000
 """The budget of a simulation: a pod that fits costs one step, one that does not costs ten."""
@@ -73,6 +77,9 @@ class Simulation:
         self._loops: list[EvictionLoop] = []
         self._reserved: dict[str, tuple[Cycle, Pod]] = {}
         self._failed = FailedAttempts()
+        self._group_attempts = GroupAttempts(cluster, frameworks)
+        self._groups: dict[GroupKey, GroupOutcome] = {}
+        self._group_victims: dict[GroupKey, list[Victim]] = {}
         self._num_preemptions = 0
         self._num_events = 0
 
@@ -142,6 +149,11 @@ class Simulation:
         return tuple(pod.as_answer() for pod in pods)
 
     @property
+    def groups(self) -> tuple[GroupOutcome, ...]:
+        """What became of the pod groups, in the order in which they were first tried."""
+        return tuple(self._groups.values())
+
+    @property
     def evictions(self) -> tuple[Eviction, ...]:
         """In the order in which they would happen."""
         return tuple(departure.as_answer() for departure in self._departures.all)
@@ -176,10 +188,16 @@ class Simulation:
     # One pod.
 
     async def _place(self, simulated: SimulatedPod) -> None:
+        if not simulated.is_waiting:
+            return  # it was tried with its group meanwhile
         framework = self._frameworks[simulated.pod.scheduler_name]
         why_gated = _why_gated(framework, simulated.pod)
         if why_gated:
             self._fail(simulated, why_gated)
+            return
+        key = group_key(framework, simulated.pod)
+        if key is not None:
+            await self._place_group(key)
             return
         has_node = False
         while not has_node and simulated.failed_at is None and self._steps > 0:
@@ -308,6 +326,56 @@ class Simulation:
         if simulated.departure is not None:
             simulated.departure.message = message
 
+    # A pod group.
+
+    async def _place_group(self, key: GroupKey) -> None:
+        """Places the waiting members of the group together, or lets them fail."""
+        while self._steps > 0:
+            members = [each for each in self._pods.values() if each.is_waiting and self._is_ready_in(each, key)]
+            members.sort(key=lambda each: -each.pod.priority)
+            result, victims = await self._group_attempts.result(key, [each.pod for each in members])
+            self._steps -= len(members) if result.status.is_success else _STEPS_OF_A_MISFIT * len(members)
+            self._groups[key] = self._group_attempts.outcome(key, len(members), result, self._group_victims.get(key, ()))
+            by_uid = {each.pod.uid: each for each in members}
+            own = [(by_uid[pod.uid], candidate) for pod, candidate in _own_candidates(result)]
+            if result.status.is_success or (victims is None and not own):
+                for place, simulated in enumerate(members):
+                    self._settle_member(simulated, decided(result, place))
+                return
+            candidates = [victims] if victims is not None else [candidate for _, candidate in own]
+            loop = next((found for each in candidates if (found := self._departures.loop(members[0].pod, each)) is not None), None)
+            if loop is not None:
+                self._loops.append(loop)
+                for simulated in members:
+                    self._fail(simulated, result.status.message, is_final=True)
+                return
+            if victims is not None:
+                self._preempt_for_group(key, members[0], victims)
+            for simulated, candidate in own:
+                self._preempt(simulated, candidate, None)
+        for simulated in self._pods.values():
+            if simulated.is_waiting and self._is_ready_in(simulated, key):
+                self._enqueue(simulated)  # there are no steps left to place it
+
+    def _preempt_for_group(self, key: GroupKey, first: SimulatedPod, candidate: fwk.Candidate) -> None:
+        for pod in candidate.victims:
+            take_from_budgets(self.cluster, pod)
+            gone = victim(pod)
+            self._group_victims.setdefault(key, []).append(gone)
+            self._evict(pod, "preempted", gone=gone, by=first)
+
+    def _is_ready_in(self, simulated: SimulatedPod, key: GroupKey) -> bool:
+        framework = self._frameworks.get(simulated.pod.scheduler_name)
+        return framework is not None and group_key(framework, simulated.pod) == key and not _why_gated(framework, simulated.pod)
+
+    def _settle_member(self, simulated: SimulatedPod, outcome: tuple[Cycle, ScheduleResult] | Failure) -> None:
+        if isinstance(outcome, Failure):
+            self._fail(simulated, outcome.status.message)
+            return
+        cycle, chosen = outcome
+        cycle.write(fwk.GROUP_CYCLE, None)
+        self._take(cycle, simulated, chosen.suggested_host)
+
     # Departures.
 
     def _pods_on(self, node: str) -> list[Pod]:
@@ -351,6 +419,14 @@ class Simulation:
         if reserved is not None:
             cycle, assumed = reserved
             run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
+
+
+def _own_candidates(result: GroupResult) -> list[tuple[Pod, fwk.Candidate]]:
+    """Returns what members preempt by themselves, if the group fits then."""
+    if not result.waits_for_preemption:
+        return []
+    needing = [(member.pod, member.failure.candidate) for member in result.members if member.failure is not None]
+    return [(pod, candidate) for pod, candidate in needing if candidate is not None and candidate.victims]
 
 
 def _why_gated(framework: Framework, pod: Pod) -> str:

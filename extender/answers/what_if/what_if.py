@@ -72,8 +72,9 @@ def what_if(
         further, notes = play(simulation, request, admits)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
-        summary=summary(placements, evictions, loops, further),
+        summary=summary(placements, evictions, loops, (*further, *(group.text for group in simulation.groups))),
         placements=placements,
+        groups=simulation.groups,
         evictions=evictions,
         loops=loops,
         unplaced=sum(not placement.node for placement in placements),

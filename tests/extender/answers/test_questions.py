@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,14 +10,17 @@ import pytest
 from extender.answers.questions import QuestionError, Questions
 from extender.answers.types import Explanation, WhatIfRequest
 from extender.cache.cluster import Cluster
-from extender.config import ConfigErrors, Configuration
+from extender.config import ConfigErrors, Configuration, FeatureGates
 from extender.config.loading import load
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster import ClusterState
+from extender.objects.decoding import convert
+from extender.objects.pod_groups import PodGroup
 from extender.records.records import Records
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
 from tests.extender.cache.seen import seen
 from tests.extender.records.deciding import NOON, Scheduling, story
+from tests.stories.scenery import GROUP_GATES
 
 A, B = (make_node(name).capacity(cpu=4, pods=10) for name in "ab")
 PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
@@ -452,3 +456,53 @@ def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
     assert asyncio.run(questions.what_if(WhatIfRequest(create=[written()]))).notes == ()
     assert asyncio.run(questions.capacity_of(written(schedulerName="theirs"), 10)).notes == (words,)
     assert asyncio.run(questions.capacity("default", "ours", 10)).notes == ()  # type: ignore[union-attr]
+
+
+# Pod groups.
+
+
+def about_gang(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), gates: dict[str, bool] | None = None) -> Questions:
+    """About a cluster with the gang `train` of three."""
+    features = FeatureGates.of(GROUP_GATES if gates is None else gates)
+    spec = {"schedulingPolicy": {"gang": {"minCount": 3}}}
+    known = cluster(*nodes, pods=pods)
+    known.changed(None, convert(PodGroup, {"metadata": {"name": "train", "namespace": "default", "uid": "train"}, "spec": spec}))
+    return Questions(load(PROFILES.removesuffix("profiles:\n"), features), known, partial(TrialRegistry, features=features))
+
+
+def gang(cpu: int) -> list[PodBuilder]:
+    return [a_pod(f"train-{number}", cpu).group("train") for number in range(3)]
+
+
+def test_a_pod_of_a_gang_is_explained_with_its_gang() -> None:
+    found = explained(about_gang(A, B, pods=gang(3)), "train-0")
+
+    assert found.group is not None
+    assert (found.group.fits, found.group.members, found.group.min_count, found.group.scheduled) == (2, 3, 3, False)
+    assert [bool(each.node) for each in found.group.pods] == [True, True, False]
+    assert "0/2 nodes are available: 2 Insufficient cpu" in found.group.pods[2].message
+    assert "PodGroup default/train would wait: 2 of 3 pods fit (the gang needs 3); default/train-2: 0/2 nodes" in found.summary
+
+
+def test_the_explanation_of_a_gang_names_the_pods_that_would_have_to_go() -> None:
+    low = [a_pod(f"low-{name}", 3).node(name).priority(-1) for name in "ab"]
+    found = explained(about_gang(A, B, pods=[*gang(2), *low]), "train-1")
+
+    assert found.group is not None
+    assert {each.pod.name for each in found.group.evicts} == {"low-a", "low-b"}
+
+
+def test_a_question_about_a_gang_changes_nothing() -> None:
+    questions = about_gang(A, B, pods=gang(1))
+    before = questions.version()
+    first = explained(questions, "train-0")
+
+    assert explained(questions, "train-0") == first
+    assert questions.version() == before
+
+
+def test_without_the_gates_a_pod_is_explained_by_itself() -> None:
+    found = explained(about_gang(A, B, pods=gang(3), gates={}), "train-0")
+
+    assert found.group is None
+    assert "PodGroup" not in found.summary

@@ -1,0 +1,144 @@
+"""GroupAttempts: decides about pod groups in a simulation, by the scheduler's own trial and search for victims. Nothing is written."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar, final
+
+import msgspec
+
+from extender import framework as fwk
+from extender.answers.pods import victim
+from extender.answers.types import GroupOutcome, MemberOutcome
+from extender.cache.cluster import Cluster
+from extender.objects.pod import Pod
+from extender.objects.pod_groups import GroupKey, group_of
+from extender.queue.scheduling_queue import SchedulingQueue
+from extender.records.values import PodName, Victim
+from extender.runtime.framework import Framework
+from extender.runtime.waiting_pods import WaitingPodsMap
+from extender.scheduler.pod_group_cycle import result_of, why_not_together
+from extender.scheduler.pod_group_trial import GroupResult, MemberResult, PodGroupTrial
+from extender.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.scheduler.world import PodsInPreBind, World
+
+MOST_MEMBERS: Final = 1_000
+"""The most members of a group of which an explanation of one pod says what would become of all."""
+
+T = TypeVar("T")
+
+
+def group_key(framework: Framework, pod: Pod) -> GroupKey | None:
+    """Returns the group with which the pod is scheduled; None if it is scheduled by itself."""
+    return group_of(pod) if framework.feature_gates.enabled("GenericWorkload") else None
+
+
+@final
+class GroupAttempts:
+    """Decisions about groups in one cluster, as things are there at each of them."""
+
+    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework]) -> None:
+        """Nothing is tried yet.
+
+        Arguments:
+            frameworks: by scheduler name; of this cluster.
+        """
+        self._cluster = cluster
+        self._frameworks = frameworks
+        self._algorithm = SchedulingAlgorithm()
+
+    async def result(self, key: GroupKey, pods: Sequence[Pod]) -> tuple[GroupResult, fwk.Candidate | None]:
+        """Returns what is decided about the group, and its victims. The cluster is as before then.
+
+        Arguments:
+            pods: the members without a node, in the order in which they are tried.
+        """
+        why_not = why_not_together(pods)
+        if why_not:
+            return GroupResult(fwk.error(why_not)), None
+        framework = self._frameworks[pods[0].scheduler_name]
+        group = self._cluster.cache.objects.pod_groups.get(key)
+        return await result_of(PodGroupTrial(self._world(framework), self._algorithm, framework, key, group, pods))
+
+    async def outcome_now(self, key: GroupKey) -> GroupOutcome | None:
+        """Returns what would become of the group now; None if no member waits, or too many to be tried for an answer."""
+        cache = self._cluster.cache
+        pods = [pod for uid, pod in cache.group_members(key).items() if cache.pod(uid) is None and not pod.spec.scheduling_gates]
+        if not 0 < len(pods) <= MOST_MEMBERS:
+            return None
+        result, victims = await self.result(key, sorted(pods, key=lambda pod: -pod.priority))
+        return self.outcome(key, len(pods), result, [] if victims is None else [victim(pod) for pod in victims.victims])
+
+    def outcome(self, key: GroupKey, num_members: int, result: GroupResult, evicted: Sequence[Victim] = ()) -> GroupOutcome:
+        """Returns the result as a part of an answer.
+
+        Arguments:
+            num_members: the number of members without a node.
+            evicted: the pods that were evicted for the group before.
+        """
+        group = self._cluster.cache.objects.pod_groups.get(key)
+        shown = result.nearest or result
+        fits = sum(member.failure is None for member in shown.members)
+        outcome = GroupOutcome(
+            namespace=key[0],
+            name=key[1],
+            members=num_members,
+            fits=fits,
+            min_count=None if group is None else group.min_count,
+            scheduled=result.status.is_success,
+            topology_key="" if group is None else group.topology_key,
+            placement=shown.placement if group is not None and group.topology_key else "",
+            message="" if result.status.is_success else result.status.message,
+            evicts=tuple(evicted),
+            pods=tuple(map(_member, shown.members)),
+        )
+        refusal = next((f"{each.pod.key}: {_first(each.failure.status.message)}" for each in shown.members if each.failure is not None), "")
+        return msgspec.structs.replace(outcome, text=_sentence(outcome, refusal))
+
+    def _world(self, framework: Framework) -> World:
+        queue = SchedulingQueue(framework.plugins.queue_sort.sort_key, {}, _not_gated, now=float, pod_lister=self._cluster.find)
+        for node, nominees in self._cluster.nominees(self._frameworks).items():
+            for _, pod in nominees:
+                queue.add_nominated_pod(pod, node)
+        return World(self._cluster, queue, WaitingPodsMap(), PodsInPreBind(), _NoWrites(), self._cluster.find, has_groups=True)
+
+
+def _sentence(outcome: GroupOutcome, refusal: str) -> str:
+    """Returns the outcome in words.
+
+    Arguments:
+        refusal: why one of the members gets no node; empty if all do.
+    """
+    where = f" in {outcome.topology_key}={outcome.placement}" if outcome.topology_key and outcome.placement else ""
+    name = f"PodGroup {outcome.namespace}/{outcome.name}"
+    if outcome.scheduled and outcome.fits == outcome.members:
+        return f"{name} would be scheduled as a whole{where}"
+    needs = "" if outcome.min_count is None else f" (the gang needs {outcome.min_count})"
+    verb = "be scheduled" if outcome.scheduled else "wait"
+    why = refusal or outcome.message
+    return f"{name} would {verb}: {outcome.fits} of {outcome.members} pods fit{where}{needs}" + (f"; {why}" if why else "")
+
+
+def _member(member: MemberResult) -> MemberOutcome:
+    node = "" if member.result is None else member.result.suggested_host
+    message = "" if member.failure is None else member.failure.status.message
+    return MemberOutcome(pod=PodName.of(member.pod), node=node, message=message)
+
+
+def _first(message: str) -> str:
+    """Returns the first sentence, which is about the nodes; the others are about preemption."""
+    return message.partition(". ")[0].rstrip(".")
+
+
+def _not_gated(pod: Pod, last_gated_by: str) -> str:
+    return ""
+
+
+@final
+class _NoWrites(fwk.Dispatcher):
+    """Refuses all calls: a trial makes none."""
+
+    async def perform(self, call: fwk.ApiCall[T]) -> T:
+        raise fwk.CallError("nothing is written in a simulation")
+
+    def submit(self, call: fwk.ApiCall[T]) -> "asyncio.Future[T | None]":
+        raise fwk.CallError("nothing is written in a simulation")

@@ -1,0 +1,114 @@
+"""What would happen to pod groups: they start whole or not at all, also in an answer."""
+
+from functools import partial
+from typing import Any
+
+from extender.answers.redaction import HIDDEN_GROUP, redacted
+from extender.answers.types import GroupOutcome, WhatIf, WhatIfRequest
+from extender.answers.what_if.what_if import what_if
+from extender.cache.cluster import Cluster
+from extender.config import FeatureGates
+from extender.config.loading import load
+from extender.embedded.trial_registry import TrialRegistry
+from extender.testing import make_node
+from tests.extender.answers.what_if.test_what_if import HIGH, cluster, node, places, running, written
+from tests.stories.scenery import GROUP_GATES, pod_group
+
+RACK = "example.com/rack"
+NO_PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+
+
+def member(number: int, **spec: Any) -> dict[str, Any]:
+    return written(f"train-{number}", schedulingGroup={"podGroupName": "train"}, **spec)
+
+
+def ask(about: Cluster, *create: dict[str, Any], gates: dict[str, bool] = GROUP_GATES) -> WhatIf:
+    features = FeatureGates.of(gates)
+    admits = partial(TrialRegistry, features=features)
+    return what_if(about.fork(), load(NO_PROFILES, features), WhatIfRequest(create=list(create)), admits)
+
+
+def only_group(answer: WhatIf) -> GroupOutcome:
+    (group,) = answer.groups
+    return group
+
+
+def test_a_gang_that_fits_is_placed_whole() -> None:
+    answer = ask(cluster(node("a", cpu=2), node("b", cpu=2)), pod_group("train", 4), *map(member, range(4)))
+    assert sorted(places(answer).values()) == ["a", "a", "b", "b"]
+    assert only_group(answer).scheduled
+    assert "PodGroup default/train would be scheduled as a whole." in answer.summary
+
+
+def test_of_a_gang_that_does_not_fit_nobody_is_placed_and_the_answer_says_who_lacks_what() -> None:
+    answer = ask(cluster(node("a", cpu=2), node("b", cpu=1)), pod_group("train", 4), *map(member, range(4)))
+    assert set(places(answer).values()) == {""}
+    group = only_group(answer)
+    assert (group.scheduled, group.fits, group.members, group.min_count) == (False, 3, 4, 4)
+    assert "PodGroup default/train would wait: 3 of 4 pods fit (the gang needs 4); default/train-3: 0/2 nodes" in group.text
+    assert group.text in answer.summary
+
+
+def test_pods_that_do_not_belong_to_the_group_find_its_room_free() -> None:
+    answer = ask(cluster(node("a", cpu=2)), pod_group("train", 3), *map(member, range(3)), written("other", cpu=2))
+    assert places(answer)["other"] == "a"
+
+
+def test_a_gang_without_enough_pods_waits_for_them() -> None:
+    answer = ask(cluster(node("a")), pod_group("train", 3), *map(member, range(2)))
+    assert set(places(answer).values()) == {""}
+    assert {each.message for each in answer.placements} == {"waiting for minCount pods from a gang to appear in scheduling queue"}
+
+
+def test_without_the_gates_nobody_waits_for_others() -> None:
+    pods = [member(number) for number in range(3)]
+    answer = ask(cluster(node("a", cpu=2)), *pods, gates={})
+    assert sorted(places(answer).values()) == ["", "a", "a"]
+    assert not answer.groups
+
+
+def test_a_gang_preempts_as_a_whole_or_not_at_all() -> None:
+    low = [running(f"low-{each}", each) for each in "abc"]
+    about = cluster(node("a", cpu=1), node("b", cpu=1), node("c", cpu=1), pods=tuple(low))
+    group = pod_group("train", 2, priority="high")
+    answer = ask(about, HIGH, group, *(member(number, priorityClassName="high") for number in range(2)))
+    assert only_group(answer).scheduled
+    assert len({each.victim.pod.uid for each in answer.evictions}) == 2
+    assert only_group(answer).evicts == tuple(each.victim for each in answer.evictions)
+
+    group["spec"]["schedulingPolicy"]["gang"]["minCount"] = 4
+    answer = ask(about, HIGH, group, *(member(number, priorityClassName="high") for number in range(4)))
+    assert not answer.evictions
+    assert not only_group(answer).scheduled
+
+
+def test_single_members_evict_nobody_unless_the_gang_fits_then() -> None:
+    gates = {**GROUP_GATES, "WorkloadAwarePreemption": False}
+    about = cluster(node("a", cpu=1), node("b", cpu=1), pods=(running("low-a", "a"), running("low-b", "b")))
+    pods = [member(number, priorityClassName="high") for number in range(3)]
+    assert not ask(about, HIGH, pod_group("train", 3), *pods, gates=gates).evictions
+    answer = ask(about, HIGH, pod_group("train", 2), *pods[:2], gates=gates)
+    assert {each.victim.pod.name for each in answer.evictions} == {"low-a", "low-b"}
+    assert only_group(answer).scheduled
+
+
+def test_a_gang_in_one_rack_says_which_rack_it_gets_or_which_is_nearest() -> None:
+    racks = [
+        make_node(name).capacity(cpu=cpu, memory="8Gi", pods=110).label({RACK: name[0]}) for name, cpu in (("r1", 1), ("s1", 2), ("s2", 1))
+    ]
+    group = pod_group("train", 3, topology_key=RACK)
+    answer = ask(cluster(*racks), group, *map(member, range(3)))
+    assert set(places(answer).values()) == {"s1", "s2"}
+    assert only_group(answer).placement == "s"
+
+    answer = ask(cluster(*racks[:2]), group, *map(member, range(3)))
+    found = only_group(answer)
+    assert (found.scheduled, found.placement, found.fits) == (False, "s", 2)
+    assert f"2 of 3 pods fit in {RACK}=s (the gang needs 3)" in found.text
+
+
+def test_names_of_groups_are_hidden_from_those_who_may_not_see_their_namespace() -> None:
+    answer = redacted(ask(cluster(node("a", cpu=1)), pod_group("train", 2), *map(member, range(2))), may_see=())
+    assert (only_group(answer).namespace, only_group(answer).name) == ("", "")
+    assert HIDDEN_GROUP in answer.summary
+    assert "train" not in repr(answer)
