@@ -16,7 +16,7 @@ from extender import framework as fwk
 from extender.objects.label_selectors import Selector
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey
-from extender.preemption.budgets import selector_of_budget
+from extender.preemption.budgets import may_be_victims, selector_of_budget
 from extender.preemption.evaluator import NEVER
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index, Mask
@@ -160,6 +160,20 @@ def victim_units(
     in_order = VictimUnits(snapshot, in_order.slots, in_order.first, np.arange(len(order)))
     violates = _violating(in_order)
     return in_order.take(np.r_[np.flatnonzero(violates), np.flatnonzero(~violates)]) if violates.any() else in_order
+
+
+def without_protected(units: VictimUnits, preemptor: Pod, rules: fwk.PreemptionRules) -> VictimUnits:
+    """Returns the units of which the rules let every pod go.
+
+    Arguments:
+        preemptor: one of the members.
+    """
+    if rules.budgets_are_hard and len(units):
+        units = units.take(np.flatnonzero(~_violating(units.take(np.argsort(units.importance)))[units.importance]))
+    if (rules.may_go is None and rules.protects is None) or not len(units):
+        return units
+    may_go = may_be_victims(units.snapshot, preemptor, units.slots, rules)
+    return units.take(np.flatnonzero(np.logical_and.reduceat(may_go, units.first[:-1])))
 
 
 def _by_node(snapshot: Snapshot, slots: Index) -> Index:

@@ -11,7 +11,16 @@ from dataclasses import replace
 from extender import framework as fwk
 from extender.objects.pod_groups import PodGroup
 from extender.preemption.pod_group_room import EqualMembers, Room
-from extender.preemption.pod_group_victims import NO_VICTIMS, GroupVictims, VictimUnits, reprieve_one_by_one, victim_units, why_not_eligible
+from extender.preemption.pod_group_victims import (
+    NO_VICTIMS,
+    GroupVictims,
+    VictimUnits,
+    reprieve_one_by_one,
+    victim_units,
+    why_not_eligible,
+    without_protected,
+)
+from extender.preemption.rules import rules_of
 from extender.records.reporter import NO_REPORTER
 from extender.runtime.cycle import Cycle
 from extender.runtime.memory import signature_of
@@ -35,6 +44,7 @@ async def find_victims(trial: PodGroupTrial, group: PodGroup, *, one_by_one: boo
     nominations, slot = nominations_of(again.world), cache.nominate(trial.pods[0])
     snapshot = cache.update_snapshot()
     units = victim_units(snapshot, group.priority, cache.group_members, cache.members.uids())
+    units = without_protected(units, trial.pods[0], rules_of(trial.framework.plugins.post_filter))
     if not len(units):
         return GroupVictims(fwk.unresolvable(NO_VICTIMS))
     equal = None if one_by_one else _equal_members(again, Cycle(trial.framework, snapshot, trial.pods[0], nominations), slot)

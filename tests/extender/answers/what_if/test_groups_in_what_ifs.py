@@ -3,6 +3,8 @@
 from functools import partial
 from typing import Any
 
+import pytest
+
 from extender.answers.redaction import HIDDEN_GROUP, redacted
 from extender.answers.types import GroupOutcome, WhatIf, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
@@ -10,6 +12,8 @@ from extender.cache.cluster import Cluster
 from extender.config import FeatureGates
 from extender.config.loading import load
 from extender.embedded.trial_registry import TrialRegistry
+from extender.objects.decoding import convert, replaced
+from extender.objects.grouping import PodDisruptionBudget
 from extender.testing import make_node
 from tests.extender.answers.what_if.test_what_if import HIGH, cluster, node, places, running, written
 from tests.stories.scenery import GROUP_GATES, pod_group
@@ -22,10 +26,10 @@ def member(number: int, **spec: Any) -> dict[str, Any]:
     return written(f"train-{number}", schedulingGroup={"podGroupName": "train"}, **spec)
 
 
-def ask(about: Cluster, *create: dict[str, Any], gates: dict[str, bool] = GROUP_GATES) -> WhatIf:
+def ask(about: Cluster, *create: dict[str, Any], gates: dict[str, bool] = GROUP_GATES, profiles: str = "") -> WhatIf:
     features = FeatureGates.of(gates)
     admits = partial(TrialRegistry, features=features)
-    return what_if(about.fork(), load(NO_PROFILES, features), WhatIfRequest(create=list(create)), admits)
+    return what_if(about.fork(), load(NO_PROFILES + profiles, features), WhatIfRequest(create=list(create)), admits)
 
 
 def only_group(answer: WhatIf) -> GroupOutcome:
@@ -80,6 +84,25 @@ def test_a_gang_preempts_as_a_whole_or_not_at_all() -> None:
     answer = ask(about, HIGH, group, *(member(number, priorityClassName="high") for number in range(4)))
     assert not answer.evictions
     assert not only_group(answer).scheduled
+
+
+@pytest.mark.parametrize(
+    ("protect", "evicts"),
+    [
+        pytest.param("selector: {matchLabels: {app: low-a}}", {"low-b", "low-c"}, id="a pod"),
+        pytest.param("minRunTime: 1h", set(), id="pods that have not run for long"),
+        pytest.param("neverViolateBudgets: true", {"low-a", "low-b"}, id="a budget"),
+    ],
+)
+def test_a_gang_leaves_protected_pods_alone(protect: str, evicts: set[str]) -> None:
+    low = [
+        replaced(pod, metadata=replaced(pod.metadata, labels={"app": pod.name})) for pod in (running(f"low-{each}", each) for each in "abc")
+    ]
+    budget = convert(PodDisruptionBudget, {"metadata": {"name": "keep"}, "spec": {"selector": {"matchLabels": {"app": "low-c"}}}})
+    about = cluster(node("a", cpu=1), node("b", cpu=1), node("c", cpu=1), pods=tuple(low), pdbs=(budget,))
+    profile = f"profiles: [{{pluginConfig: [{{name: DefaultPreemption, args: {{protect: {{{protect}}}}}}}]}}]\n"
+    gang = [pod_group("train", 2, priority="high"), *(member(number, priorityClassName="high") for number in range(2))]
+    assert {each.victim.pod.name for each in ask(about, HIGH, *gang, profiles=profile).evictions} == evicts
 
 
 def test_single_members_evict_nobody_unless_the_gang_fits_then() -> None:
