@@ -35,7 +35,11 @@ def fits(
     found = [obj for obj in objects if obj.get("kind") in _COUNTED]
     if len(found) != 1:
         raise StartUpError(f"{', '.join(filename)}: {len(found)} pods or workloads in it; give one")
-    answer = asyncio.run(_asked(source, _with_priority(found[0], objects), limit))
+    groups = [obj for obj in objects if obj.get("kind") == "PodGroup"]
+    counted = _with_priority(found[0], objects)
+    if groups:
+        counted = {"apiVersion": "v1", "kind": "List", "items": [*groups, counted]}
+    answer = asyncio.run(_asked(source, counted, limit))
     show(answer, output, _in_words)
 
 
@@ -63,6 +67,8 @@ def _with_priority(obj: dict[str, Any], objects: list[dict[str, Any]]) -> dict[s
 def _in_words(console: Console, answer: Capacity, wide: bool) -> None:
     more = "at least " if answer.is_limit else ""
     console.print(Text(f"{more}{plural(answer.fits, 'pod')} fit on {plural(len(answer.by_node), 'node')}", style="bold"))
+    if answer.gangs is not None:
+        console.print(Text(f"{more}{plural(answer.gangs, 'gang')} of {answer.gang_size} fit", style="bold"))
     if answer.stopped_by:
         console.print(Text(f"next pod: {answer.stopped_by}", style="dim"))
     for note in answer.notes:

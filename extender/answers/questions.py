@@ -33,8 +33,8 @@ from extender.answers.types import (
     WhatIfRequest,
 )
 from extender.answers.what_if.admission import Admits
-from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod
-from extender.answers.what_if.group_attempts import GroupAttempts, group_key
+from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod, with_groups
+from extender.answers.what_if.group_attempts import GroupAttempts, gangs_in, group_key
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
@@ -213,6 +213,9 @@ class Questions:
     async def capacity_of(self, pod: Mapping[str, Any], limit: int) -> Capacity:
         """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
 
+        Arguments:
+            pod: or a workload, or a List of one and of PodGroups.
+
         Raises:
             QuestionError: it cannot be created; the message says why.
         """
@@ -225,11 +228,12 @@ class Questions:
 
     def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int, is_wanted: IsWanted) -> Capacity:
         try:
+            pod, groups = with_groups(pod)
             sample = sample_pod(pod, copy)
         except NoPodsError as exc:
             raise QuestionError(str(exc)) from exc
         try:
-            applied = apply_manifests(copy, [sample.pod], self._admits(), keeps_priorities=True)
+            applied = apply_manifests(copy, [*groups, sample.pod], self._admits(), keeps_priorities=True)
         except ManifestError as exc:
             raise QuestionError(sample.with_written_name(str(exc))) from exc
         (created,) = applied.pods
@@ -251,6 +255,8 @@ class Questions:
         frameworks = simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
         with closed_at_the_end(frameworks):
             found = capacity(copy, frameworks, pod, limit, is_wanted)
+            framework = frameworks.get(pod.scheduler_name)
+            found = found if framework is None else gangs_in(copy, framework, pod, found)
         return msgspec.structs.replace(found, notes=(*stand_in_notes(frameworks), *found.notes))
 
     def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:

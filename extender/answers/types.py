@@ -320,6 +320,10 @@ class Capacity(Answer, frozen=True, kw_only=True):
     """The message that kube-scheduler would write for the next one."""
     is_limit: bool = False
     """Whether counting stopped at the limit of the question, not of the cluster."""
+    gangs: int | None = None
+    """How many gangs of the pod's size that is, each within its topology domain; None for pods of no gang."""
+    gang_size: int = 0
+    """The number of pods that such a gang needs."""
     notes: tuple[str, ...] = ()
     """What was taken for granted, and what is not known: sentences for people."""
 

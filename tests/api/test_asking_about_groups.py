@@ -79,6 +79,21 @@ def test_victims_names_those_of_the_whole_gang(tmp_path: Path) -> None:
     assert sum(f"default/low-{number} " in told for number in range(4)) == 3
 
 
+@pytest.mark.parametrize(("topology_key", "fit"), [("", 2), ("example.com/rack", 1)])
+def test_fits_counts_gangs(tmp_path: Path, topology_key: str, fit: int) -> None:
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"example.com/rack": name[0]}}, "status": status}
+        for name, status in (("a1", {"allocatable": {"cpu": "8", "pods": "9"}}), ("b1", {"allocatable": {"cpu": "4", "pods": "9"}}))
+    ]
+    file = tmp_path / "racks.json"
+    file.write_text(json.dumps({"kind": "List", "items": nodes}))
+    told = reprieve(
+        "fits", "-f", "-", "--dump", str(file), text=yaml.safe_dump_all([pod_group("train", 3, topology_key=topology_key), member(0)])
+    )
+
+    assert told.splitlines()[:2] == ["6 pods fit on 2 nodes", f"{fit} gang{'' if fit == 1 else 's'} of 3 fit"]
+
+
 def test_why_lists_the_members(tmp_path: Path) -> None:
     told = reprieve("why", "default/train-0", "--dump", str(dump(tmp_path, *gang(5))))
 

@@ -1,7 +1,7 @@
 """How many of a pod fit, one after the other, without evictions: the scheduler's own decisions, until one copy fails."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, final
@@ -67,6 +67,22 @@ class SamplePod:
     def with_written_name(self, message: str) -> str:
         """Returns a message about the pod as one about the object that it was made of."""
         return message.replace(self.pod["metadata"]["name"], self.written_name)
+
+
+def with_groups(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    """Returns the pod or workload, and the PodGroups beside it if the object is a List.
+
+    Raises:
+        NoPodsError: the List has not just one pod or workload besides PodGroups.
+    """
+    if obj.get("kind") != "List":
+        return obj, ()
+    items = obj.get("items")
+    members = [item for item in items if isinstance(item, Mapping)] if isinstance(items, list) else []
+    others = [item for item in members if item.get("kind") != "PodGroup"]
+    if len(others) != 1:
+        raise NoPodsError(f"the List has {len(others)} pods or workloads besides PodGroups; give one")
+    return others[0], [item for item in members if item.get("kind") == "PodGroup"]
 
 
 def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:

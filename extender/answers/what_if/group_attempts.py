@@ -1,6 +1,7 @@
 """GroupAttempts: decides about pod groups in a simulation, by the scheduler's own trial and search for victims. Nothing is written."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar, final
 
@@ -8,7 +9,7 @@ import msgspec
 
 from extender import framework as fwk
 from extender.answers.pods import victim
-from extender.answers.types import GroupOutcome, MemberOutcome
+from extender.answers.types import Capacity, GroupOutcome, MemberOutcome
 from extender.cache.cluster import Cluster
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey, group_of
@@ -30,6 +31,25 @@ T = TypeVar("T")
 def group_key(framework: Framework, pod: Pod) -> GroupKey | None:
     """Returns the group with which the pod is scheduled; None if it is scheduled by itself."""
     return group_of(pod) if framework.feature_gates.enabled("GenericWorkload") else None
+
+
+def gangs_in(cluster: Cluster, framework: Framework, pod: Pod, counted: Capacity) -> Capacity:
+    """Returns how many of a pod fit, with the number of gangs that this is.
+
+    Arguments:
+        pod: one of those that were counted.
+    """
+    key = group_key(framework, pod)
+    group = None if key is None else cluster.cache.objects.pod_groups.get(key)
+    size = 0 if group is None else group.min_count or 0
+    if group is None or not size:
+        return counted
+    pods: Counter[str] = Counter()
+    for room in counted.by_node:
+        domain = cluster.nodes[room.node].labels.get(group.topology_key) if group.topology_key else ""
+        if domain is not None:
+            pods[domain] += room.pods
+    return msgspec.structs.replace(counted, gangs=sum(number // size for number in pods.values()), gang_size=size)
 
 
 @final
