@@ -346,3 +346,17 @@ async def test_without_the_gate_pods_are_in_no_group() -> None:
 
         assert nodes_of(scene, 2) == ["", "n"]
         assert "schedulingGroup" not in scene.pod("g0")["spec"]
+
+
+@pytest.mark.parametrize(("cpu", "rest"), [("3", "n"), ("2", "")])
+@story
+async def test_what_a_scheduler_that_died_has_left_of_a_gang_goes_on_whole_or_waits(cpu: str, rest: str) -> None:
+    """
+    One of three was bound before it died. The other two come together, or neither does.
+    """
+    first, *others = members(3)
+    first["spec"]["nodeName"] = "n"
+    async with a_scene(node("n", cpu), pod_group(min_count=3), first, features=ONLY_GANGS) as scene:
+        await scene.has(*others)
+
+        assert [scene.node_of(f"g{place}") for place in range(3)] == ["n", rest, rest]
