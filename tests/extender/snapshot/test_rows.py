@@ -226,7 +226,7 @@ class Hypothesis:
         self.slots = [list(self.slots[row]) for row in index]
 
     def change(self) -> None:
-        """Some pods leave, then some come: those that wait, and those that left."""
+        """Some pods leave, then some come: those that wait, and those that left, some of them several times."""
         changes: list[tuple[int, int, int]] = []
         for row, slots in enumerate(self.slots):
             elsewhere = [slot for slot in self.known() if slot not in slots]
@@ -235,8 +235,9 @@ class Hypothesis:
                 changes.append((row, slot, -1))
             for slot in elsewhere:
                 if self.chance.random() < 0.2:
-                    slots.append(slot)
-                    changes.append((row, slot, +1))
+                    times = self.chance.choice((1, 1, 3))
+                    slots.extend([slot] * times)
+                    changes.append((row, slot, times))
         self.rows = self.rows.changed(moves(*changes))
 
     def read(self) -> None:
