@@ -235,4 +235,4 @@ def test_who_is_started_with_a_wrong_configuration_says_why_in_a_line_and_asks_n
         with pytest.raises(BlockingIOError):
             api_server.accept()
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(rf"reprieve: configuration {re.escape(str(configuration))}: [^\n]*{re.escape(cause)}\n", done.stderr)
+    assert re.fullmatch(rf"reprieve: configuration {re.escape(str(configuration))}: [^\n]*{re.escape(cause)}[^\n]*\n", done.stderr)

@@ -50,8 +50,8 @@ class Informers:
         Arguments:
             on_changes: see `Reflector`.
         """
-        # An optional kind draws from a copy, so that it does not change when those are asked for that decisions depend on.
-        rng = copy(self._rng) if kind.is_optional else self._rng
+        # A kind that may be missing draws from a copy, so that it does not change when those are asked for that decisions depend on.
+        rng = copy(self._rng) if kind.is_optional or kind.gate else self._rng
         reflector = Reflector(self._client, kind, on_changes, rng=rng, **self._options)
         self.reflectors.append(reflector)
         return reflector
