@@ -47,9 +47,9 @@ class PendingEffect(Answer, frozen=True, kw_only=True):
 
     pod: PodName
     before: Destination
-    """Without the plugins."""
+    """Where the pod goes without the plugins."""
     after: Destination
-    """With them."""
+    """Where it goes with them."""
     refused: tuple[ReasonCount, ...] = ()
     """Why the plugins refuse nodes, and how many, whatever others say about those nodes."""
     message: str = ""

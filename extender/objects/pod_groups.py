@@ -48,7 +48,7 @@ class PodGroupSchedulingConstraints(ApiObject, frozen=True):
 
 
 class PodGroupSpec(ApiObject, frozen=True):
-    """scheduling/v1alpha2.PodGroupSpec."""
+    """scheduling/v1alpha2.PodGroupSpec, as far as scheduling looks at it."""
 
     scheduling_policy: PodGroupSchedulingPolicy = msgspec.field(default_factory=PodGroupSchedulingPolicy)
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
@@ -58,13 +58,13 @@ class PodGroupSpec(ApiObject, frozen=True):
 
 
 class PodGroupStatus(ApiObject, frozen=True):
-    """scheduling/v1alpha2.PodGroupStatus."""
+    """scheduling/v1alpha2.PodGroupStatus, as far as scheduling looks at it."""
 
     conditions: list[Condition] = []
 
 
 class PodGroup(HasMetadata, frozen=True):
-    """scheduling/v1alpha2.PodGroup."""
+    """scheduling/v1alpha2.PodGroup, a group of pods that are scheduled together."""
 
     spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
     status: PodGroupStatus = msgspec.field(default_factory=PodGroupStatus)
@@ -75,7 +75,7 @@ class PodGroup(HasMetadata, frozen=True):
 
     @property
     def key(self) -> str:
-        """namespace/name."""
+        """The group as namespace/name."""
         return f"{self.namespace}/{self.name}"
 
     @property

@@ -21,7 +21,7 @@ LONGEST_PAUSE: Final = 3600.0
 MOST_WASTED: Final = 8
 """After as many in a row, the preemptor is stopped."""
 STOPPED_FOR: Final = 24 * 3600.0
-"""Seconds."""
+"""A preemptor is stopped for so many seconds."""
 PREEMPTORS_KEPT: Final = 10_000
 """The preemptors that are remembered; the one that preempted longest ago is forgotten first."""
 _NAMED: Final = 3

@@ -10,7 +10,7 @@ from extender import framework as fwk
 from extender.objects.pod import Pod
 
 CHOSEN_LATELY: Final = 60.0
-"""Seconds."""
+"""A victim counts as chosen lately for so many seconds."""
 
 
 @final

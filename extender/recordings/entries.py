@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 @final
 class Begins(Entry, frozen=True, tag="recording"):
-    """What is recorded."""
+    """The first entry of each file: which scheduler is recorded, and how it is configured."""
 
     format: int
     version: str
@@ -110,7 +110,7 @@ class RecordedAttempt(Entry, frozen=True, tag="?"):
     at: float
     uid: str
     pod: str
-    """namespace/name."""
+    """The pod as namespace/name."""
     node: str
     """Empty if the pod has none."""
     code: str

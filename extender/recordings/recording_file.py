@@ -27,12 +27,12 @@ from extender.recordings.recorder import ClusterAtOnce, Recorder
 from extender.recordings.redaction import Redaction, Redacts
 
 WRITE_EVERY: Final = 0.25
-"""Seconds."""
+"""The file is written to every so many seconds."""
 RETRY_EVERY: Final = 10.0
 """Seconds between two attempts to begin a file after the disk took none."""
 KEPT_FILES: Final = 4
 MAX_BYTES: Final = 256 * 2**20
-"""Bytes of all files."""
+"""The most bytes that all files of a recording take."""
 _OF_CONNECTIONS: Final = ("clientConnection", "leaderElection", "extenders")
 """Parts of the configuration on which no decision depends, or that name addresses and credentials."""
 

@@ -21,9 +21,9 @@ from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey, PodGroup
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
-from extender.runtime.reserve_to_bind import run_permit_plugins, run_reserve_plugins
+from extender.runtime.reserve_to_bind import run_permit_plugins
 from extender.scheduler.schedule_pod import ScheduleResult, SchedulingAlgorithm
-from extender.scheduler.scheduling_cycle import find_node, nominations_of, unreserve_and_forget
+from extender.scheduler.scheduling_cycle import find_node, nominations_of, reserve_and_permit, unreserve_and_forget
 from extender.scheduler.world import Failure, World, refused_on_one_node
 from extender.snapshot import Snapshot
 
@@ -182,17 +182,8 @@ class PodGroupTrial:
         return MemberResult(pod, refused_on_one_node(refusal) if refusal.is_rejected else Failure(refusal), cycle)
 
     def _reserved_and_permitted(self, cycle: Cycle, assumed: Pod) -> fwk.Status:
-        metrics, profile, node = self.world.metrics, self.framework.profile_name, assumed.spec.node_name
         try:
-            with metrics.timed("Reserve", profile) as point:
-                status = run_reserve_plugins(cycle, assumed, node)
-                point.status = str(status.code)
-            if not status.is_success:
-                return status
-            with metrics.timed("Permit", profile) as point:
-                status, _ = run_permit_plugins(cycle, assumed, node)
-                point.status = str(status.code)
-            return status
+            return reserve_and_permit(self.world, cycle, assumed)[0]
         except Exception as exc:
             # A plugin returned something that is no status.
             _LOG.exception(exc, "Error selecting node for pod", pod=cycle.pod)

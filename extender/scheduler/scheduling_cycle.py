@@ -3,7 +3,7 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle (v1.36.2).
 """
 
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Mapping
 from time import perf_counter
 from typing import Final
 
@@ -118,16 +118,8 @@ async def find_node(
 
 def _reserved_and_permitted(world: World, cycle: Cycle, assumed: Pod, result: ScheduleResult) -> AssumedPod | fwk.Status:
     """Returns the assumed pod, or the status of the plugin that refused it."""
-    metrics, profile, node = world.metrics, cycle.framework.profile_name, result.suggested_host
     try:
-        with metrics.timed("Reserve", profile) as point:
-            status = run_reserve_plugins(cycle, assumed, node)
-            point.status = str(status.code)
-        if not status.is_success:
-            return status
-        with metrics.timed("Permit", profile) as point:
-            status, timeouts = run_permit_plugins(cycle, assumed, node)
-            point.status = str(status.code)
+        status, timeouts = reserve_and_permit(world, cycle, assumed)
         if not status.is_success and status.code is not fwk.Code.WAIT:
             return status
         waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
@@ -137,6 +129,24 @@ def _reserved_and_permitted(world: World, cycle: Cycle, assumed: Pod, result: Sc
         # A plugin returned something that is no status. What the others reserved is given back all the same.
         _LOG.exception(exc, "Error selecting node for pod", pod=cycle.pod)
         return fwk.error(str(exc) or type(exc).__name__)
+
+
+def reserve_and_permit(world: World, cycle: Cycle, assumed: Pod) -> tuple[fwk.Status, Mapping[str, float]]:
+    """Runs Reserve and, unless it refuses, Permit.
+
+    Returns:
+        The status of the plugin that did not succeed, and plugin -> for how many seconds it holds the pod.
+    """
+    metrics, profile, node = world.metrics, cycle.framework.profile_name, assumed.spec.node_name
+    with metrics.timed("Reserve", profile) as point:
+        status = run_reserve_plugins(cycle, assumed, node)
+        point.status = str(status.code)
+    if not status.is_success:
+        return status, {}
+    with metrics.timed("Permit", profile) as point:
+        status, timeouts = run_permit_plugins(cycle, assumed, node)
+        point.status = str(status.code)
+    return status, timeouts
 
 
 def nominations_of(world: World, but: Container[str] = ()) -> Nominations:

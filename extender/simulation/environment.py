@@ -55,7 +55,7 @@ class Progress:
     """How far a play has come, for rewards."""
 
     time: float
-    """Virtual seconds."""
+    """Seconds of virtual time since the beginning."""
     arrived: int
     placed: int
     evicted: int

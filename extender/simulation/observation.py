@@ -34,7 +34,7 @@ class Fate:
     """What became of a pod."""
 
     pod: str
-    """namespace/name."""
+    """The pod as namespace/name."""
     arrived: float
     is_gated: bool
     bound: float | None = None
@@ -51,7 +51,7 @@ class SimulatedDecision:
 
     time: float
     pod: str
-    """namespace/name."""
+    """The pod as namespace/name."""
     node: str
     status: str
     """Why there is no node; empty if there is one."""

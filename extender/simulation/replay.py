@@ -81,7 +81,7 @@ class DecisionDifference(Reported, frozen=True, kw_only=True):
     at: float
     """Seconds since the recording began."""
     pod: str
-    """namespace/name."""
+    """The pod as namespace/name."""
     recorded: Decided
     replayed: Decided
 

@@ -22,7 +22,7 @@ from extender.golang.field_errors import (
 )
 
 MAX_TEMPLATES: Final = 8
-"""Upstream: WorkloadMaxPodGroupTemplates."""
+"""A Workload has at most so many. Upstream: WorkloadMaxPodGroupTemplates."""
 _POLICIES: Final = ("basic", "gang")
 _DISRUPTION_MODES: Final = ("Pod", "PodGroup")
 _GATES: Final = {

@@ -12,7 +12,7 @@ from extender.config.feature_gates import FeatureGates
 @final
 @dataclass(frozen=True, slots=True)
 class DeviceFeatures:
-    """What allocation heeds."""
+    """The features of devices that allocation takes into account."""
 
     taints: bool = True
     partitions: bool = True
