@@ -1,6 +1,7 @@
 """What holds for all tests."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,10 @@ from tests.loop_budget import held_too_long
 # Timing decides no test: a busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+# A shell without job control starts what runs in the background with SIGINT ignored, and programs that tests interrupt would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class BrowserTogether(LoadFileScheduling):
