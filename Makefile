@@ -16,22 +16,36 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-$(VENV)/.ready: pyproject.toml requirements.lock requirements-dev.lock
-	@echo "Installing the dependencies that requirements-dev.lock pins into $(VENV)"
+# What is being installed is said package by package: the first time takes a minute or two.
+define install
 	@if command -v uv >/dev/null 2>&1; then \
 		uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
-		uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock && \
+		uv pip install --python $(BIN)/python --require-hashes $(1) && \
 		uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
 	else \
 		$(PYTHON) -m venv $(VENV) && \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock && \
+		$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --require-hashes $(1) && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . ; \
 	fi
+endef
+
+packages_in = $$(cat $(1) | grep -c '^[a-z].*==')
+
+# What running needs, and what builds the package: nothing of what tests and checks need.
+$(VENV)/.runs: pyproject.toml requirements.lock requirements-build.lock
+	@echo "Setting up $(VENV), once: $(call packages_in,requirements.lock requirements-build.lock) packages that running Reprieve needs (requirements.lock)"
+	$(call install,-r requirements.lock -r requirements-build.lock)
 	@touch $@
 
+$(VENV)/.ready: pyproject.toml requirements.lock requirements-dev.lock
+	@echo "Setting up $(VENV), once: $(call packages_in,requirements-dev.lock) packages that developing Reprieve needs (requirements-dev.lock)"
+	$(call install,-r requirements-dev.lock)
+	@touch $(VENV)/.runs $@
+
 .PHONY: run
-run: $(VENV)/.ready ## Serve a cluster of its own, or follow one (HOST=, PORT=, KUBERNETES_PORT=, STATE=, SAVE=, FOLLOW=kubeconfig, CONFIG=).
-	$(BIN)/reprieve serve --host $(HOST) --port $(PORT) --kubernetes-port $(KUBERNETES_PORT) \
+run: $(VENV)/.runs ## Serve a cluster of its own, or follow one (HOST=, PORT=, KUBERNETES_PORT=, STATE=, SAVE=, FOLLOW=kubeconfig, CONFIG=).
+	@echo "Starting Reprieve: in a few seconds http://$(HOST):$(PORT)/ shows the cluster, and $(BIN)/reprieve pending --server http://$(HOST):$(PORT) asks about it; Ctrl-C ends it."
+	@$(BIN)/reprieve serve --host $(HOST) --port $(PORT) --kubernetes-port $(KUBERNETES_PORT) \
 		$(if $(FOLLOW),--kubeconfig $(FOLLOW)) $(if $(STATE),--state $(STATE)) $(if $(SAVE),--save $(SAVE)) $(if $(CONFIG),--config $(CONFIG))
 
 .PHONY: browser
@@ -48,7 +62,7 @@ pictures: $(VENV)/.ready browser ## Take the pictures in docs/images again.
 
 .PHONY: test
 test: $(VENV)/.ready browser ## Run all tests but the benchmarks.
-	@echo "Collecting the tests; dots follow in some seconds, the whole takes about four minutes on two cores."
+	@echo "Collecting the tests; dots follow in some seconds, the whole takes about twelve minutes on two cores."
 	@$(PYTEST) -n auto --no-loadscope-reorder
 
 .PHONY: coverage
@@ -94,8 +108,16 @@ bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow
 bench-check: $(VENV)/.ready ## Fail when a ratio of figures measured within this run has fallen by 30 % against tests/benchmarks/ratios.json.
 	$(BIN)/python -m tests.benchmarks.ratios
 
+.PHONY: conformance
+conformance: $(VENV)/.ready ## Compare with the recorded answers of kube-scheduler, measure, and write docs/conformance.md (three minutes).
+	$(BIN)/python -m tests.parity.conformance
+
 .PHONY: docs
 docs: generated site ## Write all pages that are generated from the code, and build the documentation into build/site.
+
+.PHONY: churn
+churn: $(VENV)/.ready ## Tell 1,000 random stories of ordinary churn, none of which the loop guard may take for a fight (half an hour).
+	CHURN_SEEDS=1000 $(BIN)/python -m pytest -q -n auto tests/stories/test_churn.py
 
 .PHONY: generated
 generated: $(VENV)/.ready ## Write openapi.json, the pages, dashboards and roles that are generated from the code.

@@ -1,6 +1,5 @@
 """create_app(): the FastAPI application with a service behind it."""
 
-import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -21,6 +20,7 @@ from api.settings.settings import Settings
 from api.starting import Opens, opens
 from api.ui.streams import Streams
 from extender import __version__
+from extender.concurrency.short_collections import short_collections
 
 ROUTERS: Final = (extender.router, questions.router, page.router, health.router, operation.router, docs.router)
 """All routes of the application but that of its OpenAPI document."""
@@ -38,11 +38,8 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         async with opens(settings)() as face:
             app.state.streams = Streams()
             app.state.face = face
-            # The cluster is here to stay: without this, every full collection would walk over all of it while a caller waits.
-            gc.collect()
-            gc.freeze()
-            yield
-            gc.unfreeze()
+            with short_collections():
+                yield
 
     app = _Application(
         title="Reprieve",

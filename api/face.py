@@ -1,12 +1,13 @@
 """What the routes share: the service behind them, and how requests are decoded and answered."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, final
 
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from api.callers.access import Access, OpenAccess
 from api.callers.http_refusals import Refusal, unreadable_refused
@@ -17,6 +18,7 @@ from api.verb_metrics import VerbMetrics
 from extender.assembly.backend import Backend
 from extender.concurrency.abandoned import in_thread
 from extender.concurrency.child_process import ChildEndedError, in_child
+from extender.metrics.tracing import Tracer
 from extender.protocol.node_lists import DecodedNodes
 
 T = TypeVar("T")
@@ -38,6 +40,8 @@ class Face:
     """Decides whose names a caller is shown."""
     kubernetes: KubernetesApp | None = None
     """Serves the Kubernetes API of the embedded cluster; None if a real cluster is followed."""
+    cluster: str = ""
+    """The URL of the API server of the cluster, as a kubeconfig for it has it; empty if it is not known."""
     checks: HealthRecord = field(default_factory=HealthRecord)
     """How health checks have come out."""
     verb_metrics: VerbMetrics = field(default_factory=VerbMetrics)
@@ -48,6 +52,8 @@ class Face:
     """Held by every evaluation that waits or runs, so that the verbs always find room among the requests in flight."""
     evaluating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
     """Held while a small evaluation runs: it takes a processor for a while, and the verbs need one, too."""
+    tracer: Tracer | None = None
+    """Traces the calls of the verbs; None if nothing is traced."""
     freed: FreedMemory = field(default_factory=FreedMemory)
     """Gives back the memory that questions took."""
     simulating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
@@ -62,10 +68,19 @@ def face_of(request: HTTPConnection) -> Face | None:
     return face
 
 
+LONG: Final = 2**16
+"""Bytes of a body that takes more than a millisecond to decode."""
+
+
 async def decoded(decode: Callable[[bytes], T], body: bytes) -> T:
     """Returns what `decode` makes of the body; JSON that it cannot read is refused."""
     with unreadable_refused():
-        return await in_thread(lambda _: decode(body)) if len(body) > DECODED_IN_THREAD else decode(body)
+        if len(body) > DECODED_IN_THREAD:
+            return await in_thread(lambda _: decode(body))
+        value = decode(body)
+        if len(body) > LONG:
+            await asyncio.sleep(0)  # What is long to read is long to decide about: others get their turn in between.
+        return value
 
 
 async def answered_in_child(answer: Callable[[], T]) -> T:
@@ -79,3 +94,18 @@ async def answered_in_child(answer: Callable[[], T]) -> T:
 def json_response(body: bytes) -> Response:
     """Returns a 200 with a JSON body."""
     return Response(body, media_type="application/json")
+
+
+@final
+class JsonInParts(Response):
+    """A 200 with a JSON body whose parts are not put together in memory: some are as large as all nodes of a cluster."""
+
+    def __init__(self, parts: Sequence[bytes | memoryview]) -> None:
+        super().__init__(media_type="application/json", headers={"content-length": str(sum(map(len, parts)))})
+        self._parts: Final = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for part in self._parts[:-1]:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": self._parts[-1]})

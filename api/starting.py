@@ -9,7 +9,6 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
@@ -19,16 +18,19 @@ from api.config_fixes import with_fix
 from api.face import Face
 from api.fatal_errors import StartUpError
 from api.kubernetes import KubernetesApp
+from api.settings.configuration_file import read_configuration, shadow_configuration
 from api.settings.overrides import overridden
-from api.settings.settings import Settings, read_features
+from api.settings.settings import Settings
+from api.tracing import TraceReporter, check_tracing, traced
 from api.verb_metrics import VerbMetrics
+from extender.answers.shadow.shadow import Shadow
 from extender.apiserver.access_review import AccessReview
 from extender.apiserver.client import Client
 from extender.apiserver.lease.leader_election import LeaderElector
 from extender.apiserver.rate_limit import RateLimit
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.assembly.own_cluster import own_cluster
-from extender.config import ConfigErrors, Configuration, FeatureGates, default_profiles, differences, load_file, without_effect
+from extender.config import ConfigErrors, Configuration, differences, without_effect
 from extender.config.feature_gate_table import DEFAULT_VERSION
 from extender.embedded.api_resources import Object
 from extender.embedded.dumps.seeding import SeedReport
@@ -36,6 +38,7 @@ from extender.embedded.dumps.state_file import StateFileError, form_of, load
 from extender.embedded.trial_registry import TrialRegistry
 from extender.http_extender import check_extenders
 from extender.klog.outlet import STDERR
+from extender.metrics.tracing import Tracer
 from extender.plugins import IN_TREE
 from extender.recordings.recorder import Recorder
 from extender.recordings.recording_file import RecordingFileError, recorded_in
@@ -49,24 +52,6 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 Opens = Callable[[], AbstractAsyncContextManager[Face]]
 """Opens a service with its face, and closes it at the end of the block."""
-
-
-def read_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:
-    """Returns the scheduler's configuration; the default one without a file.
-
-    Arguments:
-        features: the features that are on; None for those that the environment gives.
-
-    Raises:
-        StartUpError: the file cannot be read, or is wrong.
-    """
-    features = read_features() if features is None else features
-    if path is None:
-        return Configuration(profiles=default_profiles(features), feature_gates=features)
-    try:
-        return load_file(path, features)
-    except ConfigErrors as exc:
-        raise StartUpError(f"configuration {path}: {exc}") from exc
 
 
 def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
@@ -91,6 +76,9 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
             raise StartUpError(f"{exc}; choose another --records") from exc
     if settings.record is not None and not os.access(settings.record.parent, os.W_OK):
         raise StartUpError(f"recording {settings.record}: its folder cannot be written to; choose another --record")
+    check_tracing()
+    if settings.has_shadow:
+        shadow_configuration(settings.shadow_config or settings.config, settings.features)
     for field, why in without_effect(configuration):
         _LOGGER.warning("%s: has no effect: %s", field, why)
     for name, is_on, why in differences(settings.emulated_version) if settings.emulated_version != DEFAULT_VERSION else ():
@@ -130,11 +118,15 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
         _reviewed(cluster, settings) as access,
         _records(settings) as records,
         _recorder(configuration, settings) as recorder,
+        traced() as tracer,
         _elector(configuration, cluster, decides=decides) as elector,
         aclosing(_client(configuration, cluster, elector)) as client,
-        live_backend(configuration, client, _options(settings, recorder, decides=decides), elector=elector, records=records) as backend,
+        live_backend(
+            configuration, client, _options(settings, records, recorder, tracer, decides=decides), elector=elector, records=records
+        ) as backend,
     ):
-        yield Face(backend, access, verb_metrics=VerbMetrics(_disabled_metrics(settings)))
+        metrics = VerbMetrics(_disabled_metrics(settings))
+        yield Face(backend, access, cluster=cluster.target.server, verb_metrics=metrics, tracer=tracer)
 
 
 @asynccontextmanager
@@ -212,21 +204,37 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
         async with (
             _records(settings) as records,
             _recorder(configuration, settings) as recorder,
+            traced() as tracer,
             aclosing(own.client()) as client,
             live_backend(
                 configuration,
                 client,
-                dataclasses.replace(_options(settings, recorder, decides=settings.schedule is not False), admits=own.admission),
+                dataclasses.replace(
+                    _options(settings, records, recorder, tracer, decides=settings.schedule is not False), admits=own.admission
+                ),
                 records=records,
             ) as backend,
         ):
             await backend.wait_for_sync()
             own_backend = dataclasses.replace(backend, why_over=lambda: backend.why_over() or own.unsaved())
             access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
-            yield Face(own_backend, access, KubernetesApp(own.api), verb_metrics=VerbMetrics(_disabled_metrics(settings)))
+            kubernetes, metrics = KubernetesApp(own.api), VerbMetrics(_disabled_metrics(settings))
+            yield Face(own_backend, access, kubernetes, cluster=_own_url(settings), verb_metrics=metrics, tracer=tracer)
 
 
-def _options(settings: Settings, recorder: Recorder | None, *, decides: bool) -> LiveOptions:
+def _own_url(settings: Settings) -> str:
+    scheme = "http" if settings.tls_cert_file is None else "https"
+    return f"{scheme}://{settings.host}:{settings.kubernetes_port}" if settings.kubernetes_port else ""
+
+
+def _shadow(settings: Settings) -> Shadow | None:
+    if not settings.has_shadow:
+        return None
+    path = settings.shadow_config or settings.config
+    return Shadow(shadow_configuration(path, settings.features), str(path or "default"))
+
+
+def _options(settings: Settings, records: Records, recorder: Recorder | None, tracer: Tracer | None, *, decides: bool) -> LiveOptions:
     return LiveOptions(
         decides=decides,
         max_in_unschedulable_pods=settings.pod_max_in_unschedulable_pods_duration.seconds,
@@ -234,6 +242,9 @@ def _options(settings: Settings, recorder: Recorder | None, *, decides: bool) ->
         dropped_log_lines=STDERR.dropped,
         admits=partial(TrialRegistry, features=settings.features),
         recorder=recorder,
+        shadow=_shadow(settings),
+        tracer=tracer,
+        reporters=() if tracer is None else (TraceReporter(records),),
     )
 
 

@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from extender.metrics.metrics import Histogram, exponential
+from extender.metrics.tracing import CURRENT
 
 MOST_REASONS: Final = 100
 """Reasons that are counted by themselves; later ones count as `other`, because plugins may put names into them."""
@@ -33,7 +34,7 @@ class Outcome(StrEnum):
 
 @final
 class VerbMetrics(Collector):
-    """Counts and times the calls of the verbs, whoever makes them.
+    """Counts and times the calls of the verbs of all callers.
 
     Arguments:
         disabled: names of metrics that are not exposed.
@@ -113,13 +114,18 @@ class MeasuredRoute(APIRoute):
 
         async def measured(request: Request) -> Response:
             began, outcome, sent = perf_counter(), Outcome.REFUSED, 0
+            face = getattr(request.app.state, "face", None)
+            trace = None if face is None or face.tracer is None else face.tracer.call(verb, request.headers)
+            CURRENT.set(trace)
             try:
                 response = await handle(request)
                 outcome = getattr(request.state, "outcome", Outcome.ANSWERED)
-                sent = len(response.body)
+                sent = int(response.headers.get("content-length", 0))
                 return response
             finally:
-                face = getattr(request.app.state, "face", None)
+                if trace is not None:
+                    trace.describe(reprieve__result=outcome.value)
+                    trace.end()
                 if face is not None:
                     received = int(request.headers.get("content-length", 0))
                     face.verb_metrics.answered(verb, outcome, perf_counter() - began, received, sent)

@@ -89,6 +89,24 @@ def test_the_scenario_is_answered() -> None:
     assert answer["fitError"] == "0/1 nodes are available: 1 Insufficient cpu."
 
 
+@pytest.mark.parametrize(("target", "needs"), [("run", "requirements.lock"), ("test", "requirements-dev.lock")])
+def test_make_says_first_what_it_installs_and_installs_no_more(target: str, needs: str, tmp_path: Path) -> None:
+    command = ["make", "--dry-run", target, f"VENV={tmp_path / 'venv'}"]
+    # The tests themselves may be run by make, which would say that it enters a folder.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    lines = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+
+    assert lines[0].startswith('echo "Setting up ') and needs in lines[0]
+    assert any(f"-r {needs}" in line for line in lines)
+    assert target == "test" or not any("requirements-dev" in line for line in lines)
+
+
+def test_make_run_says_where_to_click() -> None:
+    said = subprocess.run(["make", "--dry-run", "run", "PORT=18888"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert "http://127.0.0.1:18888/ shows the cluster" in said
+
+
 def test_every_make_target_that_is_named_exists() -> None:
     """
     `make run`, `make test` and so on are in the Makefile.

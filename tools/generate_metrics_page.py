@@ -17,6 +17,7 @@ from prometheus_client.registry import CollectorRegistry
 
 from api.health_record import HealthRecord
 from api.verb_metrics import VerbMetrics
+from extender.answers.shadow.shadow import Shadow
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import Target
 from extender.apiserver.lease.leader_election import LeaderElector
@@ -43,7 +44,7 @@ async def _of_a_scheduler() -> list[Metric]:
         client = Client(Target("http://embedded"), transport=EmbeddedTransport(own.api))
         clock = asyncio.get_running_loop().time
         elector = LeaderElector(client, configuration.leader_election, "this replica", rng=random.Random(1), boot_time=clock)
-        options = LiveOptions(decides=True)
+        options = LiveOptions(decides=True, shadow=Shadow(configuration))
         async with (
             aclosing(client),
             live_backend(configuration, client, options, elector=elector, rng=random.Random(1)) as backend,
@@ -77,7 +78,7 @@ def page() -> str:
                 "At `/metrics`, under kube-scheduler's names; most of those that begin with `scheduler_` are there with `--schedule` only.",
                 upstreams,
             ),
-            *_section("The service", "At `/metrics`, in every mode.", ours),
+            *_section("The service", "At `/metrics`, in every mode; those of the shadow with `--shadow` only.", ours),
             *_section("The process", "At `/metrics`, on Linux.", process.collect()),
             *_section("Health checks", "At `/metrics/slis`, as upstream.", HealthRecord().collect()),
             *_section("Pods", "At `/metrics/resources`, as upstream; empty while another replica leads.", _of_pods()),

@@ -13,6 +13,7 @@ import typer
 import yaml
 
 from api.cli import SUBCOMMANDS, app
+from api.fatal_errors import EXIT_CODES
 from extender.config import Configuration, PluginConfig, Profile, load, written
 from extender.config.configuration import enabled_names
 from extender.config.plugin_args import ARGS_OF
@@ -23,9 +24,21 @@ FOLDER: Final = ROOT / "docs" / "reference"
 _COMMANDS: Final = """\
 # Commands
 
-`make docs` writes this page from the commands themselves. `reprieve COMMAND --help` prints the same, and `kubectl reprieve COMMAND` is the
+`make docs` writes this page from the commands themselves. `reprieve COMMAND -h` prints the same, and `kubectl reprieve COMMAND` is the
 same command. `reprieve completion bash` (zsh, fish) makes a shell complete all of it. An error that you can mend is one line on standard
-error, with the exit code 1.
+error.
+
+## Which cluster is asked
+
+`why`, `whatif`, `victims`, `fits` and the other questions ask what the command line names: a file (`--dump`), a service (`--server`), the
+cluster of a kubeconfig (`--kubeconfig`) or of one of its contexts (`--context`), in this order. Else it is the service that
+`REPRIEVE_SERVER` names, and else the cluster that kubectl would ask: that of `KUBECONFIG`, of the pod that the command runs in, of
+`~/.kube/config`. A service on this machine (http://127.0.0.1:8888) answers in its place if it follows the same cluster, and if no
+kubeconfig names any. Where the answer does not come from where kubectl's would, the first line on standard error says so. A cluster or
+service that is silent is given up within ten seconds.
+
+## Exit codes
+
 """
 
 _CONFIGURATION: Final = """\
@@ -59,7 +72,8 @@ _METHODS: Final = ("get", "put", "post", "patch", "delete")
 def commands_page() -> str:
     """Returns docs/reference/commands.md."""
     group: Any = typer.main.get_command(app)
-    return "\n".join([_COMMANDS, *(line for name in SUBCOMMANDS for line in _command(name, group.commands[name].load()))])
+    codes = ("| code | what it means |\n|---|---|", *(f"| {code} | {words} |" for code, words in EXIT_CODES.items()), "")
+    return "\n".join([_COMMANDS, *codes, *(line for name in SUBCOMMANDS for line in _command(name, group.commands[name].load()))])
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
@@ -82,7 +96,7 @@ def _command(name: str, command: Any) -> Iterator[str]:
 def _paragraph(text: str) -> str:
     """Returns a paragraph of help; one that begins with \\b is shown as it is."""
     if text.startswith("\b"):
-        lines = text.removeprefix("\b").strip("\n").replace("\\[", "[")
+        lines = text.removeprefix("\b").strip("\n")
         return f"```text\n{lines}\n```"
     return " ".join(text.split()).replace("<", "\\<")
 

@@ -19,7 +19,8 @@ from extender.objects.kinds import KINDS
 
 FILE: Final = Path(__file__).parents[1] / "deploy" / "chart" / "files" / "roles.yaml"
 
-EVENTS: Final = frozenset(Right("events.k8s.io", "events", verb) for verb in ("create", "patch"))
+# The Events about a pod are listed when somebody looks at its page.
+EVENTS: Final = frozenset({*(Right("events.k8s.io", "events", verb) for verb in ("create", "patch")), Right("", "events", "list")})
 FOLLOW: Final = frozenset(Right(kind.group, kind.plural, verb) for kind in KINDS if not kind.gate for verb in ("list", "watch")) | EVENTS
 
 ROLES: Final[Mapping[str, frozenset[Right]]] = {
@@ -33,9 +34,18 @@ ROLES: Final[Mapping[str, frozenset[Right]]] = {
 }
 """Answers that write nothing but events; the same with bind; a scheduler; and the two halves of what a lease needs."""
 
+_OF_SCHEDULERS: Final[Mapping[str, frozenset[Right]]] = {"GenericWorkload": rights_for(PatchPodGroupStatus)}
+BY_GATE: Final[Mapping[str, Mapping[str, frozenset[Right]]]] = {
+    gate: {"follow": follows, "extender": follows, "scheduler": follows | _OF_SCHEDULERS.get(gate, frozenset())}
+    for gate in sorted({kind.gate for kind in KINDS} - {""})
+    for follows in [frozenset(Right(kind.group, kind.plural, verb) for kind in KINDS if kind.gate == gate for verb in ("list", "watch"))]
+}
+"""Feature gate -> the rights that a role has besides while the gate is on."""
+
 _INTRODUCTION: Final = """\
 # `make docs` writes this file from what the code reads and writes; no rule is written by hand.
 # follow: filter, prioritize, preempt and answers for people. extender: the same, and bind. scheduler: decides by itself, with a lease.
+# gates: what a role has besides while a feature gate is on.
 """
 
 
@@ -50,11 +60,18 @@ def rules(rights: Iterable[Right]) -> list[dict[str, Any]]:
     return [{"apiGroups": [group], "resources": together, "verbs": list(allowed)} for (group, allowed), together in resources.items()]
 
 
+class _WithoutAliases(yaml.SafeDumper):
+    """Writes equal rules out each time."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 def page() -> str:
     """Returns the file."""
-    return _INTRODUCTION + yaml.safe_dump(
-        {name: rules(rights) for name, rights in ROLES.items()}, sort_keys=False, default_flow_style=None, width=140
-    )
+    roles: dict[str, object] = {name: rules(rights) for name, rights in ROLES.items()}
+    roles["gates"] = {gate: {name: rules(rights) for name, rights in of_roles.items()} for gate, of_roles in BY_GATE.items()}
+    return _INTRODUCTION + yaml.dump(roles, Dumper=_WithoutAliases, sort_keys=False, default_flow_style=None, width=140)
 
 
 def main() -> None:

@@ -21,6 +21,7 @@ from extender.answers.redaction import namespaces_in, redacted
 from extender.answers.types import Answer
 from extender.apiserver.access_review import AccessReview, User
 from extender.apiserver.errors import ApiError, Forbidden
+from extender.concurrency.abandoned import in_thread
 
 MAX_REVIEWS: Final = 64
 """Callers that are reviewed at one time; the API server is not asked about more. Certificates in --client-allowed-names need no review."""
@@ -33,6 +34,10 @@ class Sight(Protocol):
 
     async def namespaces(self, among: Collection[str]) -> frozenset[str]:
         """Returns those of the namespaces in which the caller may list pods."""
+        ...
+
+    async def events(self, namespace: str) -> bool:
+        """Returns whether the caller may list the events of the namespace."""
         ...
 
 
@@ -190,6 +195,9 @@ class _SeesAll:
     async def namespaces(self, among: Collection[str]) -> frozenset[str]:
         return frozenset(among)
 
+    async def events(self, namespace: str) -> bool:
+        return True
+
 
 @final
 class _Reviewed:
@@ -208,11 +216,20 @@ class _Reviewed:
             raise _not_reviewed(exc) from exc
         return frozenset(namespace for namespace, may in zip(each, answers, strict=True) if may)
 
+    async def events(self, namespace: str) -> bool:
+        try:
+            return await self._review.may_list_events(self._user, namespace)
+        except ApiError as exc:
+            raise _not_reviewed(exc) from exc
+
 
 async def as_seen_by(sight: Sight, answer: A) -> A:
-    """Returns the answer with only those names in it that the caller may see."""
-    named = namespaces_in(answer)
-    return redacted(answer, await sight.namespaces(named)) if named else answer
+    """Returns the answer with only those names in it that the caller may see. It may be large, so that threads walk over it."""
+    named = await in_thread(lambda _: namespaces_in(answer))
+    if not named:
+        return answer
+    may_see = await sight.namespaces(named)
+    return await in_thread(lambda _: redacted(answer, may_see))
 
 
 def is_signed_in(access: Access, caller: HTTPConnection) -> bool:

@@ -7,7 +7,7 @@ Nothing is decided here: every command reads, asks the engine, prints. A subcomm
 import errno
 import os
 import sys
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
 from typing import Annotated, Any, Final, final
 
@@ -17,7 +17,14 @@ from typer.core import TyperCommand, TyperGroup
 from api.cli.signatures import spelled_out
 from api.fatal_errors import ServiceOverError, StartUpError
 from extender import __version__
+from extender.concurrency.short_collections import collector_paused
 from extender.klog.outlet import fill_standard_descriptors
+
+_PLAIN: Final[dict[str, Any]] = {
+    "rich_markup_mode": None,  # its boxes cut names of options on a terminal of 80 columns
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 
 _CANNOT_WRITE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -25,12 +32,20 @@ SUBCOMMANDS: Final = {
     "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded one."),
     "evaluate": ("evaluate", "evaluate", "Print what the scheduler would decide about every scenario in a file, one answer a line."),
     "why": ("why", "why", "Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and what would help."),
+    "pending": ("pending", "pending", "List the pods that wait, by what keeps them from their nodes and by workload."),
+    "top": ("top", "top", "Show live which pods wait and for what, who was preempted, and why a pod that you choose waits."),
     "whatif": ("what_if", "what_if", "Show what would happen if objects were created, nodes drained or removed, or settings changed."),
     "victims": ("what_if", "victims", "Show which pods would be evicted if this pod were created, and why not others."),
-    "who-preempted": ("who_preempted", "who_preempted", "Show for which pod a pod was evicted, when, and why not another one."),
+    "plan": ("plan", "plan", "Show which pods would have to move, where and in which order, so that a pod fits without evicting anybody."),
+    "who-preempted": ("who_preempted", "who_preempted", "Show for which pods pods were evicted, when, and why not others."),
     "fits": ("fits", "fits", "Count how many pods like this one fit, on which nodes, and what stops the next one."),
     "simulate": ("simulate", "simulate", "Play a workload against the real scheduler in virtual time, and report what happened."),
     "replay": ("replay", "replay", "Decide again what a recorded scheduler decided, and say where the decisions differ."),
+    "shadow": (
+        "shadow",
+        "shadow",
+        "Say how often this configuration decides as the scheduler of a cluster does, where it does not, and which plugin is why.",
+    ),
     "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers."),
     "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, where do pods go?"),
     "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default spelled out, as YAML."),
@@ -49,20 +64,34 @@ SUBCOMMANDS: Final = {
 """Name -> the module in this package and the function in it that run the subcommand, and the first paragraph of its help."""
 
 
+_LONG_TO_LOAD: Final = frozenset(
+    ("evaluate", "simulate", "replay", "doctor", "verify", "print-config", "test", "dev", "plugins", "print-scheduler-config")
+)
+"""Subcommands that load the engine before they do anything."""
+
+
 @final
 class _Subcommand(TyperCommand):
     """A subcommand that is imported when it is run, or when its own help is shown. Its module may name a COMMAND_CLASS to parse it."""
 
     def __init__(self, name: str) -> None:
         self._module, self._function, summary = SUBCOMMANDS[name]
-        super().__init__(name, help=summary)
+        super().__init__(name, help=summary, short_help=summary)
 
     def load(self) -> Any:
         """Returns the command itself."""
-        module = vars(import_module(f"api.cli.{self._module}"))
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        with self._waiting_line(), collector_paused():  # there is no garbage while modules are loaded
+            module = vars(import_module(f"api.cli.{self._module}"))
+        alone = typer.Typer(add_completion=False, **_PLAIN)
         alone.command(self.name, cls=module.get("COMMAND_CLASS"))(spelled_out(module[self._function]))
         return typer.main.get_command(alone)
+
+    def _waiting_line(self) -> AbstractContextManager[object]:
+        if self.name not in _LONG_TO_LOAD or _is_completing():
+            return nullcontext()
+        from api.cli.waiting import WaitingLine  # noqa: PLC0415 - other commands show it when they wait for an answer
+
+        return WaitingLine(f"loading {self.name}")
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         return self.load().make_context(info_name, args, parent, **extra)
@@ -76,7 +105,7 @@ class _Reprieve(TyperGroup):
             self.add_command(_Subcommand(name))
 
 
-app: Final = typer.Typer(name="reprieve", cls=_Reprieve, no_args_is_help=True, pretty_exceptions_enable=False)
+app: Final = typer.Typer(name="reprieve", cls=_Reprieve, no_args_is_help=True, **_PLAIN)
 
 
 def _print_version(wanted: bool) -> None:
@@ -93,9 +122,9 @@ def reprieve(
 
 
 def main() -> None:
-    """Runs the command line. An error that an operator can mend is printed in one line, if it can be, with exit code 1."""
+    """Runs the command line. An error that an operator can mend is printed in one line, if it can be, with the exit code of its class."""
     fill_standard_descriptors()
-    if any(name.endswith("REPRIEVE_COMPLETE") for name in os.environ):
+    if _is_completing():
         # Help that goes over several lines would be taken for further candidates.
         os.environ["COLUMNS"] = "1000"
     try:
@@ -107,7 +136,7 @@ def main() -> None:
                 sys.stdout.flush()
     except (StartUpError, ServiceOverError) as exc:
         _print_error(str(exc))
-        sys.exit(1)
+        sys.exit(exc.exit_code)
     except BrokenPipeError:
         # The reader, such as `head`, has enough.
         _discard_buffered_output()
@@ -118,6 +147,11 @@ def main() -> None:
         _discard_buffered_output()
         _print_error(f"the answer cannot be written: {os.strerror(exc.errno).lower()}")
         sys.exit(1)
+
+
+def _is_completing() -> bool:
+    """Returns whether a shell asks what could come next."""
+    return any(name.endswith("REPRIEVE_COMPLETE") for name in os.environ)
 
 
 def _print_error(message: str) -> None:

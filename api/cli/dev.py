@@ -12,11 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.local_answers import about_cluster, about_dump
+from api.cli.reaching import reach
 from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table
 from api.fatal_errors import StartUpError
 from api.plugin_project import PluginProject
+from api.settings.configuration_file import read_configuration
 from api.settings.settings import EXAMPLE_CLUSTER
-from api.starting import read_configuration
 from extender.answers.plugin_effects import Destination, PluginEffects
 from extender.answers.questions import Questions
 from extender.config import ConfigErrors
@@ -49,10 +50,12 @@ def dev(
     if dump is not None and kubeconfig is not None:
         raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
     project = PluginProject.at(folder)
-    project.open()
-    bench = _Bench(project, config or project.configuration_file, limit)
-    cluster = about_dump(dump or EXAMPLE_CLUSTER, None) if kubeconfig is None else about_cluster(kubeconfig, context, None)
     try:
+        if kubeconfig is not None:
+            asyncio.run(reach(kubeconfig, context))
+        project.open()
+        bench = _Bench(project, config or project.configuration_file, limit)
+        cluster = about_dump(dump or EXAMPLE_CLUSTER, None) if kubeconfig is None else about_cluster(kubeconfig, context, None)
         asyncio.run(_looked_at(bench, cluster, output, repeats=reload))
     except KeyboardInterrupt:
         sys.exit(0)

@@ -14,11 +14,12 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
+from api.cli.waiting import WaitingLine
 from api.doctor.examination import examine
-from api.doctor.grades import Finding, Grade
+from api.doctor.grades import Finding, Grade, skipped
 from api.doctor.patient import Patient
 from api.fatal_errors import StartUpError
-from api.starting import read_configuration
+from api.settings.configuration_file import read_configuration
 from extender.apiserver.credentials.tls import TlsError
 from extender.config.configuration import Extender, ExtenderTLSConfig
 from extender.golang.durations import Duration
@@ -51,16 +52,27 @@ def doctor(
     """Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers.
 
     Every finding says what to do. Nothing is bound, and nothing changes in an extender that works. --verbs takes `preempt=preemption` for a
-    verb of another name. The exit code is 1 if kube-scheduler would be misled or left without an answer.
+    verb of another name. An extender that answers nothing is given up after twice --timeout. The exit code is 1 if kube-scheduler would be
+    misled or left without an answer.
     """
     patients = list(_from_configuration(config) if not url else _from_url(url, verbs, form, timeout, ca_file, insecure))
     known = tuple(name for name in nodes.split(",") if name)
     report: dict[str, list[Finding]] = {}
+    away: dict[tuple[str, ExtenderTLSConfig | None], str] = {}
     for title, extender in patients:
+        door = extender.url_prefix, extender.tls_config
+        why = away.get(door)
+        if why is not None:
+            report[title] = [skipped("", "answers every question", f"not asked, as {why}")]
+            continue
         try:
-            report[title] = asyncio.run(_examined(Patient(extender, known)))
+            patient = Patient(extender, known)
         except TlsError as exc:
             raise StartUpError(str(exc)) from exc
+        with WaitingLine(f"examining {title}"):
+            report[title] = asyncio.run(examined(patient))
+        if patient.given_up:
+            away[door] = patient.given_up
     _print(report, output)
     if any(finding.grade is Grade.BAD for findings in report.values() for finding in findings):
         raise typer.Exit(1)
@@ -105,7 +117,8 @@ def _from_url(url: str, verbs: str, form: str, timeout: int, ca_file: Path | Non
             )
 
 
-async def _examined(patient: Patient) -> list[Finding]:
+async def examined(patient: Patient) -> list[Finding]:
+    """Returns the findings about an extender, and closes the connections to it."""
     try:
         return [finding async for finding in examine(patient)]
     finally:

@@ -15,7 +15,7 @@ import typer
 
 from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
-from api.starting import read_configuration
+from api.settings.configuration_file import read_configuration
 from extender.config import ConfigErrors, Configuration
 from extender.evaluation.scenario import evaluate_scenario
 from extender.golang.json import JsonError

@@ -27,6 +27,10 @@ with a line in the log.
 
 Only feature gates differ between the emulated versions, as in kube-scheduler itself. Gates that cannot be switched here have one value in
 all versions; the log names those that have another default in kube-scheduler of the emulated version.
+
+Two gates watch more kinds: `DRADeviceTaintRules` (on with `--emulated-version=1.37`) and `GenericWorkload`. The chart gives the rights for
+them where its value `featureGates` has `A=true` of the gate; other manifests get them from `deploy/chart/files/roles.yaml`, under `gates`.
+Where the API server does not serve the kind, there are no such objects.
 """
 
 _TABLE: Final = """\

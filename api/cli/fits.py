@@ -2,18 +2,20 @@
 
 import asyncio
 import copy
+from contextlib import suppress
 from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import placed, read_manifests
-from api.cli.showing import Output, OutputOption, plural, show, table
+from api.cli.manifest_files import placed, pod_spec_of, read_manifests
+from api.cli.showing import Output, OutputOption, WatchOption, plural, show, show_until_interrupted, table
 from api.cli.sources import Source, SourceOptions
-from api.fatal_errors import StartUpError
+from api.fatal_errors import MisuseError
 from extender.answers.types import Capacity
 from extender.workloads.expansion import WORKLOADS
+from extender.workloads.job_sets import JOB_SET
 
 SHOWN_NODES = 20
 
@@ -23,9 +25,13 @@ _COUNTED: Final = frozenset(("Pod", *(kind for _, kind in WORKLOADS)))
 def fits(
     *,
     filename: Annotated[list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Stop counting here.")] = 10_000,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, max=100_000, help="Stop counting here (100000; 1000 of pods that look at other nodes than their own)."),
+    ] = None,
     source: SourceOptions,
     output: OutputOption = Output.TABLE,
+    watch: WatchOption = False,
 ) -> None:
     """Count how many pods like this one fit, on which nodes, and what stops the next one.
 
@@ -33,31 +39,35 @@ def fits(
     """
     objects = placed((obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace)
     found = [obj for obj in objects if obj.get("kind") in _COUNTED]
+    if not found and any(obj.get("kind") == JOB_SET[1] for obj in objects):
+        raise MisuseError(f"{', '.join(filename)}: pods of one template are counted; give one Job of the JobSet, or ask whatif about all")
     if len(found) != 1:
-        raise StartUpError(f"{', '.join(filename)}: {len(found)} pods or workloads in it; give one")
+        raise MisuseError(f"{', '.join(filename)}: {len(found)} pods or workloads in it; give one")
     groups = [obj for obj in objects if obj.get("kind") == "PodGroup"]
     counted = _with_priority(found[0], objects)
     if groups:
         counted = {"apiVersion": "v1", "kind": "List", "items": [*groups, counted]}
-    answer = asyncio.run(_asked(source, counted, limit))
+    with suppress(*(KeyboardInterrupt,) if watch else ()):
+        asyncio.run(_shown(source, counted, limit, output, watch=watch))
+
+
+async def _shown(source: Source, pod: dict[str, Any], limit: int | None, output: Output, *, watch: bool) -> None:
+    async with source.open(keeps_asking=watch) as asked:
+        if watch:
+            await show_until_interrupted(lambda: asked.capacity_of(pod, limit), output, _in_words)
+        answer = await asked.capacity_of(pod, limit)
     show(answer, output, _in_words)
-
-
-async def _asked(source: Source, pod: dict[str, Any], limit: int) -> Capacity:
-    async with source.open() as asked:
-        return await asked.capacity_of(pod, limit)
+    if not answer.fits:
+        raise typer.Exit(1)
 
 
 def _with_priority(obj: dict[str, Any], objects: list[dict[str, Any]]) -> dict[str, Any]:
     """Returns the pod or workload with the priority filled in, where the files hold its PriorityClass."""
-    path = {"Pod": ("spec",), "CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}.get(obj["kind"], ("spec", "template", "spec"))
     changed = copy.deepcopy(obj)
-    spec: Any = changed
-    for member in path:
-        spec = spec.get(member) if isinstance(spec, dict) else None
-    name = spec.get("priorityClassName") if isinstance(spec, dict) else None
+    spec = pod_spec_of(changed)
+    name = None if spec is None else spec.get("priorityClassName")
     for other in objects:
-        if other.get("kind") == "PriorityClass" and name and other.get("metadata", {}).get("name") == name:
+        if spec is not None and name and other.get("kind") == "PriorityClass" and other.get("metadata", {}).get("name") == name:
             del spec["priorityClassName"]
             spec["priority"] = other.get("value")
             break

@@ -1,23 +1,27 @@
 """Answers worked out in this process, about a cluster behind an API server or in a dump."""
 
-import os
+import asyncio
+import logging
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from api.cli.manifest_files import state_of
+from api.cli.reaching import cluster_away, target_of
 from api.config_fixes import with_fix
-from api.fatal_errors import StartUpError
-from api.starting import read_configuration
+from api.fatal_errors import MisuseError, StartUpError
+from api.settings.configuration_file import read_configuration, shadow_configuration
 from extender.answers.questions import QuestionError, Questions
+from extender.answers.shadow.shadow import Shadow
 from extender.apiserver.client import Client
 from extender.apiserver.credentials.target import CredentialsError, Target
-from extender.apiserver.credentials.target_lookup import find_target
+from extender.apiserver.informers.health import Health
+from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.config import ConfigErrors
+from extender.config import ConfigErrors, Configuration
 from extender.embedded.dumps.state_file import StateFileError, load, read
 from extender.embedded.trial_registry import TrialRegistry, templates_among
 from extender.objects.decoding import DecodeError
@@ -26,25 +30,101 @@ from extender.recordings.entries import Recording, RecordingError, is_recording
 STANDARD_INPUT: Final = Path("-")
 
 
+LISTING_SECONDS: Final = 30.0
+"""The time for which nothing may come while objects are listed. One list of a large cluster may take longer than it takes to reach it."""
+FAILING_SECONDS: Final = 3.0
+"""The time for which a list may fail: some are repeated with success."""
+ALL_LISTED_SECONDS: Final = 300.0
+
+
 @asynccontextmanager
-async def about_cluster(kubeconfig: Path, context: str | None, config: Path | None) -> AsyncIterator[Questions]:
-    """Yields answers about the cluster of a kubeconfig, once all its objects are listed.
+async def about_cluster(
+    kubeconfig: Path | None, context: str | None, config: Path | None, show: Callable[[str], None] = lambda _: None
+) -> AsyncIterator[Questions]:
+    """Yields answers about a cluster, once all its objects are listed.
+
+    Arguments:
+        show: told what is being done.
 
     Raises:
-        StartUpError: the kubeconfig or the configuration cannot be used, or a question cannot be answered.
+        StartUpError: the configuration cannot be used, or a question cannot be answered.
+        SourceAwayError: the cluster does not answer, or does not let its objects be listed.
     """
-    configuration = read_configuration(config)
+    configuration = _configuration(config)
+    options = LiveOptions(admits=partial(TrialRegistry, features=configuration.feature_gates))
+    async with _following(configuration, target_of(kubeconfig, context), options, show) as backend:
+        if backend.questions is None:
+            raise QuestionError("the service answers no questions")
+        yield backend.questions
+
+
+@asynccontextmanager
+async def shadow_of(
+    kubeconfig: Path | None, context: str | None, config: Path | None, show: Callable[[str], None]
+) -> AsyncIterator[Shadow]:
+    """Yields a shadow of the scheduler of a cluster, once all objects of the cluster are listed.
+
+    Raises:
+        StartUpError, SourceAwayError: see `about_cluster`.
+    """
+    configuration = shadow_configuration(config)
+    shadow = Shadow(configuration, str(config or "default"))
+    async with _following(configuration, target_of(kubeconfig, context), LiveOptions(shadow=shadow), show):
+        yield shadow
+
+
+@asynccontextmanager
+async def _following(
+    configuration: Configuration, target: Target, options: LiveOptions, show: Callable[[str], None]
+) -> AsyncIterator[Backend]:
+    # What reflectors say about their tries is for a service, which goes on trying.
+    logging.getLogger("extender.apiserver").addHandler(logging.NullHandler())
     with _failing_in_one_line():
-        async with (
-            aclosing(Client(target_of(kubeconfig, context))) as client,
-            live_backend(
-                configuration, client, LiveOptions(admits=partial(TrialRegistry, features=configuration.feature_gates))
-            ) as backend,
-        ):
-            await backend.wait_for_sync()
-            if backend.questions is None:
-                raise QuestionError("the service answers no questions")
-            yield backend.questions
+        async with aclosing(Client(target)) as client, _alone(), live_backend(configuration, client, options) as backend:
+            await _listed(backend, target, show)
+            yield backend
+
+
+@asynccontextmanager
+async def _alone() -> AsyncIterator[None]:
+    """Raises what the block raises as it is, where a TaskGroup in between has made a group of it."""
+    try:
+        yield
+    except ExceptionGroup as group:
+        errors: list[Exception] = [group]
+        while len(errors) == 1 and isinstance(errors[0], ExceptionGroup):
+            errors = [*errors[0].exceptions]
+        if len(errors) == 1:
+            raise errors[0] from errors[0].__cause__
+        raise
+
+
+async def _listed(backend: Backend, target: Target, show: Callable[[str], None]) -> None:
+    """Returns once all objects are listed.
+
+    Raises:
+        SourceAwayError: some are not, in time; or nothing comes any more.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    listing = asyncio.create_task(backend.wait_for_sync())
+    try:
+        while not (await asyncio.wait((listing,), timeout=0.2))[0]:
+            waited = loop.time() - began
+            missing = [each for each in backend.health() if not each.synced]
+            show(f"listing {', '.join(each.resource for each in missing)} of {target.server}")
+            for each in missing:
+                if (each.failing_for or 0.0) > FAILING_SECONDS:
+                    raise cluster_away(target, f"{each.resource} cannot be listed: {each.last_error}")
+            if waited > ALL_LISTED_SECONDS or (missing and all(_is_silent(each, waited) for each in missing)):
+                raise cluster_away(target, f"the list of {missing[0].resource} has not come within {waited:.0f} s")
+        await listing
+    finally:
+        listing.cancel()
+
+
+def _is_silent(resource: Health, waited: float) -> bool:
+    return min(waited, waited if resource.silent_for is None else resource.silent_for) > LISTING_SECONDS
 
 
 @asynccontextmanager
@@ -60,29 +140,25 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
     """
     with _failing_in_one_line():
         recording = Recording(dump) if dump != STANDARD_INPUT and is_recording(dump) else None
-        configuration = recording.configuration if recording is not None and config is None else read_configuration(config)
+        configuration = recording.configuration if recording is not None and config is None else _configuration(config)
         if recording is not None:
             objects = recording.objects_at(None if at is None else recording.seconds_of(at))
         elif at is not None:
-            raise StartUpError(f"--at: {dump} is no recording, and of one moment only")
+            raise MisuseError(f"--at: {dump} is no recording, and of one moment only")
         else:
             objects = read(sys.stdin.buffer.read(), "standard input") if dump == STANDARD_INPUT else load(dump)
         try:
             state = state_of(objects)
         except DecodeError as exc:
-            raise StartUpError(f"{'standard input' if dump == STANDARD_INPUT else dump}: {exc}") from exc
+            raise MisuseError(f"{'standard input' if dump == STANDARD_INPUT else dump}: {exc}") from exc
         yield Questions.of(configuration, state, partial(TrialRegistry, templates_among(objects), configuration.feature_gates))
 
 
-@cache
-def target_of(kubeconfig: Path, context: str | None) -> Target:
-    """Returns the API server that a kubeconfig names.
-
-    Raises:
-        StartUpError: the kubeconfig cannot be used.
-    """
-    with _failing_in_one_line():
-        return find_target(os.environ, file=kubeconfig, context=context or "")
+def _configuration(config: Path | None) -> Configuration:
+    try:
+        return read_configuration(config)
+    except StartUpError as exc:
+        raise MisuseError(exc) from exc
 
 
 @contextmanager
@@ -90,6 +166,6 @@ def _failing_in_one_line() -> Iterator[None]:
     try:
         yield
     except ConfigErrors as exc:
-        raise StartUpError(with_fix(exc)) from exc
+        raise MisuseError(with_fix(exc)) from exc
     except (StateFileError, CredentialsError, QuestionError, DecodeError, RecordingError) as exc:
-        raise StartUpError(exc) from exc
+        raise MisuseError(exc) from exc

@@ -1,39 +1,41 @@
 """Kubernetes objects from files: what `-f` names."""
 
+import copy
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from api.fatal_errors import StartUpError
+from api.fatal_errors import MisuseError
 from api.ui.manifest_text import ManifestTextError, objects_in
 from extender.embedded.api_resources import RESOURCES
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import DecodeError
 from extender.objects.kinds import KINDS
 from extender.workloads.expansion import WORKLOADS
+from extender.workloads.job_sets import JOB_SET
 
 _TABLE_OF_KIND: Final = {kind.name: kind.list_name for kind in KINDS}
-_IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {kind for _, kind in WORKLOADS}
+_IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {kind for _, kind in (*WORKLOADS, JOB_SET)}
 
 
 def read_manifests(file: str) -> list[dict[str, Any]]:
     """Returns the objects in a file of YAML or JSON; `-` is standard input.
 
     Raises:
-        StartUpError: it cannot be read, or holds something else; the message is one line.
+        MisuseError: it cannot be read, or holds something else; the message is one line.
     """
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
     except (OSError, UnicodeDecodeError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else "not UTF-8"
-        raise StartUpError(f"{file}: {(reason or str(exc)).lower()}; give a file with Kubernetes objects, or - for standard input") from exc
+        raise MisuseError(f"{file}: {(reason or str(exc)).lower()}; give a file with Kubernetes objects, or - for standard input") from exc
     try:
         objects = objects_in(text)
     except ManifestTextError as exc:
-        raise StartUpError(f"{file}: {exc}") from exc
+        raise MisuseError(f"{file}: {exc}") from exc
     if not objects:
-        raise StartUpError(f"{file}: there is no object in it")
+        raise MisuseError(f"{file}: there is no object in it")
     return objects
 
 
@@ -45,7 +47,7 @@ def placed(objects: Iterable[dict[str, Any]], namespace: str | None, default: st
         default: of objects that name none.
 
     Raises:
-        StartUpError: an object names another namespace than --namespace.
+        MisuseError: an object names another namespace than --namespace.
     """
     return [_placed(obj, namespace, default) for obj in objects]
 
@@ -58,7 +60,49 @@ def _placed(obj: dict[str, Any], namespace: str | None, default: str) -> dict[st
     if not own:
         return {**obj, "metadata": {**metadata, "namespace": default}}
     if namespace is not None and own != namespace:
-        raise StartUpError(f"{obj['kind']} {_key(obj)} is not in the namespace {namespace}: leave --namespace out, or the object's own")
+        raise MisuseError(f"{obj['kind']} {_key(obj)} is not in the namespace {namespace}: leave --namespace out, or the object's own")
+    return obj
+
+
+def with_priority(obj: dict[str, Any], priority_class: str, preempts: bool | None) -> dict[str, Any]:
+    """Returns the pod, or the workload that makes pods, with another PriorityClass and preemption policy; other objects as they are.
+
+    Arguments:
+        priority_class: empty to leave the class as it is.
+        preempts: None to leave the policy as it is.
+    """
+    changed = copy.deepcopy(obj)
+    for spec in _pod_specs_of(changed):
+        if priority_class:
+            spec.pop("priority", None)
+            spec["priorityClassName"] = priority_class
+        if preempts is not None:
+            spec["preemptionPolicy"] = "PreemptLowerPriority" if preempts else "Never"
+    return changed
+
+
+def _pod_specs_of(obj: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns the spec of a pod, or those of a workload's templates; none for other objects. They are parts of the object."""
+    if obj.get("kind") != JOB_SET[1]:
+        return [spec for spec in (pod_spec_of(obj),) if spec is not None]
+    jobs = _member(obj, "spec", "replicatedJobs")
+    specs = [_member(job, "template", "spec", "template", "spec") for job in (jobs if isinstance(jobs, list) else ())]
+    return [spec for spec in specs if isinstance(spec, dict)]
+
+
+def pod_spec_of(obj: dict[str, Any]) -> dict[str, Any] | None:
+    """Returns the spec of a pod, or of a workload's template; None for other objects. It is a part of the object."""
+    kind = str(obj.get("kind"))
+    if kind != "Pod" and kind not in {each for _, each in WORKLOADS}:
+        return None
+    path = {"Pod": ("spec",), "CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}.get(kind, ("spec", "template", "spec"))
+    spec = _member(obj, *path)
+    return spec if isinstance(spec, dict) else None
+
+
+def _member(obj: Any, *path: str) -> Any:
+    for member in path:
+        obj = obj.get(member) if isinstance(obj, dict) else None
     return obj
 
 

@@ -14,6 +14,7 @@ from api.cli.sources import Answers, Source
 from api.fatal_errors import StartUpError
 from api.ui.manifest_text import ManifestTextError, objects_in
 from extender import __version__
+from extender.answers.plan.answer import MOST_MOVES, PlanRequest
 from extender.answers.questions import QuestionError
 from extender.answers.types import Answer, WhatIfRequest
 from extender.objects.decoding import DecodeError
@@ -32,6 +33,8 @@ RemovedNodes = Annotated[Sequence[str], Field(description="Nodes to remove")]
 WithPending = Annotated[bool, Field(description="Schedule the pods that are pending, too")]
 Limit = Annotated[int, Field(ge=1, le=100_000, description="Stop counting here")]
 
+MaxMoves = Annotated[int, Field(ge=1, le=MOST_MOVES, description="The most pods that may move")]
+
 PREEMPTIONS: Final = 20
 """The number of preemptions of a pod that are told."""
 
@@ -42,7 +45,7 @@ def server_of(asked: Answers, source: Source) -> MCPServer[None]:
     """Returns the server whose tools ask the source."""
     server: MCPServer[None] = MCPServer("reprieve", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     tools = _Tools(asked, source)
-    for tool in (tools.why, tools.victims, tools.whatif, tools.who_preempted, tools.fits):
+    for tool in (tools.why, tools.victims, tools.whatif, tools.who_preempted, tools.fits, tools.plan):
         server.add_tool(tool)
     return server
 
@@ -88,7 +91,7 @@ class _Tools:
         """Say for which pods a pod was evicted, or which it evicted: when, and why not others. It is known after the events are gone."""
         if not isinstance(self._asked, ServiceAnswers):
             raise ToolError("only a Reprieve service remembers preemptions: start this with --server")
-        return _plain(await _answered(self._asked.preemptions_of("/".join(self._named(pod)), PREEMPTIONS)))
+        return _plain(await _answered(self._asked.preemptions("/".join(self._named(pod)), PREEMPTIONS)))
 
     async def fits(self, manifest: Manifests, limit: Limit = 1000) -> dict[str, Any]:
         """Count how many pods like this one, or of this workload, fit without evictions: on which nodes, and what stops the next one."""
@@ -96,6 +99,10 @@ class _Tools:
         if len(objects) != 1:
             raise ToolError(f"{len(objects)} objects; give one pod or workload")
         return _plain(await _answered(self._asked.capacity_of(objects[0], limit)))
+
+    async def plan(self, manifests: Manifests, max_moves: MaxMoves = 8) -> dict[str, Any]:
+        """Say which running pods would have to move, where and in which order, so that new pods fit without evicting anybody for good."""
+        return _plain(await _answered(self._asked.plan(PlanRequest(create=self._objects(manifests), max_moves=max_moves))))
 
     def _named(self, pod: str) -> tuple[str, str]:
         namespace, _, name = pod.removeprefix("pod/").rpartition("/")

@@ -11,11 +11,11 @@ import typer
 from rich.text import Text
 
 from api.cli.showing import console, plural
-from api.cli.verify import printed_verdicts
+from api.cli.verify import Decider, printed_verdicts
 from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.plugin_project import PluginProject
-from api.starting import read_configuration
+from api.settings.configuration_file import read_configuration
 from extender import framework as fwk
 from extender.config import ConfigErrors, Configuration
 from extender.plugins import IN_TREE
@@ -44,7 +44,7 @@ def check_project(
     passed += list(_keep_the_laws(project, configuration, seed))
     rules, tests = folder / "rules", folder / "tests"
     if rules.is_dir():
-        passed += [verdict.holds for verdict in printed_verdicts([rules], configuration)]
+        passed += [verdict.holds for verdict in printed_verdicts([rules], Decider(configuration))]
     if tests.is_dir():
         passed += _pass_tests(tests)
     failed = passed.count(False)

@@ -14,7 +14,7 @@ from api.cli.showing import Output, OutputOption, show, table
 from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.plugin_project import PYPROJECT, PluginProject
-from api.starting import read_configuration
+from api.settings.configuration_file import read_configuration
 from extender import framework as fwk
 from extender.answers.types import Answer
 from extender.config import ConfigErrors, Configuration

@@ -8,7 +8,7 @@ import typer
 import yaml
 
 from api.fatal_errors import StartUpError
-from api.starting import read_configuration
+from api.settings.configuration_file import read_configuration
 from extender.config import ConfigErrors, written
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -11,9 +10,8 @@ from urllib.parse import urlsplit
 import typer
 import yaml
 
-from api.cli.doctor import VERBS
-from api.doctor.examination import examine
-from api.doctor.grades import Finding, Grade
+from api.cli.doctor import VERBS, examined
+from api.doctor.grades import Grade
 from api.doctor.patient import Patient
 from api.fatal_errors import StartUpError
 from extender.apiserver.credentials.tls import TlsError
@@ -110,22 +108,16 @@ def _is_well(extender: Extender) -> bool:
         print(f"not checked: {elsewhere[0]} is not on this machine; `reprieve doctor --config FILE` checks it there", file=sys.stderr)
         return True
     try:
-        findings = asyncio.run(_findings(extender))
+        findings = asyncio.run(examined(Patient(extender)))
     except TlsError as exc:
         raise StartUpError(exc) from exc
     for finding in findings:
         if finding.grade in (Grade.BAD, Grade.WARNING):
             what = f"{finding.check}: {finding.detail}" if finding.detail else finding.check
             print(f"{finding.grade.name.lower()}: {finding.verb or 'connection'}: {what}; {finding.advice}", file=sys.stderr)
+        elif finding.grade is Grade.SKIPPED:
+            print(f"{finding.grade.name.lower()}: {finding.detail}", file=sys.stderr)
     bad = sum(finding.grade is Grade.BAD for finding in findings)
     fine = sum(finding.grade is Grade.OK for finding in findings)
     print(f"checked: {fine} answers are as kube-scheduler needs them, {bad} are not", file=sys.stderr)
     return not bad
-
-
-async def _findings(extender: Extender) -> Sequence[Finding]:
-    patient = Patient(extender)
-    try:
-        return [finding async for finding in examine(patient)]
-    finally:
-        await patient.aclose()

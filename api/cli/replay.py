@@ -14,8 +14,9 @@ from api.cli.showing import Output, OutputOption, plural, show, table
 from api.cli.simulate import on_one_line, progress, usable
 from api.fatal_errors import StartUpError
 from extender.config import ConfigErrors
+from extender.evaluation.decided import Decided
 from extender.recordings.entries import Recording, RecordingError
-from extender.simulation.replay import Decided, ReplayReport
+from extender.simulation.replay import ReplayReport
 from extender.simulation.replay import replay as replay_recording
 
 SHOWN: Final = 50
@@ -34,8 +35,8 @@ def replay(
     """
     try:
         recording = Recording(path)
-        configuration = recording.configuration if config is None else usable(config)
-        with _quiet(), progress(path.name, "decisions") as advance:
+        configuration = recording.deciding_configuration if config is None else usable(config)
+        with quiet(), progress(path.name, "decisions") as advance:
             report = replay_recording(recording, configuration, advance)
     except (RecordingError, ConfigErrors) as exc:
         raise StartUpError(on_one_line(exc)) from exc
@@ -45,7 +46,7 @@ def replay(
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Logs nothing: what the scheduler says about its attempts was logged when they were recorded."""
     logger = logging.getLogger("extender")
     before = logger.level
@@ -68,6 +69,11 @@ def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
     hidden = report.different - (len(report.differences) if is_wide else min(SHOWN, len(report.differences)))
     if hidden:
         shown.print(Text(f"and {hidden} more", style="dim"))
+    if report.unknown:
+        unknown = table("at", "pod", "not known")
+        for one in report.unknown if is_wide else report.unknown[:SHOWN]:
+            unknown.add_row(f"{one.at:.3f} s", one.pod, one.why)
+        shown.print(unknown)
     if not report.decisions:
         shown.print(Text("note: no decision is recorded; what a scheduler decides is, not what an extender answers", style="dim"))
     if report.not_decided:

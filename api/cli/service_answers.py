@@ -1,5 +1,6 @@
-"""Answers of a Reprieve service, over HTTP."""
+"""Answers of a Reprieve service, over HTTP. A service that is silent is given up after a few seconds, one that works on an answer later."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
@@ -10,10 +11,19 @@ import httpx
 import msgspec
 
 from api.callers.http_refusals import FailureStatus
-from api.fatal_errors import StartUpError
-from extender.answers.types import Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
+from api.fatal_errors import MisuseError, SourceAwayError, StartUpError
+from extender.answers.pending import Pending
+from extender.answers.plan.answer import PlanAnswer, PlanRequest
+from extender.answers.pod_lists import PodList
+from extender.answers.shadow.agreement import Agreement
+from extender.answers.types import AboutService, Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
 
-SECONDS: Final = 60.0
+REACH_SECONDS: Final = 5.0
+"""The time in which a service has to answer what takes it no time."""
+ANSWER_SECONDS: Final = 120.0
+"""The time for the answer to a question, once the service is known to answer."""
+LOCAL_SECONDS: Final = 1.0
+"""The time in which a service on this machine has to say which cluster it follows."""
 
 A = TypeVar("A", bound=Answer)
 
@@ -23,14 +33,33 @@ async def from_service(server: str | None, default: str, token: str | None) -> A
     """Yields the service at an address, which may lack its scheme; at the default one if none was given.
 
     Raises:
-        StartUpError: this is not an address, or the token would cross the network in clear text.
+        MisuseError: this is not an address, or the token would cross the network in clear text.
+        SourceAwayError: nothing answers there.
     """
     address = _address(server or default)
     if token and not _is_private(address):
-        raise StartUpError(f"{address}: the token is for https only; give an https:// address, or use kubectl port-forward")
+        raise MisuseError(f"{address}: the token is for https only; give an https:// address, or use kubectl port-forward")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    async with httpx.AsyncClient(base_url=address, timeout=SECONDS, headers=headers) as client:
-        yield ServiceAnswers(client, address, is_default=not server)
+    async with _client(address, headers) as client:
+        service = ServiceAnswers(client, address, is_default=not server)
+        await service.reach()
+        yield service
+
+
+async def cluster_followed_by(address: str, token: str | None) -> str | None:
+    """Returns the URL of the cluster that the service of this machine follows; None if there is no service, or if it does not tell."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    try:
+        async with asyncio.timeout(LOCAL_SECONDS), _client(address, headers) as client:
+            response = await client.get("/v1/about")
+            return msgspec.json.decode(response.content, type=AboutService).cluster or None
+    except (httpx.HTTPError, TimeoutError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+
+
+def _client(address: str, headers: dict[str, str]) -> httpx.AsyncClient:
+    # How long an answer may take is said around the whole request: one that arrives byte by byte would never be late.
+    return httpx.AsyncClient(base_url=address, timeout=None, headers=headers)  # noqa: S113
 
 
 @final
@@ -46,60 +75,106 @@ class ServiceAnswers:
         path = f"/v1/explain/{quote(namespace, safe='')}/{quote(name, safe='')}"
         return await self._get(Explanation, path, {"picture": "true"} if picture else {})
 
+    async def explain_of(self, obj: dict[str, Any], *, picture: bool = False) -> Explanation:
+        return await self._post(Explanation, f"/v1/explain{'?picture=true' if picture else ''}", obj)
+
+    async def pending(self) -> Pending:
+        return await self._listed(Pending, "/v1/pending", {})
+
+    async def pods(self, namespace: str, workload: str, selector: str, limit: int) -> PodList:
+        params = {"namespace": namespace, "workload": workload, "selector": selector, "limit": str(limit)}
+        return await self._listed(PodList, "/v1/pods", {name: value for name, value in params.items() if value})
+
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
         return await self._post(WhatIf, "/v1/whatif", request)
 
-    async def capacity_of(self, pod: dict[str, Any], limit: int) -> Capacity:
-        return await self._post(Capacity, f"/v1/capacity?limit={limit}", pod)
+    async def plan(self, request: PlanRequest) -> PlanAnswer:
+        return await self._post(PlanAnswer, "/v1/plan", request)
 
-    async def preemptions_of(self, pod: str, limit: int) -> Preemptions:
-        """Returns the last preemptions that a pod made or fell victim to, newest first."""
-        params = {"limit": str(limit), "pod": pod}
-        return await self._get(Preemptions, "/v1/preemptions", params) or Preemptions(items=())
+    async def capacity_of(self, pod: dict[str, Any], limit: int | None) -> Capacity:
+        return await self._post(Capacity, f"/v1/capacity{'' if limit is None else f'?limit={limit}'}", pod)
 
-    async def _get(self, kind: type[A], path: str, params: dict[str, str]) -> A | None:
+    async def preemptions(self, pod: str | None, limit: int) -> Preemptions:
+        """Returns the last preemptions, all or those that a pod made or fell victim to, newest first."""
+        return await self._listed(Preemptions, "/v1/preemptions", {"limit": str(limit)} | ({"pod": pod} if pod else {}))
+
+    async def _listed(self, kind: type[A], path: str, params: dict[str, str]) -> A:
+        return self._read(kind, await self._sent(self._client.build_request("GET", path, params=params)))
+
+    async def agreement(self, limit: int) -> Agreement | None:
+        """Returns how far the service's shadow agrees with the scheduler; None if it has none."""
+        return await self._get(Agreement, "/v1/agreement", {"limit": str(limit)}, lacking="agreements")
+
+    async def _get(self, kind: type[A], path: str, params: dict[str, str], lacking: str = "pods") -> A | None:
         response = await self._sent(self._client.build_request("GET", path, params=params))
-        return None if _is_about_a_pod(response) else self._read(kind, response)
+        return None if _is_lacking(lacking, response) else self._read(kind, response)
 
     async def _post(self, kind: type[A], path: str, body: object) -> A:
         content, headers = msgspec.json.encode(body), {"Content-Type": "application/json"}
         return self._read(kind, await self._sent(self._client.build_request("POST", path, content=content, headers=headers)))
 
-    async def _sent(self, request: httpx.Request) -> httpx.Response:
+    async def reach(self) -> None:
+        """Returns once the service has answered anything.
+
+        Raises:
+            SourceAwayError: it does not, in time.
+        """
+        await self._sent(self._client.build_request("GET", "/v1/about"), REACH_SECONDS)
+
+    async def _sent(self, request: httpx.Request, seconds: float = ANSWER_SECONDS) -> httpx.Response:
         try:
-            return await self._client.send(request)
+            async with asyncio.timeout(seconds):
+                return await self._client.send(request)
+        except TimeoutError as exc:
+            raise self._away(f"has not answered within {seconds:.0f} s") from exc
         except httpx.HTTPError as exc:
-            what = "took too long to answer" if isinstance(exc, httpx.TimeoutException) else "cannot be reached"
+            why = str(exc).lower()
+            if "certificate" in why:
+                what = f"shows a certificate that is not trusted here ({exc})"
+                raise self._away(what, "SSL_CERT_FILE=FILE trusts the authorities in FILE") from exc
+            raise self._away("cannot be reached" if isinstance(exc, httpx.ConnectError) else "broke off its answer") from exc
+
+    def _away(self, what: str, advice: str = "") -> SourceAwayError:
+        if not advice:
             advice = "is it running, and is the address right? --kubeconfig or --dump need no service"
-            if self._is_default:
-                advice = "start one with `reprieve serve`, or give --server, --kubeconfig or --dump"
-            raise StartUpError(f"Reprieve at {self._address} {what}; {advice}") from exc
+        if self._is_default:
+            advice = "start one with `reprieve serve`, or give --server, --kubeconfig or --dump"
+        return SourceAwayError(f"Reprieve at {self._address} {what}; {advice}")
 
     def _read(self, kind: type[A], response: httpx.Response) -> A:
+        code = response.status_code
         try:
-            if response.status_code == httpx.codes.OK:
+            if code == httpx.codes.OK:
                 return msgspec.json.decode(response.content, type=kind)
             message = msgspec.json.decode(response.content, type=FailureStatus).message
         except (msgspec.MsgspecError, UnicodeDecodeError) as exc:
             raise self._not_a_reprieve(response) from exc
-        if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
+        if code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED):
             raise self._not_a_reprieve(response)
-        raise StartUpError(f"{self._address}: {message}")
+        if code == httpx.codes.UNAUTHORIZED:
+            raise SourceAwayError(f"{self._address}: {message}; give --token, such as $(kubectl create token NAME)")
+        if code == httpx.codes.FORBIDDEN:
+            raise SourceAwayError(f"{self._address}: {message}; ask for a role that lets you list pods there, or give another --token")
+        if code >= httpx.codes.INTERNAL_SERVER_ERROR:
+            raise SourceAwayError(f"{self._address}: {message}; try again, or look into its log; --kubeconfig or --dump need no service")
+        raise MisuseError(f"{self._address}: {message}")
 
     def _not_a_reprieve(self, response: httpx.Response) -> StartUpError:
-        advice = "" if urlsplit(self._address).path in ("", "/") else "; give its address without a path"
-        return StartUpError(f"{self._address} answered with status {response.status_code}, and not as a Reprieve does{advice}")
+        advice = "give its address without a path"
+        if urlsplit(self._address).path in ("", "/"):
+            advice = "is that the address of `reprieve serve`, and of no proxy before it?"
+        return SourceAwayError(f"{self._address} answered with status {response.status_code}, and not as a Reprieve does; {advice}")
 
 
-def _is_about_a_pod(response: httpx.Response) -> bool:
-    """Whether a Reprieve answered that there is no such pod. Any server answers 404 at a path that it does not have."""
+def _is_lacking(kind: str, response: httpx.Response) -> bool:
+    """Whether a Reprieve answered that there is no such object of this kind. Any server answers 404 at a path that it does not have."""
     if response.status_code != httpx.codes.NOT_FOUND:
         return False
     try:
         details = msgspec.json.decode(response.content, type=FailureStatus).details
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return False
-    return isinstance(details, dict) and details.get("kind") == "pods"
+    return isinstance(details, dict) and details.get("kind") == kind
 
 
 def _address(given: str) -> str:
@@ -110,7 +185,7 @@ def _address(given: str) -> str:
     except ValueError:
         is_one = False
     if not is_one or any(letter.isspace() for letter in address):
-        raise StartUpError(f"{given}: not an address; write http://HOST:PORT")
+        raise MisuseError(f"{given}: not an address; write http://HOST:PORT")
     return address
 
 

@@ -1,21 +1,32 @@
 """How commands print answers: as tables for people, as JSON or YAML for programs."""
 
+import asyncio
 import enum
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from textwrap import wrap
 from typing import Annotated, Final, TypeVar, final
 
 import msgspec
 import orjson
 import typer
 import yaml
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
 from extender.records.values import PodName, Victim
 
 A = TypeVar("A", bound=msgspec.Struct)
+
+SECONDS_BETWEEN: Final = 2.0
+"""The pause of `--watch` between two questions."""
+
+_NEVER_FOLDED: Final = 400
+"""Columns of an output that is no terminal, or wide."""
+_GAP: Final = 3
+"""The number of blanks between two columns."""
 
 HIDDEN: Final = "(another namespace's pod)"
 
@@ -30,6 +41,7 @@ class Output(enum.StrEnum):
     YAML = "yaml"
 
 
+WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Print the answer again whenever it changes, until Ctrl-C.")]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, wide, json or yaml.")]
 
 
@@ -44,22 +56,104 @@ def show(answer: A, output: Output, words: Callable[[Console, A, bool], None]) -
     elif output is Output.YAML:
         print(yaml.safe_dump(orjson.loads(msgspec.json.encode(answer)), sort_keys=False, allow_unicode=True), end="")
     else:
-        words(console(), answer, output is Output.WIDE)
+        shown_on = console()
+        if output is Output.WIDE:
+            shown_on.width = max(shown_on.width, _NEVER_FOLDED)
+        words(shown_on, answer, output is Output.WIDE)
+
+
+async def pause(seconds: float) -> None:
+    """Waits between two questions."""
+    await asyncio.sleep(seconds)
+
+
+async def show_until_interrupted(ask: Callable[[], Awaitable[A]], output: Output, words: Callable[[Console, A, bool], None]) -> None:
+    """Prints the answer again whenever it has changed, until Ctrl-C. A terminal shows the newest one only."""
+    last: A | None = None
+    while True:
+        answer = await ask()
+        if answer != last:
+            if sys.stdout.isatty():
+                console().clear()
+            elif last is not None:
+                print()
+            show(answer, output, words)
+            sys.stdout.flush()
+            last = answer
+        await pause(SECONDS_BETWEEN)
 
 
 def console() -> Console:
     """Returns a console on standard output: coloured and as wide as a terminal, plain and never folded elsewhere."""
-    return Console(
-        highlight=False, markup=False, width=None if sys.stdout.isatty() else 400, no_color=None if sys.stdout.isatty() else True
-    )
+    is_terminal = sys.stdout.isatty()
+    return Console(highlight=False, markup=False, width=None if is_terminal else _NEVER_FOLDED, no_color=None if is_terminal else True)
 
 
-def table(*headings: str) -> Table:
-    """Returns an empty table that looks like kubectl's."""
-    made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
-    for heading in headings:
-        made.add_column(heading.upper(), overflow="fold")
-    return made
+@final
+class AnswerTable:
+    """A table that looks like kubectl's, and fits its terminal without cutting a word.
+
+    Cells wrap at blanks. Where that does not do, columns are left out, the least important first (`-o wide` folds nothing, so that it has
+    all of them). Where even that does not do, each row becomes lines, one a cell.
+    """
+
+    def __init__(self, *headings: str, less_important: Sequence[str] = ()) -> None:
+        """Creates an empty table.
+
+        Arguments:
+            less_important: headings of columns that may be left out, the least important first.
+        """
+        self._headings = headings
+        self._less_important = less_important
+        self._rows: list[tuple[Text, ...]] = []
+
+    def add_row(self, *cells: str | Text) -> None:
+        """Adds a row, with a cell for each heading."""
+        self._rows.append(tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = [*range(len(self._headings))]
+        for heading in self._less_important:
+            if sum(self._widths(shown, _longest_word)) <= options.max_width:
+                break
+            shown.remove(self._headings.index(heading))
+        least = self._widths(shown, _longest_word)
+        if sum(least) > options.max_width:
+            yield from self._one_below_the_other(shown, options.max_width)
+            return
+        widths = self._widths(shown, cell_len)
+        while sum(widths) > options.max_width:
+            widest = max((place for place in range(len(shown)) if widths[place] > least[place]), key=widths.__getitem__)
+            widths[widest] -= 1
+        made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=any(self._headings))
+        for number, place in enumerate(shown):
+            gap = 0 if number == len(shown) - 1 else _GAP
+            made.add_column(self._headings[place].upper(), width=widths[number] - gap)
+        for row in self._rows:
+            made.add_row(*(row[place] for place in shown))
+        yield made
+
+    def _widths(self, shown: Sequence[int], of: Callable[[str], int]) -> list[int]:
+        """Returns a width for each column that is shown, with the gap that follows it."""
+        cells = ([self._headings[place].upper(), *(row[place].plain for row in self._rows)] for place in shown)
+        return [max(map(of, column)) + (0 if number == len(shown) - 1 else _GAP) for number, column in enumerate(cells)]
+
+    def _one_below_the_other(self, shown: Sequence[int], width: int) -> RenderResult:
+        for row in self._rows:
+            for place in shown:
+                text = f"{self._headings[place].upper()}: {row[place].plain}"
+                for line in wrap(text, width, break_long_words=False, break_on_hyphens=False) if row[place].plain else ():
+                    yield Text(line, style=row[place].style, overflow="fold")
+            yield Text()
+
+
+def _longest_word(text: str) -> int:
+    return max(map(cell_len, text.split()), default=0)
+
+
+def table(*headings: str, less_important: Sequence[str] = ()) -> AnswerTable:
+    """Returns an empty table."""
+    return AnswerTable(*headings, less_important=less_important)
 
 
 def name_of(pod: PodName) -> str:
@@ -89,9 +183,9 @@ def first_of(names: Sequence[str], count: int = 3) -> str:
     return ", ".join(names[:count]) + (f" and {len(names) - count} more" if len(names) > count else "")
 
 
-def victims_table(victims: Sequence[Victim], *, wide: bool) -> Table:
+def victims_table(victims: Sequence[Victim], *, wide: bool) -> AnswerTable:
     """Returns a table of pods that would be evicted."""
-    made = table("pod", "priority", "started", "violates", *(("owner", "uid") if wide else ()))
+    made = table("pod", "priority", "started", "violates", *(("owner", "uid") if wide else ()), less_important=("started",))
     for victim in victims:
         further = (victim.owner, victim.pod.uid) if wide else ()
         made.add_row(name_of(victim.pod), str(victim.pod.priority), victim.started or "", ", ".join(victim.violates), *further)

@@ -19,7 +19,7 @@ from api.cli.showing import console, plural
 from api.cli.simulation_tables import print_comparison, print_report
 from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
-from api.starting import read_configuration
+from api.settings.configuration_file import read_configuration
 from api.ui.simulation_page import comparison_page, simulation_page
 from extender.config import ConfigErrors, Configuration
 from extender.plugins import IN_TREE

@@ -59,7 +59,6 @@ def _mean(figure: ComparedFigure, place: int) -> str:
 
 def _outcome(shown: Console, report: SimulationReport) -> None:
     rows = table("", "")
-    rows.show_header = False
     others = [(report.refused, "refused"), (report.gated, "gated"), (report.withdrawn, "deleted before they had a node")]
     rows.add_row("without a node", ", ".join(f"{number} {word}" for number, word in others if number) or "none")
     if report.preemptions:

@@ -1,7 +1,14 @@
-"""Where a command gets its answer: from a Reprieve service, from a cluster through its API server, or from a dump in a file."""
+"""Where a command gets its answer: from a Reprieve service, from a cluster through its API server, or from a dump in a file.
 
+What is given on the command line wins: a file, a service, a kubeconfig, a context, in this order. Then comes REPRIEVE_SERVER, and then the
+cluster that kubectl would ask: that of KUBECONFIG, of the pod that the process runs in, of ~/.kube/config. The service of this machine is
+asked if it follows that cluster, or if there is none.
+"""
+
+import os
+import sys
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Protocol, final
@@ -9,12 +16,20 @@ from typing import Annotated, Any, Final, Protocol, final
 import typer
 
 from api.cli.signatures import Options
-from api.fatal_errors import StartUpError
-from extender.answers.types import Capacity, Explanation, WhatIf, WhatIfRequest
+from api.cli.waiting import WaitingLine
+from api.fatal_errors import MisuseError, SourceAwayError
+from extender.answers.pending import Pending
+from extender.answers.plan.answer import PlanAnswer, PlanRequest
+from extender.answers.pod_lists import PodList
+from extender.answers.shadow.agreement import Agreement
+from extender.answers.types import Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
+from extender.concurrency.short_collections import collector_paused
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8888"
 
 DEFAULT_NAMESPACE: Final = "default"
+
+_SERVICE_TOKEN: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
 class Answers(Protocol):
@@ -24,9 +39,29 @@ class Answers(Protocol):
         """None if there is no such pod."""
         ...
 
+    async def explain_of(self, obj: dict[str, Any], *, picture: bool = False) -> Explanation: ...
+
+    async def pending(self) -> Pending: ...
+
+    async def pods(self, namespace: str, workload: str, selector: str, limit: int) -> PodList: ...
+
     async def what_if(self, request: WhatIfRequest) -> WhatIf: ...
 
-    async def capacity_of(self, pod: dict[str, Any], limit: int) -> Capacity: ...
+    async def plan(self, request: PlanRequest) -> PlanAnswer: ...
+
+    async def capacity_of(self, pod: dict[str, Any], limit: int | None) -> Capacity: ...
+
+
+class Remembering(Answers, Protocol):
+    """A service, which remembers what was decided."""
+
+    async def preemptions(self, pod: str | None, limit: int) -> Preemptions:
+        """Returns the last preemptions, all or those that a pod made or fell victim to, newest first."""
+        ...
+
+    async def agreement(self, limit: int) -> Agreement | None:
+        """Returns how far the service's shadow agrees with the scheduler; None if it has none."""
+        ...
 
 
 @final
@@ -39,12 +74,14 @@ class Source:
         typer.Option("--namespace", "-n", help="Namespace of objects that name none (that of the kubeconfig's context, else default)."),
     ] = None
     server: Annotated[
-        str | None, typer.Option(help=f"Address of a Reprieve service (REPRIEVE_SERVER, or {DEFAULT_SERVER}).", envvar="REPRIEVE_SERVER")
+        str | None,
+        typer.Option(help="Ask the Reprieve service at this address (REPRIEVE_SERVER)."),
     ] = None
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="Ask about the cluster of this kubeconfig; nothing has to be installed in it.")
+        Path | None,
+        typer.Option(help="Ask the cluster of this kubeconfig (KUBECONFIG, ~/.kube/config); nothing has to be installed in it."),
     ] = None
-    context: Annotated[str | None, typer.Option(help="Context of the kubeconfig (its current one).")] = None
+    context: Annotated[str | None, typer.Option(help="Ask the cluster of this context of the kubeconfig (its current one).")] = None
     dump: Annotated[
         Path | None,
         typer.Option(
@@ -55,7 +92,7 @@ class Source:
         str | None,
         typer.Option(help="The moment of a recording, as 2026-11-23T05:00:00Z, or as a time after its beginning, 90s (its end)."),
     ] = None
-    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration that decides, with --kubeconfig or --dump.")] = None
+    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration that decides, where no service does.")] = None
     token: Annotated[
         str | None, typer.Option(help="Bearer token of the cluster, for a service that reviews access.", envvar="REPRIEVE_TOKEN")
     ] = None
@@ -65,41 +102,146 @@ class Source:
         """The namespace of objects that name none.
 
         Raises:
-            StartUpError: the kubeconfig cannot be used.
+            MisuseError: the kubeconfig cannot be used.
         """
-        if self.namespace or self.kubeconfig is None:
+        if self.namespace or not self._asks_cluster:
             return self.namespace or DEFAULT_NAMESPACE
-        from api.cli.local_answers import target_of  # noqa: PLC0415
+        from api.cli.reaching import target_of  # noqa: PLC0415
 
         return target_of(self.kubeconfig, self.context).namespace
 
     @asynccontextmanager
-    async def open(self) -> AsyncIterator[Answers]:
-        """Yields the answers of the source, until the end of the block.
+    async def open(self, *, keeps_asking: bool = False) -> AsyncIterator[Answers]:
+        """Yields the answers of the source, until the end of the block. Standard error tells which it is, unless it is the expected one.
+
+        Arguments:
+            keeps_asking: whether a terminal is shown answers in the block, so that the line about waiting has to go before.
 
         Raises:
-            StartUpError: no source can be asked; the message says what to do.
+            MisuseError: the options contradict each other, or name what there is not.
+            SourceAwayError: the source cannot be asked; the message says what to do.
         """
         if self.dump is not None and self.kubeconfig is not None:
-            raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
+            raise MisuseError("--dump and --kubeconfig are two clusters: give one of them")
+        if self.dump is not None and self.server is not None:
+            raise MisuseError("--dump and --server are two clusters: give one of them")
         if self.at is not None and self.dump is None:
-            raise StartUpError("--at is a moment of a recording: give one with --dump")
-        async with self._opened() as asked:
-            yield asked
-
-    def _opened(self) -> AbstractAsyncContextManager[Answers]:
-        # What only one of the sources needs is imported for it alone: asking a service takes no engine.
+            raise MisuseError("--at is a moment of a recording: give one with --dump")
         if self.dump is not None:
-            from api.cli.local_answers import about_dump  # noqa: PLC0415
+            # What only one of the sources needs is imported for it alone: asking a service takes no engine.
+            with WaitingLine(f"reading {self.dump}") as line:
+                with collector_paused():  # there is no garbage yet
+                    from api.cli.local_answers import about_dump  # noqa: PLC0415
 
-            return about_dump(self.dump, self.config, self.at)
-        if self.kubeconfig is not None:
-            from api.cli.local_answers import about_cluster  # noqa: PLC0415
+                async with about_dump(self.dump, self.config, self.at) as asked:
+                    if keeps_asking:
+                        line.hide()
+                    yield asked
+            return
+        if not self._asks_cluster:
+            async with self.open_service(keeps_asking=keeps_asking) as service:
+                yield service
+            return
+        cluster = self._cluster()
+        is_followed_here = None if self._is_told else await self._is_followed_here(cluster)
+        if is_followed_here:
+            async with self.open_service(keeps_asking=keeps_asking) as service:
+                yield service
+            return
+        if is_followed_here is False:
+            _tell(f"asking {cluster}; the service at {DEFAULT_SERVER} is for another cluster: --server {DEFAULT_SERVER} asks that")
+        with WaitingLine(f"asking {cluster}") as line:
+            from api.cli.reaching import reach  # noqa: PLC0415
 
-            return about_cluster(self.kubeconfig, self.context, self.config)
-        from api.cli.service_answers import from_service  # noqa: PLC0415
+            await reach(self.kubeconfig, self.context)
+            with collector_paused():
+                from api.cli.local_answers import about_cluster  # noqa: PLC0415
 
-        return from_service(self.server, DEFAULT_SERVER, self.token)
+            async with about_cluster(self.kubeconfig, self.context, self.config, line.show) as asked:
+                if keeps_asking:
+                    line.hide()
+                yield asked
+
+    @asynccontextmanager
+    async def open_service(self, *, keeps_asking: bool = False) -> AsyncIterator[Remembering]:
+        """Yields the service that these options name: only a service remembers what was decided.
+
+        Raises:
+            SourceAwayError: it cannot be asked, or there is none for the cluster.
+        """
+        told = self.server or None
+        if self._asks_cluster:
+            cluster = self._cluster()
+            is_followed_here = await self._is_followed_here(cluster)
+            if not is_followed_here:
+                there = "there is none on this machine" if is_followed_here is None else f"that at {DEFAULT_SERVER} is for another cluster"
+                raise SourceAwayError(
+                    f"only a Reprieve service remembers, and {there}; "
+                    f"give --server, perhaps of kubectl -n kube-system port-forward service/reprieve 8888 (the cluster is {cluster})"
+                )
+            _tell(f"asking the service at {DEFAULT_SERVER}, which follows the same cluster, {cluster}")
+        elif told is not None and self._is_told:
+            _tell(f"asking the service at {told}; --server goes before --kubeconfig and --context")
+        elif told is None and (told := os.environ.get("REPRIEVE_SERVER")) and _has_kubeconfig():
+            _tell(f"asking the service at {told}, as REPRIEVE_SERVER says, and not the cluster of the kubeconfig")
+        elif told is None:
+            _tell(f"asking the service at {DEFAULT_SERVER}, as no kubeconfig names a cluster")
+        with WaitingLine(f"asking {told or DEFAULT_SERVER}") as line:
+            from api.cli.service_answers import from_service  # noqa: PLC0415
+
+            async with from_service(told, DEFAULT_SERVER, self.token) as service:
+                if keeps_asking:
+                    line.hide()
+                yield service
+
+    @property
+    def _is_told(self) -> bool:
+        """Whether the command line says which cluster is meant."""
+        return self.kubeconfig is not None or self.context is not None
+
+    @property
+    def _asks_cluster(self) -> bool:
+        """Whether a cluster is asked itself, unless a service on this machine follows it."""
+        if self.dump is not None or self.server:
+            return False
+        return self._is_told or (not os.environ.get("REPRIEVE_SERVER") and _has_kubeconfig())
+
+    def _cluster(self) -> str:
+        """Returns the URL of the cluster's API server."""
+        from api.cli.reaching import target_of  # noqa: PLC0415
+
+        return target_of(self.kubeconfig, self.context).server
+
+    async def _is_followed_here(self, cluster: str) -> bool | None:
+        """Returns whether the service of this machine follows the cluster; None if there is none, or if it does not tell this caller."""
+        from api.cli.service_answers import cluster_followed_by  # noqa: PLC0415
+
+        followed = await cluster_followed_by(DEFAULT_SERVER, self.token)
+        # The service serves the API of an embedded cluster at its own address, too.
+        return None if followed is None else _plain(cluster) in (_plain(followed), _plain(DEFAULT_SERVER))
+
+
+def _has_kubeconfig() -> bool:
+    """Returns whether kubectl would know a cluster without being told one."""
+    if os.environ.get("KUBECONFIG", "").strip(":"):
+        return True
+    if os.environ.get("KUBERNETES_SERVICE_HOST") and _SERVICE_TOKEN.exists():
+        return True
+    home = os.environ.get("HOME")
+    return bool(home) and Path(str(home), ".kube", "config").exists()
+
+
+def _plain(server: str) -> str:
+    """Returns the address in one of the ways to write it."""
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
+    parts = urlsplit(server)
+    host = "127.0.0.1" if parts.hostname in ("localhost", "::1", "0.0.0.0") else parts.hostname  # noqa: S104 - compared, not listened on
+    return f"{host}:{parts.port or {'https': 443}.get(parts.scheme, 80)}{parts.path.rstrip('/')}"
+
+
+def _tell(text: str) -> None:
+    print(f"reprieve: {text}", file=sys.stderr, flush=True)
 
 
 SourceOptions = Annotated[Source, Options.of(Source)]

@@ -12,13 +12,14 @@ import msgspec
 import typer
 from rich.text import Text
 
+from api.cli.golden import GoldenFile
 from api.cli.manifest_files import read_manifests
 from api.cli.showing import console, plural
-from api.fatal_errors import StartUpError
-from api.starting import read_configuration
+from api.fatal_errors import MisuseError, StartUpError
+from api.settings.configuration_file import read_configuration
 from extender.answers.what_if.rules import Rule, listed, read_rule
-from extender.answers.what_if.verification import RuleError, UnmetExpectation, verify
-from extender.config import ConfigErrors, Configuration
+from extender.answers.what_if.verification import RuleError, RuleOutcome, UnmetExpectation, verify
+from extender.config import ConfigErrors, Configuration, FeatureGates, parse_version
 from extender.config.loading import load as load_configuration
 from extender.embedded.dumps.state_file import StateFileError, load
 from extender.embedded.trial_registry import TrialRegistry
@@ -40,46 +41,83 @@ class Verdict:
     failures: Sequence[UnmetExpectation] = ()
     error: str = ""
     """Why the rule could not be tried; empty otherwise."""
+    version: str = ""
+    """The version of kube-scheduler that decided, where several were tried."""
+
+    @property
+    def title(self) -> str:
+        """The name of the rule, with the version if several were tried."""
+        return f"{self.name} [{self.version}]" if self.version else self.name
 
     @property
     def holds(self) -> bool:
         return not (self.failures or self.error)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """What decides about the pods of rules, and what its decisions are compared with."""
+
+    configuration: Configuration
+    """Of the rules that bring none."""
+    version: str = ""
+    """The version of kube-scheduler, where several are tried."""
+    golden: GoldenFile | None = None
+    is_again: bool = False
+    """Whether another version has decided before."""
+
+
 def verify_rules(
     tests: Annotated[list[Path], typer.Argument(help="Files with rules, or folders of them.", metavar="TESTS")],
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration for rules that bring none.")] = None,
+    k8s: Annotated[
+        str, typer.Option("--k8s", help="Versions of kube-scheduler that decide in turn, such as 1.34,1.37.", metavar="VERSIONS")
+    ] = "",
+    golden: Annotated[
+        Path | None, typer.Option(help="Compare with this file where pods go, which another version or configuration may have written.")
+    ] = None,
+    update: Annotated[bool, typer.Option("--update", help="Write the file of --golden, by the first version, instead.")] = False,
     junit: Annotated[Path | None, typer.Option(help="Write the outcome to this file, too, as JUnit has it.")] = None,
 ) -> None:
     """Check scheduling rules: given a cluster, when something happens to it, where do pods go?
 
     A rule may also say which pods must not be evicted. A line is printed for each rule; the exit code is 1 if one does not hold. No
-    cluster is needed. A rule:
+    cluster is needed. --golden keeps where pods go, so that another version (--k8s) or configuration is compared with it. A rule:
 
     \b
     name: web is spread over the zones, and nothing is evicted
-    given: {nodes: {count: 6, zones: \\[a, b, c], cpu: 4}, existing: running.yaml}
+    given: {nodes: {count: 6, zones: [a, b, c], cpu: 4}, existing: running.yaml}
     when: {apply: web.yaml}
     then:
       - {pods: app=web, placed: 3, spread: {by: zone, maxSkew: 1}}
       - {noPreemptionOf: priorityClass=prod}
     """
-    verdicts = printed_verdicts(tests, read_configuration(config))
+    if update and golden is None:
+        raise MisuseError("--update writes the file of --golden: give one")
+    kept = None if golden is None else GoldenFile(golden, is_updated=update)
+    versions = [version for version in k8s.split(",") if version]
+    verdicts = []
+    for number, version in enumerate(versions or [""]):
+        configuration = read_configuration(config, _features(version))
+        verdicts += printed_verdicts(tests, Decider(configuration, version if len(versions) > 1 else "", kept, is_again=number > 0))
     if not verdicts:
         raise StartUpError(f"{', '.join(map(str, tests))}: there are no rules in there")
     failed = sum(not verdict.holds for verdict in verdicts)
-    kept = len(verdicts) - failed
-    text = f"{plural(kept, 'rule')} {'holds' if kept == 1 else 'hold'}"
+    held = len(verdicts) - failed
+    text = f"{plural(held, 'rule')} {'holds' if held == 1 else 'hold'}"
     if failed:
         text += f", {failed} {'does' if failed == 1 else 'do'} not"
     console().print(Text(text, style="bold red" if failed else "bold green"))
+    if kept is not None:
+        kept.write()
     if junit is not None:
         _write_junit(junit, verdicts)
     if failed:
         raise typer.Exit(1)
 
 
-def printed_verdicts(tests: Sequence[Path], default: Configuration) -> list[Verdict]:
+def printed_verdicts(tests: Sequence[Path], decider: Decider) -> list[Verdict]:
     """Returns the verdict on each rule in the files and folders, and prints it as soon as it is known.
 
     Raises:
@@ -87,7 +125,7 @@ def printed_verdicts(tests: Sequence[Path], default: Configuration) -> list[Verd
     """
     verdicts = []
     for file in (found for path in tests for found in _files(path, (".yaml", ".yml"))):
-        for verdict in _verdicts(file, default):
+        for verdict in _verdicts(file, decider):
             verdicts.append(verdict)
             _print(verdict)
     return verdicts
@@ -109,38 +147,53 @@ def _files(path: Path, endings: Sequence[str] = _ENDINGS) -> list[Path]:
     return [path]
 
 
-def _verdicts(file: Path, default: Configuration) -> Iterator[Verdict]:
+def _features(version: str) -> FeatureGates | None:
+    """Returns the features of a version; None for those that the environment gives."""
+    try:
+        return FeatureGates.of({}, parse_version(version)) if version else None
+    except ValueError as exc:
+        raise MisuseError(f"--k8s {version}: {exc}") from exc
+
+
+def _verdicts(file: Path, decider: Decider) -> Iterator[Verdict]:
     """Yields the verdict on each rule of a file."""
+    version = decider.version
     try:
         documents = [plain(read_yaml(text).value) for text in split_documents(file.read_text())]
     except (OSError, UnicodeDecodeError, YamlError) as exc:
-        yield Verdict(file, str(file), 0.0, error=_on_one_line(exc))
+        yield Verdict(file, str(file), 0.0, error=_on_one_line(exc), version=version)
         return
     # Manifests lie beside the rules that name them.
     written = [document for document in documents if document is not None and not _is_object(document)]
+    names: set[str] = set()
     for number, document in enumerate(written, start=1):
         name = str(document.get("name") or "") if isinstance(document, dict) else ""
         name = name or (f"{file.name} {number}" if len(written) > 1 else file.name)
+        own_name = f"{name} {number}" if name in names else name
+        names.add(name)
         began = perf_counter()
         try:
-            failures = _failures(read_rule(document), file.parent, default)
+            outcome = _outcome(read_rule(document), file.parent, decider.configuration)
         except (DecodeError, RuleError, StartUpError, StateFileError, ConfigErrors) as exc:
-            yield Verdict(file, name, perf_counter() - began, error=_on_one_line(exc))
-        else:
-            yield Verdict(file, name, perf_counter() - began, failures)
+            yield Verdict(file, name, perf_counter() - began, error=_on_one_line(exc), version=version)
+            continue
+        unmet = list(outcome.unmet)
+        if decider.golden is not None:
+            unmet += decider.golden.unmet(file, own_name, outcome.decisions, again=decider.is_again)
+        yield Verdict(file, name, perf_counter() - began, unmet, version=version)
 
 
 def _is_object(document: object) -> bool:
     return isinstance(document, dict) and "kind" in document and "apiVersion" in document
 
 
-def _failures(rule: Rule, folder: Path, default: Configuration) -> Sequence[UnmetExpectation]:
-    """Returns what of the rule does not hold. Files that it names are relative to the folder."""
+def _outcome(rule: Rule, folder: Path, default: Configuration) -> RuleOutcome:
+    """Returns what becomes of the rule. Files that it names are relative to the folder."""
     existing = [obj for name in listed(rule.given.existing) for file in _files(folder / name) for obj in load(file)]
     applied = [obj for name in listed(rule.when.apply) for file in _files(folder / name) for obj in read_manifests(str(file))]
     configuration = default
     if isinstance(rule.given.configuration, str):
-        configuration = read_configuration(folder / rule.given.configuration)
+        configuration = read_configuration(folder / rule.given.configuration, default.feature_gates)
     elif rule.given.configuration is not None:
         configuration = load_configuration(msgspec.json.encode(rule.given.configuration), default.feature_gates)
     return verify(rule, existing, applied, configuration, partial(TrialRegistry, features=configuration.feature_gates))
@@ -155,7 +208,7 @@ def _on_one_line(exc: Exception) -> str:
 
 def _print(verdict: Verdict) -> None:
     mark, style = ("✓", "green") if verdict.holds else ("✗", "red")
-    line = Text.assemble((mark, style), f" {verdict.name}", (f"  {verdict.seconds * 1000:.0f} ms", "dim"))
+    line = Text.assemble((mark, style), f" {verdict.title}", (f"  {verdict.seconds * 1000:.0f} ms", "dim"))
     out = console()
     out.print(line, soft_wrap=True)
     if verdict.error:
@@ -184,7 +237,7 @@ def _write_junit(path: Path, verdicts: Sequence[Verdict]) -> None:
             time=f"{sum(case.seconds for case in cases):.3f}",
         )
         for case in cases:
-            element = ET.SubElement(suite, "testcase", classname=str(file), name=case.name, time=f"{case.seconds:.3f}")
+            element = ET.SubElement(suite, "testcase", classname=str(file), name=case.title, time=f"{case.seconds:.3f}")
             if case.error:
                 ET.SubElement(element, "error", message=case.error)
             for failure in case.failures:

@@ -9,12 +9,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.manifest_files import placed, read_manifests
+from api.cli.manifest_files import placed, read_manifests, with_priority
 from api.cli.showing import Output, OutputOption, budgets, first_of, heading, name_of, plural, show, table, victims_table
 from api.cli.sources import Source, SourceOptions
-from api.fatal_errors import StartUpError
-from extender.answers.phrases import why_no_room
-from extender.answers.types import Eviction, Placement, WhatIf, WhatIfRequest
+from api.fatal_errors import MisuseError
+from extender.answers.phrases import loss, why_no_room
+from extender.answers.types import Eviction, NodesLike, Placement, PreemptionAnswer, WhatIf, WhatIfRequest
 from extender.golang.json import plain
 from extender.golang.yaml import YamlError, read_yaml
 from extender.records.values import Victim
@@ -27,6 +27,12 @@ Manifests = Annotated[
 def what_if(
     *,
     filename: Manifests = None,
+    priority_class: Annotated[str, typer.Option(help="Give the pods of -f this PriorityClass.")] = "",
+    preempt: Annotated[
+        bool | None, typer.Option("--preempt/--no-preempt", help="Let the pods of -f evict others, or not (as they say themselves).")
+    ] = None,
+    add_nodes: Annotated[int, typer.Option(min=0, max=1000, help="Nodes to add, each like the one of --like.")] = 0,
+    like: Annotated[str, typer.Option(help="The node whose size, labels and taints new nodes have.")] = "",
     drain: Annotated[list[str] | None, typer.Option(help="A node to drain; may be given again.")] = None,
     remove: Annotated[list[str] | None, typer.Option(help="A node to remove; may be given again.")] = None,
     with_config: Annotated[Path | None, typer.Option(help="Another KubeSchedulerConfiguration to try.")] = None,
@@ -39,16 +45,25 @@ def what_if(
     Nothing is changed. The scheduler itself places the pods on a copy of the cluster, with preemption; every evicted pod is followed to
     the node on which it lands.
     """
+    if bool(add_nodes) != bool(like):
+        raise MisuseError("--add-nodes and --like go together: --add-nodes 3 --like node-a1")
+    if (priority_class or preempt is not None) and not filename:
+        raise MisuseError("--priority-class and --preempt are about the pods of -f: give a file")
+    created = [with_priority(obj, priority_class, preempt) for obj in _read(filename or (), source)]
     request = WhatIfRequest(
-        create=_read(filename or (), source),
+        create=created,
+        add_nodes=[NodesLike(like=like, count=add_nodes)] if like else [],
         drain_nodes=[*(drain or ())],
         remove_nodes=[*(remove or ())],
         configuration=_read_configuration(with_config) if with_config is not None else None,
         include_pending=pending,
     )
     if request == WhatIfRequest():
-        raise StartUpError("nothing to try: give -f FILE, --drain NODE, --remove NODE, --with-config FILE or --pending")
-    show(asyncio.run(_asked(source, request)), output, _in_words)
+        raise MisuseError("nothing to try: give -f FILE, --add-nodes, --drain NODE, --remove NODE, --with-config FILE or --pending")
+    answer = asyncio.run(_asked(source, request))
+    show(answer, output, _in_words)
+    if any(placement.cause != "pending" and not placement.node for placement in answer.placements):
+        raise typer.Exit(1)
 
 
 def victims(
@@ -61,7 +76,10 @@ def victims(
 
     The answer names the node, the disruption budgets that would be violated, and why other nodes lose.
     """
-    show(asyncio.run(_asked(source, WhatIfRequest(create=_read(filename, source)))), output, _victims_in_words)
+    answer = asyncio.run(_asked(source, WhatIfRequest(create=_read(filename, source))))
+    show(answer, output, _victims_in_words)
+    if any(placement.cause == "created" and not placement.node for placement in answer.placements):
+        raise typer.Exit(1)
 
 
 def _read(files: Iterable[str], source: Source) -> list[dict[str, Any]]:
@@ -77,9 +95,9 @@ def _read_configuration(file: Path) -> dict[str, object]:
     try:
         value = plain(read_yaml(file.read_text()).value)
     except (OSError, UnicodeDecodeError, YamlError) as exc:
-        raise StartUpError(f"{file}: {' '.join(str(exc).split())}") from exc
+        raise MisuseError(f"{file}: {' '.join(str(exc).split())}") from exc
     if not isinstance(value, dict):
-        raise StartUpError(f"{file}: not a KubeSchedulerConfiguration")
+        raise MisuseError(f"{file}: not a KubeSchedulerConfiguration")
     return value
 
 
@@ -87,7 +105,7 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     console.print(Text(answer.summary, style="bold"))
     if answer.placements:
         console.print(heading("Pods"))
-        placed = table("pod", "priority", "node", "evicts", "message")
+        placed = table("pod", "priority", "node", "evicts", "message", less_important=("priority",))
         for placement in answer.placements:
             evicts = first_of([_evicted(victim) for victim in placement.evicts], 100 if wide else 3)
             later = f"once {budgets(placement.waits_for)} allows it" if placement.waits_for else ""
@@ -98,6 +116,8 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     if answer.evictions:
         console.print(heading("Evicted" if any(each.why not in ("scaled down", "replaced") for each in answer.evictions) else "Deleted"))
         _evictions(console, answer.evictions)
+    if answer.gpu_hours:
+        console.print(f"GPU time lost: {answer.gpu_hours:.1f} GPU-hours")
     _loops_and_notes(console, answer)
 
 
@@ -133,6 +153,7 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
             if preemption is not None and preemption.message:
                 # The scheduler's own words are a part of the message.
                 console.print(Text(why_no_room(preemption), style="dim"))
+        _loss(console, preemption)
         return
     console.print(
         Text(
@@ -144,6 +165,7 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
         return
     if preemption.num_pdb_violations:
         console.print(f"against {plural(preemption.num_pdb_violations, 'PodDisruptionBudget violation')}")
+    _loss(console, preemption)
     losers = [candidate for candidate in preemption.candidates if candidate.node != preemption.node]
     if losers:
         console.print(heading(f"Other candidates: {plural(preemption.num_candidates - 1, 'node')}"))
@@ -152,6 +174,12 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
             who = (", ".join(name_of(victim.pod) for victim in candidate.victims),) if wide else ()
             others.add_row(candidate.node, str(len(candidate.victims)), str(candidate.num_pdb_violations), candidate.why_not, *who)
         console.print(others)
+
+
+def _loss(console: Console, preemption: PreemptionAnswer | None) -> None:
+    told = "" if preemption is None else loss(preemption)
+    if told:
+        console.print(told)
 
 
 def _evictions(console: Console, evictions: list[Eviction] | tuple[Eviction, ...]) -> None:

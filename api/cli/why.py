@@ -1,43 +1,138 @@
 """`reprieve why`: why is this pod pending?"""
 
 import asyncio
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Any, Final, TypeVar, final
 
+import msgspec
+import typer
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.pod_names import PodArgument, pod_named
-from api.cli.showing import Output, OutputOption, first_of, heading, name_of, plural, show, table, victims_table
-from api.cli.sources import Source, SourceOptions
-from api.fatal_errors import StartUpError
-from extender.answers.phrases import noun, why_no_room
-from extender.answers.types import Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
+from api.cli.pod_names import pod_named, workload_named
+from api.cli.showing import (
+    Output,
+    OutputOption,
+    WatchOption,
+    first_of,
+    heading,
+    name_of,
+    plural,
+    show,
+    show_until_interrupted,
+    table,
+    victims_table,
+)
+from api.cli.sources import Answers, Source, SourceOptions
+from api.fatal_errors import MisuseError, StartUpError
+from extender.answers.phrases import alone_would_evict, loss, noun, why_no_room
+from extender.answers.pod_lists import PodList
+from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
 from extender.objects.resource_amounts import in_words
 
 SHOWN_MEMBERS: Final = 10
-"""Members of a pod group that are listed without `-o wide`."""
+"""Pods of a group or of a workload that are listed without `-o wide`."""
+MAX_LISTED: Final = 500
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+
+@final
+class ExplainedPods(Answer, frozen=True, kw_only=True):
+    """Pods of a workload or with certain labels, and why the first of them is pending, or on its node."""
+
+    pods: PodList
+    first: Explanation | None
 
 
 def why(
-    pod: PodArgument,
+    pod: Annotated[
+        str | None, typer.Argument(help="[NAMESPACE/]POD, or KIND/NAME of a workload: deploy/web, job/train.", metavar="[NAME]")
+    ] = None,
     *,
+    selector: Annotated[str, typer.Option("--selector", "-l", help="Pods with these labels, such as app=web, in one namespace.")] = "",
+    filename: Annotated[
+        list[str] | None, typer.Option("--filename", "-f", help="A pod or workload that does not exist yet; - reads standard input.")
+    ] = None,
     source: SourceOptions,
     output: OutputOption = Output.TABLE,
+    watch: WatchOption = False,
 ) -> None:
     """Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and what would help.
 
-    `-o wide` adds each plugin's verdict about each node, and the scores.
+    Of the pods of a workload, or of those with certain labels, the first that waits is explained, and the others are listed. `-o wide`
+    adds each plugin's verdict about each node, and the scores of each plugin.
     """
-    key = pod_named(pod, source)
-    answer = asyncio.run(_asked(source, *key, output is not Output.TABLE))
+    if [pod is not None, bool(selector), bool(filename)].count(True) != 1:
+        raise MisuseError("give a pod, a workload (deploy/NAME), labels (-l app=web) or a file (-f pod.yaml): one of them")
+    with suppress(*(KeyboardInterrupt,) if watch else ()):
+        asyncio.run(_asked(source, pod, selector, filename or (), output, watch=watch))
+
+
+async def _asked(source: Source, pod: str | None, selector: str, files: Sequence[str], output: Output, *, watch: bool) -> None:
+    picture = output is not Output.TABLE
+    workload = None if pod is None else workload_named(pod)
+    objects = _read(files, source)
+    async with source.open(keeps_asking=watch) as asked:
+        if workload is not None or selector:
+            kind_and_name = "" if workload is None else "/".join(workload)
+            several = partial(_of_several, asked, source.default_namespace, kind_and_name, selector, picture=picture)
+            await _shown(several, output, _several_in_words, watch=watch)
+        elif files:
+            listed = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
+            await _shown(partial(asked.explain_of, listed, picture=picture), output, _in_words, watch=watch)
+        else:
+            key = pod_named(pod or "", source)
+            await _shown(partial(_of_one, asked, *key, picture=picture), output, _in_words, watch=watch)
+
+
+def _read(files: Sequence[str], source: Source) -> list[dict[str, Any]]:
+    if not files:
+        return []
+    from api.cli.manifest_files import placed, read_manifests  # noqa: PLC0415 - the kinds of objects take a while to load
+
+    return placed((obj for file in files for obj in read_manifests(file)), source.namespace, source.default_namespace)
+
+
+async def _shown(ask: Callable[[], Awaitable[A]], output: Output, words: Callable[[Console, A, bool], None], *, watch: bool) -> None:
+    if watch:
+        await show_until_interrupted(ask, output, words)
+    show(await ask(), output, words)
+
+
+async def _of_one(asked: Answers, namespace: str, name: str, *, picture: bool) -> Explanation:
+    answer = await asked.explain(namespace, name, picture=picture)
     if answer is None:
-        raise StartUpError(f"there is no pod {'/'.join(key)}, and no recent decision about one")
-    show(answer, output, _in_words)
+        raise StartUpError(f"there is no pod {namespace}/{name}, and no recent decision about one")
+    return answer
 
 
-async def _asked(source: Source, namespace: str, name: str, picture: bool) -> Explanation | None:
-    async with source.open() as asked:
-        return await asked.explain(namespace, name, picture=picture)
+async def _of_several(asked: Answers, namespace: str, workload: str, selector: str, *, picture: bool) -> ExplainedPods:
+    found = await asked.pods(namespace, workload, selector, MAX_LISTED)
+    if not found.items:
+        raise StartUpError(
+            f"there is no pod of {workload} in the namespace {namespace}" if workload else f"no pod in {namespace} has {selector}"
+        )
+    first = found.items[0].pod
+    return ExplainedPods(pods=found, first=await asked.explain(first.namespace, first.name, picture=picture))
+
+
+def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> None:
+    waiting = [each for each in answer.pods.items if not each.node]
+    # Pods that wait come first, so that those that are not listed have nodes.
+    console.print(Text(f"{len(waiting)} of {plural(answer.pods.total, 'pod')} wait", style="bold red" if waiting else "bold green"))
+    lines = table("pod", "node", "workload", "since", less_important=("since", "workload"))
+    shown = answer.pods.items if wide else answer.pods.items[:SHOWN_MEMBERS]
+    for each in shown:
+        lines.add_row(name_of(each.pod), each.node or Text("pending", style="red"), each.workload, each.since or "")
+    console.print(lines)
+    if len(shown) < answer.pods.total:
+        console.print(f"and {plural(answer.pods.total - len(shown), 'more pod')}; -o wide lists up to {MAX_LISTED}")
+    if answer.first is not None:
+        console.print()
+        _in_words(console, answer.first, wide)
 
 
 def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
@@ -57,23 +152,21 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         console.print(steps)
     if answer.nearest:
         console.print(heading("Nearest"))
-        nearest = table("node", "lacks", "refused by", *(("reasons",) if wide else ()))
+        nearest = table("node", "lacks", "refused by", *(("reasons",) if wide else ()), less_important=("refused by",))
         for node in answer.nearest:
             lacks = ", ".join(map(_lack, node.lacks))
             nearest.add_row(node.node, lacks, ", ".join(node.plugins), *((", ".join(node.reasons),) if wide else ()))
         console.print(nearest)
     if answer.fixes:
         console.print(heading("It would fit if"))
-        fixes = table("change", "nodes", "for example")
+        fixes = table("change", "nodes", "for example", less_important=("for example",))
         for fix in answer.fixes:
             fixes.add_row(fix.text, str(fix.opens), first_of(fix.nodes))
         console.print(fixes)
+    if answer.choice:
+        console.print(answer.choice)
     if answer.scores and (wide or not answer.node):
-        console.print(heading("Best nodes now"))
-        scores = table("node", "score", "by plugin")
-        for score in answer.scores:
-            scores.add_row(score.node, str(score.total), ", ".join(f"{plugin} {points}" for plugin, points in score.plugins.items()))
-        console.print(scores)
+        _scores(console, answer, wide=wide)
     if answer.preemption is not None:
         _preemption(console, answer.preemption, wide=wide)
     if answer.group is not None:
@@ -84,6 +177,10 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         made = answer.preempted_by
         console.print(heading("Preempted"))
         console.print(f"{made.time} on {made.node}, for {name_of(made.by)} (priority {made.by.priority})")
+    if answer.took_room_of is not None:
+        made = answer.took_room_of
+        console.print(heading("Took the room of another pod"))
+        console.print(f"{made.time} on {made.node}: pods were evicted for {name_of(made.by)}, which helped nobody")
     if answer.attempts:
         _attempts(console, answer.attempts)
     if wide and answer.picture is not None:
@@ -96,6 +193,24 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
             ]
             verdicts.add_row(name, *words)
         console.print(verdicts)
+
+
+def _scores(console: Console, answer: Explanation, *, wide: bool) -> None:
+    console.print(heading("Best nodes when it was decided" if answer.scores_of == "decision" else "Best nodes now"))
+    if not wide:
+        scores = table("node", "score", "by plugin")
+        for score in answer.scores:
+            scores.add_row(score.node, str(score.total), ", ".join(f"{name} {part.weighted}" for name, part in score.plugins.items()))
+        console.print(scores)
+        return
+    parts = table("node", "score", "plugin", "raw", "normalized", "weight", "weighted")
+    for score in answer.scores:
+        parts.add_row(score.node, str(score.total), "", "", "", "", "")
+        for name, part in score.plugins.items():
+            parts.add_row("", "", name, *map(str, (part.raw, part.normalized, part.weight, part.weighted)))
+        if score.others:
+            parts.add_row("", "", "others", "", "", "", str(score.others))
+    console.print(parts)
 
 
 def _lack(lack: Lack) -> str:
@@ -118,7 +233,8 @@ def _group(console: Console, group: GroupOutcome, *, wide: bool) -> None:
     if not wide and len(group.pods) > SHOWN_MEMBERS:
         console.print(f"and {plural(len(group.pods) - SHOWN_MEMBERS, 'more pod')}; -o wide lists all")
     if group.evicts:
-        console.print(f"{plural(len(group.evicts), 'pod')} would be evicted for it:")
+        alone = alone_would_evict(group)
+        console.print(f"{plural(len(group.evicts), 'pod')} would be evicted for it{f' ({alone})' if alone else ''}:")
         console.print(victims_table(group.evicts, wide=wide))
 
 
@@ -132,6 +248,9 @@ def _preemption(console: Console, answer: PreemptionAnswer, *, wide: bool) -> No
     budget = f", {plural(answer.num_pdb_violations, 'PodDisruptionBudget violation')}" if answer.num_pdb_violations else ""
     console.print(f"{plural(len(answer.victims), 'pod')} on {answer.node} would be evicted{budget}:")
     console.print(victims_table(answer.victims, wide=wide))
+    lost = loss(answer)
+    if lost:
+        console.print(lost)
     losers = [each for each in answer.candidates if each.node != answer.node]
     if losers:
         console.print(f"other candidates: {plural(answer.num_candidates - 1, 'node')}")
@@ -157,7 +276,7 @@ def _queue(console: Console, place: QueuePlace) -> None:
 
 def _attempts(console: Console, attempts: tuple[Attempt, ...]) -> None:
     console.print(heading("Attempts"))
-    lines = table("time", "outcome", "node", "feasible", "triggered by", "message")
+    lines = table("time", "outcome", "node", "feasible", "triggered by", "message", less_important=("triggered by", "feasible", "node"))
     for attempt in attempts:
         feasible = f"{attempt.feasible}/{attempt.evaluated}" if attempt.evaluated else ""
         lines.add_row(attempt.time, attempt.outcome, attempt.node, feasible, attempt.woken_by or attempt.caller, attempt.message)

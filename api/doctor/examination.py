@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from api.doctor import samples
 from api.doctor.checks import bind_verb, every_verb, filter_verb, preempt_verb, prioritize_verb
 from api.doctor.checks.every_verb import IS_IT_RUNNING
-from api.doctor.grades import Finding, bad, ok, warning
+from api.doctor.grades import Finding, bad, ok, skipped, warning
 from api.doctor.patient import Patient
 from extender.http_extender import warnings_of
 
@@ -24,16 +24,33 @@ _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 async def examine(patient: Patient) -> AsyncIterator[Finding]:
     """Yields the findings about an extender. No question changes anything in a healthy one."""
-    extender = patient.extender
     unreachable = await _unreachable(patient)
     if unreachable is not None:
         yield unreachable
         return
     async for finding in _connection(patient):
         yield finding
-    for text in warnings_of(extender):
+    if patient.given_up:
+        return
+    async for finding in _until_given_up(patient):
+        yield finding
+
+
+async def _until_given_up(patient: Patient) -> AsyncIterator[Finding]:
+    """Yields the findings about the configuration and all answers, as long as the extender is asked at all."""
+    for text in warnings_of(patient.extender):
         if not text.startswith("tlsConfig: without"):
             yield warning("", CONFIGURED, text, "change the configuration, or know why not")
+    async for finding in _answers(patient):
+        yield finding
+        if patient.given_up:
+            yield skipped("", "answers every question", f"nothing more was asked, as {patient.given_up}")
+            return
+
+
+async def _answers(patient: Patient) -> AsyncIterator[Finding]:
+    """Yields the findings about the answers of every verb."""
+    extender = patient.extender
     asked = samples.encoded(
         samples.asked_by_name([*(patient.nodes or filter_verb.NAMES)])
         if extender.node_cache_capable
@@ -57,8 +74,10 @@ async def _unreachable(patient: Patient) -> Finding | None:
     try:
         await patient.connect()
     except OSError as exc:
+        patient.given_up = "it cannot be reached"
         return bad("", "takes connections", f"{patient.address}: {(exc.strerror or str(exc)).lower()}", _advice(exc))
     except ValueError as exc:
+        patient.given_up = "it has no address"
         return bad("", "takes connections", f"{patient.extender.url_prefix}: not an address: {exc}", "write http://HOST:PORT/PATH")
     return None
 
@@ -80,11 +99,16 @@ async def _connection(patient: Patient) -> AsyncIterator[Finding]:
         yield warning("", ENCRYPTED, f"{url.scheme}: anyone on the network can read and change decisions", "set enableHTTPS and a CA")
         return
     if not patient.verifies_certificate:
-        yield warning("", TRUSTED, "without a CA the certificate is not verified: whoever answers is trusted", "give caFile or caData")
+        yield warning("", TRUSTED, "without a CA the certificate is not verified: any server is trusted", "give caFile or caData")
         return
     try:
         days = await patient.days_of_certificate()
+    except TimeoutError:
+        patient.given_up = "it shows no certificate"
+        yield bad("", TRUSTED, f"it has shown none within {patient.seconds:g} s", "does it speak TLS, or is http:// the right scheme?")
+        return
     except (OSError, ssl.SSLError) as exc:
+        patient.given_up = "its certificate is not trusted"
         yield bad("", TRUSTED, " ".join(str(exc).split()), "give the CA that signed its certificate, and its name")
         return
     if days < 14:

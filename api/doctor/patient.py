@@ -17,6 +17,12 @@ from extender.http_extender.calling import ExtenderClient, open_transport, post_
 MAX_SECONDS: Final = 30.0
 """The longest time to wait for an answer, whatever the configuration says."""
 
+PATIENCE: Final = 2
+"""Calls in a row without an answer after which no more are made: each would only take its time. One is enough before the first answer."""
+
+EXAMINATION_SECONDS: Final = 120.0
+"""The time after which nothing more is asked."""
+
 _PORTS: Final = {"http": 80, "https": 443}
 
 SECONDS_A_DAY: Final = 86_400
@@ -48,7 +54,7 @@ class Reply:
 
 @final
 class Patient:
-    """One extender, called as kube-scheduler would. State: its connections."""
+    """One extender, called as kube-scheduler would. State: its connections, what it answered so far, and since when it is examined."""
 
     def __init__(self, extender: Extender, nodes: tuple[str, ...] = ()) -> None:
         """Opens nothing yet.
@@ -64,6 +70,11 @@ class Patient:
         self._trust = trust_of(extender)
         self._server_name = extender.tls_config.server_name if extender.tls_config is not None else ""
         self._transport: httpx.AsyncBaseTransport | None = None
+        self._unanswered = 0
+        self._has_answered = False
+        self._began = time.monotonic()
+        self.given_up = ""
+        """Why it is asked nothing more; empty while it is."""
 
     @property
     def seconds(self) -> float:
@@ -81,7 +92,11 @@ class Patient:
         return f"{self.extender.url_prefix.rstrip('/')}/{verb}"
 
     async def ask(self, verb: str, body: bytes) -> Reply:
-        """Sends one POST, and returns whatever comes of it."""
+        """Sends one POST, and returns whatever comes of it. An extender that answers nothing, or that takes too long, is given up."""
+        if not self.given_up and time.monotonic() - self._began > EXAMINATION_SECONDS:
+            self.given_up = f"its answers have taken {EXAMINATION_SECONDS:.0f} s"
+        if self.given_up:
+            return Reply(0, b"", 0.0, httpx.Headers(), f"not asked, as {self.given_up}")
         if self._transport is None:
             self._transport = open_transport(self._trust, self.extender.url_prefix)
         seconds = min(2 * self.seconds, MAX_SECONDS)
@@ -99,10 +114,19 @@ class Patient:
                 finally:
                     await response.aclose()
         except TimeoutError:
-            return Reply(0, b"", time.monotonic() - began, httpx.Headers(), f"no answer within {seconds:g} s")
+            return self._no_answer(began, f"no answer within {seconds:g} s")
         except (httpx.HTTPError, httpx.StreamError, OSError) as exc:
-            return Reply(0, b"", time.monotonic() - began, httpx.Headers(), await self._as_kube_scheduler_says(verb, body, exc))
+            return self._no_answer(began, await self._as_kube_scheduler_says(verb, body, exc))
+        self._unanswered = 0
+        self._has_answered = True
         return Reply(response.status_code, content, time.monotonic() - began, response.headers)
+
+    def _no_answer(self, began: float, why: str) -> Reply:
+        seconds = time.monotonic() - began
+        self._unanswered = self._unanswered + 1 if seconds >= self.seconds else 0
+        if self._unanswered >= (PATIENCE if self._has_answered else 1):
+            self.given_up = "the calls before got no answer"
+        return Reply(0, b"", seconds, httpx.Headers(), why)
 
     async def _as_kube_scheduler_says(self, verb: str, body: bytes, exc: Exception) -> str:
         caller = ExtenderClient(self.extender.url_prefix, self.seconds, trust=self._trust, server_name=self._server_name)

@@ -1,4 +1,5 @@
-"""The JSON Schema of the extender protocol, v1: requests and answers, with nodes in full and by name.
+"""The JSON Schema of the extender protocol, v1: requests and answers, with nodes in full and by name. null counts as an absent field
+everywhere, because Go reads it so, and writes empty lists and maps so.
 
 Upstream: kube-scheduler/extender/v1, types.go (v1.36.2), which has no schema.
 """
@@ -59,8 +60,21 @@ def _references(schema: object) -> Iterator[str]:
 def _moved(schema: Any) -> Any:
     """Returns the schema with references to the definitions of one file."""
     if isinstance(schema, dict):
-        return {
+        moved: dict[str, Any] = {
             key: value.replace(_COMPONENTS, _DEFINITIONS) if key == "$ref" and isinstance(value, str) else _moved(value)
             for key, value in schema.items()
         }
+        if moved.get("type") == "object" and "properties" in moved:
+            required = moved.get("required", ())
+            moved["properties"] = {name: member if name in required else _or_null(member) for name, member in moved["properties"].items()}
+        return moved
     return [_moved(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(schema.get("type"), str):
+        return {**schema, "type": [schema["type"], "null"]}
+    if "anyOf" in schema:
+        choices = schema["anyOf"]
+        return schema if {"type": "null"} in choices else {**schema, "anyOf": [*choices, {"type": "null"}]}
+    return {"anyOf": [schema, {"type": "null"}]} if "$ref" in schema else schema

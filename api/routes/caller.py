@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Generic, TypeVar, final
+from typing import Any, Generic, TypeVar, final
 
 import msgspec
 from fastapi import Request
@@ -14,14 +14,22 @@ from api.callers.hang_up import until_hang_up
 from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
 from api.face import Face, answered_in_child, face_of
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
+from extender.answers.finding import FoundNames, find, namespaces_with_pods, pods_of, seen
+from extender.answers.past import Past, PastQuery, past
+from extender.answers.pending import Pending, pending
+from extender.answers.plan.answer import PlanAnswer, PlanRequest
+from extender.answers.pod_lists import PodList
 from extender.answers.questions import Questions
-from extender.answers.redaction import namespaces_in, redacted
+from extender.answers.shadow.agreement import Agreement
 from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
+from extender.apiserver.pod_events import PodEvents
 from extender.concurrency.abandoned import in_thread
-from extender.evaluation.memory_needs import LARGE, needs_of_objects
+from extender.evaluation.memory_needs import LARGE, Needs, needs_of_objects
+from extender.objects.label_selectors import EVERYTHING, Selector
+from extender.objects.pod import Pod
 
 Q = TypeVar("Q")
-A = TypeVar("A", WhatIf, Capacity)
+A = TypeVar("A", WhatIf, PlanAnswer, Capacity, Explanation)
 
 
 @final
@@ -34,6 +42,16 @@ class _Asked(Generic[Q, A]):
     in_thread: Callable[[Q], Awaitable[A]]
     in_child: Callable[[Q], A]
     kind: type[A]
+    further: Callable[[Q], tuple[int, int]] = lambda _: (0, 0)
+    """Returns how many nodes the question adds, and how many pods that exist it places anew."""
+
+    def needs(self, question: Q, nodes: int, pods: int) -> Needs:
+        """Returns what the answer takes. Arguments as `needs_of_objects`."""
+        needs = needs_of_objects(self.created(question), nodes, pods)
+        added, moved = self.further(question)
+        needs.nodes += added
+        needs.pods += moved
+        return needs
 
 
 @final
@@ -53,13 +71,13 @@ class Caller:
     version: str
 
     async def map(self) -> ClusterMap:
-        shown = self.questions.map()
+        shown = await self.questions.map()
         may_see = await self._may_see(shown.nodes)
         return shown if may_see is None else msgspec.structs.replace(shown, nodes=tuple(hiding(node, may_see) for node in shown.nodes))
 
     async def node(self, name: str) -> NodeOnMap | None:
         """Returns one node with its pods; None if there is no node of this name."""
-        found = self.questions.node(name)
+        found = await self.questions.node(name)
         may_see = None if found is None else await self._may_see((found,))
         return found if found is None or may_see is None else hiding(found, may_see)
 
@@ -71,6 +89,20 @@ class Caller:
             answer = await self.questions.explain(namespace, name, picture=picture)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
+    async def pod(self, namespace: str, name: str) -> Pod | None:
+        """Returns the pod as the scheduler knows it; None if there is none, or the caller may not see it."""
+        return self.questions.pod(namespace, name) if await self.sight.namespaces({namespace}) else None
+
+    async def events(self, namespace: str, name: str) -> PodEvents:
+        """Returns the Events about the pod, or why they are not shown."""
+        ask = self.face.backend.events
+        if ask is None:
+            return PodEvents(why_none="the service has no API server to ask")
+        if not await self.sight.events(namespace):
+            return PodEvents(why_none="you may not list the events of this namespace")
+        async with until_hang_up(self.request):
+            return await ask(namespace, name)
+
     async def what_if(self, read: Callable[[], WhatIfRequest], *, is_large: bool = False) -> WhatIf:
         """Returns what would become of every pod concerned.
 
@@ -79,10 +111,17 @@ class Caller:
             is_large: whether the question takes much memory as soon as it is read.
         """
         questions = self.questions
-        asked = _Asked(read, lambda question: question.create, questions.what_if, questions.what_if_in_child, WhatIf)
+        asked = _Asked(read, _created, questions.what_if, questions.what_if_in_child, WhatIf, questions.further)
         return await self._simulated(asked, is_large)
 
-    async def capacity(self, namespace: str, name: str, limit: int) -> Capacity | None:
+    async def plan(self, read: Callable[[], PlanRequest], *, is_large: bool = False) -> PlanAnswer:
+        """Returns the moves of running pods after which new pods fit. Arguments as `what_if`."""
+        questions = self.questions
+        return await self._simulated(
+            _Asked(read, lambda question: question.create, questions.plan, questions.plan_in_child, PlanAnswer), is_large
+        )
+
+    async def capacity(self, namespace: str, name: str, limit: int | None) -> Capacity | None:
         """Returns how many more pods like this one fit; None if there is no such pod."""
         if not await self.sight.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
@@ -90,7 +129,7 @@ class Caller:
             answer = await self.questions.capacity(namespace, name, limit)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
-    async def capacity_of(self, read: Callable[[], Mapping[str, object]], limit: int, *, is_large: bool = False) -> Capacity:
+    async def capacity_of(self, read: Callable[[], Mapping[str, object]], limit: int | None, *, is_large: bool = False) -> Capacity:
         """Returns how many of such a pod would fit.
 
         Arguments:
@@ -106,9 +145,48 @@ class Caller:
         )
         return await self._simulated(asked, is_large)
 
+    async def explain_of(self, read: Callable[[], Mapping[str, object]], *, picture: bool, is_large: bool = False) -> Explanation:
+        """Returns why a pod that does not exist would be on its node, or on none.
+
+        Arguments:
+            read, is_large: as for `what_if`.
+        """
+        questions = self.questions
+        asked = _Asked(
+            read,
+            lambda pod: [pod],
+            lambda pod: questions.explain_of(pod, picture=picture),
+            lambda pod: questions.explain_of_in_child(pod, picture=picture),
+            Explanation,
+        )
+        return await self._simulated(asked, is_large)
+
     async def queue(self) -> Queue:
         """Returns the pods that wait."""
         return await as_seen_by(self.sight, self.questions.queue())
+
+    async def pending(self) -> Pending:
+        """Returns the pods that wait, by reason and workload."""
+        return pending(await self.queue())
+
+    async def find(self, query: str, limit: int) -> FoundNames:
+        """Returns what has a name that contains all words of the query, as far as the caller may see it."""
+        population = self.questions.population()
+        async with until_hang_up(self.request), self.face.evaluating:
+            found = await in_thread(lambda _: find(population, query))
+        return seen(found, await self.sight.namespaces({each.namespace for each in found.items if each.namespace}), limit)
+
+    async def pods(self, namespace: str, workload: str, group: str, limit: int, selector: Selector = EVERYTHING) -> PodList:
+        """Returns the pods of a namespace, a workload or a group; without a namespace, the namespaces that the caller may see."""
+        if namespace and not await self.sight.namespaces({namespace}):
+            raise Refusal(403, "you may not list the pods of this namespace")
+        population = self.questions.population()
+        async with until_hang_up(self.request), self.face.evaluating:
+            if namespace:
+                return await in_thread(lambda _: pods_of(population, namespace, workload, group, limit, selector))
+            there = await in_thread(lambda _: namespaces_with_pods(population))
+        may_see = await self.sight.namespaces({each.namespace for each in there.namespaces})
+        return msgspec.structs.replace(there, namespaces=tuple(each for each in there.namespaces if each.namespace in may_see))
 
     async def decisions(self, limit: int, pod: str | None = None, before: int | None = None) -> Decisions:
         """Returns the last attempts, of all pods or of namespace/name."""
@@ -122,6 +200,22 @@ class Caller:
     async def preemptions(self, limit: int, pod: str | None = None) -> Preemptions:
         """Returns the last preemptions, all or those that concern namespace/name."""
         return await as_seen_by(self.sight, self.questions.preemptions(pod, limit))
+
+    async def past(self, query: PastQuery) -> Past:
+        """Returns what was decided in a time, by the names that the caller may see."""
+        kept, made = self.questions.recorded(query.since)
+        named = {each.record.pod.namespace for each in kept} | {
+            pod.namespace for each in made for pod in (each.by, *(victim.pod for victim in each.victims))
+        }
+        may_see = await self.sight.namespaces(named) if named else frozenset[str]()
+        now = self.now.timestamp()
+        found = await in_thread(lambda _: past(kept, made, query, may_see, now))
+        return await as_seen_by(self.sight, found)
+
+    async def agreement(self, limit: int) -> Agreement | None:
+        """Returns how far a shadow agrees with the scheduler; None without a shadow."""
+        found = self.questions.agreement(limit)
+        return None if found is None else await as_seen_by(self.sight, found)
 
     @asynccontextmanager
     async def _place_to_simulate(self) -> AsyncIterator[None]:
@@ -138,7 +232,7 @@ class Caller:
 
         def read_and_checked() -> Q:
             question = asked.read()
-            needs_of_objects(asked.created(question), nodes, pods).check(limit)
+            asked.needs(question, nodes, pods).check(limit)
             return question
 
         async with self._place_to_simulate():
@@ -146,17 +240,15 @@ class Caller:
                 if is_large:
                     return await self._apart(asked, read_and_checked)
                 question = await in_thread(lambda _: read_and_checked())
-            if needs_of_objects(asked.created(question), 0, 0).bytes > LARGE:
+            if asked.needs(question, 0, 0).bytes > LARGE:
                 return await self._apart(asked, lambda: question)
             return await as_seen_by(self.sight, await asked.in_thread(question))
 
     async def _apart(self, asked: "_Asked[Q, A]", read: Callable[[], Q]) -> A:
-        """Returns the answer of a child process. It may be large itself, so that whatever walks over it does so in a thread."""
+        """Returns the answer of a child process."""
         written = await answered_in_child(lambda: msgspec.msgpack.encode(asked.in_child(read())))
         answer = await in_thread(lambda _: msgspec.msgpack.decode(written, type=asked.kind))
-        named = await in_thread(lambda _: namespaces_in(answer))
-        may_see = await self.sight.namespaces(named) if named else named
-        return await in_thread(lambda _: redacted(answer, may_see))
+        return await as_seen_by(self.sight, answer)
 
     async def _may_see(self, nodes: tuple[NodeOnMap, ...]) -> frozenset[str] | None:
         """Returns the namespaces of pods on these nodes that the caller may see; None if the caller may see all of them."""
@@ -176,3 +268,8 @@ async def caller_of(request: Request) -> Caller:
         raise Refusal(503, "the service is starting, or does not know the cluster at the moment", RETRY_SOON)
     version = face.backend.questions.version()
     return Caller(request, face, face.backend.questions, await face.access.of(request), datetime.now(UTC), version)
+
+
+def _created(question: WhatIfRequest) -> list[dict[str, Any]]:
+    """Returns what a what-if creates, as far as it takes memory: of nodes like others as many as are wanted."""
+    return [*question.create, *({"kind": "Node"} for each in question.add_nodes for _ in range(each.count))]

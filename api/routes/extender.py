@@ -14,7 +14,7 @@ from fastapi import APIRouter, Request, Response
 from api.callers.authentication import certified_user
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
-from api.face import Face, decoded, face_of, json_response
+from api.face import Face, JsonInParts, decoded, face_of, json_response
 from api.settings.settings import Settings
 from api.verb_metrics import MeasuredRoute, Outcome
 from extender.apiserver.access_review import User
@@ -46,7 +46,8 @@ async def filter_nodes(request: Request) -> Response:
             )
         )
         face.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
-        return json_response(filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable))
+        parts = filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable)
+        return json_response(bytes(parts[0])) if len(parts) == 1 else JsonInParts(parts)
     except VerbError as exc:
         request.state.outcome = Outcome.ERROR
         return json_response(filter_error(str(exc)))
@@ -122,7 +123,10 @@ def _caller(request: Request) -> str:
 
 
 async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
-    return await decoded(partial(read_extender_args, decoded=face.decoded_nodes), await request.body())
+    asked = await decoded(partial(read_extender_args, decoded=face.decoded_nodes), await request.body())
+    if asked.nodes is not None:
+        await face.backend.verbs.take_in(asked.nodes)
+    return asked
 
 
 def _ready_face(request: Request) -> Face:

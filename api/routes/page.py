@@ -18,13 +18,15 @@ from api.routes.caller import Caller, caller_of
 from api.ui import pages
 from api.ui.assets import assets
 from api.ui.frame import Frame, frame
-from api.ui.manifest_text import ManifestTextError, objects_in
-from api.ui.node_drawing import Resource
-from api.ui.node_table import OrderError, order
+from api.ui.history_filter import HistoryFilter, HistoryFilterError
+from api.ui.manifest_text import ManifestTextError, configuration_in, objects_in
+from api.ui.node_selection import BY_ZONE, NodeSelection
+from api.ui.node_table import OrderError
+from api.ui.what_if_link import command
 from api.ui.what_if_view import MAX_NODES, changed_nodes
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.questions import QuestionError
-from extender.answers.types import WhatIfRequest
+from extender.answers.types import NodesLike, WhatIfRequest
 from extender.concurrency.abandoned import in_thread
 from extender.config.configuration import ConfigErrors
 from extender.golang.json_bytes import read
@@ -32,10 +34,15 @@ from extender.objects.decoding import DecodeError
 
 router: Final = APIRouter(include_in_schema=False)
 
-MAX_DECISIONS: Final = 200
+MAX_DIFFERENCES: Final = 200
+"""The number of differences from a shadow that are listed."""
 MAX_RECENT: Final = 80
 """The number of attempts in the picture below the map."""
 MAX_PREEMPTIONS: Final = 100
+MAX_PODS: Final = 500
+MAX_FOUND: Final = 100
+MAX_SUGGESTED: Final = 12
+"""The number of names in the palette."""
 MAX_FORM: Final = 4 * 2**20
 """The number of bytes of the what-if form."""
 
@@ -49,18 +56,24 @@ _HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 
-_TITLES: Final = {401: "Sign in", 403: "Forbidden", 404: "Not found", 503: "Not ready"}
+_WITHIN_FRAME: Final = frozenset((400, 404))
+"""Codes of refusals that concern the address alone, so that the rest of the page can be shown."""
+_TITLES: Final = {400: "This address cannot be read", 401: "Sign in", 403: "Forbidden", 404: "Not found", 503: "Not ready"}
 
 Render = Callable[[], str]
 """A function that renders a page from values it holds already."""
 
-Find = Annotated[str, Query(max_length=253)]
+Name = Annotated[str, Query(max_length=253)]
+Time = Annotated[str, Query(max_length=32)]
 
 
 class WhatIfForm(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """The what-if form, as the page sends it."""
 
     manifest: str = ""
+    configuration: str = ""
+    like: str = ""
+    count: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
     drain_nodes: list[str] = []
     remove_nodes: list[str] = []
     include_pending: bool = False
@@ -74,49 +87,94 @@ class SignInForm(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 @router.get("/")
-async def cluster(request: Request, by: str = "cpu", find: Find = "") -> Response:
-    """Shows the cluster."""
+async def cluster(request: Request, by: Name = "", group: Name = BY_ZONE, sort: Name = "", node: Name = "") -> Response:
+    """Shows what is wrong, and the cluster; `node` is a filter of nodes, as `chosen` takes it."""
+    asked = NodeSelection(by, group, sort, node)
 
     async def make(caller: Caller) -> Render:
         shown = await caller.map()
         attempts, preemptions = await caller.decisions(MAX_RECENT), await caller.preemptions(MAX_PREEMPTIONS)
-        around = await _around(request, caller, shown, find)
-        return partial(pages.cluster_page, around, shown, _resource(by), attempts.items, preemptions.items, caller.now)
+        around = await _around(request, caller, shown)
+        return partial(pages.cluster_page, around, shown, asked, attempts.items, preemptions.items, caller.now)
 
     return await _page(request, make)
 
 
+@router.get("/ui/cells")
+async def cells(request: Request, by: Name = "", group: Name = BY_ZONE, sort: Name = "") -> Response:
+    """Sends the names of the nodes in the grids of the same view, and what is said of each."""
+    caller = await caller_of(request)
+    shown = await caller.map()
+    around, asked = await _around(request, caller, shown), NodeSelection(by, group, sort)
+    async with until_hang_up(request), caller.face.evaluating:
+        found = await in_thread(lambda _: pages.cells(around, shown, asked))
+    return Response(found, media_type="application/json", headers=_HEADERS)
+
+
 @router.get("/ui/nodes")
-async def nodes(request: Request, node: Find = "", find: Find = "", sort: Find = "") -> Response:
+async def nodes(request: Request, node: Name = "", sort: Name = "", first: Annotated[int, Query(ge=0, le=10**6)] = 0) -> Response:
     """Shows the nodes as a table; `sort` is a column, with a `-` before it for descending order."""
 
     async def make(caller: Caller) -> Render:
-        try:
-            by = order(sort)
-        except OrderError as exc:
-            raise Refusal(400, str(exc)) from exc
         shown = await caller.map()
-        return partial(pages.nodes_page, await _around(request, caller, shown, find), shown, node, by)
+        around = await _around(request, caller, shown)
+
+        def render() -> str:
+            try:
+                return pages.nodes_page(around, shown, node, sort, first)
+            except OrderError as exc:
+                raise Refusal(400, str(exc)) from exc
+
+        return render
 
     return await _page(request, make)
 
 
 @router.get("/ui/nodes/{name}")
-async def node(request: Request, name: str, find: Find = "") -> Response:
+async def node(request: Request, name: str) -> Response:
     """Shows a node with its pods."""
 
     async def make(caller: Caller) -> Render:
         found = await caller.node(name)
         if found is None:
             raise Refusal(404, "There is no such node (any more).")
-        return partial(pages.node_page, await _around(request, caller, await caller.map(), find), found)
+        return partial(pages.node_page, await _around(request, caller, await caller.map()), found)
 
     return await _page(request, make)
 
 
+@router.get("/ui/pods")
+async def pods(request: Request, namespace: Name = "", workload: Name = "", group: Name = "") -> Response:
+    """Shows the pods of a namespace, a workload or a pod group; without a namespace, the namespaces."""
+
+    async def make(caller: Caller) -> Render:
+        found = await caller.pods(namespace, workload, group, MAX_PODS)
+        return partial(pages.pods_page, await _around(request, caller, await caller.map()), found, namespace, workload or group, caller.now)
+
+    return await _page(request, make)
+
+
+@router.get("/ui/find")
+async def find(request: Request, q: Name = "") -> Response:
+    """Shows what has a name that contains the words, for a browser without scripts."""
+
+    async def make(caller: Caller) -> Render:
+        found = await caller.find(q, MAX_FOUND)
+        return partial(pages.find_page, await _around(request, caller, await caller.map()), found, q)
+
+    return await _page(request, make)
+
+
+@router.get("/ui/found")
+async def found(request: Request, q: Name = "") -> Response:
+    """Sends what the palette shows while somebody types."""
+    caller = await caller_of(request)
+    return HTMLResponse(pages.find_part(await caller.find(q, MAX_SUGGESTED), q), headers=_HEADERS)
+
+
 @router.get("/ui/pods/{namespace}/{name}")
-async def pod(request: Request, namespace: str, name: str, find: Find = "") -> Response:
-    """Shows why a pod is on its node, or on none."""
+async def pod(request: Request, namespace: str, name: str, events: bool = False) -> Response:
+    """Shows why a pod is on its node, or on none; with `events`, also the Events about it, which the API server is asked for."""
 
     async def make(caller: Caller) -> Render:
         answer = await caller.explain(namespace, name, picture=True)
@@ -124,45 +182,77 @@ async def pod(request: Request, namespace: str, name: str, find: Find = "") -> R
             raise Refusal(404, "There is no such pod, and no recent decision about one.")
         chosen = await caller.node(answer.preemption.node) if answer.preemption is not None and answer.preemption.node else None
         shown = await caller.map()
-        return partial(pages.pod_page, await _around(request, caller, shown, find), answer, shown, chosen, caller.now)
+        itself = await caller.pod(namespace, name)
+        said = await caller.events(namespace, name) if events else None
+        return partial(pages.pod_page, await _around(request, caller, shown), answer, shown, chosen, caller.now, itself, said)
 
     return await _page(request, make)
 
 
 @router.get("/ui/history")
-async def history(request: Request, find: Find = "") -> Response:
-    """Shows recent decisions."""
+async def history(
+    request: Request,
+    outcome: Name = "",
+    name: Name = "",
+    namespace: Name = "",
+    node: Name = "",
+    plugin: Name = "",
+    within: Annotated[str, Query(max_length=8, alias="range")] = "",
+    since: Time = "",
+    until: Time = "",
+    before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
+) -> Response:
+    """Shows what was decided, of all pods or of those that are looked for."""
+    asked = HistoryFilter(
+        outcome=outcome, name=name, namespace=namespace, node=node, plugin=plugin, range=within, since=since, until=until, before=before
+    )
 
     async def make(caller: Caller) -> Render:
-        preemptions = await caller.preemptions(MAX_PREEMPTIONS)
-        around = await _around(request, caller, await caller.map(), find)
-        names = list(dict.fromkeys(record.node for record in preemptions.items[: pages.MAX_DRAWN]))
+        try:
+            query = asked.query(caller.now)
+        except HistoryFilterError as exc:
+            raise Refusal(400, str(exc)) from exc
+        past = await caller.past(query)
+        names = list(dict.fromkeys(record.node for record in past.preemptions[: pages.MAX_DRAWN]))
         nodes = {name: found for name in names if (found := await caller.node(name)) is not None}
-        return partial(pages.history_page, around, (await caller.decisions(MAX_DECISIONS)).items, preemptions.items, nodes, caller.now)
+        return partial(pages.history_page, await _around(request, caller, await caller.map()), past, asked, nodes, caller.now)
 
     return await _page(request, make)
 
 
 @router.get("/ui/decisions/{number}")
-async def decision(request: Request, number: Annotated[int, Path(ge=1, le=2**53)], find: Find = "") -> Response:
+async def decision(request: Request, number: Annotated[int, Path(ge=1, le=2**53)]) -> Response:
     """Shows one attempt as it was recorded."""
 
     async def make(caller: Caller) -> Render:
         made = await caller.decision(number, picture=True)
         if made is None:
             raise Refusal(404, "This decision is not kept any more: the oldest go first.")
-        around = await _around(request, caller, await caller.map(), find)
+        around = await _around(request, caller, await caller.map())
         return partial(pages.decision_page, around, made, caller.now)
 
     return await _page(request, make)
 
 
+@router.get("/ui/agreement")
+async def agreement(request: Request) -> Response:
+    """Shows how far a shadow agrees with the scheduler of the cluster."""
+
+    async def make(caller: Caller) -> Render:
+        answer = await caller.agreement(MAX_DIFFERENCES)
+        if answer is None:
+            raise Refusal(404, "Nothing is compared: start the service with --shadow.")
+        return partial(pages.agreement_page, await _around(request, caller, await caller.map()), answer, caller.now)
+
+    return await _page(request, make)
+
+
 @router.get("/ui/what-if")
-async def what_if(request: Request, find: Find = "") -> Response:
+async def what_if(request: Request) -> Response:
     """Shows the what-if form."""
 
     async def make(caller: Caller) -> Render:
-        return partial(pages.what_if_page, await _around(request, caller, await caller.map(), find))
+        return partial(pages.what_if_page, await _around(request, caller, await caller.map()))
 
     return await _page(request, make)
 
@@ -176,6 +266,8 @@ async def try_what_if(request: Request) -> Response:
         question = WhatIfRequest(
             # In a thread: YAML of some megabytes takes seconds to read.
             create=await asyncio.to_thread(objects_in, form.manifest),
+            configuration=await asyncio.to_thread(configuration_in, form.configuration),
+            add_nodes=[NodesLike(like=form.like, count=form.count)] if form.like else [],
             drain_nodes=form.drain_nodes,
             remove_nodes=form.remove_nodes,
             include_pending=form.include_pending,
@@ -185,8 +277,20 @@ async def try_what_if(request: Request) -> Response:
         raise cannot_be_done(exc) from exc
     changed = changed_nodes(answer)
     drawn = {name: found for name in changed[:MAX_NODES] if (found := await caller.node(name)) is not None}
-    render = partial(pages.what_if_part, answer, await caller.map(), drawn, changed, form.by)
+    render = partial(
+        pages.what_if_part, answer, await caller.map(), drawn, changed, form.by, command(question, form.manifest, form.configuration)
+    )
     return HTMLResponse(await _rendered(caller, render), headers=_HEADERS)
+
+
+@router.get("/ui/help")
+async def help_(request: Request) -> Response:
+    """Shows what can be asked, and where."""
+
+    async def make(caller: Caller) -> Render:
+        return partial(pages.help_page, await _around(request, caller, await caller.map()))
+
+    return await _page(request, make)
 
 
 @router.post("/ui/sign-in")
@@ -210,12 +314,22 @@ async def sign_out(request: Request) -> Response:
 
 @router.get("/ui/static/{version}/{name}")
 async def static(version: str, name: str) -> Response:
-    """Sends a file of the page. Its path changes with its content, so that browsers may keep it for ever."""
+    """Sends a file of the page. Its path changes with its content, so that browsers may keep it forever."""
     found = assets().files.get(name)
     if found is None or version != assets().version:
         raise Refusal(404, "there is nothing at this path")
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(found.content, media_type=found.media_type, headers=headers)
+
+
+@router.get("/ui/{path:path}")
+async def nowhere(request: Request, path: str) -> Response:
+    """Says that there is no such page."""
+
+    async def make(caller: Caller) -> Render:
+        raise Refusal(404, "There is no such page.")
+
+    return await _page(request, make)
 
 
 def _read_form(body: bytes) -> WhatIfForm:
@@ -231,13 +345,18 @@ async def _rendered(caller: Caller, render: Render) -> str:
 
 
 async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -> Response:
-    """Returns the page; a refusal becomes a page that says why."""
+    """Returns the page; a refusal becomes a page that says why, within the frame if the caller is known."""
+    caller: Caller | None = None
     try:
         caller = await caller_of(request)
         render = await make(caller)
         return HTMLResponse(await _rendered(caller, render), headers=_HEADERS)
     except Refusal as refusal:
         title = _TITLES.get(refusal.code, "This cannot be shown")
+        if caller is not None and refusal.code in _WITHIN_FRAME:
+            around = await _around(request, caller, await caller.map())
+            text = await _rendered(caller, partial(pages.problem_page, title, str(refusal), around))
+            return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
         face = face_of(request)
         signed_in = refusal.code != 401 and face is not None and is_signed_in(face.access, request)
         asks_for_token = refusal.code == 401 and face is not None and face.access.takes_tokens(request)
@@ -245,10 +364,6 @@ async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -
         return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
 
 
-async def _around(request: Request, caller: Caller, shown: ClusterMap, find: str) -> Frame:
+async def _around(request: Request, caller: Caller, shown: ClusterMap) -> Frame:
     signed_in = is_signed_in(caller.face.access, request)
-    return frame(shown, await caller.queue(), caller.now, find, caller.version, signed_in=signed_in)
-
-
-def _resource(by: str) -> Resource:
-    return "memory" if by == "memory" else "cpu"
+    return frame(shown, await caller.queue(), caller.now, caller.version, signed_in=signed_in, has_shadow=caller.questions.has_shadow)

@@ -1,7 +1,7 @@
 """/v1: questions about the cluster. Why is a pod pending, what if, who was preempted, how many fit, what runs where; and /v1/evaluate."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any, Final, TypeVar
 
@@ -17,9 +17,13 @@ from api.documents.documentation import EVALUATE
 from api.face import Face, answered_in_child, face_of, json_response
 from api.routes.caller import caller_of
 from api.settings.settings import Settings
+from api.ui.history_filter import HistoryFilter, HistoryFilterError
 from api.ui.streams import Streams
-from extender.answers.questions import QuestionError
-from extender.answers.types import Answer, WhatIfRequest
+from extender import __version__
+from extender.answers.past import OutcomeWanted
+from extender.answers.plan.answer import PlanRequest
+from extender.answers.questions import QuestionError, read_selector
+from extender.answers.types import AboutService, Answer, WhatIfRequest
 from extender.config.configuration import ConfigErrors
 from extender.evaluation.memory_needs import is_large, most_values, needs_of_scenario
 from extender.golang.json_bytes import read
@@ -33,8 +37,19 @@ router: Final = APIRouter(prefix="/v1", tags=["questions"])
 Name = Annotated[str, Path(min_length=1, max_length=253)]
 PodKey = Annotated[str | None, Query(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="how many at most, newest first")]
-MaxPods = Annotated[int, Query(ge=1, le=100_000, description="stop counting here")]
+MaxPods = Annotated[
+    int | None, Query(ge=1, le=100_000, description="stop counting here; by default at 100000, or 1000 of pods that are placed one by one")
+]
+Moment = Annotated[str, Query(max_length=32, description="a time such as 2026-01-31T12:00:00Z")]
 Before = Annotated[int | None, Query(ge=1, le=2**53, description="only those with a smaller id: the next page")]
+
+
+@router.get("/about", summary="Who answers, and for which cluster?", **documents.ABOUT)
+async def about(request: Request) -> Response:
+    """Says which version of Reprieve this is, and which cluster its answers are about."""
+    caller = await caller_of(request)
+    nodes, pods = caller.questions.size
+    return _answered(AboutService(version=__version__, cluster=caller.face.cluster, nodes=nodes, pods=pods))
 
 
 @router.get("/explain/{namespace}/{pod}", summary="Why is this pod pending?", **documents.EXPLAIN)
@@ -51,23 +66,32 @@ async def explain(
     return _answered(answer)
 
 
+@router.post("/explain", summary="Why would this pod be pending?", **documents.EXPLAIN_OF)
+async def explain_of(
+    request: Request, picture: Annotated[bool, Query(description="with every node's verdicts, plugin by plugin")] = False
+) -> Response:
+    """Does as GET for a pod that does not exist, or for the first pod of a workload (Deployment, Job, ...)."""
+    caller = await caller_of(request)
+    return await _answer_to(request, dict[str, object], partial(caller.explain_of, picture=picture))
+
+
 @router.post("/whatif", summary="What would happen if?", **documents.WHAT_IF)
 async def what_if(request: Request) -> Response:
     """Tries pods to create, nodes to add, remove or drain, or another configuration on a copy of the cluster. Nothing is written."""
-    caller = await caller_of(request)
-    body = await request.body()
-    read = partial(_read, WhatIfRequest, body, _memory(request))
-    try:
-        return _answered(await caller.what_if(read, is_large=is_large(body)))
-    except (DecodeError, ConfigErrors, QuestionError) as exc:
-        raise cannot_be_done(exc) from exc
+    return await _answer_to(request, WhatIfRequest, (await caller_of(request)).what_if)
+
+
+@router.post("/plan", summary="Which pods would have to move, so that it fits?", **documents.PLAN)
+async def plan(request: Request) -> Response:
+    """Looks for the fewest moves of running pods after which new pods fit, budgets kept and nobody lost. Nothing is written."""
+    return await _answer_to(request, PlanRequest, (await caller_of(request)).plan)
 
 
 @router.get("/capacity", summary="How many more of this pod fit?", **documents.CAPACITY)
 async def capacity(
     request: Request,
     pod: Annotated[str, Query(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")],
-    limit: MaxPods = 10_000,
+    limit: MaxPods = None,
 ) -> Response:
     """Places pods like this one, one after the other, until one does not fit. No pod is evicted for them."""
     namespace, _, name = pod.partition("/")
@@ -78,15 +102,10 @@ async def capacity(
 
 
 @router.post("/capacity", summary="How many of such a pod would fit?", **documents.CAPACITY_OF)
-async def capacity_of(request: Request, limit: MaxPods = 10_000) -> Response:
+async def capacity_of(request: Request, limit: MaxPods = None) -> Response:
     """Does as GET for a pod that does not exist, or for the pods of a workload (Deployment, Job, ...)."""
     caller = await caller_of(request)
-    body = await request.body()
-    read = partial(_read, dict[str, object], body, _memory(request))
-    try:
-        return _answered(await caller.capacity_of(read, limit, is_large=is_large(body)))
-    except QuestionError as exc:
-        raise cannot_be_done(exc) from exc
+    return await _answer_to(request, dict[str, object], partial(caller.capacity_of, limit=limit))
 
 
 @router.get("/decisions", summary="What was decided recently?", **documents.DECISIONS)
@@ -108,16 +127,83 @@ async def decision(
     return _answered(answer)
 
 
+@router.get("/history", summary="What was decided in this time, for these pods?", **documents.HISTORY)
+async def history(
+    request: Request,
+    outcome: Annotated[OutcomeWanted, Query(description="how the attempts ended; nothing for any")] = "",
+    name: Annotated[str, Query(max_length=317, description="a part of namespace/name")] = "",
+    namespace: Annotated[str, Query(max_length=63)] = "",
+    node: Annotated[str, Query(max_length=253, description="a part of the node's name")] = "",
+    plugin: Annotated[str, Query(max_length=253, description="one that refused a node")] = "",
+    within: Annotated[str, Query(alias="range", max_length=8, description="the last 15m, 1h, 6h, 24h, 7d, or all")] = "",
+    since: Moment = "",
+    until: Moment = "",
+    before: Before = None,
+) -> Response:
+    """Lists attempts, those that ended alike together, and preemptions, by what is known of them, as the page's history does."""
+    asked = HistoryFilter(
+        outcome=outcome, name=name, namespace=namespace, node=node, plugin=plugin, range=within, since=since, until=until, before=before
+    )
+    caller = await caller_of(request)
+    try:
+        query = asked.query(caller.now)
+    except HistoryFilterError as exc:
+        raise Refusal(422, str(exc)) from exc
+    return _answered(await caller.past(query))
+
+
 @router.get("/preemptions", summary="Which pods were preempted, and for which?", **documents.PREEMPTIONS)
 async def preemptions(request: Request, pod: PodKey = None, limit: Limit = 100) -> Response:
     """Lists preemptions with the nodes that were not chosen, and why. `pod` is a victim or a preemptor."""
     return _answered(await (await caller_of(request)).preemptions(limit, pod))
 
 
+@router.get("/agreement", summary="Would this configuration decide the same?", **documents.AGREEMENT)
+async def agreement(request: Request, limit: Limit = 100) -> Response:
+    """Says how often the shadow decides as the scheduler of the cluster does, and about which pods it does not, and why."""
+    answer = await (await caller_of(request)).agreement(limit)
+    if answer is None:
+        raise not_there("agreements", "nothing is compared: start the service with --shadow")
+    return _answered(answer)
+
+
 @router.get("/queue", summary="Which pods wait, and for what?", **documents.QUEUE)
 async def queue(request: Request) -> Response:
     """Lists the pods that wait, in the order in which they will be tried where there is one."""
     return _answered(await (await caller_of(request)).queue())
+
+
+@router.get("/pending", summary="Why do pods wait?", **documents.PENDING)
+async def pending(request: Request) -> Response:
+    """Groups the pods that wait by reason and workload, and says which resources they lack."""
+    return _answered(await (await caller_of(request)).pending())
+
+
+@router.get("/find", summary="What has this name?", **documents.FIND)
+async def find(
+    request: Request,
+    query: Annotated[str, Query(alias="q", max_length=253, description="words that the name contains, with its namespace before it")] = "",
+    limit: Annotated[int, Query(ge=1, le=100, description="how many at most")] = 20,
+) -> Response:
+    """Finds pods, nodes, workloads, namespaces and pod groups by parts of their names."""
+    return _answered(await (await caller_of(request)).find(query, limit))
+
+
+@router.get("/pods", summary="Which pods are there?", **documents.PODS)
+async def pods(
+    request: Request,
+    namespace: Annotated[str, Query(max_length=63, description="without one, the namespaces are listed")] = "",
+    workload: Annotated[str, Query(max_length=320, description="only those of this Kind/name, such as Deployment/web")] = "",
+    group: Annotated[str, Query(max_length=253, description="only those of this pod group")] = "",
+    selector: Annotated[str, Query(max_length=2048, description="only those with these labels, such as app=web")] = "",
+    limit: Limit = 500,
+) -> Response:
+    """Lists the pods of a namespace, a workload or a pod group, pending ones first."""
+    try:
+        selected = read_selector(selector)
+    except QuestionError as exc:
+        raise cannot_be_done(exc) from exc
+    return _answered(await (await caller_of(request)).pods(namespace, workload, group, limit, selected))
 
 
 @router.get("/cluster", summary="What does the cluster look like?", **documents.CLUSTER)
@@ -182,6 +268,20 @@ def _evaluated(face: Face, read: Callable[[], dict[str, Any]]) -> bytes:
 
 def _answered(answer: Answer) -> Response:
     return json_response(msgspec.json.encode(answer))
+
+
+async def _answer_to(request: Request, kind: type[T], ask: Callable[..., Awaitable[Answer]]) -> Response:
+    """Returns the answer to a question in the body.
+
+    Arguments:
+        kind: the type of the question.
+        ask: called with what reads the question, and with `is_large`.
+    """
+    body = await request.body()
+    try:
+        return _answered(await ask(partial(_read, kind, body, _memory(request)), is_large=is_large(body)))
+    except (DecodeError, ConfigErrors, QuestionError) as exc:
+        raise cannot_be_done(exc) from exc
 
 
 def _memory(request: Request) -> int:

@@ -1,6 +1,6 @@
 """Uvicorn's HTTP/1.1 with limits on a request's line and headers, which uvicorn does not have.
 
-Without them, a connection whose headers never end, and one whose caller does not read the answer, would be held for ever. Connections
+Without them, a connection whose headers never end, and one whose caller does not read the answer, would be held forever. Connections
 beyond the limit of file descriptors are answered with 503 for as long as there is room for that.
 """
 
@@ -93,6 +93,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(*self._refusal)
+
+    def pause_writing(self) -> None:
+        """Makes an answer wait for its reader; one of known length does not, as it is in memory already: the keep-alive time bounds it."""
+        if self.cycle is None or self.cycle.chunked_encoding is not False:
+            super().pause_writing()
 
     def timeout_keep_alive_handler(self) -> None:
         """Closes an idle connection; aborts one whose caller has not read the last answer yet."""

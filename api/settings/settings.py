@@ -70,6 +70,10 @@ class Settings(BaseModel):
     """Bytes of a recording and the three older files of it, FILE.1 to FILE.3."""
     record_without: Annotated[Literal["nothing", "annotations", "names"], Option()] = "annotations"
     """What a recording leaves out: annotations of applications, or those and names of pods, namespaces and owners; or nothing."""
+    shadow: Annotated[bool, Option()] = False
+    """Decide every pod beside the scheduler of the cluster, without writing, and compare: /v1/agreement, `shadow report`."""
+    shadow_config: Annotated[Path | None, Option(unset="the one of --config")] = None
+    """KubeSchedulerConfiguration that decides in the shadow, to compare two configurations; it implies --shadow."""
     access: Annotated[Literal["open", "reviewed"] | None, Option(unset="reviewed; on loopback open but for names of pods")] = None
     """Who may call: everyone (open), or callers whom the API server knows and allows it (reviewed); docs/access.md has the whole table."""
     client_allowed_names: Annotated[str, Option()] = ""
@@ -206,6 +210,11 @@ class Settings(BaseModel):
     def always_allowed_paths(self) -> list[str]:
         """The paths of `authorization_always_allow_paths`."""
         return [f"/{path.lstrip('/')}" for path in _listed(self.authorization_always_allow_paths)]
+
+    @property
+    def has_shadow(self) -> bool:
+        """Whether every pod is decided beside the scheduler of the cluster."""
+        return self.shadow or self.shadow_config is not None
 
     @property
     def listening_port(self) -> int:

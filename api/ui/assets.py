@@ -1,4 +1,4 @@
-"""The page's style sheet, scripts and pictures, under a path that changes with them, so that browsers may keep them for ever."""
+"""The page's style sheet, scripts and pictures, under a path that changes with them, so that browsers may keep them forever."""
 
 import hashlib
 from collections.abc import Mapping

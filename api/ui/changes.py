@@ -1,15 +1,16 @@
 """Nodes before and after a change: which pods leave and which arrive, as two drawings side by side."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
 import msgspec
 from markupsafe import Markup
 
-from api.ui.node_drawing import Mark, Resource, node_drawing
+from api.ui.node_drawing import Mark, node_drawing
 from api.ui.priorities import Priorities
-from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from api.ui.resources import Resource
+from extender.answers.cluster_map import ClusterMap, NodeOnMap, PodOnNode
 
 WIDTH, HEIGHT = 190, 210
 
@@ -58,9 +59,9 @@ def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -
     )
 
 
-def changed_priorities(changes: Iterable[NodeChange], known: Sequence[int]) -> Priorities:
+def changed_priorities(changes: Iterable[NodeChange], shown: ClusterMap) -> Priorities:
     """Returns one scale for all pods that are shown."""
-    return Priorities.of([*known, *(pod.pod.priority for change in changes for pod in change.arrives)])
+    return Priorities.of([*shown.priorities, *(pod.pod.priority for change in changes for pod in change.arrives)], shown.priority_classes)
 
 
 def _with_pods(node: NodeOnMap, pods: list[PodOnNode]) -> NodeOnMap:

@@ -1,22 +1,22 @@
 """What every page shows around its content: how full the cluster is, and the pending pods."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from api.ui.priorities import Priorities
-from api.ui.wording import ago, plural, pod_words, priority_words, share
+from api.ui.wording import ago, plural, pod_words, share
 from extender.answers.cluster_map import ClusterMap
+from extender.answers.finding import Found
+from extender.answers.pending import Pending, clauses, pending
 from extender.answers.types import Queue, QueuePlace
 from extender.records.values import PodName
 
 MAX_PENDING: Final = 150
-"""The number of pods that are listed; others are counted, and can be found by name."""
+"""The number of pods that are listed; all are in the groups of the first page."""
 
-_CLAUSES: Final = re.compile(r"(\d+) (.+?)(?=, \d+ |$)")
 _QUEUES: Final[Mapping[str, tuple[str, str]]] = {
     "active": ("▶", "in the active queue"),
     "inFlight": ("●", "being scheduled"),
@@ -50,6 +50,7 @@ class Figure:
 
     words: str
     value: str
+    href: str
     percent: int | None = None
 
 
@@ -59,31 +60,30 @@ class Frame:
     """What every page shows."""
 
     figures: tuple[Figure, ...]
+    num_nodes: int
     pending: tuple[PendingRow, ...]
     num_pending: int
-    num_left_out: int
-    find: str
+    problems: Pending
     deciding: bool
     priorities: Priorities
     version: str
     signed_in: bool
+    has_shadow: bool = False
 
 
-def frame(shown: ClusterMap, queue: Queue, now: datetime, find: str = "", version: str = "", *, signed_in: bool = False) -> Frame:
+def frame(shown: ClusterMap, queue: Queue, now: datetime, version: str = "", *, signed_in: bool = False, has_shadow: bool = False) -> Frame:
     """Returns the frame of a page.
 
     Arguments:
-        find: a part of the names of the pods to list.
         version: the version of what is shown; the page is drawn again when there is another one.
         signed_in: whether there is a session to sign out of.
+        has_shadow: whether decisions are compared with those of another scheduler.
     """
-    priorities = Priorities.of([*shown.priorities, *(place.pod.priority for place in queue.items)])
-    found = [place for place in queue.items if find.lower() in pod_words(place.pod).lower()]
-    rows = tuple(_row(place, priorities, now, queue.deciding) for place in found[:MAX_PENDING])
-    num_pending = max(len(queue.items), sum(queue.counts.values()))
-    return Frame(
-        _figures(shown, num_pending), rows, num_pending, len(found) - len(rows), find, queue.deciding, priorities, version, signed_in
-    )
+    priorities = Priorities.of([*shown.priorities, *(place.pod.priority for place in queue.items)], shown.priority_classes)
+    rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[:MAX_PENDING])
+    problems = pending(queue)
+    figures, num_nodes = _figures(shown, problems.pods), len(shown.nodes)
+    return Frame(figures, num_nodes, rows, problems.pods, problems, queue.deciding, priorities, version, signed_in, has_shadow)
 
 
 def pod_href(pod: PodName) -> str:
@@ -91,27 +91,50 @@ def pod_href(pod: PodName) -> str:
     return "" if pod.hidden else f"/ui/pods/{quote(pod.namespace, safe='')}/{quote(pod.name, safe='')}"
 
 
+def pods_href(namespace: str, *, workload: str = "", group: str = "") -> str:
+    """Returns the address of the page with the pods of a namespace, or of a workload or group in it."""
+    asked = {"namespace": namespace, "workload": workload, "group": group}
+    return f"/ui/pods?{urlencode({name: value for name, value in asked.items() if value})}"
+
+
+def node_href(name: str) -> str:
+    """Returns the address of a node's page."""
+    return f"/ui/nodes/{quote(name, safe='')}"
+
+
+def found_href(found: Found) -> str:
+    """Returns the address of what was found."""
+    match found.kind:
+        case "node":
+            return node_href(found.name)
+        case "pod":
+            return f"/ui/pods/{quote(found.namespace, safe='')}/{quote(found.name, safe='')}"
+        case "workload":
+            return pods_href(found.namespace, workload=found.name)
+        case "group":
+            return pods_href(found.namespace, group=found.name)
+        case "namespace":
+            return pods_href(found.name)
+
+
 def short_reason(message: str) -> str:
     """Returns the reason in kube-scheduler's message that holds on most nodes."""
-    _, found, rest = message.partition(" nodes are available: ")
+    found = clauses(message)
     if not found:
         return message
-    clauses = sorted(_CLAUSES.findall(re.split(r"\. |\.$", rest)[0]), key=lambda clause: -int(clause[0]))
-    if not clauses:
-        return message
-    count, reason = clauses[0]
-    return f"{count} {reason}" + (f", and {plural(len(clauses) - 1, 'other reason')}" if len(clauses) > 1 else "")
+    nodes, reason = found[0]
+    return f"{nodes} {reason}" + (f", and {plural(len(found) - 1, 'other reason')}" if len(found) > 1 else "")
 
 
 def _figures(shown: ClusterMap, num_pending: int) -> tuple[Figure, ...]:
     cpu = share(sum(node.requested_cpu for node in shown.nodes), sum(node.cpu for node in shown.nodes))
     memory = share(sum(node.requested_memory for node in shown.nodes), sum(node.memory for node in shown.nodes))
     return (
-        Figure("node" if len(shown.nodes) == 1 else "nodes", f"{len(shown.nodes):,}"),
-        Figure("pod" if shown.num_pods == 1 else "pods", f"{shown.num_pods:,}"),
-        Figure("pending", f"{num_pending:,}"),
-        Figure("cpu", f"{cpu} %", min(cpu, 100)),
-        Figure("memory", f"{memory} %", min(memory, 100)),
+        Figure("node" if len(shown.nodes) == 1 else "nodes", f"{len(shown.nodes):,}", "/ui/nodes"),
+        Figure("pod" if shown.num_pods == 1 else "pods", f"{shown.num_pods:,}", "/ui/pods"),
+        Figure("pending", f"{num_pending:,}", "/#problems"),
+        Figure("cpu", f"{cpu} %", "/?by=cpu#map", min(cpu, 100)),
+        Figure("memory", f"{memory} %", "/?by=memory#map", min(memory, 100)),
     )
 
 
@@ -124,7 +147,7 @@ def _row(place: QueuePlace, priorities: Priorities, now: datetime, deciding: boo
         namespace=place.pod.namespace,
         href=pod_href(place.pod),
         css=priorities.css(place.pod.priority),
-        priority=priority_words(place.pod.priority),
+        priority=priorities.words(place.pod.priority),
         sign=sign,
         place=f"{words} ({place.position})" if place.position is not None else words,
         reason=_reason(place, words),

@@ -1,12 +1,20 @@
-"""Kubernetes objects as YAML or JSON, one or several, as they are pasted into the page."""
+"""Kubernetes objects as YAML or JSON, one or several, as they are pasted into the page, and pods as it shows them."""
 
+from collections.abc import Iterable
 from typing import Any, Final
+
+import msgspec
+import yaml
 
 from extender.golang.json import plain
 from extender.golang.yaml import YamlError, read_yaml, split_documents
+from extender.objects.pod import Pod
 
 MAX_TEXT: Final = 2**20
 """Characters."""
+
+MAX_SHOWN: Final = 2**16
+"""Characters of a pod that are shown."""
 
 
 class ManifestTextError(ValueError):
@@ -34,6 +42,20 @@ def objects_in(text: str) -> list[dict[str, Any]]:
     return found
 
 
+def configuration_in(text: str) -> dict[str, Any] | None:
+    """Returns the KubeSchedulerConfiguration in a text; None if there is none.
+
+    Raises:
+        ManifestTextError: the text is no YAML, or holds something else.
+    """
+    objects = objects_in(text)
+    if not objects:
+        return None
+    if len(objects) > 1 or objects[0]["kind"] != "KubeSchedulerConfiguration":
+        raise ManifestTextError("the configuration has to be one KubeSchedulerConfiguration")
+    return objects[0]
+
+
 def _objects(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise ManifestTextError("every document has to be a Kubernetes object with apiVersion and kind")
@@ -41,3 +63,14 @@ def _objects(value: object) -> list[dict[str, Any]]:
     if value["kind"].endswith("List") and isinstance(items, list):
         return [obj for item in items for obj in _objects(item)]
     return [value]
+
+
+def written(objects: Iterable[dict[str, Any]]) -> str:
+    """Returns the objects as YAML."""
+    return yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=False, allow_unicode=True, width=10_000)
+
+
+def manifest_of(pod: Pod) -> str:
+    """Returns the pod as YAML, with the fields that the scheduler reads; the end of a very long one is left out."""
+    text = written([{"apiVersion": "v1", "kind": "Pod", **msgspec.to_builtins(pod)}])
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

@@ -9,17 +9,18 @@ from typing import Final, Literal, final
 
 from markupsafe import Markup
 
+from api.ui.frame import node_href, pod_href
 from api.ui.priorities import Priorities
+from api.ui.resources import Resource, amount, quantity, resource_words, usage
 from api.ui.svg import drawing, element
-from api.ui.wording import cores, plural, pod_words, priority_words, share, size
+from api.ui.wording import cores, plural, pod_words, share, size
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
 
-Resource = Literal["cpu", "memory"]
 Mark = Literal["leaves", "arrives", "stays"]
 
 MARK_WORDS: Final[Mapping[Mark, str]] = {"leaves": "evicted", "arrives": "placed here", "stays": ""}
 
-_LETTER: Final = 6.2
+_LETTER: Final = 7.0
 """The approximate width of a letter of a label."""
 _TICK: Final = 4.0
 _MAX_TICKS: Final = 24
@@ -35,21 +36,6 @@ class Strip:
     y: float
     width: float
     height: float
-
-
-def amount(pod: PodOnNode, by: Resource) -> int:
-    """Returns what the pod requests."""
-    return pod.cpu if by == "cpu" else pod.memory
-
-
-def usage(node: NodeOnMap, by: Resource) -> tuple[int, int]:
-    """Returns (what is requested of the node, what is allocatable)."""
-    return (node.requested_cpu, node.cpu) if by == "cpu" else (node.requested_memory, node.memory)
-
-
-def quantity(count: int, by: Resource) -> str:
-    """Returns an amount with its unit."""
-    return f"{cores(count)} cpu" if by == "cpu" else size(count)
 
 
 def strips(amounts: Sequence[int], width: float, height: float, whole: int) -> list[Strip]:
@@ -112,26 +98,31 @@ def node_drawing(
     amounts = [amount(pod, by) for pod in node.pods]
     over = max(0.0, (sum(amounts) - whole) / whole) if whole > 0 else 0.0
     above = min(over, 1.0) * height
-    parts = [element("rect", class_="node-box", x=0.5, y=above + 0.5, width=width - 1, height=height - 1, rx=3)]
+    box = element("rect", class_="node-box", x=0.5, y=above + 0.5, width=width - 1, height=height - 1, rx=3)
+    parts = [element("a", box, href=node_href(node.name), tabindex=-1, aria_label=node.name)]
     standing = strips(amounts, width - 4, height + above - 4, max(whole, sum(amounts)))
     for strip in standing:
         pod = node.pods[strip.index]
         parts.append(_pod(pod, strip, priorities, marks.get(pod.pod.uid, "stays")))
     without = [pod for pod in node.pods if amount(pod, by) <= 0]
     ticks = [
-        element(
-            "rect", class_=f"pod {priorities.css(pod.pod.priority)}", x=2 + place * (_TICK + 2), y=height + above + 3,
-            width=_TICK, height=_TICK, data_tip=pod_tip(pod, marks.get(pod.pod.uid, "stays")),
+        _linked(
+            pod, priorities, marks.get(pod.pod.uid, "stays"),
+            element(
+                "rect", class_=f"pod {priorities.css(pod.pod.priority)}", x=2 + place * (_TICK + 2), y=height + above + 3,
+                width=_TICK, height=_TICK,
+            ),
         )
         for place, pod in enumerate(without[: min(_MAX_TICKS, int(width // (_TICK + 2)))])
     ]  # fmt: skip
     text = label or f"{node.name}: {share(requested, whole)} % of {quantity(whole, by)} requested by {plural(len(node.pods), 'pod')}"
-    return drawing(width, height + above + 2 * _TICK + 2, *parts, *ticks, label=text, class_="node-drawing")
+    return drawing(width, height + above + 2 * _TICK + 2, *parts, *ticks, label=text, class_="node-drawing", role="group")
 
 
-def pod_tip(pod: PodOnNode, mark: Mark = "stays") -> str:
+def pod_tip(pod: PodOnNode, priorities: Priorities, mark: Mark = "stays") -> str:
     """Returns the tooltip of a pod."""
-    lines = [pod_words(pod.pod), f"priority {priority_words(pod.pod.priority)}", f"{cores(pod.cpu)} cpu · {size(pod.memory)}"]
+    lines = [pod_words(pod.pod), f"priority {priorities.words(pod.pod.priority)}", f"{cores(pod.cpu)} cpu · {size(pod.memory)}"]
+    lines += [f"{quantity(count, name)} {resource_words(name)}" for name, count in pod.requests.items()]
     if pod.terminating:
         lines.append("terminating")
     if MARK_WORDS[mark]:
@@ -150,4 +141,12 @@ def _pod(pod: PodOnNode, strip: Strip, priorities: Priorities, mark: Mark) -> Ma
         name = {"leaves": "✕ ", "arrives": "★ ", "stays": ""}[mark] + (pod.pod.name or "hidden")
         shown = name if len(name) <= letters else f"{name[: letters - 1]}…"
         parts.append(element("text", shown, class_=f"on-{tone}", x=strip.x + 6, y=strip.y + 2 + min(strip.height / 2, 12) + 3.5))
-    return element("g", *parts, data_tip=pod_tip(pod, mark))
+    return _linked(pod, priorities, mark, *parts)
+
+
+def _linked(pod: PodOnNode, priorities: Priorities, mark: Mark, *parts: Markup) -> Markup:
+    """Returns the parts as a link to the pod's page; one that is hidden, or still to be placed, has none. Tab does not stop at each."""
+    tip, href = pod_tip(pod, priorities, mark), "" if mark == "arrives" else pod_href(pod.pod)
+    if not href:
+        return element("g", *parts, data_tip=tip)
+    return element("a", *parts, href=href, tabindex=-1, aria_label=pod_words(pod.pod), data_tip=tip)

@@ -7,7 +7,8 @@ from typing import Final, final
 
 from markupsafe import Markup
 
-from api.ui.node_drawing import Resource, usage
+from api.ui.node_selection import GroupOfNodes, NodeSelection, groups_of
+from api.ui.resources import Resource, resource_words, usage
 from api.ui.svg import boxes, drawing, element
 from api.ui.wording import plural, share
 from extender.answers.cluster_map import NodeOnMap
@@ -31,12 +32,14 @@ class ZoneGrid:
     zone: str
     picture: Markup
     first: int
-    """The place of its first node in the map."""
+    """The place of its first node in the view."""
     count: int
     pitch: int
     columns: int
     words: str
     """A summary of the zone."""
+    finds: str = ""
+    """The filter that finds its nodes."""
 
 
 def pitch_for(count: int) -> int:
@@ -49,6 +52,16 @@ def level(requested: int, whole: int) -> int:
     return min(LEVELS - 1, share(requested, whole) * LEVELS // 100)
 
 
+def group_grids(groups: Sequence[GroupOfNodes], by: Resource, chosen: Collection[str] | None = None) -> tuple[ZoneGrid, ...]:
+    """Returns a grid for each group, of how full the nodes are.
+
+    Arguments:
+        chosen: names of the nodes that stand out, while the others pale; None if none are to.
+    """
+    names = None if chosen is None else frozenset(chosen)
+    return tuple(_fullness(zone, by, frozenset(), names) for zone in _zones(groups))
+
+
 def zone_grids(nodes: Sequence[NodeOnMap], by: Resource, marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
     """Returns a grid for each zone, of how full the nodes are.
 
@@ -56,7 +69,7 @@ def zone_grids(nodes: Sequence[NodeOnMap], by: Resource, marked: Collection[str]
         nodes: sorted by zone, as in a map.
         marked: names of nodes that get a frame.
     """
-    return tuple(_fullness(zone, by, frozenset(marked)) for zone in _zones(nodes))
+    return tuple(_fullness(zone, by, frozenset(marked)) for zone in _zones(groups_of(nodes, NodeSelection())))
 
 
 def reason_grids(nodes: Sequence[NodeOnMap], css: Mapping[str, str], marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
@@ -66,19 +79,24 @@ def reason_grids(nodes: Sequence[NodeOnMap], css: Mapping[str, str], marked: Col
         css: by node, the class of its cell; nodes without one pass.
         marked: names of nodes that get a frame.
     """
-    return tuple(_reasons(zone, css, frozenset(marked)) for zone in _zones(nodes))
+    return tuple(_reasons(zone, css, frozenset(marked)) for zone in _zones(groups_of(nodes, NodeSelection())))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Zone:
-    """The nodes of one zone, and the corners of their cells."""
+    """The nodes of one zone or other group, and the corners of their cells."""
 
-    nodes: Sequence[NodeOnMap]
+    group: GroupOfNodes
     first: int
     pitch: int
     columns: int
     corners: Sequence[tuple[int, int]]
+
+    @property
+    def nodes(self) -> Sequence[NodeOnMap]:
+        """Its nodes, in the order of the cells."""
+        return self.group.nodes
 
     @property
     def inner(self) -> int:
@@ -95,31 +113,39 @@ class _Zone:
         return share(sum(requested for requested, _ in sums), sum(whole for _, whole in sums))
 
 
-def _zones(nodes: Sequence[NodeOnMap]) -> list[_Zone]:
-    pitch = pitch_for(len(nodes))
-    starts = [place for place, node in enumerate(nodes) if place == 0 or node.zone != nodes[place - 1].zone]
-    found = []
-    for start, end in zip(starts, [*starts[1:], len(nodes)], strict=True) if starts else ():
-        columns = min(WIDTH // pitch, end - start)
-        corners = [(place % columns * pitch, place // columns * pitch) for place in range(end - start)]
-        found.append(_Zone(nodes[start:end], start, pitch, columns, corners))
+def _zones(groups: Sequence[GroupOfNodes]) -> list[_Zone]:
+    pitch = pitch_for(sum(len(group.nodes) for group in groups))
+    found, first = [], 0
+    for group in groups:
+        columns = min(WIDTH // pitch, len(group.nodes))
+        corners = [(place % columns * pitch, place // columns * pitch) for place in range(len(group.nodes))]
+        found.append(_Zone(group, first, pitch, columns, corners))
+        first += len(group.nodes)
     return found
 
 
-def _fullness(zone: _Zone, by: Resource, marked: frozenset[str]) -> ZoneGrid:
+def _fullness(zone: _Zone, by: Resource, marked: frozenset[str], chosen: frozenset[str] | None = None) -> ZoneGrid:
     inner = zone.inner
     filled: dict[int, list[Box]] = {}
+    pale: list[Box] = []
     for node, x, y in zone.cells():
         requested, whole = usage(node, by)
         tall = round(inner * min(100, share(requested, whole)) / 100)
-        if tall:
+        if chosen is not None and node.name not in chosen:
+            pale.append((x, y, inner, inner))
+        elif tall:
             filled.setdefault(level(requested, whole), []).append((x, y + inner - tall, inner, tall))
     parts = [element("path", class_="cell", d=boxes((x, y, inner, inner) for x, y in zone.corners))]
     parts += [element("path", class_=f"u{shade}", d=boxes(places)) for shade, places in sorted(filled.items())]
+    if pale:
+        parts.append(element("path", class_="pale", d=boxes(pale)))
     crossed = "".join(f"M{x} {y + inner}l{inner} {-inner}" for node, x, y in zone.cells() if node.cordoned)
     if crossed:
         parts.append(element("path", class_="cordoned", d=crossed))
-    return _drawn(zone, parts, marked, f"{zone.percent_requested(by)} % of {by} requested")
+    words = f"{zone.percent_requested(by)} % of {resource_words(by)} requested"
+    if chosen is not None:
+        words += f" · {len(zone.nodes) - len(pale):,} match"
+    return _drawn(zone, parts, marked, words)
 
 
 def _reasons(zone: _Zone, css: Mapping[str, str], marked: frozenset[str]) -> ZoneGrid:
@@ -133,7 +159,7 @@ def _reasons(zone: _Zone, css: Mapping[str, str], marked: frozenset[str]) -> Zon
 def _drawn(zone: _Zone, parts: Sequence[Markup], marked: frozenset[str], words: str) -> ZoneGrid:
     framed = boxes((x - 1, y - 1, zone.inner + 2, zone.inner + 2) for node, x, y in zone.cells() if node.name in marked)
     frames = [element("path", class_="framed", d=framed)] if framed else []
-    name = zone.nodes[0].zone
+    name = zone.group.title
     is_wide = zone.columns == WIDTH // zone.pitch
     picture = drawing(
         WIDTH if is_wide else zone.columns * zone.pitch,
@@ -143,4 +169,4 @@ def _drawn(zone: _Zone, parts: Sequence[Markup], marked: frozenset[str], words: 
         label=f"{plural(len(zone.nodes), 'node')}{f' of {name}' if name else ''}, {words}",
         class_="grid" if is_wide else "grid part",
     )
-    return ZoneGrid(name, picture, zone.first, len(zone.nodes), zone.pitch, zone.columns, words)
+    return ZoneGrid(name, picture, zone.first, len(zone.nodes), zone.pitch, zone.columns, words, zone.group.words)

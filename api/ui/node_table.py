@@ -1,10 +1,12 @@
 """The table of nodes: the orders in which it can be sorted, and the heads of its columns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, final
 from urllib.parse import urlencode
 
+from api.ui.resources import Resource, resource_words, resources_of, usage
 from api.ui.wording import share
 from extender.answers.cluster_map import NodeOnMap, natural
 
@@ -22,16 +24,32 @@ class _Column:
     is_number: bool = True
 
 
-_COLUMNS: Final[Mapping[str, _Column]] = {
+_NAMES: Final[Mapping[str, _Column]] = {
     "name": _Column("node", lambda node: natural(node.name), is_number=False),
     "zone": _Column("zone", lambda node: node.zone, is_number=False),
-    "pods": _Column("pods", lambda node: node.num_pods),
-    "pods-free": _Column("pods free", lambda node: node.max_pods - node.num_pods),
-    "cpu": _Column("cpu requested", lambda node: share(node.requested_cpu, node.cpu)),
-    "cpu-free": _Column("cpu free", lambda node: node.cpu - node.requested_cpu),
-    "memory": _Column("memory requested", lambda node: share(node.requested_memory, node.memory)),
-    "memory-free": _Column("memory free", lambda node: node.memory - node.requested_memory),
 }
+
+
+def columns_for(nodes: Iterable[NodeOnMap]) -> dict[str, _Column]:
+    """Returns the columns of the table: name, zone, and of each resource what is requested and what is free."""
+    found = dict(_NAMES)
+    for resource in resources_of(nodes):
+        words = resource_words(resource)
+        found[resource] = _Column("pods" if resource == "pods" else f"{words} requested", partial(_share, resource))
+        found[f"{resource}-free"] = _Column(f"{words} free", partial(_free, resource))
+    return found
+
+
+def _share(resource: Resource, node: NodeOnMap) -> int:
+    requested, whole = usage(node, resource)
+    if resource == "pods":
+        return requested
+    return share(requested, whole) if whole else -1
+
+
+def _free(resource: Resource, node: NodeOnMap) -> int:
+    requested, whole = usage(node, resource)
+    return whole - requested
 
 
 class OrderError(ValueError):
@@ -63,27 +81,27 @@ class Head:
     sorted: Literal["ascending", "descending", ""]
 
 
-def order(written: str) -> Order:
+def order(written: str, columns: Collection[str]) -> Order:
     """Returns the order that an address asks for. OrderError if there is no such column."""
     column = written.removeprefix("-") or DEFAULT
-    if column not in _COLUMNS or written == "-":
-        raise OrderError(f"Nodes can be sorted by {', '.join(_COLUMNS)}; a - before the name reverses the order.")
+    if column not in columns or written == "-":
+        raise OrderError(f"Nodes can be sorted by {', '.join(columns)}; a - before the name reverses the order.")
     return Order(column, written.startswith("-"))
 
 
-def in_order(nodes: Sequence[NodeOnMap], by: Order) -> list[NodeOnMap]:
+def in_order(nodes: Sequence[NodeOnMap], by: Order, columns: Mapping[str, _Column]) -> list[NodeOnMap]:
     """Returns the nodes sorted; equal ones stay in the order of the map."""
-    return sorted(nodes, key=_COLUMNS[by.column].key, reverse=by.is_descending)
+    return sorted(nodes, key=columns[by.column].key, reverse=by.is_descending)
 
 
-def heads(by: Order, kept: Mapping[str, str]) -> list[Head]:
+def heads(by: Order, columns: Mapping[str, _Column], kept: Mapping[str, str]) -> list[Head]:
     """Returns the heads of all columns that the nodes can be sorted by. Numbers begin with the largest.
 
     Arguments:
         kept: the other parameters of the address.
     """
     found = []
-    for name, column in _COLUMNS.items():
+    for name, column in columns.items():
         is_it = name == by.column
         other = Order(name, not by.is_descending if is_it else column.is_number)
         asked = urlencode({key: value for key, value in {**kept, "sort": other.written}.items() if value})

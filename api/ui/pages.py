@@ -1,40 +1,58 @@
 """Renders answers as HTML: one function a page."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Final
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from api.ui import wording
 from api.ui.assets import assets
 from api.ui.changes import BeforeAndAfter, NodeChange, before_and_after, changed_priorities
-from api.ui.frame import Frame, pod_href, short_reason
-from api.ui.node_drawing import Resource, node_drawing, pod_tip, quantity, usage
-from api.ui.node_grid import ZoneGrid, reason_grids, zone_grids
+from api.ui.frame import Frame, found_href, node_href, pod_href, pods_href, short_reason
+from api.ui.history_filter import OUTCOMES, RANGES, HistoryFilter
+from api.ui.manifest_text import manifest_of, written
+from api.ui.node_drawing import node_drawing
+from api.ui.node_grid import ZoneGrid, group_grids, reason_grids, zone_grids
 from api.ui.node_plugin_picture import picture, refused_first
-from api.ui.node_table import Order, heads, in_order
+from api.ui.node_selection import SORTS, GroupOfNodes, NodeSelection, chosen, group_keys, groups_of
+from api.ui.node_table import columns_for, heads, in_order, order
 from api.ui.preemption_view import change_by_answer, change_by_record, preemption_view
 from api.ui.priorities import Priorities
+from api.ui.resources import ALWAYS, Resource, most_lacking, quantity, resource_words, resources_of, usage
 from api.ui.score_bars import score_bars
-from api.ui.timeline import timeline
+from api.ui.timeline import past_timeline, timeline
 from api.ui.waterfall_table import waterfall_table
-from api.ui.what_if_view import MAX_NODES, moves, node_changes
+from api.ui.what_if_link import SAMPLE, fix_href
+from api.ui.what_if_view import MAX_NODES, evictions_alike, moves, node_changes, placements_alike
+from extender import __version__
 from extender.answers.cluster_map import ClusterMap, NodeOnMap
+from extender.answers.finding import FoundNames
+from extender.answers.past import Past
 from extender.answers.phrases import noun, why_no_room
+from extender.answers.pod_lists import PodList
+from extender.answers.shadow.agreement import Agreement
 from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
+from extender.apiserver.pod_events import PodEvents
+from extender.objects.pod import Pod
 from extender.objects.resource_amounts import in_words
 
-MAX_LISTED: Final = 200
-"""The number of nodes in the table; others can be found by name."""
+MAX_LISTED: Final = 100
+"""The number of nodes on a page of the table."""
+
+MAX_RECENT: Final = 5
+"""The number of preemptions on the first page."""
 
 MANY_NODES: Final = 40
 """The number of nodes above which the page of a pod has a map."""
 MAX_DRAWN: Final = 5
 """The number of preemptions in the history that are drawn."""
 
-_AS_ON_THE_MAP: Final = Order()
 _SIZES: Final = ((16, 142, 180), (48, 128, 150), (10**9, 92, 110))
 """(up to so many nodes, width of each, height of each)."""
 
@@ -48,56 +66,149 @@ def _environment() -> Environment:
     found = Environment(loader=PackageLoader("api.ui"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     words: Mapping[str, Callable[..., object]] = {
         "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural, "pod_words": wording.pod_words,
-        "priority_words": wording.priority_words, "ago": wording.ago, "pod_href": pod_href, "pod_tip": pod_tip, "quantity": quantity,
+        "ago": wording.ago, "pod_href": pod_href, "pods_href": pods_href, "node_href": node_href, "found_href": found_href,
+        "shortened": wording.shortened, "marked": wording.marked, "quantity": quantity, "resource_words": resource_words,
         "breakable": wording.breakable, "short_reason": short_reason, "usage": usage, "asset": assets().path,
-        "in_words": in_words, "noun": noun, "why_no_room": why_no_room,
+        "in_words": in_words, "percent_of": wording.percent_of, "noun": noun, "why_no_room": why_no_room,
+        "yaml_of": lambda obj: written([obj]).rstrip(),
     }  # fmt: skip
     found.globals.update(words)
+    found.globals["version"] = __version__
     return found
 
 
 def cluster_page(
-    frame: Frame, shown: ClusterMap, by: Resource, attempts: Sequence[Attempt], preemptions: Sequence[Preemption], now: datetime
+    frame: Frame,
+    shown: ClusterMap,
+    asked: NodeSelection,
+    attempts: Sequence[Attempt],
+    preemptions: Sequence[Preemption],
+    now: datetime,
 ) -> str:
-    """Returns the map: a drawing of each node while there are few, a grid when there are many; and the recent activity."""
-    recent = timeline(attempts, preemptions, now) if attempts else None
-    if not shown.has_pods:
-        return _render("cluster.html", frame=frame, shown=shown, by=by, grids=zone_grids(shown.nodes, by), zones=(), recent=recent)
-    zones: dict[str, list[tuple[NodeOnMap, str]]] = {}
+    """Returns what is wrong, what happened last, and the map: a drawing of each node while there are few, a grid when there are many."""
+    resources = resources_of(shown.nodes)
+    selection = _resolved(asked, frame, resources)
+    groups = groups_of(shown.nodes, selection)
+    names = None if not selection.words else {node.name for node in chosen(shown.nodes, selection.words)}
+    drawn = [] if not shown.has_pods else [(group, _drawings(group, selection.by, frame, shown)) for group in groups]
+    return _render(
+        "cluster.html",
+        frame=frame,
+        shown=shown,
+        selection=selection,
+        resources=resources,
+        keys=group_keys(shown.nodes),
+        sorts=SORTS,
+        names=names,
+        drawn=drawn,
+        grids=() if shown.has_pods else group_grids(groups, selection.by, names),
+        conditions=_conditions(shown),
+        preemptions=preemptions[:MAX_RECENT],
+        recent=timeline(attempts, preemptions, now) if attempts else None,
+        now=now,
+    )
+
+
+def cells(frame: Frame, shown: ClusterMap, asked: NodeSelection) -> bytes:
+    """Returns (name, words) of each node as JSON, in the order of the grids of the same selection."""
+    selection = _resolved(asked, frame, resources_of(shown.nodes))
+    nodes = (node for group in groups_of(shown.nodes, selection) for node in group.nodes)
+    return msgspec.json.encode([(node.name, _cell_words(node, selection.by)) for node in nodes])
+
+
+def _cell_words(node: NodeOnMap, by: Resource) -> str:
+    lines = [node.name]
+    for each in dict.fromkeys((by, *ALWAYS)):
+        requested, whole = usage(node, each)
+        lines.append(f"{wording.share(requested, whole)} % of {quantity(whole, each)}{'' if each == 'cpu' else f' {resource_words(each)}'}")
+    return "\n".join((*lines, *node.conditions, *(["cordoned"] if node.cordoned else []), *node.taints))
+
+
+def _resolved(asked: NodeSelection, frame: Frame, resources: Sequence[Resource]) -> NodeSelection:
+    """Returns the selection with a resource that there is: unless another one is asked for, that which most pending pods lack."""
+    return asked if asked.by in resources else replace(asked, by=most_lacking(frame.problems.lacking, resources))
+
+
+def _drawings(group: GroupOfNodes, by: Resource, frame: Frame, shown: ClusterMap) -> list[tuple[NodeOnMap, Markup]]:
     width, height = next((wide, tall) for most, wide, tall in _SIZES if len(shown.nodes) <= most)
-    largest = max((usage(node, by)[1] for node in shown.nodes), default=0)
-    for node in shown.nodes:
+    largest = max(usage(node, by)[1] for node in shown.nodes)
+    found = []
+    for node in group.nodes:
         tall = height * max(0.3, usage(node, by)[1] / largest) if largest else height
-        zones.setdefault(node.zone, []).append((node, node_drawing(node, by, frame.priorities, width=width, height=round(tall))))
-    return _render("cluster.html", frame=frame, shown=shown, by=by, grids=(), zones=tuple(zones.items()), recent=recent)
+        found.append((node, node_drawing(node, by, frame.priorities, width=width, height=round(tall))))
+    return found
 
 
-def nodes_page(frame: Frame, shown: ClusterMap, find: str, order: Order = _AS_ON_THE_MAP) -> str:
-    """Returns the nodes as a table."""
-    found = [node for node in shown.nodes if find.lower() in node.name.lower() or find.lower() in node.zone.lower()]
+def _conditions(shown: ClusterMap) -> list[tuple[str, int]]:
+    """Returns what is wrong with nodes, with the number of them; most first."""
+    counted = Counter(each for node in shown.nodes for each in node.conditions)
+    counted["cordoned"] = sum(node.cordoned for node in shown.nodes)
+    return (+counted).most_common()
+
+
+def nodes_page(frame: Frame, shown: ClusterMap, words: str, sort: str, first: int = 0) -> str:
+    """Returns the nodes as a table, from the place `first` on. OrderError if there is no such order."""
+    columns = columns_for(shown.nodes)
+    by = order(sort, columns)
+    found = chosen(shown.nodes, words)
     return _render(
         "nodes.html",
         frame=frame,
-        nodes=in_order(found, order)[:MAX_LISTED],
+        nodes=in_order(found, by, columns)[first : first + MAX_LISTED],
+        first=first,
+        steps=[("Previous", max(0, first - MAX_LISTED))] * (first > 0) + [("Next", first + MAX_LISTED)] * (first + MAX_LISTED < len(found)),
         num_found=len(found),
-        find_node=find,
-        sort=order.written,
-        heads=heads(order, {"node": find, "find": frame.find}),
+        words=words,
+        sort=by.written,
+        resources=resources_of(shown.nodes),
+        heads=heads(by, columns, {"node": words}),
     )
 
 
 def node_page(frame: Frame, node: NodeOnMap) -> str:
     """Returns one node with its pods."""
     priorities = _scale(frame, [pod.pod.priority for pod in node.pods])
-    pictures = [(by, node_drawing(node, by, priorities, width=320, height=260)) for by in _RESOURCES]
-    return _render("node.html", frame=frame, node=node, pictures=pictures, priorities=priorities)
+    resources = resources_of((node,))
+    pictures = [(by, node_drawing(node, by, priorities, width=320, height=260)) for by in resources if by != "pods"]
+    return _render("node.html", frame=frame, node=node, pictures=pictures, resources=resources[len(ALWAYS) :], priorities=priorities)
 
 
-def pod_page(frame: Frame, answer: Explanation, shown: ClusterMap, chosen: NodeOnMap | None, now: datetime) -> str:
+def pods_page(frame: Frame, found: PodList, namespace: str, what: str, now: datetime) -> str:
+    """Returns the pods of a namespace, or of what is named in it; the namespaces if there is none.
+
+    Arguments:
+        what: a workload or a pod group; empty for all pods.
+    """
+    priorities = _scale(frame, [each.pod.priority for each in found.items])
+    title = what or namespace or "Namespaces"
+    return _render("pods.html", frame=frame, found=found, namespace=namespace, title=title, now=now, priorities=priorities)
+
+
+def find_page(frame: Frame, found: FoundNames, query: str) -> str:
+    """Returns what was found by name, as a page."""
+    return _render("find.html", frame=frame, found=found, query=query)
+
+
+def find_part(found: FoundNames, query: str) -> str:
+    """Returns what was found by name, as a list for the palette."""
+    return _render("found.html", found=found, query=query)
+
+
+def pod_page(
+    frame: Frame,
+    answer: Explanation,
+    shown: ClusterMap,
+    chosen: NodeOnMap | None,
+    now: datetime,
+    pod: Pod | None = None,
+    events: PodEvents | None = None,
+) -> str:
     """Returns why a pod is where it is, or nowhere.
 
     Arguments:
         chosen: the node on which it would preempt, if there is one.
+        pod: the pod itself, if it is there.
+        events: the Events about it; None if they were not asked for.
     """
     grids, legend = _where(answer, shown)
     drawn: list[BeforeAndAfter] = []
@@ -118,6 +229,9 @@ def pod_page(frame: Frame, answer: Explanation, shown: ClusterMap, chosen: NodeO
         view=preemption_view(answer.preemption) if answer.preemption is not None else None,
         drawn=drawn,
         priorities=_scale(frame, [answer.pod.priority]),
+        tried=[fix_href(fix) for fix in answer.fixes],
+        manifest="" if pod is None else manifest_of(pod),
+        events=events,
     )
 
 
@@ -137,53 +251,62 @@ def decision_page(frame: Frame, made: Attempt, now: datetime) -> str:
     )
 
 
-def history_page(
-    frame: Frame,
-    attempts: Sequence[Attempt],
-    preemptions: Sequence[Preemption],
-    nodes: Mapping[str, NodeOnMap],
-    now: datetime,
-) -> str:
+def history_page(frame: Frame, past: Past, asked: HistoryFilter, nodes: Mapping[str, NodeOnMap], now: datetime) -> str:
     """Returns what was decided.
 
     Arguments:
+        asked: what the address asks for.
         nodes: the nodes of preemptions that are to be drawn, with their pods.
     """
     drawn: dict[int, BeforeAndAfter] = {}
-    for record in preemptions[:MAX_DRAWN]:
+    for record in past.preemptions[:MAX_DRAWN]:
         change = change_by_record(nodes[record.node], record) if record.node in nodes else None
         if change is not None:
             (drawn[record.id],) = _drawn([change], frame, _dominant(change.arrives[0].cpu, change.arrives[0].memory, change.node))
     return _render(
         "history.html",
         frame=frame,
-        attempts=attempts,
-        preemptions=[(record, preemption_view(record)) for record in preemptions],
+        past=past,
+        asked=asked,
+        ranges=RANGES,
+        outcomes=OUTCOMES,
+        preemptions=[(record, preemption_view(record)) for record in past.preemptions],
         drawn=drawn,
-        picture=timeline(attempts, preemptions, now),
+        picture=past_timeline(past),
         now=now,
         priorities=frame.priorities,
     )
 
 
+def agreement_page(frame: Frame, answer: Agreement, now: datetime) -> str:
+    """Returns how far a shadow agrees with the scheduler of the cluster."""
+    return _render("agreement.html", frame=frame, answer=answer, now=now)
+
+
 def what_if_page(frame: Frame) -> str:
     """Returns the form for what-ifs."""
-    return _render("what_if.html", frame=frame)
+    return _render("what_if.html", frame=frame, sample=SAMPLE)
 
 
-def what_if_part(answer: WhatIf, shown: ClusterMap, nodes: Mapping[str, NodeOnMap], changed: Sequence[str], by: Resource) -> str:
+def what_if_part(
+    answer: WhatIf, shown: ClusterMap, nodes: Mapping[str, NodeOnMap], changed: Sequence[str], by: Resource, command: str = ""
+) -> str:
     """Returns the answer to a what-if, which is put below the form.
 
     Arguments:
         nodes: the changed nodes that are to be drawn, with their pods.
         changed: the names of all changed nodes.
+        command: what asks the same.
     """
     changes = node_changes(answer, nodes)
-    priorities = changed_priorities(changes, shown.priorities)
+    priorities = changed_priorities(changes, shown)
     drawn = [before_and_after(change, by, priorities) for change in changes[:MAX_NODES]]
     return _render(
         "what_if_result.html",
         answer=answer,
+        placements=placements_alike(answer.placements),
+        evictions=evictions_alike(answer.evictions),
+        command=command,
         drawn=drawn,
         num_changed=len(changed),
         grids=zone_grids(shown.nodes, by, changed),
@@ -194,12 +317,14 @@ def what_if_part(answer: WhatIf, shown: ClusterMap, nodes: Mapping[str, NodeOnMa
     )
 
 
-def problem_page(title: str, text: str, *, asks_for_token: bool = False, signed_in: bool = False) -> str:
+def help_page(frame: Frame) -> str:
+    """Returns the questions that the page answers, and where."""
+    return _render("help.html", frame=frame)
+
+
+def problem_page(title: str, text: str, frame: Frame | None = None, *, asks_for_token: bool = False, signed_in: bool = False) -> str:
     """Returns why something cannot be shown, and what to do about it."""
-    return _render("problem.html", title=title, text=text, asks_for_token=asks_for_token, signed_in=signed_in)
-
-
-_RESOURCES: Final[tuple[Resource, ...]] = ("cpu", "memory")
+    return _render("problem.html", frame=frame, title=title, text=text, asks_for_token=asks_for_token, signed_in=signed_in)
 
 
 def _where(answer: Explanation, shown: ClusterMap) -> tuple[tuple[ZoneGrid, ...], list[tuple[str, str, int]]]:
@@ -219,7 +344,7 @@ def _drawn(changes: Sequence[NodeChange], frame: Frame, by: Resource) -> list[Be
 
 
 def _scale(frame: Frame, further: Sequence[int]) -> Priorities:
-    return Priorities.of([*frame.priorities.starts, *further])
+    return Priorities.of([*frame.priorities.starts, *further], frame.priorities.classes)
 
 
 def _dominant(cpu: int, memory: int, node: NodeOnMap) -> Resource:

@@ -15,7 +15,7 @@ PINGS_EACH: Final = 15
 
 @final
 class Streams:
-    """All streams of a service. State: how many there are, and whether they shall end."""
+    """All streams of a service. State: how many there are, and whether they should end."""
 
     def __init__(self) -> None:
         self._closing = asyncio.Event()

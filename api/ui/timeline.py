@@ -1,72 +1,81 @@
 """Decisions over time: bars above the line found a node, bars below it did not, and flags are preemptions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, final
+from typing import Final
 
 from markupsafe import Markup
 
+from api.ui.history_filter import history_href
 from api.ui.svg import drawing, element
 from api.ui.wording import plural, preemption_words
+from extender.answers.past import BUCKETS, Count, Past, how_ended
 from extender.answers.types import Attempt, Preemption
-from extender.golang.times import moment_of
+from extender.golang.times import moment_of, rfc3339
 
 WIDTH, HEIGHT = 1000, 190
-BUCKETS: Final = 100
 _FLAGS, _LINE = 26, 120
 _UP, _DOWN = _LINE - _FLAGS - 8, HEIGHT - _LINE - 26
 _LEAST: Final = timedelta(seconds=BUCKETS)
-
-_PLACED: Final = frozenset(("Scheduled", "Filter", "Prioritize"))
-
-
-@final
-@dataclass(slots=True)
-class _Bucket:
-    placed: int = 0
-    refused: int = 0
-    failed: int = 0
-
-    def count(self, attempt: Attempt) -> None:
-        """Counts one more attempt."""
-        if attempt.outcome in _PLACED and not (attempt.outcome == "Filter" and attempt.evaluated and not attempt.feasible):
-            self.placed += 1
-        elif attempt.outcome == "Error":
-            self.failed += 1
-        else:
-            self.refused += 1
 
 
 def timeline(attempts: Sequence[Attempt], preemptions: Sequence[Preemption], now: datetime) -> Markup:
     """Returns the picture, from the oldest attempt to now."""
     times = [then for attempt in attempts if (then := moment_of(attempt.time)) is not None]
-    flags = [(then, record) for record in preemptions if (then := moment_of(record.time)) is not None]
     begin = min([*times, now - _LEAST])
     length = max(now - begin, _LEAST)
-    buckets = [_Bucket() for _ in range(BUCKETS)]
+    counts = [[0, 0, 0] for _ in range(BUCKETS)]
     for attempt in attempts:
         then = moment_of(attempt.time)
         if then is not None:
-            buckets[_place(then, begin, length)].count(attempt)
-    most = max((max(bucket.placed, bucket.refused + bucket.failed) for bucket in buckets), default=0) or 1
+            counts[_place(then, begin, length)][how_ended(attempt.outcome, attempt.evaluated, attempt.feasible)] += 1
+    made = [Count(placed=placed, refused=refused, failed=failed) for placed, refused, failed in counts]
+    return plotted(made, preemptions, begin, length)
+
+
+def past_timeline(past: Past) -> Markup:
+    """Returns the picture of the time of an answer."""
+    begin = datetime.fromtimestamp(past.begin, UTC)
+    length = max(datetime.fromtimestamp(past.end, UTC) - begin, timedelta(milliseconds=BUCKETS))
+    return plotted(past.counts, past.preemptions, begin, length)
+
+
+def plotted(counts: Sequence[Count], preemptions: Sequence[Preemption], begin: datetime, length: timedelta) -> Markup:
+    """Returns the picture of counts over equal parts of a time. Every bar leads to the history of its part."""
+    flags = [(then, record) for record in preemptions if (then := moment_of(record.time)) is not None]
+    most = max((max(each.placed, each.refused + each.failed) for each in counts), default=0) or 1
     wide = WIDTH / BUCKETS
-    parts = [element("line", class_="axis", x1=0, x2=WIDTH, y1=_LINE, y2=_LINE)]
-    for place, bucket in enumerate(buckets):
-        parts += _bars(bucket, place * wide, wide, most, begin + length * place / BUCKETS)
+    parts = [*_scale(most), element("line", class_="axis", x1=0, x2=WIDTH, y1=_LINE, y2=_LINE)]
+    for place, count in enumerate(counts):
+        begins = begin + length * place / BUCKETS
+        bars = _bars(count, place * wide, wide, most, begins)
+        if bars:
+            words = f"decisions from {begins.astimezone(UTC):%H:%M:%S}"
+            # Tab stops at the flags alone: a hundred bars are too many.
+            parts.append(element("a", *bars, href=history_href(begins, begins + length / BUCKETS), tabindex=-1, aria_label=words))
     for then, record in flags:
-        if then >= begin:
+        if begin <= then <= begin + length:
             parts.append(_flag(record, WIDTH * min(1.0, (then - begin) / length)))
     parts += _hours(begin, length)
-    words = f"{plural(len(attempts), 'decision')} and {plural(len(flags), 'preemption')} since {begin:%H:%M:%S}"
+    total = sum(each.placed + each.refused + each.failed for each in counts)
+    words = f"{plural(total, 'decision')} and {plural(len(flags), 'preemption')} since {begin:%H:%M:%S}"
     return drawing(WIDTH, HEIGHT, *parts, label=words, class_="timeline", role="group")
+
+
+def _scale(most: int) -> list[Markup]:
+    """Returns what a bar of full height stands for, above and below the line."""
+    found = []
+    for y, label in ((_LINE - _UP, _LINE - _UP - 3), (_LINE + _DOWN, _LINE + _DOWN - 3)):
+        found.append(element("line", class_="scale", x1=0, x2=WIDTH, y1=y, y2=y))
+        found.append(element("text", f"{most:,}", class_="when", x=0, y=label))
+    return found
 
 
 def _place(then: datetime, begin: datetime, length: timedelta) -> int:
     return max(0, min(BUCKETS - 1, int((then - begin) / length * BUCKETS)))
 
 
-def _bars(bucket: _Bucket, x: float, wide: float, most: int, begins: datetime) -> list[Markup]:
+def _bars(bucket: Count, x: float, wide: float, most: int, begins: datetime) -> list[Markup]:
     tip = f"{begins.astimezone(UTC):%H:%M:%S} UTC\n{bucket.placed} found a node\n{bucket.refused} did not"
     if bucket.failed:
         tip += f"\n{bucket.failed} failed"
@@ -92,12 +101,12 @@ def _flag(record: Preemption, x: float) -> Markup:
 
 def _hours(begin: datetime, length: timedelta) -> list[Markup]:
     """Returns five times along the line."""
-    form = "%H:%M" if length > timedelta(minutes=20) else "%H:%M:%S"
+    form = "%d %b %H:%M" if length > timedelta(days=1) else "%H:%M" if length > timedelta(minutes=20) else "%H:%M:%S"
     anchors = ("start", "middle", "middle", "middle", "end")
     return [
         element(
             "text", f"{(begin + length * place / 4).astimezone(UTC):{form}}", class_="when", x=WIDTH * place / 4, y=HEIGHT - 4,
-            text_anchor=anchors[place],
+            text_anchor=anchors[place], data_time=rfc3339((begin + length * place / 4).astimezone(UTC), "milliseconds"),
         )
         for place in range(5)
     ]  # fmt: skip

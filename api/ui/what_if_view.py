@@ -1,18 +1,27 @@
 """The answer to a what-if as a page shows it: which nodes change and how, and where evicted pods land."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, final
+from itertools import groupby
+from typing import Final, Generic, TypeVar, final
+
+import msgspec
 
 from api.ui.changes import NodeChange
 from api.ui.wording import requested
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
-from extender.answers.types import Eviction, WhatIf
+from extender.answers.types import Eviction, Placement, WhatIf
 from extender.records.values import PodName
 
 MAX_NODES: Final = 12
 """The number of nodes that are drawn before and after."""
+
+T = TypeVar("T")
+_NOBODY: Final = PodName(namespace="", name="")
+_OWN_PART: Final = re.compile(r"-[a-z0-9]{1,5}$")
+"""What a controller appends to the names of its pods."""
 
 
 @final
@@ -23,6 +32,40 @@ class Move:
     start: str
     end: str
     words: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Alike(Generic[T]):
+    """Rows that differ only in the name of their pod: the first of them, and the names of all."""
+
+    row: T
+    pods: tuple[PodName, ...]
+
+
+def placements_alike(placements: Iterable[Placement]) -> list[Alike[Placement]]:
+    """Returns the placements, those that say the same of several pods once."""
+    return _alike(placements, lambda each: each.pod, lambda each: msgspec.structs.replace(each, pod=_NOBODY))
+
+
+def evictions_alike(evictions: Iterable[Eviction]) -> list[Alike[Eviction]]:
+    """Returns the evictions, those that say the same of several pods once; in their order, which tells what follows from what."""
+    found: list[Alike[Eviction]] = []
+    for _, those in groupby(evictions, lambda each: (each.node, each.why, each.by, each.depth)):
+        found += _alike(
+            those,
+            lambda each: each.victim.pod,
+            lambda each: msgspec.structs.replace(each, victim=msgspec.structs.replace(each.victim, pod=_NOBODY, started=None)),
+        )
+    return found
+
+
+def _alike(rows: Iterable[T], pod: Callable[[T], PodName], unnamed: Callable[[T], T]) -> list[Alike[T]]:
+    together: dict[object, list[T]] = {}
+    for row in rows:
+        name = pod(row)
+        together.setdefault((name.namespace, _OWN_PART.sub("", name.name), name.priority, repr(unnamed(row))), []).append(row)
+    return [Alike(those[0], tuple(map(pod, those))) for those in together.values()]
 
 
 def changed_nodes(answer: WhatIf) -> list[str]:

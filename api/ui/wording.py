@@ -27,6 +27,20 @@ def breakable(name: str) -> Markup:
     return Markup("<wbr>").join(escape(part) for part in re.split(r"(?<=[a-z])(?=[A-Z])", name))
 
 
+def shortened(name: str, longest: int = 34) -> str:
+    """Returns a name that is too long without its middle: node names often differ at the beginning, and at the end."""
+    return name if len(name) <= longest else f"{name[: longest - longest // 3 - 1]}…{name[-(longest // 3) :]}"
+
+
+def marked(text: str, words: str) -> Markup:
+    """Returns the text with those parts marked in which a word of a filter is found."""
+    wanted = sorted((re.escape(word) for word in words.split() if not word.startswith("-")), key=len, reverse=True)
+    if not wanted:
+        return escape(text)
+    parts = re.split(f"({'|'.join(wanted)})", text, flags=re.IGNORECASE)
+    return Markup("").join(Markup("<mark>{}</mark>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts))
+
+
 def cores(milli: int) -> str:
     """Returns millicores as cores: 1.5, 0.25, 3,800."""
     return f"{milli / 1000:,.3f}".rstrip("0").rstrip(".") if milli % 1000 else f"{milli // 1000:,}"
@@ -101,3 +115,8 @@ def preemption_words(record: Preemption) -> str:
     """Returns a preemption in one sentence."""
     victims = ", ".join(pod_words(victim.pod) for victim in record.victims) or "no pod"
     return f"{pod_words(record.by)} preempted {victims}" + (f" on {record.node}" if record.node else "")
+
+
+def percent_of(part: float) -> str:
+    """Returns a part of 1 in percent. Only all is 100 %, and only nothing 0 %."""
+    return f"{part:.0%}" if part in (0, 1) else f"{min(max(part * 100, 0.1), 99.9):.1f}%"

@@ -1,7 +1,10 @@
 """The cluster as a map: every node with its capacity and the requests on it; in a small cluster with its pods, too."""
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from types import MappingProxyType
 from typing import Final, final
 
 import msgspec
@@ -10,6 +13,7 @@ import numpy as np
 from extender.answers.types import Answer
 from extender.cache.cluster import Cluster
 from extender.objects.node import BETA_ZONE_LABEL, ZONE_LABEL, Node
+from extender.objects.quantity import QuantityError, RawQuantity, value_of
 from extender.records.values import PodName
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import CPU, MEMORY
@@ -17,6 +21,9 @@ from extender.snapshot.axes import CPU, MEMORY
 MAX_NODES_WITH_PODS: Final = 120
 MAX_PODS: Final = 4000
 """The pods of a larger cluster are only in the answers about single nodes."""
+
+
+_ON_THEIR_OWN: Final = frozenset(("cpu", "memory", "pods"))
 
 
 @final
@@ -28,7 +35,19 @@ class PodOnNode(Answer, frozen=True, kw_only=True):
     """Millicores."""
     memory: int = 0
     """Bytes."""
+    requests: dict[str, int] = msgspec.field(default_factory=dict)
+    """What it requests of other resources, such as GPUs."""
     terminating: bool = False
+
+
+@final
+class ResourceOnNode(Answer, frozen=True, kw_only=True):
+    """A resource other than cpu, memory and pods: an extended resource, or the devices of a class."""
+
+    name: str
+    """Of a device class: deviceclass.resource.kubernetes.io/ and its name, under which pods may request it."""
+    allocatable: int
+    requested: int
 
 
 @final
@@ -47,6 +66,11 @@ class NodeOnMap(Answer, frozen=True, kw_only=True):
     requested_memory: int = 0
     max_pods: int = 0
     num_pods: int = 0
+    resources: tuple[ResourceOnNode, ...] = ()
+    """The extended resources and device classes of the node, by name."""
+    conditions: tuple[str, ...] = ()
+    """What is wrong with it: NotReady, and the other conditions that hold, such as DiskPressure."""
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     pods: tuple[PodOnNode, ...] = ()
     """Highest priority first, the largest of equal ones first; see `ClusterMap.has_pods`."""
 
@@ -61,32 +85,94 @@ class ClusterMap(Answer, frozen=True, kw_only=True):
     num_pods: int = 0
     priorities: tuple[int, ...] = ()
     """The distinct priorities of pods that have a node, lowest first."""
+    priority_classes: dict[str, int] = msgspec.field(default_factory=dict)
+    """PriorityClass -> its value, for those that are known."""
     has_pods: bool = True
     """Whether the nodes list their pods; GET /v1/cluster/{node} lists those of one node in any case."""
 
 
+Devices = Mapping[str, tuple[ResourceOnNode, ...]]
+"""Node -> the device classes of which it has devices."""
+_NO_DEVICES: Final[Devices] = MappingProxyType({})
+
+
 def cluster_map(cluster: Cluster) -> ClusterMap:
     """Returns the cluster as it is now."""
-    snapshot = cluster.cache.update_snapshot()
-    nodes, pods = snapshot.nodes, snapshot.pods
-    num_pods = int(nodes.pod_count.sum())
-    has_pods = len(nodes) <= MAX_NODES_WITH_PODS and num_pods <= MAX_PODS
-    shown = [_node(snapshot, place, with_pods=has_pods) for place in range(len(nodes))]
-    shown.sort(key=lambda node: (node.zone, natural(node.name)))
-    return ClusterMap(
-        generation=snapshot.generation,
-        nodes=tuple(shown),
-        num_pods=num_pods,
-        priorities=tuple(np.unique(pods.priority[pods.node >= 0]).tolist()),
-        has_pods=has_pods,
-    )
+    return ClusterMaps(cluster).now()
 
 
-def node_on_map(cluster: Cluster, name: str) -> NodeOnMap | None:
+@final
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A node of the last map, and what it was made from."""
+
+    shown: NodeOnMap
+    node: Node
+    requested: list[int]
+    num_pods: int
+    devices: tuple[ResourceOnNode, ...]
+
+
+@final
+class ClusterMaps:
+    """Maps of one cluster. State: the last one, of which the nodes that have not changed since are used again."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._last: ClusterMap | None = None
+        self._nodes: dict[str, _Kept] = {}
+        self._order: list[str] = []
+        self._devices: Devices = _NO_DEVICES
+
+    def now(self, devices: Devices = _NO_DEVICES) -> ClusterMap:
+        """Returns the cluster as it is now, with these devices."""
+        snapshot = self._cluster.cache.update_snapshot()
+        classes = {name: each.value for name, each in self._cluster.cache.objects.priority_classes.items()}
+        last = self._last
+        if last is not None and last.generation == snapshot.generation and last.priority_classes == classes and devices == self._devices:
+            return last
+        self._devices = devices
+        nodes, pods = snapshot.nodes, snapshot.pods
+        num_pods = int(nodes.pod_count.sum())
+        has_pods = len(nodes) <= MAX_NODES_WITH_PODS and num_pods <= MAX_PODS
+        self._draw(snapshot, with_pods=has_pods)
+        self._last = ClusterMap(
+            generation=snapshot.generation,
+            nodes=tuple(self._nodes[name].shown for name in self._order),
+            num_pods=num_pods,
+            priorities=tuple(np.unique(pods.priority[pods.node >= 0]).tolist()),
+            priority_classes=classes,
+            has_pods=has_pods,
+        )
+        return self._last
+
+    def _draw(self, snapshot: Snapshot, *, with_pods: bool) -> None:
+        columns, before, is_ordered = snapshot.nodes, self._nodes, len(self._nodes) == len(snapshot.nodes)
+        drawn: dict[str, _Kept] = {}
+        rows = zip(columns.objects, columns.requested.tolist(), columns.pod_count.tolist(), strict=True)
+        for place, (node, requested, num_pods) in enumerate(rows):
+            name = node.name
+            kept = before.get(name)
+            has = self._devices.get(name, ())
+            # Pods may change without any number: where they are or were shown, the node is made again.
+            if (
+                with_pods or kept is None or kept.node is not node or kept.requested != requested or kept.num_pods != num_pods
+                or kept.devices != has or kept.shown.pods
+            ):  # fmt: skip
+                shown = _node(snapshot, place, has, with_pods=with_pods)
+                is_ordered = is_ordered and kept is not None and kept.shown.zone == shown.zone
+                kept = _Kept(shown, node, requested, num_pods, has)
+            drawn[name] = kept
+        self._nodes = drawn
+        if not is_ordered:
+            self._order = sorted(drawn, key=lambda name: (drawn[name].shown.zone, natural(name)))
+
+
+def node_on_map(cluster: Cluster, name: str, devices: Devices = _NO_DEVICES) -> NodeOnMap | None:
     """Returns one node with its pods; None if there is no such node."""
     snapshot = cluster.cache.update_snapshot()
     place = snapshot.nodes.index.get(name)
-    return None if place is None else _node(snapshot, place, with_pods=True)
+    return None if place is None else _node(snapshot, place, devices.get(name, ()), with_pods=True)
 
 
 def hiding(shown: NodeOnMap, may_see: Container[str]) -> NodeOnMap:
@@ -104,7 +190,7 @@ def _hidden(pod: PodOnNode) -> PodOnNode:
     return msgspec.structs.replace(pod, pod=PodName(namespace="", name="", priority=pod.pod.priority, hidden=True))
 
 
-def _node(snapshot: Snapshot, place: int, *, with_pods: bool) -> NodeOnMap:
+def _node(snapshot: Snapshot, place: int, devices: tuple[ResourceOnNode, ...], *, with_pods: bool) -> NodeOnMap:
     columns = snapshot.nodes
     node = columns.objects[place]
     return NodeOnMap(
@@ -118,6 +204,9 @@ def _node(snapshot: Snapshot, place: int, *, with_pods: bool) -> NodeOnMap:
         requested_memory=int(columns.requested[place, MEMORY]),
         max_pods=int(columns.allowed_pods[place]),
         num_pods=int(columns.pod_count[place]),
+        resources=tuple(sorted((*_resources(snapshot, place), *devices), key=attrgetter("name"))),
+        conditions=tuple(_wrong(node)),
+        labels=node.labels,
         pods=_pods(snapshot, place) if with_pods else (),
     )
 
@@ -125,16 +214,47 @@ def _node(snapshot: Snapshot, place: int, *, with_pods: bool) -> NodeOnMap:
 def _pods(snapshot: Snapshot, place: int) -> tuple[PodOnNode, ...]:
     found = []
     for slot in snapshot.pods.on_node[place]:
-        pod = snapshot.pod_at(slot)
+        pod, row = snapshot.pod_at(slot), snapshot.pods.requests[slot]
         found.append(
             PodOnNode(
                 pod=PodName(namespace=pod.namespace, name=pod.name, uid=pod.uid, priority=pod.priority),
-                cpu=int(snapshot.pods.requests[slot, CPU]),
-                memory=int(snapshot.pods.requests[slot, MEMORY]),
+                cpu=int(row[CPU]),
+                memory=int(row[MEMORY]),
+                requests={snapshot.resources[code]: int(row[code]) for code in np.flatnonzero(row).tolist() if code > MEMORY},
                 terminating=pod.is_terminating,
             )
         )
     return tuple(sorted(found, key=lambda each: (-each.pod.priority, -each.cpu, -each.memory, each.pod.namespace, each.pod.name)))
+
+
+def _resources(snapshot: Snapshot, place: int) -> Iterator[ResourceOnNode]:
+    columns = snapshot.nodes
+    for name, written in columns.objects[place].status.allocatable.items():
+        if name in _ON_THEIR_OWN:
+            continue
+        code = snapshot.resources.code_of(name)
+        if 0 <= code < snapshot.num_resources:
+            there, requested = int(columns.allocatable[place, code]), int(columns.requested[place, code])
+        else:
+            there, requested = _amount(written), 0  # no pod requests it
+        yield ResourceOnNode(name=name, allocatable=there, requested=requested)
+
+
+def _amount(written: RawQuantity) -> int:
+    try:
+        return value_of(written)
+    except QuantityError:
+        return 0
+
+
+def _wrong(node: Node) -> Iterator[str]:
+    """Yields the conditions that tell of a problem: Ready if it does not hold, any other if it does."""
+    for each in node.status.conditions:
+        if each.type == "Ready":
+            if each.status != "True":
+                yield "NotReady"
+        elif each.status == "True":
+            yield each.type
 
 
 def _zone(node: Node) -> str:

@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from extender.answers.explain.node_choice import kept_scores
 from extender.answers.explain.preemption import what_comes_first, why_not
 from extender.answers.explain.verdict_tables import reason_counts
 from extender.answers.types import Attempt, NodePicture, NodeScore, PluginVerdict, Preemption, PreemptionAnswer, ReasonCount, WaterfallStep
@@ -14,12 +15,10 @@ from extender.framework import Code
 from extender.golang.times import rfc3339
 from extender.preemption.costs import Costs
 from extender.records.arrays import Details, KeptAttempt, KeptVerdicts
-from extender.records.values import AttemptRecord, CandidateNode, CandidateRecord, PreemptionRecord
+from extender.records.values import AttemptRecord, CandidateNode, CandidateRecord, PreemptionRecord, gpu_hours_of
 from extender.runtime.findings import out_of_play_reason
 from extender.snapshot.axes import Mask
 
-BEST_NODES: Final = 16
-"""The number of nodes whose scores are in the answer about an attempt."""
 EXTENDERS: Final = "extenders"
 """Stands for the configured extenders, in place of a plugin."""
 
@@ -31,7 +30,7 @@ def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
         picture: whether to add the plugin that refused each node.
     """
     record, details = kept.record, kept.details or Details()
-    best = details.scores.best(BEST_NODES, record.node) if details.scores is not None else details.best
+    of_calls = tuple(NodeScore(node=node, total=total, others=total) for node, total in details.best)
     return Attempt(
         id=record.id,
         time=_time(record.time),
@@ -47,7 +46,7 @@ def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
         woken_by=record.woken_by,
         caller=record.caller,
         waterfall=_waterfall(details.verdicts, refuses_all=record.feasible == 0) if details.verdicts is not None else (),
-        scores=tuple(NodeScore(node=node, total=total) for node, total in best),
+        scores=kept_scores(details.scores) if details.scores is not None else of_calls,
         preemption=_preemption(record, kept.preemption, details),
         picture=_picture(details.verdicts) if picture and details.verdicts is not None and details.verdicts.num_rows else None,
     )
@@ -65,6 +64,9 @@ def preemption(record: PreemptionRecord) -> Preemption:
         candidates=_candidates(record.candidates, record.node),
         num_candidates=record.num_candidates,
         outcome=record.outcome,
+        verdict=record.verdict,
+        room_taken_by=record.room_taken_by,
+        **_lost(record),
         caller=record.caller,
     )
 
@@ -161,8 +163,18 @@ def _preemption(attempt: AttemptRecord, found: PreemptionRecord | None, details:
         num_pdb_violations=found.num_pdb_violations,
         candidates=_candidates(found.candidates, found.node),
         num_candidates=found.num_candidates,
+        **_lost(found),
         not_helpful=not_helpful,
     )
+
+
+def _lost(record: PreemptionRecord) -> dict[str, Any]:
+    """Returns the fields of an answer about the GPU time that was lost."""
+    gpu_hours, alone = gpu_hours_of(record.victims), record.without_policies
+    if alone is None:
+        return {"gpu_hours": gpu_hours, "gpu_hours_without_policies": gpu_hours}
+    node = CandidateNode(node=alone.node, victims=alone.victims, num_pdb_violations=alone.num_pdb_violations)
+    return {"gpu_hours": gpu_hours, "without_policies": node, "gpu_hours_without_policies": gpu_hours_of(alone.victims)}
 
 
 def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[CandidateNode, ...]:

@@ -1,13 +1,46 @@
 """Phrases that the command line, the page and the summaries share. They need no engine."""
 
-from extender.answers.types import Lack, PreemptionAnswer
+from collections.abc import Sequence
+from typing import Final
+
+from extender.answers.types import GroupOutcome, Lack, Preemption, PreemptionAnswer
 from extender.objects.preemption_messages import NO_VICTIMS, NOT_HELPFUL
 from extender.objects.resource_names import PODS
+from extender.records.values import Victim
+
+_NAMED: Final = 3
 
 
 def noun(lack: Lack) -> str:
     """Returns the word for what the node is short of: `cpu`, `pods`, but one `pod`."""
     return "pod" if lack.resource == PODS and lack.short == "1" else lack.resource
+
+
+def loss(preemption: PreemptionAnswer | Preemption) -> str:
+    """Returns the GPU time that a preemption loses, and what kube-scheduler alone would do where victim policies decide; else empty."""
+    alone = preemption.without_policies
+    ours = f"{preemption.gpu_hours:.1f} GPU-hours" if preemption.victims else "none"
+    if alone is None:
+        return f"GPU time lost: {ours}" if preemption.gpu_hours else ""
+    who = "the same pods" if _uids(alone.victims) == _uids(preemption.victims) else ", ".join(map(_name, alone.victims[:_NAMED]))
+    more = f" and {len(alone.victims) - _NAMED} more" if len(alone.victims) > _NAMED and who != "the same pods" else ""
+    where = f" on {alone.node}" if alone.node else ""
+    theirs = f"{preemption.gpu_hours_without_policies:.1f} GPU-hours"
+    return f"GPU time lost: {ours}; kube-scheduler alone would evict {who}{more}{where}, and lose {theirs}"
+
+
+def alone_would_evict(group: GroupOutcome) -> str:
+    """Returns how many pods kube-scheduler would evict for the group, where a search for the fewest has found others; else empty."""
+    number = len(group.without_policies)
+    return f"kube-scheduler alone would evict {number}" if number else ""
+
+
+def _name(victim: Victim) -> str:
+    return "a pod of another namespace" if victim.pod.hidden else victim.pod.key
+
+
+def _uids(victims: Sequence[Victim]) -> frozenset[str]:
+    return frozenset(each.pod.uid for each in victims)
 
 
 def why_no_room(preemption: PreemptionAnswer) -> str:

@@ -11,16 +11,21 @@ from extender.runtime.framework import Framework
 from extender.runtime.registry import Registry
 
 
-def simulated_frameworks(configuration: Configuration, cluster: Cluster, *, for_everybody: bool = False) -> Mapping[str, Framework]:
+def simulated_frameworks(
+    configuration: Configuration, cluster: Cluster, *, for_everybody: bool = False, may_defer: bool = False
+) -> Mapping[str, Framework]:
     """Returns frameworks for a copy of a cluster. They break ties without chance, and evaluate every node.
 
     Arguments:
         for_everybody: if there is only one profile, it answers for pods of every scheduler name.
+        may_defer: whether plugins may raise LongWork, which the caller then has to do.
 
     Raises:
         ConfigErrors: the configuration is wrong.
     """
-    frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0), live=cluster.cache, is_exhaustive=True)
+    frameworks = Registry(IN_TREE).make_frameworks(
+        configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=may_defer
+    )
     return SingleProfile(*frameworks.values()) if for_everybody and len(frameworks) == 1 else frameworks
 
 

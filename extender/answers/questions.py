@@ -8,18 +8,27 @@ import asyncio
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, Final, final
 
 import msgspec
 
 from extender.answers import history
-from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
+from extender.answers.cluster_map import ClusterMap, ClusterMaps, NodeOnMap, node_on_map
+from extender.answers.device_room import DeviceRoom
 from extender.answers.explain import queue_places
 from extender.answers.explain.explanation import explain, settled, unreadable
+from extender.answers.explain.node_choice import as_decided, worked_out_again
 from extender.answers.explain.queue_places import Registered, WallClock
+from extender.answers.finding import Population, pods_of
+from extender.answers.pending import Pending, pending
+from extender.answers.plan.answer import PlanAnswer, PlanRequest
+from extender.answers.plan.plan import PlanError, plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
+from extender.answers.pod_lists import PodList
 from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
+from extender.answers.shadow.agreement import Agreement
+from extender.answers.shadow.shadow import Shadow
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -34,32 +43,50 @@ from extender.answers.types import (
 )
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod, with_groups
+from extender.answers.what_if.departures import give_back_claims, recreated
 from extender.answers.what_if.group_attempts import GroupAttempts, gangs_in, group_key
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
-from extender.answers.what_if.what_if import WhatIfError, what_if
+from extender.answers.what_if.what_if import MAX_PENDING, WhatIfError, what_if
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import IsWanted, always_wanted, in_thread
 from extender.config.configuration import Configuration
 from extender.framework import LongWork
 from extender.objects.cluster import ClusterState
+from extender.objects.label_selectors import Selector, SelectorError
+from extender.objects.label_syntax import parse_selector
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import SchedulingQueue
+from extender.records.arrays import KeptAttempt
 from extender.records.records import Records
-from extender.records.values import PodName
+from extender.records.values import PodName, PreemptionRecord
 from extender.runtime.framework import closed_at_the_end
 from extender.runtime.long_work import do_long_work
 from extender.runtime.nominations import Nominations
 from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
 
+MAX_RECORDED: Final = 20_000
+"""The number of attempts that are looked through for an answer about the past."""
 ATTEMPTS_EXPLAINED: Final = 10
 """The number of attempts in an explanation."""
 
 
 class QuestionError(Exception):
     """The question cannot be answered; the message says why."""
+
+
+def read_selector(text: str) -> Selector:
+    """Returns the label selector that the text spells; an empty one selects everything.
+
+    Raises:
+        QuestionError: it spells none.
+    """
+    try:
+        return parse_selector(text)
+    except SelectorError as exc:
+        raise QuestionError(f"label selector {text!r}: {exc}") from exc
 
 
 @final
@@ -74,6 +101,7 @@ class Questions:
         *,
         queue: SchedulingQueue | None = None,
         records: Records | None = None,
+        shadow: Shadow | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Makes frameworks of its own.
@@ -83,6 +111,7 @@ class Questions:
             admits: makes the API server that objects of questions pass through; called from other threads.
             queue: where pods wait; None if another scheduler decides.
             records: what was decided; None if nothing is recorded.
+            shadow: decides beside another scheduler; None if nothing does.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -91,7 +120,10 @@ class Questions:
         self._cluster = cluster
         self._queue = queue
         self._records = records or Records()
+        self._shadow = shadow
         self._now = now
+        self._maps = ClusterMaps(cluster)
+        self._devices = DeviceRoom(cluster)
         self._admits = admits
         self._frameworks = Registry(IN_TREE).make_frameworks(
             self._configuration, random.Random(0), live=cluster.cache, is_exhaustive=True, may_defer=True
@@ -127,16 +159,23 @@ class Questions:
                 kept = long.with_traceback(None)
             await do_long_work(kept)
         attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
-        made = self._records.who_preempted(key)
+        made, taken = self._records.who_preempted(key), self._records.whose_room_was_taken(key)
         if now is None and made is None and not attempts:
             return None
         preempted_by = None if made is None else history.preemption(made)
+        if now is not None and now.state in ("Scheduled", "Binding"):
+            now = as_decided(now, attempts) or await self._scored_again(now)
         return msgspec.structs.replace(
             now or _gone(PodName(namespace=namespace, name=name), attempts, preempted_by),
             queue=None if self._queue is None else queue_places.queue_place(self._queue, key, self._registered, self._clock()),
             attempts=attempts,
             preempted_by=preempted_by,
+            took_room_of=None if taken is None else history.preemption(taken),
         )
+
+    def pod(self, namespace: str, name: str) -> Pod | None:
+        """Returns the pod with the fields that the scheduler reads; None if there is none."""
+        return self._cluster.find(f"{namespace}/{name}")
 
     async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> Explanation | None:
         cluster = self._cluster
@@ -164,6 +203,20 @@ class Questions:
         summary = answer.summary if group is None else f"{answer.summary} {group.text}."
         return msgspec.structs.replace(answer, summary=summary, group=group, notes=notes)
 
+    async def _scored_again(self, answer: Explanation) -> Explanation:
+        pod = self._cluster.cache.pod(answer.pod.uid)
+        if pod is None:
+            return answer
+        copy = self._cluster.fork()
+        return await in_thread(lambda is_wanted: self._scored_again_in(copy, pod, answer))
+
+    def _scored_again_in(self, cluster: Cluster, pod: Pod, answer: Explanation) -> Explanation:
+        give_back_claims(cluster, pod)
+        cluster.changed(pod, None)
+        frameworks = simulated_frameworks(self._configuration, cluster, for_everybody=self._queue is None)
+        with closed_at_the_end(frameworks):
+            return asyncio.run(worked_out_again(cluster, frameworks, recreated(pod), answer))
+
     async def _group(self, key: GroupKey) -> GroupOutcome | None:
         copy = self._cluster.fork()
         return await in_thread(lambda is_wanted: self._group_in(copy, key))
@@ -172,6 +225,44 @@ class Questions:
         frameworks = simulated_frameworks(self._configuration, cluster, for_everybody=self._queue is None)
         with closed_at_the_end(frameworks):
             return asyncio.run(GroupAttempts(cluster, frameworks).outcome_now(key))
+
+    async def explain_of(self, obj: Mapping[str, Any], *, picture: bool = False) -> Explanation:
+        """Returns why a pod that does not exist would be on its node, or on none. The cluster is copied at once.
+
+        Arguments:
+            obj: a pod, a workload, of which one pod is looked at, or a List with one of them and what it refers to.
+            picture: whether to add each plugin's verdict about each node.
+
+        Raises:
+            QuestionError: it cannot be created; the message says why.
+            DecodeError: it has the wrong form.
+        """
+        copy = self._cluster.fork()
+        return await in_thread(lambda is_wanted: self._explain_of_in(copy, obj, picture=picture))
+
+    def explain_of_in_child(self, obj: Mapping[str, Any], *, picture: bool = False) -> Explanation:
+        """Does as `explain_of` at once, in a child process, whose cluster is a copy already."""
+        return self._explain_of_in(self._cluster, obj, picture=picture)
+
+    def _explain_of_in(self, cluster: Cluster, obj: Mapping[str, Any], *, picture: bool) -> Explanation:
+        items = obj.get("items") if obj.get("kind") == "List" else [obj]
+        try:
+            applied = apply_manifests(cluster, items if isinstance(items, list) else [], self._admits())
+        except ManifestError as exc:
+            raise QuestionError(str(exc)) from exc
+        if not applied.pods:
+            raise QuestionError("there is no pod in it, and nothing that makes one now")
+        pod, *others = applied.pods
+        notes = (*applied.notes, *((f"{len(others)} more pods would be made; this is the first",) if others else ()))
+        frameworks = simulated_frameworks(self._configuration, cluster, for_everybody=self._queue is None)
+        with closed_at_the_end(frameworks):
+            framework = frameworks.get(pod.scheduler_name)
+            if framework is None:
+                return settled(pod, "NotOurs")
+            cluster.changed(None, pod)
+            nominated = Nominations(cluster.nominees(frameworks))
+            answer = asyncio.run(explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture))
+            return msgspec.structs.replace(answer, notes=(*stand_in_notes(frameworks), *notes))
 
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
         """Returns what would become of every pod concerned. The cluster is copied at once; the rest is done in a thread.
@@ -184,6 +275,12 @@ class Questions:
         copy = self._cluster.fork()
         return await in_thread(lambda is_wanted: self._what_if_in(copy, request, is_wanted))
 
+    def further(self, request: WhatIfRequest) -> tuple[int, int]:
+        """Returns how many nodes a what-if adds, and how many pods that exist it places anew."""
+        added = sum(each.count for each in request.add_nodes)
+        pending = len(self._cluster.pending) if request.include_pending else min(len(self._cluster.pending), MAX_PENDING) if added else 0
+        return added, pending + sum(map(self._cluster.cache.num_pods_on, {*request.drain_nodes, *request.remove_nodes}))
+
     def what_if_in_child(self, request: WhatIfRequest) -> WhatIf:
         """Does as `what_if` at once, in a child process, whose cluster is a copy already."""
         return self._what_if_in(self._cluster, request, always_wanted)
@@ -192,6 +289,27 @@ class Questions:
         try:
             return what_if(cluster, self._configuration, request, self._admits, for_everybody=self._queue is None, is_wanted=is_wanted)
         except WhatIfError as exc:
+            raise QuestionError(str(exc)) from exc
+
+    async def plan(self, request: PlanRequest) -> PlanAnswer:
+        """Returns the moves of running pods after which the pods of the request fit.
+
+        Raises:
+            QuestionError: an object cannot be created, or is not one that a plan can be made for.
+            DecodeError: an object has the wrong form.
+        """
+        copy = self._cluster.fork()
+        return await in_thread(lambda is_wanted: self._plan_in(copy, request, is_wanted))
+
+    def plan_in_child(self, request: PlanRequest) -> PlanAnswer:
+        """Does as `plan` at once, in a child process, whose cluster is a copy already."""
+        return self._plan_in(self._cluster, request, always_wanted)
+
+    def _plan_in(self, cluster: Cluster, request: PlanRequest, is_wanted: IsWanted) -> PlanAnswer:
+        for_everybody = self._queue is None
+        try:
+            return plan(cluster, self._configuration, request, self._admits, self._now, for_everybody=for_everybody, is_wanted=is_wanted)
+        except PlanError as exc:
             raise QuestionError(str(exc)) from exc
 
     async def plugin_effects(
@@ -205,12 +323,12 @@ class Questions:
         copy = self._cluster.fork()
         return await in_thread(lambda is_wanted: plugin_effects(copy, registry, before, after, own, limit, is_wanted))
 
-    async def capacity(self, namespace: str, name: str, limit: int) -> Capacity | None:
+    async def capacity(self, namespace: str, name: str, limit: int | None) -> Capacity | None:
         """Returns how many more pods like this one fit; None if there is no such pod."""
         pod = self._cluster.find(f"{namespace}/{name}")
         return None if pod is None else await self._fits(pod, limit)
 
-    async def capacity_of(self, pod: Mapping[str, Any], limit: int) -> Capacity:
+    async def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
         """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
 
         Arguments:
@@ -222,11 +340,11 @@ class Questions:
         copy = self._cluster.fork()
         return await in_thread(lambda is_wanted: self._fits_in(copy, pod, limit, is_wanted))
 
-    def capacity_of_in_child(self, pod: Mapping[str, Any], limit: int) -> Capacity:
+    def capacity_of_in_child(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
         """Does as `capacity_of` at once, in a child process, whose cluster is a copy already."""
         return self._fits_in(self._cluster, pod, limit, always_wanted)
 
-    def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int, is_wanted: IsWanted) -> Capacity:
+    def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int | None, is_wanted: IsWanted) -> Capacity:
         try:
             pod, groups = with_groups(pod)
             sample = sample_pod(pod, copy)
@@ -247,11 +365,11 @@ class Questions:
         )
         return msgspec.structs.replace(found, notes=(*sample.notes, *found.notes, *applied.notes, *missing, *ignored))
 
-    async def _fits(self, pod: Pod, limit: int) -> Capacity:
+    async def _fits(self, pod: Pod, limit: int | None) -> Capacity:
         copy = self._cluster.fork()
         return await in_thread(lambda is_wanted: self._counted(copy, pod, limit, is_wanted))
 
-    def _counted(self, copy: Cluster, pod: Pod, limit: int, is_wanted: IsWanted) -> Capacity:
+    def _counted(self, copy: Cluster, pod: Pod, limit: int | None, is_wanted: IsWanted) -> Capacity:
         frameworks = simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
         with closed_at_the_end(frameworks):
             found = capacity(copy, frameworks, pod, limit, is_wanted)
@@ -276,19 +394,49 @@ class Questions:
         """Returns the last preemptions, all or those that concern namespace/name; newest first."""
         return Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
 
+    def recorded(self, since: float) -> tuple[list[KeptAttempt], list[PreemptionRecord]]:
+        """Returns the attempts and the preemptions since a time, as they are kept; newest first. Of very many the newest."""
+        attempts = takewhile(lambda kept: kept.record.time >= since, islice(self._records.attempts(), MAX_RECORDED))
+        return list(attempts), list(self._records.preemptions())
+
+    @property
+    def has_shadow(self) -> bool:
+        """Whether decisions are compared with those of another scheduler."""
+        return self._shadow is not None
+
+    def agreement(self, limit: int) -> Agreement | None:
+        """Returns how often a shadow decides as the scheduler does, with the last differences; None if there is no shadow."""
+        return None if self._shadow is None else self._shadow.agreement(limit)
+
     def queue(self) -> Queue:
         """Returns the pods that wait."""
         if self._queue is None:
             return queue_places.without_a_queue(self._cluster.pending.values())
         return queue_places.queue_view(self._queue, self._registered, self._clock())
 
-    def map(self) -> ClusterMap:
-        """Returns the nodes and what is on them; without the pods of a large cluster."""
-        return cluster_map(self._cluster)
+    async def pending(self) -> Pending:
+        """Returns the pods that wait, by reason and workload."""
+        return pending(self.queue())
 
-    def node(self, name: str) -> NodeOnMap | None:
+    async def pods(self, namespace: str, workload: str, selector: str, limit: int) -> PodList:
+        """Returns the pods of a namespace; see `finding.pods_of`.
+
+        Raises:
+            QuestionError: this is no label selector.
+        """
+        return pods_of(self.population(), namespace, workload, "", limit, read_selector(selector))
+
+    def population(self) -> Population:
+        """Returns the names of the nodes, and the pods, to look for some among them in a thread; see `extender.answers.finding`."""
+        return Population.of(self._cluster)
+
+    async def map(self) -> ClusterMap:
+        """Returns the nodes and what is on them; without the pods of a large cluster."""
+        return self._maps.now(await self._devices.now())
+
+    async def node(self, name: str) -> NodeOnMap | None:
         """Returns one node with its pods; None if there is none of this name."""
-        return node_on_map(self._cluster, name)
+        return node_on_map(self._cluster, name, await self._devices.now())
 
     def version(self) -> str:
         """Returns a version that changes whenever the cluster, the queue or the records may have changed."""

@@ -6,7 +6,8 @@ from typing import Any, Final, TypeVar, cast
 
 import msgspec
 
-from extender.answers.types import Answer, Eviction, GroupOutcome, Placement
+from extender.answers.plan.answer import PlannedMove
+from extender.answers.types import Answer, Eviction, GroupOutcome, Placement, QueuePlace, ReasonCount, WakesOn
 from extender.records.values import PodName, Victim
 
 A = TypeVar("A", bound=Answer)
@@ -42,6 +43,8 @@ def redacted(answer: A, may_see: Container[str]) -> A:
 
 
 def _pods_in(value: object) -> list[PodName]:
+    if isinstance(value, (str, int, WakesOn, ReasonCount)):  # most of what is in an answer
+        return []
     if isinstance(value, PodName):
         return [] if value.hidden else [value]
     if isinstance(value, tuple):
@@ -61,8 +64,12 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
     if isinstance(value, Victim) and value.pod.namespace not in may_see:
         pod = _redacted(value.pod, may_see, without_names)
         return msgspec.structs.replace(value, pod=pod, owner="", violates=("",) * len(value.violates))
-    if isinstance(value, Eviction | Placement) and _pod_of(value).namespace not in may_see:
+    if isinstance(value, PlannedMove) and value.pod.namespace not in may_see:
+        value = msgspec.structs.replace(value, owner="")
+    if isinstance(value, Eviction | Placement | PlannedMove) and _pod_of(value).namespace not in may_see:
         value = msgspec.structs.replace(value, waits_for=("",) * len(value.waits_for))
+    if isinstance(value, QueuePlace) and value.pod.namespace not in may_see:
+        value = msgspec.structs.replace(value, workload="")
     if isinstance(value, GroupOutcome) and value.namespace not in may_see:
         value = msgspec.structs.replace(value, namespace="", name="")
     if isinstance(value, msgspec.Struct):
@@ -71,5 +78,5 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
     return value
 
 
-def _pod_of(value: Eviction | Placement) -> PodName:
-    return value.pod if isinstance(value, Placement) else value.victim.pod
+def _pod_of(value: Eviction | Placement | PlannedMove) -> PodName:
+    return value.victim.pod if isinstance(value, Eviction) else value.pod

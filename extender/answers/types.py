@@ -3,11 +3,11 @@
 Pods, victims and candidates are in `records.values`, since they are recorded in the same form.
 """
 
-from typing import Any, Literal, final
+from typing import Annotated, Any, Literal, final
 
 import msgspec
 
-from extender.records.values import CandidateNode, Outcome, PodName, PreemptionState, Victim
+from extender.records.values import CandidateNode, Outcome, PodName, PreemptionState, Verdict, Victim
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -68,15 +68,36 @@ class Fix(Answer, frozen=True, kw_only=True):
     """The number of nodes on which the pod would fit then."""
     nodes: tuple[str, ...] = ()
     """The first of these nodes; none if the node is still to be added."""
+    patch: dict[str, Any] = {}
+    """A change of the pod's spec, as a strategic merge patch; empty where the change is not the pod's."""
+    command: str = ""
+    """What to type to make the change; empty if no one command makes it, as for a pod that has to be created again."""
+    objects: tuple[dict[str, Any], ...] = ()
+    """What to create in a what-if to try the change."""
+    add_like: str = ""
+    """The node of which one more would help."""
+
+
+@final
+class PluginScore(Answer, frozen=True, kw_only=True):
+    """What a Score plugin gives a node: normalised to 0..100, and multiplied by the weight of the plugin."""
+
+    raw: int
+    """The score before it is normalised."""
+    normalized: int
+    weight: int
+    weighted: int
 
 
 @final
 class NodeScore(Answer, frozen=True, kw_only=True):
-    """The weighted scores of a node."""
+    """The score of a node: the sum of the weighted scores of plugins, and of others."""
 
     node: str
     total: int
-    plugins: dict[str, int] = {}
+    plugins: dict[str, PluginScore] = {}
+    others: int = 0
+    """What extenders add, and plugins that are not asked twice because they wait for something."""
 
 
 @final
@@ -115,6 +136,12 @@ class PreemptionAnswer(Answer, frozen=True, kw_only=True):
     candidates: tuple[CandidateNode, ...] = ()
     """The chosen one first, then its runners-up, best first; not all of a large cluster."""
     num_candidates: int = 0
+    gpu_hours: float = 0.0
+    """The GPU time that the victims lose together."""
+    without_policies: CandidateNode | None = None
+    """What kube-scheduler alone would choose, if the profile has victim policies."""
+    gpu_hours_without_policies: float = 0.0
+    """The GPU time that would be lost then; `gpu_hours` where there are no policies."""
     not_helpful: tuple[ReasonCount, ...] = ()
     """Why evictions of pods of lower priority do not help on other nodes."""
 
@@ -148,6 +175,8 @@ class QueuePlace(Answer, frozen=True, kw_only=True):
     wakes_on: tuple[WakesOn, ...] = ()
     message: str = ""
     """The last message of its scheduler."""
+    workload: str = ""
+    """Kind/name of what makes the pod: its controller, but the Deployment of a ReplicaSet; empty if nothing does."""
 
 
 @final
@@ -192,6 +221,16 @@ class Preemption(Answer, frozen=True, kw_only=True):
     num_pdb_violations: int
     candidates: tuple[CandidateNode, ...] = ()
     num_candidates: int = 0
+    gpu_hours: float = 0.0
+    """The GPU time that the victims lost together."""
+    without_policies: CandidateNode | None = None
+    """What kube-scheduler alone would have chosen, if the profile has victim policies."""
+    gpu_hours_without_policies: float = 0.0
+    """The GPU time that would have been lost then; `gpu_hours` where there are no policies."""
+    verdict: Verdict = ""
+    """What it was good for: `used` if its preemptor got a node, `wasted` if it did not although the victims had gone."""
+    room_taken_by: tuple[PodName, ...] = ()
+    """The pods that took the room of a wasted one."""
     outcome: PreemptionState = "deciding"
     """Whether the victims were evicted: `told` if they were. See `records.values.PreemptionState`."""
     caller: str = ""
@@ -233,6 +272,8 @@ class GroupOutcome(Answer, frozen=True, kw_only=True):
     """The message that kube-scheduler would write for the group; empty if it is scheduled."""
     evicts: tuple[Victim, ...] = ()
     """The pods that are evicted for the group as a whole."""
+    without_policies: tuple[Victim, ...] = ()
+    """The pods that kube-scheduler alone would evict, where the group asks for the fewest victims and others were found; else empty."""
     pods: tuple[MemberOutcome, ...] = ()
     """The members without a node, in the order in which they are tried."""
     text: str = ""
@@ -243,6 +284,17 @@ class GroupOutcome(Answer, frozen=True, kw_only=True):
 
 
 @final
+class AboutService(Answer, frozen=True, kw_only=True):
+    """GET /v1/about: who answers, and for which cluster."""
+
+    version: str
+    cluster: str = ""
+    """The URL of the cluster's API server; empty if it is not known."""
+    nodes: int = 0
+    pods: int = 0
+
+
+@final
 class Explanation(Answer, frozen=True, kw_only=True):
     """GET /v1/explain/{namespace}/{pod}."""
 
@@ -250,6 +302,9 @@ class Explanation(Answer, frozen=True, kw_only=True):
     state: Literal["Pending", "Gated", "Nominated", "Binding", "Scheduled", "Finished", "NotOurs", "Unreadable"]
     node: str = ""
     """The node on which it is, to which it is being bound, or to which it is nominated."""
+    workload: str = ""
+    """Kind/name of what makes the pod, a Deployment rather than its ReplicaSet; empty if nothing does."""
+    created: str | None = None
     requests: dict[str, str] = {}
     """What it requests in all, as Kubernetes quantities."""
     summary: str
@@ -263,11 +318,18 @@ class Explanation(Answer, frozen=True, kw_only=True):
     fixes: tuple[Fix, ...] = ()
     preemption: PreemptionAnswer | None = None
     scores: tuple[NodeScore, ...] = ()
-    """The best feasible nodes now."""
+    """The best nodes: of a pod that has one, those that it could choose from, its own among equals first; of another, the feasible ones
+    now."""
+    scores_of: Literal["", "decision", "now"] = ""
+    """Whether the scores were kept when the node was chosen, or were worked out as things are now, as if the pod had no node."""
+    choice: str = ""
+    """Why a pod is on its node: one sentence for people."""
     queue: QueuePlace | None = None
     attempts: tuple[Attempt, ...] = ()
     """Newest first."""
     preempted_by: Preemption | None = None
+    took_room_of: Preemption | None = None
+    """The last preemption of another pod whose room it took."""
     group: GroupOutcome | None = None
     """What would become of the pod's group now, if it is scheduled with one."""
     picture: NodePicture | None = None
@@ -328,11 +390,20 @@ class Capacity(Answer, frozen=True, kw_only=True):
     """What was taken for granted, and what is not known: sentences for people."""
 
 
+class NodesLike(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Further nodes with the labels, taints and sizes of one that exists, and without its pods."""
+
+    like: str
+    count: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1
+
+
 class WhatIfRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """POST /v1/whatif."""
 
     create: list[dict[str, Any]] = []
     """Kubernetes objects: pods, workloads (their pods are created), nodes, and what these refer to (priority classes, budgets, claims)."""
+    add_nodes: list[NodesLike] = []
+    """At most a thousand in all."""
     remove_nodes: list[str] = []
     drain_nodes: list[str] = []
     configuration: dict[str, Any] | None = None
@@ -383,7 +454,7 @@ class Eviction(Answer, frozen=True, kw_only=True):
 
 @final
 class EvictionLoop(Answer, frozen=True, kw_only=True):
-    """Pods that would evict each other for ever."""
+    """Pods that would evict each other forever."""
 
     pods: tuple[PodName, ...]
     text: str
@@ -400,6 +471,8 @@ class WhatIf(Answer, frozen=True, kw_only=True):
     evictions: tuple[Eviction, ...] = ()
     loops: tuple[EvictionLoop, ...] = ()
     unplaced: int = 0
+    gpu_hours: float = 0.0
+    """The GPU time that all evictions together lose."""
     is_complete: bool = True
     """False if the simulation reached its limit."""
     notes: tuple[str, ...] = ()

@@ -88,7 +88,18 @@ class AccessReview:
         Raises:
             ApiError: the review failed.
         """
-        attributes = {"namespace": namespace, "verb": "list", "version": "v1", "resource": "pods"}
+        return await self._may_list(user, "pods", namespace)
+
+    async def may_list_events(self, user: User, namespace: str) -> bool:
+        """Returns whether the user may list the events of the namespace.
+
+        Raises:
+            ApiError: the review failed.
+        """
+        return await self._may_list(user, "events", namespace)
+
+    async def _may_list(self, user: User, resource: str, namespace: str) -> bool:
+        attributes = {"namespace": namespace, "verb": "list", "version": "v1", "resource": resource}
         return await self._may(user, {"resourceAttributes": attributes})
 
     async def may_request(self, user: User, path: str, verb: str) -> bool:

@@ -10,6 +10,7 @@ from prometheus_client.metrics_core import Metric
 from extender.answers.questions import Questions
 from extender.apiserver.informers.health import Health
 from extender.apiserver.informers.informers import Informers
+from extender.apiserver.pod_events import PodEvents
 from extender.config import Configuration
 from extender.embedded.kube_api import KubeApi
 from extender.verbs import AnswersVerbs
@@ -34,6 +35,8 @@ class Backend:
     """The Kubernetes API of our own cluster; None if another cluster is followed."""
     informers: Informers | None = None
     """The objects of the API server, kept up to date; None if no cluster is followed."""
+    events: Callable[[str, str], Awaitable[PodEvents]] | None = None
+    """Returns the Events about the pod of a namespace and a name; None if no API server can be asked."""
     leadership: Callable[[], str] | None = None
     """Returns what is wrong with this replica's leadership, empty if nothing is; None without leader election."""
     metrics: Callable[[], bytes] = bytes

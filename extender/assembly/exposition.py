@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
 
+from extender.answers.shadow.shadow import Shadow
 from extender.apiserver.informers.health import ReflectorCounters
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.lease.leader_election import LeaderElector
@@ -64,6 +65,7 @@ class Exposition(Collector):
         dropped_log_lines: Callable[[], int] = int,
         quarantines: Quarantines | None = None,
         feature_gates: FeatureGates = DEFAULT_FEATURES,
+        shadow: Shadow | None = None,
     ) -> None:
         self._informers = informers
         self._dispatcher = dispatcher
@@ -73,6 +75,7 @@ class Exposition(Collector):
         self._elector = elector
         self._quarantines = quarantines
         self._feature_gates = feature_gates
+        self._shadow = shadow
         self._now = now
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -126,6 +129,8 @@ class Exposition(Collector):
             for name, each in of_plugins:
                 quarantined.add_metric((name,), each.times)
             yield quarantined
+        if self._shadow is not None:
+            yield from _shadow(self._shadow)
         yield CounterMetricFamily(
             "reprieve_log_lines_dropped",
             "Lines of the log that could not be written, because the disk was full or the pipe was not read.",
@@ -251,6 +256,33 @@ def _cache(world: World) -> Iterator[Metric]:
     cluster = world.cluster
     sizes = {("nodes",): len(cluster.nodes), ("pods",): len(cluster.cache.pods), ("assumed_pods",): len(cluster.cache.assumed_pods)}
     yield _gauge("scheduler_cache_size", "Nodes, pods with a node, and assumed pods in the cache.", ("type",), sizes)
+
+
+def _shadow(shadow: Shadow) -> Iterator[Metric]:
+    total = shadow.tally.total
+    results = {"same": total.same, "tie": total.tie, "unclear": total.unclear, "different": total.different}
+    decisions = CounterMetricFamily(
+        "reprieve_shadow_decisions",
+        "Decisions of the cluster's scheduler that the shadow compared with its own: same, tie (one of several equal nodes), unclear (the "
+        "same if events at about that time come in another order), different, not_decided.",
+        labels=("result",),
+    )
+    for result, count in {**results, "not_decided": shadow.tally.not_decided.total()}.items():
+        decisions.add_metric((result,), count)
+    yield decisions
+    differences = CounterMetricFamily(
+        "reprieve_shadow_differences",
+        "Pods that the shadow would have treated otherwise, by what it would have done and the plugin that made the difference.",
+        labels=("kind", "plugin"),
+    )
+    for labels, count in shadow.tally.kinds.items():
+        differences.add_metric(labels, count)
+    yield differences
+    yield CounterMetricFamily(
+        "reprieve_shadow_evictions", "Pods that the cluster's scheduler evicted for others.", value=shadow.tally.evicted
+    )
+    yield CounterMetricFamily("reprieve_shadow_seconds", "Processor time that the shadow took to decide.", value=shadow.seconds)
+    yield _gauge("reprieve_shadow_behind_seconds", "How far the shadow is behind the cluster.", (), {(): shadow.behind})
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[Any, float]) -> Metric:

@@ -3,18 +3,20 @@
 import asyncio
 import random
 import socket
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, final
 
 from extender.answers.questions import Questions
+from extender.answers.shadow.shadow import Shadow
 from extender.answers.what_if.admission import Admits
 from extender.apiserver.client import Client
 from extender.apiserver.informers.informers import Informers
 from extender.apiserver.informers.store import Change
 from extender.apiserver.lease.leader_election import LeaderElector
+from extender.apiserver.pod_events import EventReader
 from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.backend import Backend
 from extender.assembly.debugger import CacheDebugger
@@ -26,12 +28,14 @@ from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
 from extender.evaluation.scenario import evaluate_scenario
 from extender.http_extender import Transports, no_transport
+from extender.metrics.tracing import Tracer
 from extender.objects.kinds import KINDS
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
+from extender.recordings.extender_answers import RecordedCalls
 from extender.recordings.recorder import Recorder, RecordingDispatcher
 from extender.records.records import Records
-from extender.records.reporter import SeveralReporters
+from extender.records.reporter import Reporter, SeveralReporters
 from extender.runtime.quarantine import QUARANTINES, Quarantines
 from extender.runtime.registry import Registry
 from extender.verbs import Verbs
@@ -59,6 +63,12 @@ class LiveOptions:
     """Makes the registry in which the objects of what-ifs are tried."""
     recorder: Recorder | None = None
     """Takes note of changes, and of what the scheduler decides."""
+    tracer: Tracer | None = None
+    """Traces attempts; None if nothing is traced."""
+    reporters: Sequence[Reporter] = ()
+    """They are told of decisions, after the records."""
+    shadow: Shadow | None = None
+    """Decides beside the scheduler of the cluster, and compares."""
 
 
 @asynccontextmanager
@@ -103,6 +113,8 @@ async def live_backend(
             group.create_task(_run_informers(parts.informers, may_follow), name="informers"),
             group.create_task(parts.dispatcher.run(), name="dispatcher"),
         ]
+        if options.shadow is not None:
+            tasks.append(group.create_task(options.shadow.run(), name="shadow"))
         if lifecycle is not None:
             lifecycle.start(group)
         try:
@@ -121,6 +133,7 @@ class _Parts:
     cluster: Cluster
     informers: Informers
     dispatcher: ApiDispatcher
+    events: EventReader
     scheduling: Scheduling | None
     """None if the backend only answers."""
     verbs: Verbs
@@ -147,8 +160,10 @@ def _assembled(
             dispatcher if recorder is None else RecordingDispatcher(dispatcher, recorder),
             rng if recorder is None else recorder.chance(rng),
             transports=options.transports,
+            through=None if recorder is None else partial(RecordedCalls, recorder),
             fence=fence,
-            reporter=records if recorder is None else SeveralReporters(records, recorder),
+            reporter=_told(records, *((recorder,) if recorder is not None else ()), *options.reporters),
+            tracer=options.tracer,
             max_in_unschedulable_pods=options.max_in_unschedulable_pods,
         )
     if scheduling is not None and scheduling.world.cluster is cluster:
@@ -165,19 +180,21 @@ def _assembled(
         cluster,
         is_ready=lambda: informers.has_synced and not informers.is_stale(loop.time()),
         dispatcher=dispatcher,
-        reporter=records,
+        reporter=_told(records, *options.reporters),
     )
     feed.subscribe(verbs.changed)
     if recorder is not None:
         recorder.watch(cluster if scheduling is None else scheduling.world.cluster, None if scheduling is None else scheduling.world.queue)
         feed.subscribe(recorder.changed)
+    if options.shadow is not None:
+        feed.subscribe(options.shadow.changed)
     for kind in KINDS:
         if kind.gate and not configuration.feature_gates.enabled(kind.gate):
             continue
         informers.add(kind, partial(_feed, feed))
     deciding = next(iter((frameworks if scheduling is None else scheduling.frameworks).values()))
     quarantines = deciding.shared(QUARANTINES, lambda: Quarantines(deciding.now))
-    return _Parts(cluster, informers, dispatcher, scheduling, verbs, quarantines)
+    return _Parts(cluster, informers, dispatcher, EventReader(client, loop.time), scheduling, verbs, quarantines)
 
 
 def _backend(
@@ -204,14 +221,16 @@ def _backend(
         options.dropped_log_lines,
         parts.quarantines,
         configuration.feature_gates,
+        options.shadow,
     )
     fence = _open if elector is None else elector.fence
     return Backend(
         verbs=parts.verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
-        questions=Questions(configuration, parts.cluster, options.admits, queue=queue, records=records),
+        questions=Questions(configuration, parts.cluster, options.admits, queue=queue, records=records, shadow=options.shadow),
         configuration=configuration,
         informers=informers,
+        events=parts.events.of,
         leadership=None if elector is None else elector.check,
         metrics=exposition.text,
         metric_families=exposition.collect,
@@ -221,6 +240,10 @@ def _backend(
         why_over=str if lifecycle is None else lambda: lifecycle.why_over,
         debug=debugger.debug,
     )
+
+
+def _told(*reporters: Reporter) -> Reporter:
+    return reporters[0] if len(reporters) == 1 else SeveralReporters(*reporters)
 
 
 def _feed(feed: ClusterFeed, changes: Collection[Change[Any]]) -> None:

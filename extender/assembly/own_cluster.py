@@ -23,6 +23,7 @@ from extender.embedded.dumps.state_file import save, saved_version
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.store import versions
+from extender.embedded.store.event_expiry import expire_events
 from extender.embedded.store.object_store import ObjectStore, Stored
 from extender.embedded.transport import EmbeddedTransport
 from extender.embedded.trial_registry import TrialRegistry
@@ -75,6 +76,7 @@ async def own_cluster(
     address: str = "",
     rng: random.Random | None = None,
     features: FeatureGates = DEFAULT_FEATURES,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> AsyncIterator[OwnCluster]:
     """Opens a cluster in memory until the end of the block.
 
@@ -84,13 +86,14 @@ async def own_cluster(
         save_to: the file for its state, which is written at the start, each minute if something has changed, and at the end.
         address: `host:port` under which other processes reach it.
         features: the features that are on.
+        now: the time of day, for what its objects say of when they were made and when they started.
     """
     chance = rng or random.Random()
     # A cluster that is started again does not repeat the versions of the one before, so that clients of that one have to list again.
     # The clock is ahead of them, unless it was set back meanwhile.
-    version = int(_now().timestamp() * 10_000)
+    version = int(now().timestamp() * 10_000)
     last_version = saved_version(save_to) + _UNSAVED_VERSIONS if save_to is not None else 0
-    registry = ObjectRegistry(ObjectStore(resource_version=max(version, last_version)), now=_now, rng=chance, features=features)
+    registry = ObjectRegistry(ObjectStore(resource_version=max(version, last_version)), now=now, rng=chance, features=features)
     # These exist from the first request on. Objects that are given replace them.
     seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
     seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))
@@ -101,7 +104,10 @@ async def own_cluster(
         await saved.save_changes()
     cluster = OwnCluster(KubeApi(registry, address=address), report, str if saved is None else saved.why_lost)
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(controllers.run(registry, now=_now, rng=chance, kubelet=kubelet), name="controllers")]
+        tasks = [
+            group.create_task(controllers.run(registry, now=now, rng=chance, kubelet=kubelet), name="controllers"),
+            group.create_task(expire_events(registry.store), name="expiry of events"),
+        ]
         if saved is not None:
             tasks.append(group.create_task(saved.keep(), name="saving"))
         try:
@@ -116,10 +122,6 @@ async def own_cluster(
 def _priority_class(name: str, description: str) -> Object:
     kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
     return kind | {"metadata": {"name": name}, "value": SYSTEM_CLASSES[name], "description": description}
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 @final

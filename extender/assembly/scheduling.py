@@ -11,8 +11,9 @@ from typing import final
 from extender import framework as fwk
 from extender.cache.cluster import Cluster
 from extender.config import Configuration
-from extender.http_extender import Transports, make_extenders, no_transport
+from extender.http_extender import Through, Transports, make_extenders, no_transport
 from extender.metrics import Metrics
+from extender.metrics.tracing import Tracer
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
 from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
@@ -54,9 +55,11 @@ def assemble_scheduler(
     rng: random.Random,
     *,
     transports: Transports = no_transport,
+    through: Through | None = None,
     plugins: Registry | None = None,
     fence: Callable[[], str | None] = lambda: None,
     reporter: Reporter = NO_REPORTER,
+    tracer: Tracer | None = None,
     max_in_unschedulable_pods: float = DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Scheduling:
@@ -68,16 +71,18 @@ def assemble_scheduler(
     Arguments:
         cluster: changed by the handlers alone from now on, unless there are extenders.
         transports: returns the transport for the calls to an extender; None for sockets.
+        through: returns what the calls to an extender go through; None for nothing.
         plugins: the plugins that profiles may name; None for the in-tree ones and those of installed distributions.
         fence: returns why nothing may be written at the moment; None if writing is allowed. The dispatcher needs it as well.
         reporter: receives the decisions.
+        tracer: traces attempts; None if nothing is traced.
         max_in_unschedulable_pods: seconds after which an unschedulable pod is tried again without any event.
         now: the time of day, for plugins.
 
     Raises:
         ConfigErrors: everything that is wrong with the configuration, with its extenders or with a plugin.
     """
-    extenders = make_extenders(configuration, transports)
+    extenders = make_extenders(configuration, transports, through)
     if extenders:
         cluster = Cluster()
     frameworks = (plugins or Registry(IN_TREE)).make_frameworks(
@@ -99,7 +104,7 @@ def assemble_scheduler(
     parts = (cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
     nominates, tracks = enabled("NominatedNodeNameForExpectation"), enabled("PodObservedGenerationTracking")
     groups = enabled("GenericWorkload")
-    world = World(*parts, nominates_before_binding=nominates, tracks_generations=tracks, has_groups=groups)
+    world = World(*parts, nominates_before_binding=nominates, tracks_generations=tracks, has_groups=groups, tracer=tracer)
     is_async = enabled("SchedulerAsyncPreemption")
     scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0, preempts_meanwhile=is_async)
     return Scheduling(scheduler, EventHandlers(world, frameworks, pods), world, frameworks)

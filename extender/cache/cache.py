@@ -12,15 +12,13 @@ from dataclasses import dataclass, field
 from typing import final
 
 from extender.cache.column_writer import ColumnWriter
-from extender.cache.dump import NodeDump, by_name, node_dump
+from extender.cache.dump import NodeDump, allocatable_of, node_dump
 from extender.cache.group_members import GroupMembers
 from extender.cache.node_tree import NodeTree
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey
-from extender.objects.quantity import QuantityError
-from extender.objects.resource_amounts import allocatable
 from extender.snapshot import Snapshot
 from extender.snapshot.columns import ImagesOnNode, image_names
 from extender.snapshot.pod_attributes import HostPort
@@ -73,6 +71,9 @@ class Cache:
         self._owner = object()
         self._tree = NodeTree()
         self._images: dict[str, _ImageState] = {}
+        self._images_version = 0
+        self._images_written: dict[str, int] = {}
+        """Node -> the version of the images at which its own were written to the columns."""
         self._pods: dict[str, Pod] = {}
         self._assumed: set[str] = set()
         self._slots: dict[str, int] = {}
@@ -98,6 +99,7 @@ class Cache:
         other._writer = self._writer.fork(other.objects)
         other._tree = self._tree.copy()
         other._images = {name: _ImageState(state.size, state.nodes.copy()) for name, state in self._images.items()}
+        other._images_version, other._images_written = self._images_version, self._images_written.copy()
         # The entries of nodes are copied on write: with a new owner on either side, the first cache to modify one makes a copy.
         self._owner, other._nodes = object(), self._nodes.copy()
         for name, entry in self._nodes.items():
@@ -167,6 +169,7 @@ class Cache:
     def _set_node(self, entry: _NodeEntry, node: Node) -> None:
         entry.node = node
         entry.images = {}
+        self._images_version += 1
         for name, size in image_names(node.status.images).items():
             state = self._images.setdefault(name, _ImageState(size, set()))
             state.nodes.add(node.name)
@@ -176,8 +179,8 @@ class Cache:
     def _forget_images(self, node: Node | None) -> None:
         if node is None:
             return
-        names = image_names(node.status.images)
-        for name in names:
+        self._images_version += 1
+        for name in image_names(node.status.images):
             state = self._images.get(name)
             if state is not None:
                 state.nodes.discard(node.name)
@@ -293,6 +296,11 @@ class Cache:
         """All pods that have a node, in order of arrival."""
         return list(self._pods.values())
 
+    def num_pods_on(self, name: str) -> int:
+        """Returns the number of pods on a node, assumed ones as well."""
+        entry = self._nodes.get(name)
+        return len(entry.slots) if entry is not None else 0
+
     def _put(self, pod: Pod, slot: int) -> None:
         entry = self._own(pod.spec.node_name)
         entry.slots.append(slot)
@@ -339,7 +347,7 @@ class Cache:
             encoding = self._writer.encoding(slot)
             requested.update({name: amount for name, amount in encoding.requests if amount})
             cpu, memory = cpu + encoding.non_zero[0], memory + encoding.non_zero[1]
-        amounts, allowed_pods = _allocatable(entry.node)
+        amounts, allowed_pods = allocatable_of(entry.node)
         return node_dump(
             has_node=entry.node is not None,
             requested=dict(requested),
@@ -378,6 +386,25 @@ class Cache:
         is_current = self._writer.views_are_current and not (self._moves or self._rewritten) and self._num_listed == self._tree.num_nodes
         if self._snapshot is not None and is_current:
             return self._snapshot
+        if self._rewritten or self._snapshot is None or len(self._laid_out) > self._tree.num_nodes:
+            self._update_nodes()
+        else:
+            self._apply_changes()
+        self._settle_slots()
+        if self._writer.has_unused_symbols:
+            self._writer.drop_unused_symbols()
+        self._snapshot = self._writer.snapshot()
+        if self._num_listed != self._tree.num_nodes:
+            num_listed, self._num_listed = self._num_listed, self._lay_out()
+            raise CacheError(
+                f"snapshot state is not consistent, length of NodeInfoList={num_listed} not equal to length of nodes in tree="
+                f"{self._tree.num_nodes} , length of NodeInfoMap={len(self._laid_out)}, length of nodes in cache={len(self._nodes)}"
+                ", trying to recover"
+            )
+        return self._snapshot
+
+    def _update_nodes(self) -> None:
+        """Lays the nodes out again if others are to be listed than before, or applies the changes in place."""
         present = {name for name in self._rewritten if name in self._nodes and self._nodes[name].node is not None}
         came = present - self._laid_out
         self._laid_out |= came
@@ -392,19 +419,7 @@ class Cache:
             self._lay_out()
         else:
             self._apply_changes()
-        self._settle_slots()
         self._rewritten.clear()
-        if self._writer.has_unused_symbols:
-            self._writer.drop_unused_symbols()
-        self._snapshot = self._writer.snapshot()
-        if self._num_listed != self._tree.num_nodes:
-            num_listed, self._num_listed = self._num_listed, self._lay_out()
-            raise CacheError(
-                f"snapshot state is not consistent, length of NodeInfoList={num_listed} not equal to length of nodes in tree="
-                f"{self._tree.num_nodes} , length of NodeInfoMap={len(self._laid_out)}, length of nodes in cache={len(self._nodes)}"
-                ", trying to recover"
-            )
-        return self._snapshot
 
     def _lay_out(self) -> int:
         """Renumbers the nodes.
@@ -420,14 +435,15 @@ class Cache:
             for name in dict.fromkeys(listed)
             if name in self._nodes and (node := self._nodes[name].node) is not None
         ]
+        rewritten = {node.name for node, _ in entries if node.name in touched or node.name not in places}
+        self._images_written = {
+            node.name: self._images_version if node.name in rewritten else self._images_written.get(node.name, -1) for node, _ in entries
+        }
         self._writer.lay_out(
             [node for node, _ in entries],
             [entry.slots for _, entry in entries],
             [frozenset(entry.used_ports) for _, entry in entries],
-            [
-                self._images_now(entry) if node.name in touched or node.name not in places else self._writer.images_at(places[node.name])
-                for node, entry in entries
-            ],
+            [self._images_now(entry) if node.name in rewritten else self._writer.images_at(places[node.name]) for node, entry in entries],
         )
         return len(listed)
 
@@ -451,7 +467,9 @@ class Cache:
             entry, place = self._nodes[name], places[name]
             self._writer.write_order(place, entry.slots)
             self._writer.write_ports(place, frozenset(entry.used_ports))
-            self._writer.write_images(place, self._images_now(entry))
+            if self._images_written.get(name) != self._images_version:
+                self._images_written[name] = self._images_version
+                self._writer.write_images(place, self._images_now(entry))
 
     def _settle_slots(self) -> None:
         """Makes added pods findable by UID, and frees the slots of pods that left."""
@@ -464,17 +482,6 @@ class Cache:
             self._writer.free_slot(slot)
         self._moves.clear()
         self._unnominated.clear()
-
-
-def _allocatable(node: Node | None) -> tuple[dict[str, int], int]:
-    """Returns (allocatable, allowed pods) of a node; nothing for a ghost and for a node whose allocatable is invalid."""
-    if node is None:
-        return {}, 0
-    try:
-        resources, allowed_pods = allocatable(node)
-    except QuantityError:
-        return {}, 0
-    return by_name(resources), allowed_pods
 
 
 def _uid(pod: Pod) -> str:

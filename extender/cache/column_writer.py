@@ -1,7 +1,7 @@
 """ColumnWriter: maintains the arrays behind a Snapshot.
 
 The buffers have room to grow; snapshots get read-only views of the part in use. The cache reports what changed since the last snapshot, and
-the writer updates only that. When nodes come, leave or change places, all columns over axis N are laid out anew.
+the writer updates only that. When nodes come, leave or change places, all columns over axis N are laid out again.
 """
 
 from typing import TypeVar, final
@@ -116,7 +116,7 @@ class ColumnWriter:
         encoding = encode_pod(pod)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot], self._encodings[slot] = pod, encoding
-        self._requests[:, slot] = 0
+        self._requests[: len(self.resources), slot] = 0
         for name, amount in encoding.requests:
             place = self.resources.code_of(name)
             if place == ABSENT:
@@ -176,17 +176,16 @@ class ColumnWriter:
     def write_order(self, node: int, slots: list[int]) -> None:
         """Writes the order of the pods of the node at this place, which marks the node as changed."""
         self._changes.changed(node)
-        self._on_node[node] = list(slots)
-        self._position[slots] = np.arange(len(slots))
+        before, self._on_node[node] = self._on_node[node], list(slots)
+        first = len(before) if slots[: len(before)] == before else 0  # most often a pod came, after those that were there
+        for position in range(first, len(slots)):
+            self._position[slots[position]] = position
 
     def _count(self, slot: int, node: int, sign: int) -> None:
-        encoding = self.encoding(slot)
-        for name, amount in encoding.requests:
-            place = self.resources.code_of(name)
-            if place != ABSENT:
-                _add(self._requested[place], node, sign * amount)
-        for place, amount in enumerate(encoding.non_zero):
-            _add(self._non_zero_requested[place], node, sign * amount)
+        # Arrays of int64 wrap when a sum overflows, as Go does.
+        used = len(self.resources)
+        self._requested[:used, node] += sign * self._requests[:used, slot]
+        self._non_zero_requested[:, node] += sign * self._non_zero_requests[:, slot]
         self._pod_count[node] += sign
         self._tallies.count(tuple(self._codes[:, slot].tolist()), node, sign)
 
@@ -218,13 +217,13 @@ class ColumnWriter:
         self._encodings.append(None)
         if slot >= len(self._node):
             room = 2 * len(self._node)
-            self._node = _grown(self._node, room, NO_NODE)
-            self._position = _grown(self._position, room)
-            self._requests = _grown(self._requests, room)
-            self._non_zero_requests = _grown(self._non_zero_requests, room)
-            self._priority = _grown(self._priority, room)
-            self._start_time = _grown(self._start_time, room)
-            self._codes = _grown(self._codes, room, ABSENT)
+            self._node = _resized(self._node, room, NO_NODE)
+            self._position = _resized(self._position, room)
+            self._requests = _resized(self._requests, room)
+            self._non_zero_requests = _resized(self._non_zero_requests, room)
+            self._priority = _resized(self._priority, room)
+            self._start_time = _resized(self._start_time, room)
+            self._codes = _resized(self._codes, room, ABSENT)
             self._snapshot = None
         return slot
 
@@ -269,7 +268,10 @@ class ColumnWriter:
             column.set(place, node)
 
     def write_images(self, place: int, images: ImagesOnNode) -> None:
-        """Writes the images of the node at this place."""
+        """Writes the images of the node at this place. How many nodes have an image may change without the node."""
+        if images == self._images_on[place]:
+            return
+        self._node_changes.changed(place)
         self._images_on[place] = images
         for column in self._image_columns.values():
             column.set(place, images)
@@ -295,14 +297,7 @@ class ColumnWriter:
             pods_on: per node the slots of its pods, in order.
             images: per node its images.
         """
-        room = len(self._allowed_pods)
-        if len(nodes) > room:
-            room = max(2 * room, len(nodes))
-            self._allocatable, self._requested = _grown(self._allocatable, room), _grown(self._requested, room)
-            self._non_zero_requested = _grown(self._non_zero_requested, room)
-            self._allowed_pods, self._pod_count = _grown(self._allowed_pods, room), _grown(self._pod_count, room)
-            self._unschedulable = _grown(self._unschedulable, room)
-            self._taint_set = _grown(self._taint_set, room, ABSENT)
+        self._make_room(max(len(self._allowed_pods), len(nodes)))
         self._snapshot = None
         self._changes.all_changed()
         self._node_changes.all_changed()
@@ -323,7 +318,17 @@ class ColumnWriter:
         for place in np.flatnonzero(~unchanged).tolist():
             self.write_node(place, nodes[place])
         self._on_node = [list(slots) for slots in pods_on]
+        self._make_room(len(nodes))  # not before: until here pods may be at places beyond
         self._place_all(self._on_node)
+
+    def _make_room(self, count: int) -> None:
+        """Makes the columns this long. Without spare room, those of several resources are contiguous, so that rows are taken fast."""
+        if count != len(self._allowed_pods):
+            self._allocatable, self._requested = _resized(self._allocatable, count), _resized(self._requested, count)
+            self._non_zero_requested = _resized(self._non_zero_requested, count)
+            self._allowed_pods, self._pod_count = _resized(self._allowed_pods, count), _resized(self._pod_count, count)
+            self._unschedulable = _resized(self._unschedulable, count)
+            self._taint_set = _resized(self._taint_set, count, ABSENT)
 
     def _carry_over(self, nodes: list[Node]) -> npt.NDArray[np.bool_]:
         """(N,) moves the columns of nodes that are the same objects as before to their new places, and returns which nodes those are."""
@@ -347,7 +352,7 @@ class ColumnWriter:
     @property
     def is_bloated(self) -> bool:
         """True if most known label values and lists of taints are no longer those of any node, so that the nodes should be laid out
-        anew."""
+        again."""
         most = 2 * len(self._nodes) + 1024
         return len(self._taint_sets) > most or any(len(column.values) > most for column in self._label_columns.values())
 
@@ -468,11 +473,12 @@ def _add(amounts: Int64s, place: int, amount: int) -> None:
     amounts[place] = wrap(int(amounts[place]) + amount)
 
 
-def _grown(array: npt.NDArray[D], room: int, fill: int = 0) -> npt.NDArray[D]:
-    """Returns a copy with more room on the last axis."""
-    grown = np.full((*array.shape[:-1], room), fill, array.dtype)
-    grown[..., : array.shape[-1]] = array
-    return grown
+def _resized(array: npt.NDArray[D], room: int, fill: int = 0) -> npt.NDArray[D]:
+    """Returns a copy with this much room on the last axis."""
+    resized = np.full((*array.shape[:-1], room), fill, array.dtype)
+    kept = min(room, array.shape[-1])
+    resized[..., :kept] = array[..., :kept]
+    return resized
 
 
 def _with_more_resources(array: Int64s, count: int) -> Int64s:

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
+from extender.objects.node import Node
 from extender.objects.pod import Pod
+from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import Resources, allocatable
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import NATIVE_RESOURCES
@@ -115,3 +117,14 @@ def _has_pod_affinity(pod: Pod) -> bool:
 def _has_required_anti_affinity(pod: Pod) -> bool:
     affinity = pod.spec.affinity
     return affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
+
+
+def allocatable_of(node: Node | None) -> tuple[dict[str, int], int]:
+    """Returns (allocatable, allowed pods) of a node; nothing for a ghost and for a node whose allocatable is invalid."""
+    if node is None:
+        return {}, 0
+    try:
+        resources, allowed_pods = allocatable(node)
+    except QuantityError:
+        return {}, 0
+    return by_name(resources), allowed_pods

@@ -6,13 +6,18 @@ overlay works on a fork of the cluster, so that such a request leaves no trace i
 request, so that unchanged nodes are not written again.
 """
 
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final, final
 
+from extender.cache.cache import CacheError
 from extender.cache.cluster import Cluster
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.snapshot import Snapshot
+
+STEP: Final = 200
+"""Nodes that are taken over at a time."""
 
 
 @final
@@ -23,6 +28,7 @@ class Overlay:
         self.cluster = cluster.fork()
         self._known = dict(cluster.nodes)
         self._from_request: dict[str, Node] = {}
+        self._last: Sequence[Node] = []
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Applies a change of the original cluster."""
@@ -37,13 +43,32 @@ class Overlay:
         else:
             self.cluster.changed(old, new)
 
+    def take_in(self, nodes: Sequence[Node]) -> Iterator[None]:
+        """Takes many changed nodes over in steps of a few milliseconds, so that `snapshot_with`, which comes next, has little to do."""
+        nodes_now = self.cluster.nodes
+        changed = [node for node in nodes if nodes_now.get(node.metadata.name) is not node]
+        # New nodes make all nodes be laid out again, which is done once and not in every step.
+        are_known = all(node.metadata.name in nodes_now for node in changed)
+        for start in range(0, len(changed) - STEP, STEP):
+            self._last = []
+            for node in changed[start : start + STEP]:
+                self._from_request[node.metadata.name] = node
+                self.cluster.set_node(node)
+            if are_known:
+                with suppress(CacheError):  # the next snapshot has recovered
+                    self.cluster.cache.update_snapshot()
+            yield
+
     def snapshot_with(self, nodes: Sequence[Node]) -> Snapshot:
         """Returns a snapshot of the cluster with these nodes added or replaced; it is valid until the next call.
 
         A node that has not changed is best passed as the same object, which makes the comparison free.
         """
+        if self._last == nodes:  # compared by identity first
+            return self.cluster.cache.update_snapshot()
+        self._last = list(nodes)
         before = self._from_request
-        self._from_request = {node.name: node for node in nodes}
+        self._from_request = {node.metadata.name: node for node in nodes}
         for name in before:
             if name not in self._from_request:
                 known = self._known.get(name)

@@ -5,7 +5,7 @@ from typing import final
 
 from extender.objects.pod import Pod, start_time
 from extender.objects.resource_amounts import assigned_requests
-from extender.snapshot.axes import NATIVE_RESOURCES
+from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 from extender.snapshot.pod_attributes import Attribute, PodSymbol, affinity_class, host_ports, label_class, volume_class
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
@@ -30,7 +30,7 @@ def encode_pod(pod: Pod) -> PodEncoding:
         DecodeError: status.startTime is not a time.
     """
     requests, milli_cpu, memory = assigned_requests(pod)
-    native = zip(NATIVE_RESOURCES, (requests.milli_cpu, requests.memory, requests.ephemeral_storage), strict=True)
+    native = ((CPU, requests.milli_cpu), (MEMORY, requests.memory), (EPHEMERAL_STORAGE, requests.ephemeral_storage))
     return PodEncoding(
         requests=(*native, *requests.scalar.items()),
         non_zero=(milli_cpu, memory),

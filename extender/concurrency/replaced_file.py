@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: whoever reads one finds the old content or the new one, and only its owner may read it."""
+"""Files that are replaced as a whole: a reader finds the old content or the new one, and only its owner may read it."""
 
 import os
 from collections.abc import Iterator

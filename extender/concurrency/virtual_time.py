@@ -31,7 +31,7 @@ def run(main: Coroutine[Any, Any, T], *, horizon: float = A_DAY) -> T:
         horizon: seconds of virtual time after which tasks that still wait count as stuck.
 
     Raises:
-        DeadlockError: `main` would wait for ever; with the names of the tasks that wait.
+        DeadlockError: `main` would wait forever; with the names of the tasks that wait.
         RuntimeError: a socket or a pipe was opened.
     """
     with runner(horizon=horizon) as virtual:

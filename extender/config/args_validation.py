@@ -30,6 +30,7 @@ from extender.config.plugin_args import (
     ScoringStrategy,
     UtilizationShapePoint,
     VolumeBindingArgs,
+    binding_conditions_are_on,
 )
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError, child, duplicate, forbidden, invalid, marshalled, not_supported, required
@@ -51,6 +52,8 @@ def validate_args(path: str, args: PluginArgs, features: FeatureGates = DEFAULT_
     """Returns what is wrong with arguments of any type, while these features are on."""
     if isinstance(args, VolumeBindingArgs):
         return list(validate_volume_binding_args(path, args, features))
+    if isinstance(args, DynamicResourcesArgs):
+        return list(validate_dynamic_resources_args(path, args, features))
     return list(_VALIDATE[type(args)](path, args))
 
 
@@ -111,12 +114,23 @@ def _victim_policy_errors(path: str, args: DefaultPreemptionArgs) -> Iterator[Fi
             yield invalid(where, str(duration), "must be zero or positive")
 
 
-def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs) -> Iterator[FieldError]:
-    """Requires a filter timeout that is not negative, and at least a second for binding. Upstream: ValidateDynamicResourcesArgs."""
-    if args.filter_timeout.nanoseconds < 0:
-        yield invalid(child(path, "filterTimeout"), str(args.filter_timeout), "must be zero or positive")
-    if args.binding_timeout < _ONE_SECOND:
-        yield invalid(child(path, "bindingTimeout"), str(args.binding_timeout), "must be at least 1 second")
+def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs, features: FeatureGates) -> Iterator[FieldError]:
+    """Requires a filter timeout that is not negative, and at least a second for binding; neither while its gates are off.
+
+    Upstream: ValidateDynamicResourcesArgs.
+    """
+    searching, binding = args.filter_timeout, args.binding_timeout
+    if searching is not None:
+        if not features.enabled("DRASchedulerFilterTimeout"):
+            yield forbidden(child(path, "filterTimeout"), "DRASchedulingFilterTimeout feature gate is disabled")
+        elif searching.nanoseconds < 0:
+            yield invalid(child(path, "filterTimeout"), str(searching), "must be zero or positive")
+    if binding is not None:
+        if not binding_conditions_are_on(features):
+            why = "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled"
+            yield forbidden(child(path, "bindingTimeout"), why)
+        elif binding < _ONE_SECOND:
+            yield invalid(child(path, "bindingTimeout"), str(binding), "must be at least 1 second")
 
 
 def validate_inter_pod_affinity_args(path: str, args: InterPodAffinityArgs) -> Iterator[FieldError]:
@@ -267,7 +281,6 @@ def _constraint(path: str, constraint: TopologySpreadConstraint) -> Iterator[Fie
 
 _VALIDATE: Final[dict[type, Callable[[str, Any], Iterator[FieldError]]]] = {
     DefaultPreemptionArgs: validate_default_preemption_args,
-    DynamicResourcesArgs: validate_dynamic_resources_args,
     InterPodAffinityArgs: validate_inter_pod_affinity_args,
     NodeAffinityArgs: validate_node_affinity_args,
     NodeResourcesBalancedAllocationArgs: validate_node_resources_balanced_allocation_args,

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.config.json_types import BYTES, DURATION, FLOAT32, struct_of, wire
-from extender.config.plugin_args import ARGS_OF, VolumeBindingArgs
+from extender.config.plugin_args import ARGS_OF, DynamicResourcesArgs, VolumeBindingArgs
 from extender.config.plugin_sets import DEFAULT_PLUGINS, Plugins, default_plugins
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError, aggregate
@@ -137,9 +137,9 @@ def with_default_args(
     given = tuple(given)
     missing = enabled_names(plugins) & ARGS_OF.keys() - {config.name for config in given}
     configs = (*given, *(PluginConfig(name, ARGS_OF[name]()) for name in sorted(missing)))
+    by_gates = DynamicResourcesArgs | VolumeBindingArgs
     return tuple(
-        PluginConfig(config.name, config.args.completed(features)) if isinstance(config.args, VolumeBindingArgs) else config
-        for config in configs
+        PluginConfig(config.name, config.args.completed(features)) if isinstance(config.args, by_gates) else config for config in configs
     )
 
 

@@ -154,9 +154,7 @@ GATES: Final[Mapping[str, Gate]] = {
     "DRAConsumableCapacity": _gate("1.34 alpha off, 1.36 beta on", only=True, why="capacity is always shared", needs=_DRA),
     "DRADeviceBindingConditions": _gate("1.34 alpha off, 1.36 beta on", needs=f"{_DRA} DRAResourceClaimDeviceStatus"),
     "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on", needs=_DRA),
-    "DRADeviceTaintRules": _gate(
-        "1.35 alpha off, 1.36 beta off, 1.37 GA on", only=False, why="DeviceTaintRules are not read", needs="DRADeviceTaints"
-    ),
+    "DRADeviceTaintRules": _gate("1.35 alpha off, 1.36 beta off, 1.37 GA on", needs="DRADeviceTaints"),
     "DRASchedulerFilterTimeout": _gate("1.34 beta on", needs=_DRA),
     "DRAResourceClaimDeviceStatus": _gate("1.32 alpha off, 1.33 beta on, 1.37 GA on locked"),
     "DRANodeAllocatableResources": _gate("1.36 alpha off", only=False, why="devices stand for no node resources", needs=_DRA),

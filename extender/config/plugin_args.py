@@ -171,12 +171,27 @@ class DefaultPreemptionArgs:
     """Whether preemptors whose preemptions help nobody are paused; they are if it is absent."""
 
 
+def binding_conditions_are_on(features: FeatureGates) -> bool:
+    """Returns whether devices may take time to prepare."""
+    return features.enabled("DRADeviceBindingConditions") and features.enabled("DRAResourceClaimDeviceStatus")
+
+
 @dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs:
-    """The time that Filter may search on one node (zero: without limit), and the time that PreBind waits for devices."""
+    """The time that Filter may search on one node (zero: without limit), and the time that PreBind waits for devices. Either may only be
+    given while its feature gates are on: DRASchedulerFilterTimeout; DRADeviceBindingConditions and DRAResourceClaimDeviceStatus."""
 
-    filter_timeout: Duration = field(default=Duration.of(10), metadata=wire(DURATION_POINTER))
-    binding_timeout: Duration = field(default=Duration.of(600), metadata=wire(DURATION_POINTER))
+    filter_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, omit_none=True))
+    binding_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, omit_none=True))
+
+    def completed(self, features: FeatureGates) -> "DynamicResourcesArgs":
+        """Returns the arguments with the default timeouts, 10 seconds and 10 minutes, of what is on and was not given."""
+        searching, binding = self.filter_timeout, self.binding_timeout
+        if searching is None and features.enabled("DRASchedulerFilterTimeout"):
+            searching = Duration.of(10)
+        if binding is None and binding_conditions_are_on(features):
+            binding = Duration.of(600)
+        return replace(self, filter_timeout=searching, binding_timeout=binding)
 
 
 @dataclass(frozen=True, slots=True)

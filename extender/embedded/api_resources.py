@@ -6,9 +6,7 @@ Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, TypedDict, Unpack, final
-
-from extender.config.feature_gates import FeatureGates
+from typing import Any, Final, Protocol, TypedDict, Unpack, final
 
 Object = dict[str, Any]
 """An API object as JSON values."""
@@ -196,6 +194,9 @@ DEVICE_CLASSES: Final = _resource(_DEVICES, "DeviceClass", namespaced=False, ret
 RESOURCE_SLICES: Final = _resource(
     _DEVICES, "ResourceSlice", namespaced=False, selectable=_paths("metadata.name", "spec.nodeName", "spec.driver"), returns_deleted=True
 )
+DEVICE_TAINT_RULES: Final = _resource(
+    _DEVICES, "DeviceTaintRule", namespaced=False, has_status=True, returns_deleted=True, version="v1beta2", gate="DRADeviceTaintRules"
+)
 TOKEN_REVIEWS: Final = _resource("authentication.k8s.io", "TokenReview", namespaced=False, verbs=CREATE_ONLY, is_stored=False)
 SELF_SUBJECT_ACCESS_REVIEWS: Final = _resource(
     "authorization.k8s.io", "SelfSubjectAccessReview", namespaced=False, verbs=CREATE_ONLY, is_stored=False
@@ -214,13 +215,19 @@ RESOURCES: Final = (
     CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, STORAGE_CLASSES, VOLUME_ATTACHMENTS,
     PRIORITY_CLASSES, POD_GROUPS, WORKLOADS,
     LEASES,
-    DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES,
+    DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES, DEVICE_TAINT_RULES,
 )  # fmt: skip
 """All resources by group, in the order of the discovery documents."""
 
 
+class GatesThatAreOn(Protocol):
+    """The part of `FeatureGates` that matters here. A command reads manifests by this table, and the configuration is long to load."""
+
+    def enabled(self, name: str, /) -> bool: ...
+
+
 @cache
-def served(features: FeatureGates) -> tuple[Resource, ...]:
+def served(features: GatesThatAreOn) -> tuple[Resource, ...]:
     """Returns the resources that are served while these features are on."""
     return tuple(each for each in RESOURCES if not each.gate or features.enabled(each.gate))
 

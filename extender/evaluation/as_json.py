@@ -107,7 +107,9 @@ def _candidates(outcome: PreemptionOutcome | None) -> Answer:
             candidate.node: {"victims": [pod.key for pod in candidate.victims], "numPDBViolations": candidate.num_pdb_violations}
             for candidate in listed
         },
-        "nodeStatuses": {name: _status(status) for name, status in (outcome.statuses or {}).items()},
+        "nodeStatuses": {
+            name: _status(status) for name, status in (outcome.statuses.explicit if outcome.statuses is not None else {}).items()
+        },
         "bestSet": best_set,
         "best": best_set[0] if best_set else "",
     }

@@ -67,7 +67,7 @@ class Needs:
     resources: set[str] = field(default_factory=set)
     """Resources that pods request."""
     offered: set[str] = field(default_factory=set)
-    """Resources that nodes offer. Others have no column, whoever requests them."""
+    """Resources that nodes offer. Others have no column, no matter which pod requests them."""
 
     @property
     def bytes(self) -> int:

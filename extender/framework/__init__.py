@@ -57,6 +57,7 @@ from extender.framework.interface import (
     QueueSortPlugin,
     ReservePlugin,
     ScorePlugin,
+    SignPlugin,
     default_normalize_score,
 )
 from extender.framework.one_function import node_filter, node_score
@@ -67,6 +68,7 @@ from extender.framework.status import (
     SKIP,
     SKIP_EQUAL_PODS,
     SUCCESS,
+    SUCCESS_EQUAL_PODS,
     Code,
     Diagnosis,
     NodeStatuses,
@@ -113,6 +115,7 @@ __all__ = [
     "SKIP",
     "SKIP_EQUAL_PODS",
     "SUCCESS",
+    "SUCCESS_EQUAL_PODS",
     "ActionType",
     "AdvicePlugin",
     "ApiCall",
@@ -192,6 +195,7 @@ __all__ = [
     "ScoreFunction",
     "ScorePlugin",
     "Shortage",
+    "SignPlugin",
     "Snapshot",
     "StateKey",
     "Status",

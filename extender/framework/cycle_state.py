@@ -15,7 +15,7 @@ class NotFoundError(LookupError):
 
 
 @final
-class LongWork(Exception):  # noqa: N818  (it is no error: the cycle is begun anew once the work is done)
+class LongWork(Exception):  # noqa: N818  (it is no error: the cycle is started again once the work is done)
     """Raised by a plugin at PreFilter, Filter, PreScore or Score if its answer would hold the event loop for too long.
 
     A plugin raises it only where `Handle.may_defer` is true. The cycle, which has had no effect yet, is dropped and `work` is called in a
@@ -115,7 +115,7 @@ class CycleState:
         return value
 
 
-KEPT = 64
+KEPT = 256
 """Values that a PodMemo keeps; the oldest one is dropped first."""
 
 

@@ -26,7 +26,7 @@ Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final, Protocol, TypeVar
@@ -162,6 +162,20 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
         return ALL_EVENTS
 
 
+class SignPlugin(Plugin):
+    """Says which part of a pod it looks at, so that what it answered about a node is reused for pods that differ elsewhere.
+
+    It serves Filters and Scores that promise `looks_only_at_node`. Without it, only pods with equal spec, labels, annotations and namespace
+    share answers.
+
+    Upstream: SignPlugin.
+    """
+
+    @abstractmethod
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Returns a value that is equal for pods about which the plugin's Filter and Score give the same answers on the same row."""
+
+
 class QueueSortPlugin(Plugin):
     """Orders the pods in the active queue. A profile has exactly one."""
 
@@ -195,7 +209,8 @@ class PreFilterPlugin(Plugin):
 
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """Returns Success, a refusal, or Skip, which switches the plugin's Filter off for this pod; see also `SKIP_EQUAL_PODS`.
+        """Returns Success, a refusal, or Skip, which switches the plugin's Filter off for this pod; see also `SKIP_EQUAL_PODS` and
+        `SUCCESS_EQUAL_PODS`.
 
         What it keeps in `state` must hold for every hypothesis over the snapshot.
         """
@@ -267,7 +282,8 @@ class PreScorePlugin(Plugin):
 
     @abstractmethod
     def pre_score(self, state: CycleState, pod: Pod, rows: Rows) -> Status:
-        """Returns Success, or Skip, which switches the plugin's Score off for this pod; see also `SKIP_EQUAL_PODS`."""
+        """Returns Success, or Skip, which switches the plugin's Score off for this pod; see also `SKIP_EQUAL_PODS` and
+        `SUCCESS_EQUAL_PODS`."""
 
 
 class ScorePlugin(Plugin):
@@ -279,6 +295,9 @@ class ScorePlugin(Plugin):
 
     looks_at_pods: ClassVar[bool] = True
     """False promises that the score does not depend on which pods are on the node, either; see `FilterPlugin.looks_at_pods`."""
+
+    scores_nothing_when_skipped: ClassVar[bool] = False
+    """True promises that all scores of a pod that the plugin's PreFilter skipped are 0, normalised or not: they are not asked for then."""
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:

@@ -54,7 +54,7 @@ class PodCondition:
 class PatchPodStatus(ApiCall[None]):
     """Sets conditions, the nomination and the special claim of a pod; the rest of its status is not touched.
 
-    If the pod has changed since it was last seen, the API server refuses the patch and it is worked out anew: a patch whose answer was
+    If the pod has changed since it was last seen, the API server refuses the patch and it is worked out again: a patch whose answer was
     lost, and which is performed after later ones, does no harm then. What concerns a pod that waits for a node is not written to one that
     has got it.
 

@@ -11,10 +11,10 @@ from typing import Protocol, final
 
 import numpy as np
 
-from extender.framework.status import Code, Status
+from extender.framework.status import Code, NodeStatuses, Status
 from extender.objects.grouping import PodDisruptionBudget
 from extender.objects.pod import Pod
-from extender.snapshot import Snapshot
+from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 
 
@@ -142,6 +142,8 @@ class PreemptionRules:
     """candidates -> reasons, each with (M,) the candidates that are not allowed because of it."""
     also_by: Sequence["PreemptionRules"] = ()
     """Rules by which victims are chosen as well: on each node those count that are better by `criteria`."""
+    without_policies: "PreemptionRules | None" = None
+    """What the rules would be without victim policies, so that it can be said what these change; None if there are none."""
     delay_of: Callable[[Pod], float] | None = None
     """Returns for how many more seconds the preemptor has to wait; 0 if it need not."""
     gives_up_unresolvable: bool = True
@@ -161,14 +163,30 @@ class PreemptionOutcome:
     nominated_node: str | None
     """The node to nominate, "" to clear a nomination, None to leave it alone."""
     why_not_eligible: str | None = None
-    potential_nodes: tuple[str, ...] = ()
-    """The nodes where evicting pods might help."""
+    potential: Index | None = None
+    """(B,) places of the nodes where evicting pods might help; None if the search did not come so far."""
     candidates: Candidates | None = None
-    statuses: dict[str, Status] | None = None
-    """Node name -> why the dry run failed there."""
+    statuses: NodeStatuses | None = None
+    """Why the dry run failed on which of these nodes."""
     best: Index | None = None
     """(B,) places in `candidates` that no criterion tells apart."""
     chosen: Candidate | None = None
+    last_room_taken_by: tuple[Pod, ...] | None = None
+    """The pods that took the room which the preemptor's last preemption has made; None unless it helped nobody."""
+    without_policies: Candidate | None = None
+    """What would be chosen without the victim policies of the rules; None if there are none, or if nothing would be chosen."""
+
+    @property
+    def num_potential(self) -> int:
+        """The number of nodes where evicting pods might help."""
+        return 0 if self.potential is None else len(self.potential)
+
+    @property
+    def potential_nodes(self) -> tuple[str, ...]:
+        """The names of these nodes."""
+        if self.potential is None or self.candidates is None:
+            return ()
+        return tuple(Rows.of(self.candidates.snapshot, self.potential).names)
 
 
 class PreemptionExtender(Protocol):

@@ -36,6 +36,8 @@ class Code(enum.IntEnum):
         return _CODE_NAMES[self]
 
 
+_SUCCESS: Final = int(Code.SUCCESS)  # numpy compares with a plain int in a fraction of the time
+
 _CODE_NAMES = {
     Code.SUCCESS: "Success",
     Code.ERROR: "Error",
@@ -91,6 +93,9 @@ SKIP = Status(Code.SKIP)
 SKIP_EQUAL_PODS = Status(Code.SKIP, for_equal_pods=True)
 """Skip by PreFilter or PreScore that follows from the pod's spec, labels, annotations and namespace alone. The plugin is not asked again
 for equal pods, so that later points must do without what it wrote into the state."""
+SUCCESS_EQUAL_PODS = Status(Code.SUCCESS, for_equal_pods=True)
+"""Success by PreScore, or by a PreFilter that narrows nothing, that follows from these alone, as does what the plugin wrote into the state.
+The plugin is not asked again for equal pods: their states hold the same values, which must be immutable."""
 
 
 def unschedulable(*reasons: str) -> Status:
@@ -126,7 +131,7 @@ class Verdicts:
     @property
     def ok(self) -> Mask:
         """(R,) the rows that passed."""
-        passed: Mask = self.codes == Code.SUCCESS
+        passed: Mask = self.codes == _SUCCESS
         return passed
 
     @property
@@ -232,10 +237,40 @@ class NodeStatuses:
             absent: the status of all nodes that are not among the rows.
         """
         refused = np.flatnonzero(verdicts.codes != Code.SUCCESS)
+        return NodeStatuses.at(rows.snapshot, rows.node[refused], *verdicts.distinct_statuses(refused), absent)
+
+    @staticmethod
+    def at(snapshot: Snapshot, places: Index, distinct: Sequence[Status], which: Index, absent: Status) -> "NodeStatuses":
+        """Returns the statuses of the nodes at these places.
+
+        Arguments:
+            distinct: the different statuses.
+            which: which of them each of the nodes has.
+        """
         statuses = NodeStatuses(absent=absent)
         statuses._explicit = None
-        statuses._nodes = rows.snapshot.nodes.objects, rows.node[refused]
-        statuses._distinct, statuses._which = verdicts.distinct_statuses(refused)
+        statuses._nodes = snapshot.nodes.objects, places
+        statuses._distinct, statuses._which = distinct, which
+        return statuses
+
+    def joined(self, others: "NodeStatuses") -> "NodeStatuses":
+        """Returns these statuses, and those of other nodes of the same snapshot. Both are of nodes at places."""
+        if not others._distinct:
+            return self
+        statuses = NodeStatuses(absent=self.absent)
+        statuses._explicit = None
+        statuses._nodes = self._nodes[0], np.concatenate((self._nodes[1], others._nodes[1]))
+        statuses._distinct = [*self._distinct, *others._distinct]
+        statuses._which = np.concatenate((self._which, others._which + len(self._distinct)))
+        return statuses
+
+    def without(self, places: Index) -> "NodeStatuses":
+        """Returns these statuses, which are of nodes at places, without those of some nodes."""
+        kept = ~np.isin(self._nodes[1], places)
+        statuses = NodeStatuses(absent=self.absent)
+        statuses._explicit = None
+        statuses._nodes = self._nodes[0], self._nodes[1][kept]
+        statuses._distinct, statuses._which = self._distinct, self._which[kept]
         return statuses
 
     @property

@@ -5,7 +5,19 @@ Cycles are in `extender.scheduler`, which calls the extenders in upstream's orde
 Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
 """
 
+from extender.http_extender.calling import without_password
+from extender.http_extender.calls import ExtenderCalls
 from extender.http_extender.checks import check_extenders, warnings_of
-from extender.http_extender.http_extender import HTTPExtender, Transports, make_extenders, no_transport
+from extender.http_extender.http_extender import HTTPExtender, Through, Transports, make_extenders, no_transport
 
-__all__ = ["HTTPExtender", "Transports", "check_extenders", "make_extenders", "no_transport", "warnings_of"]
+__all__ = [
+    "ExtenderCalls",
+    "HTTPExtender",
+    "Through",
+    "Transports",
+    "check_extenders",
+    "make_extenders",
+    "no_transport",
+    "warnings_of",
+    "without_password",
+]

@@ -55,7 +55,7 @@ def warnings_of(extender: Extender) -> Iterator[str]:
     if url.scheme == "http" and extender.enable_https:
         yield "enableHTTPS: has no effect, because urlPrefix begins with http://"
     elif url.scheme == "https" and not tls.has_ca and (extender.enable_https or tls.insecure):
-        yield "tlsConfig: without caFile or caData no certificate is verified: whoever answers is trusted"
+        yield "tlsConfig: without caFile or caData no certificate is verified: any server is trusted"
     if bool(tls.cert_file or tls.cert_data) != bool(tls.key_file or tls.key_data):
         yield "tlsConfig: a certificate needs its key, and a key its certificate: neither is shown to the extender"
 

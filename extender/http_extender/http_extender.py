@@ -3,11 +3,10 @@
 Upstream: pkg/scheduler/extender.go (v1.36.2).
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar, final
+from typing import Final, final
 
 import httpx
 
@@ -16,19 +15,15 @@ from extender.config.configuration import Configuration, Extender
 from extender.framework import Candidate, ExtenderError
 from extender.golang.quoting import quoted
 from extender.http_extender.calling import ExtenderClient, trust_of, without_password
+from extender.http_extender.calls import ExtenderCalls, HTTPCalls
 from extender.http_extender.checks import check_extenders, warnings_of_extenders
 from extender.objects.node import Node
 from extender.objects.pod import Container, Pod
-from extender.protocol.node_lists import EncodedNodes
-from extender.protocol.verb_arguments import binding_args, extender_args, preemption_args
-from extender.protocol.verb_results import read_binding_result, read_filter_result, read_preemption_result, read_prioritize_result
-from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority, MetaVictims, Victims
+from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority, MetaVictims
 from extender.snapshot import Snapshot
 
-T = TypeVar("T")
-
-LARGE_BODY: Final = 2**20
-"""Answers of more bytes are read in a thread, so that other tasks run meanwhile."""
+Through = Callable[[Extender, ExtenderCalls], ExtenderCalls]
+"""Returns what the calls of an extender go through."""
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -48,29 +43,31 @@ class FilterAnswer:
 
 @final
 class HTTPExtender:
-    """Calls one extender. State: its connections, the encoded nodes, and what was last warned of about its scores."""
+    """Calls one extender. State: its connections, and what was last warned of about its scores."""
 
-    def __init__(self, config: Extender, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    def __init__(self, config: Extender, transport: httpx.AsyncBaseTransport | None = None, through: Through | None = None) -> None:
         """Opens nothing yet; close it with `aclose`.
 
         Arguments:
             config: checked, see `check_extenders`.
             transport: used instead of sockets; closed with the extender.
+            through: what the calls go through; None for nothing.
 
         Raises:
             TlsError: its certificates cannot be used.
         """
         self._config = config
         self._managed = frozenset(resource.name for resource in config.managed_resources)
-        self._encoded = None if config.node_cache_capable else EncodedNodes()
         tls = config.tls_config
-        self._caller = ExtenderClient(
+        client = ExtenderClient(
             config.url_prefix,
             config.http_timeout.seconds,
             trust=trust_of(config),
             server_name=tls.server_name if tls is not None else "",
             transport=transport,
         )
+        calls = HTTPCalls(config, client)
+        self._calls = calls if through is None else through(config, calls)
         self._last_score_failure = ""
         self._has_told_of_range = False
 
@@ -124,8 +121,7 @@ class HTTPExtender:
         """
         if not self.is_filter:
             return FilterAnswer(nodes, {}, {})
-        body = await self._caller.post(self._config.filter_verb, extender_args(pod, nodes, self._encoded))
-        answer = await _read(read_filter_result, body)
+        answer = await self._calls.filter(pod, nodes)
         kept: Sequence[Node] = answer.nodes or ()
         if self._config.node_cache_capable and answer.node_names is not None:
             given = {node.name: node for node in nodes}
@@ -151,8 +147,7 @@ class HTTPExtender:
         """
         if not self.is_prioritizer:
             return []
-        body = await self._caller.post(self._config.prioritize_verb, extender_args(pod, nodes, self._encoded))
-        scores = await _read(read_prioritize_result, body)
+        scores = await self._calls.prioritize(pod, nodes)
         self._last_score_failure = ""
         if not self._has_told_of_range:
             self._tell_of_range(scores)
@@ -175,10 +170,7 @@ class HTTPExtender:
     async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot) -> list[Candidate]:
         if not self.supports_preemption:
             raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
-        in_full = {each.node: Victims(each.victims, each.num_pdb_violations) for each in candidates}
-        arguments = preemption_args(pod, in_full, by_uid=self._config.node_cache_capable)
-        body = await self._caller.post(self._config.preempt_verb, arguments)
-        answer = await _read(read_preemption_result, body)
+        answer = await self._calls.preempt(pod, candidates)
         return [self._candidate(node, of_node, snapshot) for node, of_node in answer.items()]
 
     def _candidate(self, node: str, of_node: MetaVictims | None, snapshot: Snapshot) -> Candidate:
@@ -209,10 +201,10 @@ class HTTPExtender:
         """
         if not self.is_binder:
             raise ExtenderError("unexpected empty bindVerb in extender")
-        await _read(read_binding_result, await self._caller.post(self._config.bind_verb, binding_args(pod, node)))
+        await self._calls.bind(pod, node)
 
     async def aclose(self) -> None:
-        await self._caller.aclose()
+        await self._calls.aclose()
 
 
 Transports = Callable[[Extender], httpx.AsyncBaseTransport | None]
@@ -223,8 +215,13 @@ def no_transport(extender: Extender) -> None:
     """Chooses sockets for every extender."""
 
 
-def make_extenders(configuration: Configuration, transports: Transports = no_transport) -> tuple[HTTPExtender, ...]:
+def make_extenders(
+    configuration: Configuration, transports: Transports = no_transport, through: Through | None = None
+) -> tuple[HTTPExtender, ...]:
     """Returns the extenders of a configuration, in the order in which they are called, and logs what is unwise about them.
+
+    Arguments:
+        through: see `HTTPExtender`.
 
     Raises:
         ConfigErrors: one cannot be called; contains every reason.
@@ -232,8 +229,4 @@ def make_extenders(configuration: Configuration, transports: Transports = no_tra
     check_extenders(configuration)
     for warning in warnings_of_extenders(configuration):
         _LOGGER.warning("%s", warning)
-    return tuple(HTTPExtender(config, transports(config)) for config in calling_order(configuration.extenders))
-
-
-async def _read(read: Callable[[bytes], T], body: bytes) -> T:
-    return read(body) if len(body) < LARGE_BODY else await asyncio.to_thread(read, body)
+    return tuple(HTTPExtender(config, transports(config), through) for config in calling_order(configuration.extenders))

@@ -14,6 +14,8 @@ from typing import Final, final
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
+from extender.metrics.tracing import CURRENT
+
 
 def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
     """Returns the bounds of buckets. Upstream: prometheus.ExponentialBuckets."""
@@ -115,7 +117,10 @@ class PluginMetrics:
         """
         number = self._cycles[kind]
         self._cycles[kind] = number + 1
-        return None if number % SAMPLED_CYCLES else self.durations.observe
+        observe, trace = None if number % SAMPLED_CYCLES else self.durations.observe, CURRENT.get()
+        if trace is None:
+            return observe
+        return trace.timed if observe is None else _both(observe, trace.timed)
 
     def collect(self) -> Iterator[Metric]:
         yield self.durations.collect()
@@ -154,6 +159,14 @@ class PluginMetrics:
         )
 
 
+def _both(one: ObservePlugin, other: ObservePlugin) -> ObservePlugin:
+    def observe(seconds: float, plugin: str, point: str, status: str) -> None:
+        one(seconds, plugin, point, status)
+        other(seconds, plugin, point, status)
+
+    return observe
+
+
 @final
 class TimedPoint:
     """A block whose duration is observed with the status that the block set, or Error if it raised."""
@@ -169,8 +182,11 @@ class TimedPoint:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None) -> None:
-        status = self.status if kind is None else "Error"
-        self._histogram.observe(self._clock() - self._began, self._point, status, self._profile)
+        status, seconds = self.status if kind is None else "Error", self._clock() - self._began
+        self._histogram.observe(seconds, self._point, status, self._profile)
+        trace = CURRENT.get()
+        if trace is not None:
+            trace.timed(seconds, "", self._point, status)
 
 
 @final

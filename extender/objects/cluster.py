@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar, final, overload
 
 from extender.objects import decoding
 from extender.objects.claims import VolumeGroup, volume_group
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.objects.grouping import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.objects.kinds import KINDS, WatchedKind, kind_of
 from extender.objects.meta import HasMetadata
@@ -135,6 +135,7 @@ class ClusterState:
     resource_slices: Sequence[ResourceSlice] = ()
     priority_classes: Sequence[PriorityClass] = ()
     pod_groups: Sequence[PodGroup] = ()
+    device_taint_rules: Sequence[DeviceTaintRule] = ()
 
     @staticmethod
     def decode(objects: Mapping[str, Sequence[object]]) -> "ClusterState":
@@ -217,6 +218,7 @@ class ClusterObjects:
     resource_slices: dict[str, ResourceSlice] = field(default_factory=dict)
     priority_classes: dict[str, PriorityClass] = field(default_factory=dict)
     pod_groups: dict[Key, PodGroup] = field(default_factory=dict)
+    device_taint_rules: dict[str, DeviceTaintRule] = field(default_factory=dict)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Puts an object into the table of its kind, replaces it, or removes it (`new` is None).

@@ -3,10 +3,13 @@
 Left out are attributes that are lists (alpha in 1.36).
 """
 
+import operator
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
+from extender.objects.decoding import replaced
 from extender.objects.meta import ApiObject, Condition, HasMetadata, Int64, NodeSelector
 from extender.objects.quantity import RawQuantity
 
@@ -309,3 +312,45 @@ class ResourceSlice(HasMetadata, frozen=True):
     """resourcev1.ResourceSlice."""
 
     spec: ResourceSliceSpec = msgspec.field(default_factory=ResourceSliceSpec)
+
+
+class DeviceTaintSelector(ApiObject, frozen=True):
+    """resourcev1beta2.DeviceTaintSelector: what is None selects everything."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+    def selects(self, resource_slice: ResourceSlice, device: Device) -> bool:
+        """Returns whether the selector selects a device of the slice."""
+        spec = resource_slice.spec
+        wanted = ((self.driver, spec.driver), (self.pool, spec.pool.name), (self.device, device.name))
+        return all(name is None or name == actual for name, actual in wanted)
+
+
+class DeviceTaintRuleSpec(ApiObject, frozen=True):
+    """resourcev1beta2.DeviceTaintRuleSpec: a rule without a selector taints nothing."""
+
+    device_selector: DeviceTaintSelector | None = None
+    taint: DeviceTaint = msgspec.field(default_factory=DeviceTaint)
+
+
+class DeviceTaintRule(HasMetadata, frozen=True):
+    """resourcev1beta2.DeviceTaintRule: a taint that administrators give to devices, whichever driver publishes them."""
+
+    spec: DeviceTaintRuleSpec = msgspec.field(default_factory=DeviceTaintRuleSpec)
+
+
+def with_taints_of(rules: Iterable[DeviceTaintRule], resource_slice: ResourceSlice) -> ResourceSlice:
+    """Returns the slice with the taints of all rules that select its devices; the same object if none does.
+
+    Upstream: staging/src/k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go, applyPatches.
+    """
+    specs = [(rule.spec.device_selector, rule.spec.taint) for rule in rules]
+    devices: list[Device] = []
+    for device in resource_slice.spec.devices:
+        taints = [taint for selector, taint in specs if selector is not None and selector.selects(resource_slice, device)]
+        devices.append(replaced(device, taints=[*device.taints, *taints]) if taints else device)
+    if all(map(operator.is_, devices, resource_slice.spec.devices)):
+        return resource_slice
+    return replaced(resource_slice, spec=replaced(resource_slice.spec, devices=devices))

@@ -8,7 +8,7 @@ Upstream: pkg/scheduler/eventhandlers.go, addAllEventHandlers (v1.36.2).
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, final
 
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
 from extender.objects.grouping import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
@@ -48,6 +48,8 @@ class WatchedKind(Generic[T]):
     """True if no decision depends on it: where it may not be read, it counts as empty."""
     gate: str = ""
     """The feature without which it is not watched; empty if it always is."""
+    other_api_version: str = ""
+    """Asked for where the server does not serve `api_version`; empty for none."""
 
     @property
     def name(self) -> str:
@@ -109,9 +111,23 @@ STATEFUL_SETS: Final = WatchedKind(StatefulSet, "apps/v1", "statefulsets", "stat
 RESOURCE_CLAIMS: Final = WatchedKind(ResourceClaim, "resource.k8s.io/v1", "resourceclaims", "resource_claims", is_namespaced=True)
 DEVICE_CLASSES: Final = WatchedKind(DeviceClass, "resource.k8s.io/v1", "deviceclasses", "device_classes")
 RESOURCE_SLICES: Final = WatchedKind(ResourceSlice, "resource.k8s.io/v1", "resourceslices", "resource_slices")
+DEVICE_TAINT_RULES: Final = WatchedKind(
+    DeviceTaintRule,
+    "resource.k8s.io/v1",
+    "devicetaintrules",
+    "device_taint_rules",
+    gate="DRADeviceTaintRules",
+    other_api_version="resource.k8s.io/v1beta2",
+)
 PRIORITY_CLASSES: Final = WatchedKind(PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", "priority_classes", is_optional=True)
 POD_GROUPS: Final = WatchedKind(
-    PodGroup, "scheduling.k8s.io/v1alpha2", "podgroups", "pod_groups", is_namespaced=True, gate="GenericWorkload"
+    PodGroup,
+    "scheduling.k8s.io/v1alpha2",
+    "podgroups",
+    "pod_groups",
+    is_namespaced=True,
+    gate="GenericWorkload",
+    other_api_version="scheduling.k8s.io/v1beta1",
 )
 
 KINDS: Final[tuple[WatchedKind[Any], ...]] = (
@@ -135,6 +151,7 @@ KINDS: Final[tuple[WatchedKind[Any], ...]] = (
     RESOURCE_SLICES,
     PRIORITY_CLASSES,
     POD_GROUPS,
+    DEVICE_TAINT_RULES,
 )
 """All kinds that scheduling and answers look at, in the order in which a cluster is taken in: nodes before pods."""
 

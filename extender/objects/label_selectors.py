@@ -4,7 +4,7 @@ Upstream: apimachinery/pkg/labels/selector.go; apis/meta/v1/helpers.go, LabelSel
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
 from typing import Final, final
@@ -121,6 +121,18 @@ class Selector:
 
     requirements: tuple[Requirement, ...] = ()
     selectable: bool = True
+    _hash: int = field(init=False, compare=False, repr=False)
+    """Selectors are parts of keys that are looked up for every pod."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.requirements, self.selectable)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type["Selector"], tuple[tuple[Requirement, ...], bool]]:
+        # Another process has other hashes of text.
+        return Selector, (self.requirements, self.selectable)
 
     @property
     def is_empty(self) -> bool:

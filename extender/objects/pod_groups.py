@@ -1,6 +1,6 @@
 """PodGroups: pods that are scheduled together.
 
-Upstream: k8s.io/api/scheduling/v1alpha2, types.go (v1.36.2).
+Upstream: k8s.io/api/scheduling/v1alpha2, types.go (v1.36.2); k8s.io/api/scheduling/v1beta1, types.go (v1.37).
 """
 
 from typing import Final
@@ -47,13 +47,24 @@ class PodGroupSchedulingConstraints(ApiObject, frozen=True):
     topology: list[TopologyConstraint] = []
 
 
+class Anything(ApiObject, frozen=True):
+    """A field that says all by being there."""
+
+
+class DisruptionMode(ApiObject, frozen=True):
+    """scheduling/v1beta1.DisruptionMode: one of the two."""
+
+    single: Anything | None = None
+    all: Anything | None = None
+
+
 class PodGroupSpec(ApiObject, frozen=True):
     """scheduling/v1alpha2.PodGroupSpec, as far as scheduling looks at it."""
 
     scheduling_policy: PodGroupSchedulingPolicy = msgspec.field(default_factory=PodGroupSchedulingPolicy)
     scheduling_constraints: PodGroupSchedulingConstraints | None = None
-    disruption_mode: str | None = None
-    """`Pod` or `PodGroup`: whether single pods of the group may be preempted, or only all of them."""
+    disruption_mode: str | DisruptionMode | None = None
+    """Whether single pods of the group may be preempted, or only all of them: `Pod` or `PodGroup` in v1alpha2."""
     priority: Int32 | None = None
 
 
@@ -101,7 +112,8 @@ class PodGroup(HasMetadata, frozen=True):
     @property
     def goes_as_a_whole(self) -> bool:
         """Whether preemption takes all pods of the group or none."""
-        return self.spec.disruption_mode == "PodGroup"
+        mode = self.spec.disruption_mode
+        return mode.all is not None if isinstance(mode, DisruptionMode) else mode == "PodGroup"
 
 
 def group_of(pod: Pod) -> GroupKey | None:

@@ -99,7 +99,7 @@ def _over_phases(pod: Pod, needs: Callable[[Container, bool], dict[str, N]]) -> 
 
 
 def _set_pod_level(total: dict[str, N], pod: Pod, read: Read[N], *, use_status: bool, infeasible: bool) -> None:
-    """Returns the requests of the whole pod replace what its containers add up to."""
+    """Replaces what the containers add up to by the requests of the whole pod."""
     asked = pod.spec.resources.requests if pod.spec.resources else NOTHING_ASKED
     amounts = {name: read(raw) for name, raw in asked.items()}
     if use_status and pod.status.resources is not None:

@@ -11,7 +11,7 @@ from typing import Final, TypeVar, final
 
 from extender.golang.field_errors import NEGATIVE
 from extender.objects.node import Node, ResourceList
-from extender.objects.pod import Container, ContainerStatus, Pod, ResourceRequirements
+from extender.objects.pod import Container, ContainerStatus, Pod, PodSpec, ResourceRequirements
 from extender.objects.quantity import (
     BINARY_SI,
     DECIMAL_SI,
@@ -153,7 +153,9 @@ def validate_requests(pod: Pod) -> None:
     Raises:
         QuantityError: naming the first field where that is not so.
     """
-    _check(spec_fields(pod))
+    # Distinct amounts are few, and the names of their fields are only needed for the error.
+    if not all(map(_is_amount, _distinct_amounts(pod.spec))):
+        _check(spec_fields(pod))
 
 
 def allocatable(node: Node) -> tuple[Resources, int]:
@@ -198,6 +200,10 @@ def _naming_the_field(compute: Callable[[Pod], T], pod: Pod) -> T:
 
 
 def _assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
+    only = _only_list(pod, use_status=True)
+    if only is not None:
+        amounts = _read(only)
+        return _resources(amounts), amounts.get(CPU, DEFAULT_MILLI_CPU), amounts.get(MEMORY, DEFAULT_MEMORY)
     amounts = _amounts(pod, use_status=True)
     defaults: Mapping[str, RawQuantity] = _DEFAULTS
     if has_pod_level_requests(pod):
@@ -214,13 +220,16 @@ def _amounts(pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Ma
     """Returns by resource base units, millicores for cpu; int64. The options are those of `sum_requests`."""
     only = _only_list(pod, use_status=use_status)
     if only is not None:
-        asked = {**defaults, **only} if defaults else only
-        return {name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in asked.items()}
+        return _read({**defaults, **only} if defaults else only)
     nanos = sum_requests(pod, nanos_of, use_status=use_status, pod_level=pod_level, defaults=defaults)
     if all(0 <= amount < _SAFE_NANOS for amount in nanos.values()):
         return {name: -(-amount // (10**6 if name == CPU else 10**9)) for name, amount in nanos.items()}
     sums = sum_requests(pod, quantity_of, use_status=use_status, pod_level=pod_level, defaults=defaults)
     return {name: amount.milli_value() if name == CPU else amount.value() for name, amount in sums.items()}
+
+
+def _read(requests: ResourceList) -> dict[str, int]:
+    return {name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in requests.items()}
 
 
 def _only_list(pod: Pod, *, use_status: bool) -> ResourceList | None:
@@ -262,6 +271,21 @@ def status_fields(pod: Pod) -> Iterator[_Field]:
 def allocatable_fields(node: Node) -> Iterator[_Field]:
     """Yields the allocatable amounts of the node."""
     return _list_fields("status.allocatable", node.status.allocatable)
+
+
+def _distinct_amounts(spec: PodSpec) -> set[RawQuantity]:
+    amounts = set(spec.overhead.values())
+    for resources in (*(container.resources for container in (*spec.containers, *spec.init_containers)), spec.resources):
+        if resources is not None:
+            amounts.update(resources.requests.values(), resources.limits.values())
+    return amounts
+
+
+def _is_amount(raw: RawQuantity) -> bool:
+    try:
+        return quantity_of(raw).sign >= 0
+    except QuantityError:
+        return False
 
 
 def _check(fields: Iterable[_Field]) -> None:

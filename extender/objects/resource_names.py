@@ -18,7 +18,7 @@ ATTACHABLE_VOLUMES_PREFIX: Final = "attachable-volumes-"
 QUOTA_PREFIX: Final = "requests."
 NATIVE_DOMAIN: Final = "kubernetes.io/"
 
-# Longer names are never valid; they are judged anew each time rather than kept in a cache.
+# Longer names are never valid; they are judged again each time rather than kept in a cache.
 _LONGEST_CACHED: Final = 320
 
 

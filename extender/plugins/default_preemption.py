@@ -75,24 +75,28 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         if not status.is_success:
             status = fwk.Status(status.code, (f"preemption: {status.message}",))
         elif outcome.chosen is not None and outcome.chosen.victims and self.handle.dispatcher is not None:
-            pause = self._guarded(state, pod, outcome.chosen)
+            pause, taken_by = self._guarded(state, pod, outcome.chosen)
+            outcome = replace(outcome, last_room_taken_by=taken_by)
             if pause is not None:
                 waits = fwk.unschedulable(f"preemption: {pause.reason}")
                 outcome = replace(outcome, status=waits, nominated_node=None, chosen=None)
                 return fwk.PostFilterResult(waits, preemption=outcome, retry_after=pause.seconds)
         return fwk.PostFilterResult(status, outcome.nominated_node, outcome.chosen, outcome)
 
-    def _guarded(self, state: fwk.CycleState, pod: Pod, candidate: fwk.Candidate) -> Pause | None:
-        """Records a preemption that is going to be carried out; returns why it must not be."""
+    def _guarded(self, state: fwk.CycleState, pod: Pod, candidate: fwk.Candidate) -> tuple[Pause | None, tuple[Pod, ...] | None]:
+        """Records a preemption that is going to be carried out; returns why it must not be, and who took the room of the last one if that
+        helped nobody."""
         now, live = self._now().timestamp(), self.handle.live
+        taken_by: tuple[Pod, ...] | None = None
         if self._has_loop_guard and live is not None:
             guard = self.handle.shared(GUARD, self._new_guard)
             pause = guard.pause(pod, state.snapshot, live, now)
+            taken_by = guard.room_taken_by(pod)
             if pause is not None:
-                return pause
+                return pause, taken_by
             guard.chosen(pod, candidate, state.snapshot)
         self.handle.shared(PREEMPTIONS, RunningPreemptions).choose(candidate.victims, now)
-        return None
+        return None, taken_by
 
     def _new_guard(self) -> LoopGuard:
         guard = LoopGuard()

@@ -16,7 +16,7 @@ MAX_CONTAINER_THRESHOLD: Final = 1000 * MEBIBYTE
 
 
 @final
-class ImageLocality(fwk.ScorePlugin):
+class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
     """Prefers nodes that have the pod's images; large and widespread images count most.
 
     Upstream: framework/plugins/imagelocality/image_locality.go (v1.36.2).
@@ -25,15 +25,17 @@ class ImageLocality(fwk.ScorePlugin):
     looks_at_pods = False
     looks_only_at_node = True
 
+    def sign_pod(self, pod: fwk.Pod) -> tuple[int, tuple[str, ...]]:
+        return _num_containers(pod), tuple(_images(pod))
+
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100, from the bytes of the pod's images on the node, each scaled by the share of nodes that have the image."""
-        spec, nodes = pod.spec, rows.snapshot.nodes
+        nodes = rows.snapshot.nodes
         columns = [column for image in _images(pod) if (column := nodes.image(normalized_image_name(image))).is_known]
         present = np.zeros(len(rows), np.int64)
         if not columns:
             return present
-        num_containers = len(spec.init_containers) + len(spec.containers)
-        ceiling = MAX_CONTAINER_THRESHOLD * num_containers
+        ceiling = MAX_CONTAINER_THRESHOLD * _num_containers(pod)
         for column in columns:
             present += _scaled_sizes(rows, column)
         clamped = np.where(present < MIN_THRESHOLD, MIN_THRESHOLD, np.minimum(present, ceiling))
@@ -44,6 +46,10 @@ class ImageLocality(fwk.ScorePlugin):
 def normalized_image_name(name: str) -> str:
     """Returns the image's name with a tag: `latest` if it has none."""
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def _num_containers(pod: fwk.Pod) -> int:
+    return len(pod.spec.init_containers) + len(pod.spec.containers)
 
 
 def _images(pod: fwk.Pod) -> list[str]:

@@ -42,7 +42,7 @@ _WEIGHTS: Final = fwk.StateKey[Int64s]("PreScoreNodeAffinity")
 
 
 @final
-class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
+class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Enforces spec.nodeSelector and required node affinity, and prefers nodes that match the preferred terms.
 
     Upstream: framework/plugins/nodeaffinity/node_affinity.go (v1.36.2).
@@ -74,6 +74,10 @@ class NodeAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fw
             return fwk.QueueingHint.QUEUE_SKIP
         required = _parsed_requirements(_ENCODE((pod.spec.node_selector, _required(pod))))
         return fwk.queue_if(_matches(required, new) and (old is None or not _matches(required, old)))
+
+    def sign_pod(self, pod: fwk.Pod) -> bytes:
+        affinity = pod.spec.affinity
+        return _ENCODE((pod.spec.node_selector, affinity.node_affinity if affinity is not None else None))
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without requirements; narrows the search to the named nodes if every term names some."""

@@ -16,7 +16,7 @@ _HAS_FEATURES: Final = fwk.StateKey[Mask]("PreFilterNodeDeclaredFeatures")
 
 
 @final
-class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.FilterPlugin):
+class NodeDeclaredFeatures(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin):
     """Refuses nodes whose status.declaredFeatures lacks a feature that the pod's spec requires.
 
     Upstream: framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go;
@@ -31,6 +31,9 @@ class NodeDeclaredFeatures(fwk.PreFilterPlugin, fwk.FilterPlugin):
             fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_DECLARED_FEATURE, _after_node_change),
             fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE, _after_pod_update),
         ]
+
+    def sign_pod(self, pod: fwk.Pod) -> frozenset[str]:
+        return required_features(pod)
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods that require no feature."""

@@ -11,7 +11,7 @@ REASON: Final = "node(s) didn't match the requested node name"
 
 
 @final
-class NodeName(fwk.FilterPlugin):
+class NodeName(fwk.SignPlugin, fwk.FilterPlugin):
     """A pod with spec.nodeName may only run on that node.
 
     Upstream: framework/plugins/nodename/node_name.go (v1.36.2).
@@ -22,6 +22,9 @@ class NodeName(fwk.FilterPlugin):
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         return [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD)]
+
+    def sign_pod(self, pod: fwk.Pod) -> str:
+        return pod.spec.node_name
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods does not rename a node."""

@@ -16,7 +16,7 @@ _CONFLICTS: Final = fwk.StateKey[frozenset[HostPort]]("PreFilterNodePorts")
 
 
 @final
-class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
+class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
     """Refuses nodes on which another pod uses a host port of this pod. Conflicts between ports of the pod itself are not checked.
 
     Upstream: framework/plugins/nodeports/node_ports.go; framework/types.go, HostPortInfo (v1.36.2).
@@ -30,6 +30,9 @@ class NodePorts(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
             fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, _after_pod_deletion),
             fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD),
         ]
+
+    def sign_pod(self, pod: fwk.Pod) -> tuple[HostPort, ...]:
+        return host_ports(pod)
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without host ports."""

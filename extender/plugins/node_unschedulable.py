@@ -14,7 +14,7 @@ UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effec
 
 
 @final
-class NodeUnschedulable(fwk.FilterPlugin, fwk.AdvicePlugin):
+class NodeUnschedulable(fwk.SignPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
     """Refuses nodes with spec.unschedulable, unless the pod tolerates the matching taint.
 
     Upstream: framework/plugins/nodeunschedulable/node_unschedulable.go (v1.36.2).
@@ -28,6 +28,9 @@ class NodeUnschedulable(fwk.FilterPlugin, fwk.AdvicePlugin):
             fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, _after_node_change),
             fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_TOLERATION, _after_toleration_change),
         ]
+
+    def sign_pod(self, pod: fwk.Pod) -> bool:
+        return _tolerates_cordons(pod)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods does not uncordon a node."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, final
 
+import msgspec
 import numpy as np
 
 from extender import framework as fwk
@@ -13,6 +14,8 @@ from extender.objects.pod import Toleration
 from extender.objects.tolerations import PREFER_NO_SCHEDULE, find_untolerated_taint, tolerates, tolerating
 from extender.snapshot.axes import Int64s
 
+_ENCODE: Final = msgspec.json.Encoder().encode
+
 REASON: Final = "node(s) had untolerated taint(s)"
 
 _CONDITIONS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
@@ -20,7 +23,7 @@ _CONDITIONS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"
 
 
 @final
-class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
+class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; prefers nodes with few such PreferNoSchedule
     taints.
 
@@ -41,6 +44,9 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk
             fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_TOLERATION, lambda pod, old, new: fwk.queue_if(new.uid == pod.uid)),
         ]
 
+    def sign_pod(self, pod: fwk.Pod) -> bytes:
+        return _ENCODE(pod.spec.tolerations)
+
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods removes no taint."""
         tolerations = pod.spec.tolerations
@@ -49,7 +55,7 @@ class TaintToleration(fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         """Never skips: on nodes without such taints every pod gets the full score."""
-        return fwk.SUCCESS
+        return fwk.SUCCESS_EQUAL_PODS
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) the number of PreferNoSchedule taints that the pod does not tolerate."""

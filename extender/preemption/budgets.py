@@ -8,7 +8,9 @@ filterPodsWithPDBViolation (v1.36.2). `by_priority` and `forbidden` are what the
 HigherPriorityPod (v1.12); pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.17).
 """
 
+import math
 from collections.abc import Collection, Iterator
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +22,26 @@ from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 from extender.snapshot.pod_attributes import LabelClass
 
+MAX_KEY: Final = 2**63
+
+
+def in_order(*keys: Int64s | Index) -> Index:
+    """Returns (C,) the order that sorts by the first key, then by the next ones; full ties keep their order.
+
+    It is that of np.lexsort with the keys reversed, in one pass where they fit into one number.
+    """
+    first, *others = keys
+    if not len(first):
+        return np.zeros(0, np.intp)
+    bounds = [(int(key.min()), int(key.max())) for key in keys]
+    if math.prod(high - low + 1 for low, high in bounds) >= MAX_KEY:
+        return np.lexsort(keys[::-1])
+    key = first.astype(np.int64) - bounds[0][0]
+    for further, (low, high) in zip(others, bounds[1:], strict=True):
+        if low < high:
+            key = key * (high - low + 1) + (further - low)
+    return np.argsort(key, kind="stable")
+
 
 def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
     """Returns (C,) the order that sorts pods by group, and within a group by importance, the most important first.
@@ -29,13 +51,13 @@ def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
         group: (C,) a number per pod, such as its row.
     """
     pods = snapshot.pods
-    return np.lexsort((pods.position[slots], pods.start_time[slots], -pods.priority[slots], group))
+    return in_order(group, -pods.priority[slots], pods.start_time[slots], pods.position[slots])
 
 
 def by_priority(snapshot: Snapshot, slots: Index, group: Index) -> Index:
     """Returns (C,) the order that sorts pods by group, and within a group by priority alone. Arguments as `by_importance`."""
     pods = snapshot.pods
-    return np.lexsort((pods.position[slots], -pods.priority[slots], group))
+    return in_order(group, -pods.priority[slots], pods.position[slots])
 
 
 def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: PreemptionRules) -> tuple[Index, Index]:
@@ -45,9 +67,11 @@ def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: Preem
         nodes: (B,) places on axis N.
     """
     pods = snapshot.pods
+    if not has_lower_priority_pods(snapshot, pod):
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
+    lower = np.flatnonzero(pods.priority < pod.priority)
     row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)  # the last place is for pods without a node, whose index is -1
     row_at[nodes] = np.arange(len(nodes))
-    lower = np.flatnonzero(pods.priority < pod.priority)
     row = row_at[pods.node[lower]]
     slots, row = lower[row >= 0], row[row >= 0]
     may_go = may_be_victims(snapshot, pod, slots, rules)
@@ -58,6 +82,12 @@ def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: Preem
         allowed = ~_breaking(snapshot, slots, row, rules.is_going())
         slots, row = slots[allowed], row[allowed]
     return slots, row
+
+
+def has_lower_priority_pods(snapshot: Snapshot, pod: Pod) -> bool:
+    """Returns False if no pod of the cluster has a lower priority than this one."""
+    priority = snapshot.pods.priority
+    return bool(len(priority)) and int(priority.min()) < pod.priority
 
 
 def may_be_victims(snapshot: Snapshot, preemptor: Pod, slots: Index, rules: PreemptionRules) -> Mask:
@@ -81,7 +111,7 @@ def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[st
     breaks = np.zeros(len(slots), np.bool_)
     least_important_first = np.lexsort((-np.arange(len(slots)), row))
     about_to_go = [slot for uid in going if (slot := snapshot.pods.slots.get(uid)) is not None]
-    leaving = np.unique(np.r_[np.flatnonzero(_is_terminating(snapshot)), np.array(about_to_go, np.intp)])
+    leaving = np.unique(np.r_[np.flatnonzero(terminating(snapshot)), np.array(about_to_go, np.intp)])
     # Pods that go anyway may go, and are counted once, as leaving.
     goes_anyway = np.isin(slots, leaving)
     together = np.r_[slots[least_important_first], leaving]
@@ -93,12 +123,12 @@ def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[st
     return breaks
 
 
-def _is_terminating(snapshot: Snapshot) -> Mask:
+def terminating(snapshot: Snapshot) -> Mask:
     """Returns (P,) the pods on nodes that are terminating."""
     codes = snapshot.pods.codes[Attribute.LABELS]
     symbols = snapshot.tallies.symbols[Attribute.LABELS]
-    terminating = np.fromiter((isinstance(symbol, LabelClass) and symbol.is_terminating for symbol in symbols), np.bool_, len(symbols))
-    mask: Mask = np.r_[terminating, False][codes] & (snapshot.pods.node >= 0)  # the last entry is for code -1
+    by_code = np.fromiter((isinstance(symbol, LabelClass) and symbol.is_terminating for symbol in symbols), np.bool_, len(symbols))
+    mask: Mask = np.r_[by_code, False][codes] & (snapshot.pods.node >= 0)  # the last entry is for code -1
     return mask
 
 

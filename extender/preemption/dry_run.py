@@ -14,7 +14,7 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
-from extender.objects.preemption_messages import NO_VICTIMS
+from extender.objects.preemption_messages import NO_VICTIMS, NOT_HELPFUL
 from extender.preemption.budgets import lower_priority_pods, violating
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
@@ -27,8 +27,8 @@ class DryRun:
 
     candidates: fwk.Candidates
     """The nodes on which it works. Nodes that need no victims are not candidates."""
-    statuses: dict[str, fwk.Status]
-    """Node name -> why preemption does not work there."""
+    statuses: fwk.NodeStatuses
+    """Why preemption does not work on which nodes; of all nodes that were not tried, that it is not helpful there."""
     fits_as_is: tuple[str, ...]
     """Nodes on which all pods could stay."""
 
@@ -51,17 +51,19 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     """
     snapshot = state.snapshot
     slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
+    if not len(slots) and not rules.takes_free_nodes:
+        return DryRun(no_candidates(snapshot, rules), _of_one_kind(snapshot, nodes, fwk.unresolvable(NO_VICTIMS)), ())
     has_victims = np.full(len(nodes), rules.takes_free_nodes)
     has_victims[row] = True
-    statuses = dict.fromkeys((_name(snapshot, node) for node in nodes[~has_victims].tolist()), fwk.unresolvable(NO_VICTIMS))
+    statuses = _of_one_kind(snapshot, nodes[~has_victims], fwk.unresolvable(NO_VICTIMS))
 
     # 1 remove all pods of lower priority, and keep the nodes on which the pod fits then
     nodes = nodes[has_victims]
     row = (np.cumsum(has_victims) - 1)[row]  # the rows are renumbered without the nodes that have no victims
     without = Rows.of(snapshot, nodes).changed(PodChanges(row, slots, np.full(len(slots), -1)))
     verdicts = state.run_filters_with_nominated_pods(without)
-    refused = np.flatnonzero(~verdicts.ok).tolist()
-    statuses |= {_name(snapshot, int(nodes[at])): verdicts.status_of(at) for at in refused}
+    refused = np.flatnonzero(~verdicts.ok)
+    statuses = statuses.joined(fwk.NodeStatuses.at(snapshot, nodes[refused], *verdicts.distinct_statuses(refused), statuses.absent))
 
     # 2 reprieve victims: first those whose eviction violates a budget, and of each kind the most important first
     fits = verdicts.ok
@@ -75,10 +77,21 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     if rules.too_costly is not None and len(candidates):
         allowed = np.ones(len(candidates), np.bool_)
         for reason, mask in rules.too_costly(candidates):
-            statuses |= {_name(snapshot, node): fwk.unschedulable(reason) for node in candidates.node[mask & allowed].tolist()}
+            statuses = statuses.joined(_of_one_kind(snapshot, candidates.node[mask & allowed], fwk.unschedulable(reason)))
             allowed &= ~mask
         candidates = candidates.take(np.flatnonzero(allowed))
-    return DryRun(candidates, statuses, tuple(_name(snapshot, node) for node in fitting.tolist()))
+    return DryRun(candidates, statuses, tuple(Rows.of(snapshot, fitting).names))
+
+
+def no_candidates(snapshot: Snapshot, rules: fwk.PreemptionRules) -> fwk.Candidates:
+    """Returns candidates that are none."""
+    empty = np.zeros(0, np.intp)
+    return fwk.Candidates(snapshot, empty, empty, np.zeros(1, np.intp), np.zeros(0, np.int64), rules)
+
+
+def _of_one_kind(snapshot: Snapshot, nodes: Index, status: fwk.Status) -> fwk.NodeStatuses:
+    distinct = [status] if len(nodes) else []
+    return fwk.NodeStatuses.at(snapshot, nodes, distinct, np.zeros(len(nodes), np.intp), fwk.unresolvable(NOT_HELPFUL))
 
 
 def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, rules: fwk.PreemptionRules) -> _Victims:
@@ -132,7 +145,3 @@ def _candidates(
     first = np.r_[0, np.cumsum(counts[has_victims])].astype(np.intp)
     candidates = fwk.Candidates(snapshot, nodes[has_victims], slots[order], first, violations[has_victims].astype(np.int64), rules)
     return candidates, nodes[~has_victims]
-
-
-def _name(snapshot: Snapshot, node: int) -> str:
-    return snapshot.nodes.objects[node].name

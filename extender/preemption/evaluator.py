@@ -5,7 +5,7 @@ pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, PodElig
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Final, final
 
@@ -16,9 +16,9 @@ from extender.framework import Code, NodeStatuses, PreemptionRules
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NOT_HELPFUL, STILL_TERMINATING
-from extender.preemption.budgets import may_be_victims
+from extender.preemption.budgets import has_lower_priority_pods, may_be_victims
 from extender.preemption.costs import better_on_each_node, pick_one_node_for_preemption
-from extender.preemption.dry_run import DryRun, dry_run
+from extender.preemption.dry_run import DryRun, dry_run, no_candidates
 from extender.preemption.rules import V1_36
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index
@@ -48,6 +48,15 @@ class Evaluator:
         Arguments:
             statuses: why each node refused the pod.
         """
+        outcome = await self._chosen(state, pod, statuses)
+        if self.rules.without_policies is None or outcome.why_not_eligible is not None:
+            return outcome
+        alone = Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.rules.without_policies)
+        potential = nodes_where_preemption_might_help(state.snapshot, statuses, alone.rules)
+        return replace(outcome, without_policies=best_of(alone.find_candidates(state, pod, potential).candidates))
+
+    async def _chosen(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
+        """Does as `preempt`, but for what would be chosen without victim policies."""
         snapshot, rules = state.snapshot, self.rules
 
         # 1 may this pod preempt at all?
@@ -61,11 +70,10 @@ class Evaluator:
         if not len(potential):
             _LOG.info(3, "Preemption will not help schedule pod on any node", pod=pod)
         found = self.find_candidates(state, pod, potential)
-        names = tuple(snapshot.nodes.objects[place].name for place in potential.tolist())
         free = found.fits_as_is if rules.takes_free_nodes else ()
         if not len(found.candidates) and not free:
             _LOG.info(2, "No preemption candidate is found; preemption is not helpful for scheduling", pod=pod)
-            return self._no_candidates(snapshot, names, found)
+            return self._no_candidates(snapshot, potential, found)
 
         # 3 extenders may drop candidates or choose other victims
         candidates = found.candidates
@@ -76,17 +84,17 @@ class Evaluator:
                 free = tuple(candidate.node for candidate in answer if not candidate.victims)
                 candidates = fwk.Candidates.of(snapshot, [candidate for candidate in answer if candidate.victims], rules)
             except fwk.ExtenderError as exc:
-                return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, names, candidates, found.statuses)
+                return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, potential, candidates, found.statuses)
 
         # 4 select the best candidate
         best = pick_one_node_for_preemption(candidates)
         if not len(best) and not free:
-            return fwk.PreemptionOutcome(fwk.unschedulable(NO_CANDIDATE), None, None, names, candidates, found.statuses, best)
+            return fwk.PreemptionOutcome(fwk.unschedulable(NO_CANDIDATE), None, None, potential, candidates, found.statuses, best)
         chosen = fwk.Candidate(free[0], (), 0) if free else candidates.at(int(best[0]))
         _LOG.info(2, "the target node for the preemption is determined", node=chosen.node, pod=pod)
 
         # 5 the caller prepares the candidate: it nominates the node and evicts the victims
-        return fwk.PreemptionOutcome(fwk.SUCCESS, chosen.node, None, names, candidates, found.statuses, best, chosen)
+        return fwk.PreemptionOutcome(fwk.SUCCESS, chosen.node, None, potential, candidates, found.statuses, best, chosen)
 
     def find_candidates(self, state: fwk.CycleState, pod: Pod, potential: Index) -> DryRun:
         """Dry-runs the potential nodes from a random offset on, until there are enough candidates, at least one of which violates no
@@ -96,15 +104,17 @@ class Evaluator:
         """
         if not len(potential):
             # No Filter may run: when PreFilter refused the pod for good, they have no state for it.
-            empty = np.zeros(0, np.intp)
-            none = fwk.Candidates(state.snapshot, empty, empty, np.zeros(1, np.intp), np.zeros(0, np.int64), self.rules)
-            return DryRun(none, {}, ())
+            nowhere = np.zeros(0, np.intp)
+            statuses = fwk.NodeStatuses.at(state.snapshot, nowhere, [], nowhere, fwk.unresolvable(NOT_HELPFUL))
+            return DryRun(no_candidates(state.snapshot, self.rules), statuses, ())
         offset, enough = self.num_candidates(len(potential))
         in_turn = np.roll(potential, -offset)
         runs: list[DryRun] = []
         non_violating = total = 0
-        for start in range(0, len(in_turn), enough):
-            nodes = in_turn[start : start + enough]
+        # Without possible victims there is nothing to stop for.
+        at_once = enough if self.rules.takes_free_nodes or has_lower_priority_pods(state.snapshot, pod) else len(in_turn)
+        for start in range(0, len(in_turn), at_once):
+            nodes = in_turn[start : start + at_once]
             run = dry_run(state, pod, nodes, self.rules)
             for rules in self.rules.also_by:
                 run = _better_on_each_node(run, dry_run(state, pod, nodes, rules))
@@ -115,13 +125,12 @@ class Evaluator:
                 break
         return _joined(runs, enough)
 
-    def _no_candidates(self, snapshot: Snapshot, potential: tuple[str, ...], found: DryRun) -> fwk.PreemptionOutcome:
+    def _no_candidates(self, snapshot: Snapshot, potential: Index, found: DryRun) -> fwk.PreemptionOutcome:
         if found.fits_as_is:
             # The pod fits on the node as it is, so it was refused by something other than a Filter, such as an extender.
             reason = f'expected at least one victim pod on node "{found.fits_as_is[0]}"'
             return fwk.PreemptionOutcome(fwk.error(reason), None, None, potential, found.candidates, found.statuses)
-        diagnosis = fwk.Diagnosis(fwk.NodeStatuses(found.statuses, fwk.unresolvable(NOT_HELPFUL)))
-        message = fwk.fit_error_message(len(snapshot.nodes), diagnosis)
+        message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(found.statuses))
         return fwk.PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
 
     async def _call_extenders(self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot) -> Sequence[fwk.Candidate]:
@@ -144,6 +153,12 @@ class Evaluator:
                 continue
             candidates = _checked(answer, extender, self.rules)
         return candidates
+
+
+def best_of(candidates: fwk.Candidates) -> fwk.Candidate | None:
+    """Returns the best candidate by its rules; None if there is none."""
+    best = pick_one_node_for_preemption(candidates)
+    return candidates.at(int(best[0])) if len(best) else None
 
 
 def _checked(answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, rules: PreemptionRules) -> list[fwk.Candidate]:
@@ -178,18 +193,18 @@ def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStat
 def _better_on_each_node(run: DryRun, other: DryRun) -> DryRun:
     """Returns the first run with the victims of the other one on nodes where those are better by the criteria of the first."""
     better = better_on_each_node(run.candidates.joined(other.candidates))
-    found = {better.snapshot.nodes.objects[place].name for place in better.node.tolist()}
-    statuses = {name: status for name, status in run.statuses.items() if name not in found}
-    return DryRun(better, statuses, run.fits_as_is)
+    return DryRun(better, run.statuses.without(better.node), run.fits_as_is)
 
 
 def _joined(runs: list[DryRun], enough: int) -> DryRun:
+    if len(runs) == 1 and not len(runs[0].candidates):
+        return runs[0]
     joined = reduce(fwk.Candidates.joined, (run.candidates for run in runs))
     violates = joined.num_pdb_violations > 0
     kept = np.r_[np.flatnonzero(~violates)[:enough], np.flatnonzero(violates)[:enough]]
     if violates.any() or len(kept) < len(joined):
         joined = joined.take(kept)
-    statuses = {name: status for run in runs for name, status in run.statuses.items()}
+    statuses = reduce(fwk.NodeStatuses.joined, (run.statuses for run in runs))
     return DryRun(joined, statuses, tuple(name for run in runs for name in run.fits_as_is))
 
 

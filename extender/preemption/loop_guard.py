@@ -1,8 +1,8 @@
 """LoopGuard: pauses preemptors whose preemptions help nobody.
 
-A preemption is wasted if its victims are gone and its preemptor fits nowhere all the same: somebody else has taken the room, such as
-another scheduler that works on the same nodes, or a controller that puts the victims back (kubernetes/kubernetes#130429). Upstream preempts
-again at once, for ever.
+A preemption is wasted if its victims are gone, the room was kept for its preemptor, and the preemptor fits nowhere all the same: somebody
+else has taken the room, such as another scheduler that works on the same nodes, or a controller that puts the victims back
+(kubernetes/kubernetes#130429). Upstream preempts again at once, forever.
 """
 
 from collections.abc import Sequence
@@ -41,8 +41,8 @@ class _Record:
     is_judged: bool = False
     since: float = 0.0
     """When the last wasted one was found to be so."""
-    taken_by: str = ""
-    """In words, who took the room of the last one."""
+    taken_by: tuple[Pod, ...] | None = None
+    """The pods that took the room of the last one; None unless it was wasted."""
 
 
 @final
@@ -77,10 +77,13 @@ class LoopGuard:
         if not record.is_judged:
             if any(live.pod(victim.uid) is not None for victim in record.victims):
                 return None  # it is not over
-            record.is_judged, record.since = True, now
-            record.wasted += 1
-            self.num_wasted += 1
-            record.taken_by = _newcomers(record, snapshot)
+            record.is_judged = True
+            # Without its nomination the room was not kept for it: it was given up, for example because the node was cordoned meanwhile.
+            if preemptor.status.nominated_node_name == record.node:
+                record.since = now
+                record.wasted += 1
+                self.num_wasted += 1
+                record.taken_by = _newcomers(record, snapshot)
         if record.wasted <= UNPAUSED:
             return None
         stops = record.wasted >= MOST_WASTED
@@ -90,8 +93,13 @@ class LoopGuard:
             return None
         self.num_pauses += 1
         word = "stopped" if stops else "paused"
-        reason = f"{word} for another {left:.0f}s after {record.wasted} preemptions in a row that helped nobody{record.taken_by}"
+        reason = f"{word} for another {left:.0f}s after {record.wasted} preemptions in a row that helped nobody; {_why_wasted(record)}"
         return Pause(reason, left)
+
+    def room_taken_by(self, preemptor: Pod) -> tuple[Pod, ...] | None:
+        """Returns the pods that took the room of the preemptor's last preemption; None unless that is known to be wasted."""
+        record = self._records.get(preemptor.uid)
+        return None if record is None else record.taken_by
 
     def chosen(self, preemptor: Pod, candidate: fwk.Candidate, snapshot: Snapshot) -> None:
         """Records that victims are going to be evicted for the preemptor."""
@@ -108,14 +116,18 @@ GUARD: Final = fwk.StateKey[LoopGuard]("LoopGuard")
 """The key of the guard of all profiles under `Handle.shared`."""
 
 
-def _newcomers(record: _Record, snapshot: Snapshot) -> str:
-    """Returns in words which pods have come to the node since."""
+def _newcomers(record: _Record, snapshot: Snapshot) -> tuple[Pod, ...]:
+    """Returns the pods that have come to the node since."""
     victims = {victim.uid for victim in record.victims}
-    came = [pod.key for pod in _on_node(record.node, snapshot) if pod.uid not in record.staying and pod.uid not in victims]
+    return tuple(pod for pod in _on_node(record.node, snapshot) if pod.uid not in record.staying and pod.uid not in victims)
+
+
+def _why_wasted(record: _Record) -> str:
+    came = [pod.key for pod in record.taken_by or ()]
     if not came:
-        return f"; on node {record.node} the room was not enough"
+        return f"on node {record.node} the room was not enough"
     more = f" and {len(came) - _NAMED} more" if len(came) > _NAMED else ""
-    return f"; the room on node {record.node} was taken by {', '.join(came[:_NAMED])}{more}"
+    return f"the room on node {record.node} was taken by {', '.join(came[:_NAMED])}{more}"
 
 
 def _on_node(node: str, snapshot: Snapshot) -> Sequence[Pod]:

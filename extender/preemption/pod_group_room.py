@@ -32,18 +32,41 @@ class EqualMembers:
     """The number of pods that are to be placed."""
     needed: int
     """The number of them that must get a node."""
+    yield_turn: Callable[[], Awaitable[None]]
+    """Lets other tasks have a turn from time to time."""
+
+    async def room(self, rows: Rows, most: Int64s, *, is_first: bool = False) -> Int64s:
+        """Returns (R,) the number of members that fit each row, at most as many as given: the fewer pods are on a node, the more fit.
+
+        Arguments:
+            is_first: False if the nodes were asked before, with fewer pods, and did not refuse.
+        """
+        low, high = np.zeros(len(rows), np.int64), most.copy()
+        probe = high.copy()
+        while (open_ := np.flatnonzero(low < high)).size:
+            await self.yield_turn()
+            fits = self.fit(rows.take(open_), probe[open_], is_first=is_first)
+            low[open_[fits]] = probe[open_[fits]]
+            high[open_[~fits]] = probe[open_[~fits]] - 1
+            probe = (low + high + 1) // 2
+        return low
+
+    def fit(self, rows: Rows, count: Int64s, *, is_first: bool = False) -> Mask:
+        """Returns (R,) whether so many members fit each row."""
+        others = np.flatnonzero(count > 1)
+        placed = PodChanges(others, np.full(len(others), self.slot), count[others] - 1, rows_are_distinct=True)
+        return self.state.run_filters_with_nominated_pods(rows.changed(placed), only_pods_changed=not is_first).ok
 
 
 @final
 class Room:
     """R nodes with the units that have come back, and how many members fit each. State: these two, and how many more fit than have to."""
 
-    def __init__(self, members: EqualMembers, units: VictimUnits, nodes: Index, yield_turn: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, members: EqualMembers, units: VictimUnits, nodes: Index) -> None:
         """Changes nothing yet; see `clear`.
 
         Arguments:
             nodes: (R,) the places of nodes that are in play.
-            yield_turn: lets other tasks have a turn from time to time.
         """
         snapshot = units.snapshot
         self._members = members
@@ -51,7 +74,6 @@ class Room:
         row_at[nodes] = np.arange(len(nodes))
         self._row_of_slot = row_at[snapshot.pods.node[units.slots]]
         self._units = units
-        self._yield_turn = yield_turn
         self._rows = Rows.of(snapshot, nodes)
         self._fits = np.zeros(len(nodes), np.int64)
         self.spare = -members.needed
@@ -62,26 +84,8 @@ class Room:
         here = self._row_of_slot >= 0
         removed = PodChanges(self._row_of_slot[here], self._units.slots[here], np.full(int(here.sum()), -1))
         self._rows = self._rows.changed(removed)
-        self._fits = await self._room(self._rows, np.full(len(self._rows), self._members.count), is_first=True)
+        self._fits = await self._members.room(self._rows, np.full(len(self._rows), self._members.count), is_first=True)
         self.spare = int(self._fits.sum()) - self._members.needed
-
-    async def _room(self, rows: Rows, most: Int64s, *, is_first: bool = False) -> Int64s:
-        """(R,) the number of members that fit each row, at most as many as given: the fewer pods are on a node, the more fit."""
-        low, high = np.zeros(len(rows), np.int64), most.copy()
-        probe = high.copy()
-        while (open_ := np.flatnonzero(low < high)).size:
-            await self._yield_turn()
-            fits = self._takes(rows.take(open_), probe[open_], is_first=is_first)
-            low[open_[fits]] = probe[open_[fits]]
-            high[open_[~fits]] = probe[open_[~fits]] - 1
-            probe = (low + high + 1) // 2
-        return low
-
-    def _takes(self, rows: Rows, count: Int64s, *, is_first: bool) -> Mask:
-        """(R,) whether the last of so many members fits beside the others."""
-        others = np.flatnonzero(count > 1)
-        placed = PodChanges(others, np.full(len(others), self._members.slot), count[others] - 1, rows_are_distinct=True)
-        return self._members.state.run_filters_with_nominated_pods(rows.changed(placed), only_pods_changed=not is_first).ok
 
     # Units that come back.
 
@@ -109,7 +113,7 @@ class Room:
         row, slots = row[row >= 0], slots[row >= 0]
         touched = np.unique(row)
         trial = self._rows.changed(PodChanges(row, slots, np.ones(len(row), np.int64)))
-        left = await self._room(trial.take(touched), self._fits[touched])
+        left = await self._members.room(trial.take(touched), self._fits[touched])
         cost = int((self._fits[touched] - left).sum())
         if cost > self.spare:
             return False
@@ -141,7 +145,7 @@ class Room:
         while len(tried := np.flatnonzero(at < queue.end)):
             chosen = queue.order[at[tried]]
             rows = rows.changed(PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True))
-            left = await self._room(rows.take(tried), fits[tried])
+            left = await self._members.room(rows.take(tried), fits[tried])
             costs[chosen] = fits[tried] - left
             fits[tried] = left
             at[tried] += 1
@@ -161,7 +165,7 @@ class Room:
             while len(tried := np.flatnonzero((queue.next < queue.end) & (waits == 0))):
                 chosen = queue.order[queue.next[tried]]
                 trial = self._rows.changed(PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True))
-                cost = self._fits[tried] - await self._room(trial.take(tried), self._fits[tried])
+                cost = self._fits[tried] - await self._members.room(trial.take(tried), self._fits[tried])
                 free = cost == 0
                 if free.any():
                     self._put_back(tried[free], slots[chosen[free]])

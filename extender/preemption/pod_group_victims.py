@@ -7,7 +7,7 @@ Upstream: pkg/scheduler/framework/preemption/podgrouppreemption.go; types.go, ne
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Protocol, final
 
 import numpy as np
@@ -19,15 +19,20 @@ from extender.objects.pod_groups import GroupKey
 from extender.preemption.budgets import may_be_victims, selector_of_budget
 from extender.preemption.evaluator import NEVER
 from extender.snapshot import Snapshot
-from extender.snapshot.axes import Index, Mask
+from extender.snapshot.axes import Index, Int64s, Mask
 
 NO_VICTIMS: Final = "No preemption victims found for incoming preemptor"
 CLUSTER: Final = "cluster"
 """The name of the place that victims are evicted from."""
+_AT_A_TIME: Final = 500
+"""As many units are removed before the columns are brought up to date."""
 
 
 class Hypothesis(Protocol):
     """A cluster of which pods can be taken, to see what would be."""
+
+    def update_snapshot(self) -> Snapshot:
+        """Takes the changes into the columns."""
 
     def remove_pod(self, pod: Pod) -> None:
         """Removes a pod from its node."""
@@ -48,6 +53,8 @@ class VictimUnits:
     """(U + 1,) where each unit begins in `slots`, and the length of `slots`."""
     importance: Index
     """(U,) the rank of each unit: 0 for the most important one."""
+    priorities: Int64s
+    """(U,) the priority of the pod, or of the group that goes as a whole."""
 
     def __len__(self) -> int:
         return len(self.importance)
@@ -69,7 +76,7 @@ class VictimUnits:
         lengths = np.diff(self.first)[units]
         offsets = np.r_[0, np.cumsum(lengths)].astype(np.intp)
         places = np.repeat(self.first[units] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return VictimUnits(self.snapshot, self.slots[places], offsets, self.importance[units])
+        return VictimUnits(self.snapshot, self.slots[places], offsets, self.importance[units], self.priorities[units])
 
     def candidate(self, gone: Mask) -> fwk.Candidate:
         """Returns the units that have to go as the Executor takes them, the most important first.
@@ -89,6 +96,10 @@ class GroupVictims:
 
     status: fwk.Status
     candidate: fwk.Candidate | None = None
+    instead_of: fwk.Candidate | None = None
+    """The pods that kube-scheduler would evict; None if they are the same."""
+    saving: str = ""
+    """What is gained by not taking those, in words."""
 
 
 def why_not_eligible(pods: Iterable[Pod]) -> str:
@@ -96,16 +107,25 @@ def why_not_eligible(pods: Iterable[Pod]) -> str:
     return NEVER if any(pod.spec.preemption_policy == "Never" for pod in pods) else ""
 
 
-async def reprieve_one_by_one(units: VictimUnits, cluster: Hypothesis, fits: Callable[[], Awaitable[fwk.Status]]) -> GroupVictims:
+async def reprieve_one_by_one(
+    units: VictimUnits, cluster: Hypothesis, fits: Callable[[], Awaitable[fwk.Status]], yield_turn: Callable[[], Awaitable[None]]
+) -> GroupVictims:
     """Returns the victims, found by a trial of the group for each unit. Nothing is evicted.
 
     Arguments:
         cluster: a cluster of its own, which is changed.
         fits: whether the group fits the cluster as it is then.
+        yield_turn: lets other tasks have a turn from time to time.
     """
     # Read now: their slots are taken by other pods once the cluster changes.
-    in_order = [(units.pods_of(unit), rank) for unit, rank in enumerate(units.importance.tolist())]
-    for pods, _ in in_order:
+    in_order: list[tuple[list[Pod], int]] = []
+    for unit, rank in enumerate(units.importance.tolist()):
+        await yield_turn()
+        in_order.append((units.pods_of(unit), rank))
+    for place, (pods, _) in enumerate(in_order):
+        await yield_turn()
+        if place % _AT_A_TIME == 0:
+            cluster.update_snapshot()  # taking all of them into the columns at once would hold the loop
         for pod in pods:
             cluster.remove_pod(pod)
     status = await fits()
@@ -156,8 +176,7 @@ def victim_units(
     is_of_group = in_group[slots[first[:-1]]]
     start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
     order = np.lexsort((start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
-    in_order = VictimUnits(snapshot, slots, first, np.arange(len(first) - 1)).take(order)
-    in_order = VictimUnits(snapshot, in_order.slots, in_order.first, np.arange(len(order)))
+    in_order = replace(VictimUnits(snapshot, slots, first, np.arange(len(order)), priorities).take(order), importance=np.arange(len(order)))
     violates = _violating(in_order)
     return in_order.take(np.r_[np.flatnonzero(violates), np.flatnonzero(~violates)]) if violates.any() else in_order
 
@@ -169,7 +188,7 @@ def without_protected(units: VictimUnits, preemptor: Pod, rules: fwk.PreemptionR
         preemptor: one of the members.
     """
     if rules.budgets_are_hard and len(units):
-        units = units.take(np.flatnonzero(~_violating(units.take(np.argsort(units.importance)))[units.importance]))
+        units = units.take(np.flatnonzero(~violates_budgets(units)))
     if (rules.may_go is None and rules.protects is None) or not len(units):
         return units
     may_go = may_be_victims(units.snapshot, preemptor, units.slots, rules)
@@ -187,6 +206,14 @@ class _Budget:
     selector: Selector
     disrupted: frozenset[str]
     allowed: int
+
+
+def violates_budgets(units: VictimUnits) -> Mask:
+    """Returns (U,) whether evicting the unit violates a budget if all are evicted, the most important first."""
+    by_importance = np.argsort(units.importance)
+    violates = np.zeros(len(units), np.bool_)
+    violates[by_importance] = _violating(units.take(by_importance))
+    return violates
 
 
 def _violating(units: VictimUnits) -> Mask:

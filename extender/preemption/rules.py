@@ -16,7 +16,7 @@ import numpy as np
 
 from extender.framework import Code, PostFilterPlugin, PreemptionRules, Status
 from extender.objects.pod import Pod
-from extender.preemption.budgets import by_importance, by_priority, forbidden, violated
+from extender.preemption.budgets import by_importance, by_priority, forbidden, in_order, violated
 from extender.preemption.costs import ORDERED_SCORE_FUNCTIONS
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index, Mask
@@ -25,7 +25,7 @@ from extender.snapshot.axes import Index, Mask
 def _most_important_first(snapshot: Snapshot, slots: Index, row: Index, violates: Mask) -> Index:
     # Full ties keep violating pods first, as upstream's stable sort of the order of reprieve does.
     pods = snapshot.pods
-    return np.lexsort((~violates, pods.start_time[slots], -pods.priority[slots], row))
+    return in_order(row, -pods.priority[slots], pods.start_time[slots], (~violates).astype(np.int64))
 
 
 def _violating_first(snapshot: Snapshot, slots: Index, row: Index, violates: Mask) -> Index:

@@ -12,14 +12,14 @@ from typing import Final, final
 import numpy as np
 
 from extender.cel import CelError, PodNumber
-from extender.cel.pod_number import gpus_of, requests_of
+from extender.cel.pod_number import GPU, gpus_of, requests_of
 from extender.config import EvictionCost, PreemptionDelay, Protection
 from extender.framework import Candidates, PreemptionRules, ScoreFunction
 from extender.golang.int64 import parse_int64
 from extender.golang.times import moment_of
 from extender.klog.logger import Logger
 from extender.objects.label_selectors import selector_of
-from extender.objects.pod import STARTED_NOW, Pod
+from extender.objects.pod import STARTED_NOW, Pod, start_time
 from extender.objects.quantity import QuantityError
 from extender.preemption.costs import fewest_pdb_violations, lowest_first_priority
 from extender.snapshot import Snapshot
@@ -57,6 +57,8 @@ def policy_rules(
         now: the wall clock.
         is_going: returns the UIDs of pods that are about to be evicted.
     """
+    if protect is not None or cost is not None:
+        rules = replace(rules, without_policies=rules)
     if protect is not None:
         rules = replace(
             rules,
@@ -114,6 +116,18 @@ def _gpus(pod: Pod) -> float:
         return gpus_of(requests_of(pod))
     except QuantityError:
         return 0.0
+
+
+def lost_gpu_hours(pod: Pod, now: float) -> float:
+    """Returns the GPU time that evicting the pod loses: its GPUs times the hours since its last checkpoint, or else since its start.
+
+    Arguments:
+        now: seconds since 1970.
+    """
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    if not any(name.endswith(GPU) for container in containers for name in container.resources.requests):
+        return 0.0
+    return round(_gpus(pod) * max(now - _last_saved(pod, start_time(pod)), 0.0) / _SECONDS_PER_HOUR, 3)
 
 
 def _last_saved(pod: Pod, started: int) -> float:

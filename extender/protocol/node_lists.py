@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from extender.golang.json import JsonError, TooLargeError
+from extender.golang.json_bytes import quickly
 from extender.golang.json_limits import check_json
 from extender.objects import decoding
 from extender.objects.name_syntax import subdomain_errors
@@ -34,6 +35,31 @@ _KEY: Final = re.compile(rb'\{"metadata":\{"name":"([-a-z0-9.]{1,253})"')
 _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 _known_names: Final[set[str]] = set()
 """Valid names. Thousands of the same come with every call, so each is matched once."""
+
+
+MAX_KNOWN_LISTS: Final = 4
+MAX_KNOWN_LIST_BYTES: Final = 2**19
+_known_lists: Final[dict[bytes, list[str]]] = {}
+"""Lists of valid names, each there once, by their bytes: kube-scheduler calls prioritize with the names that filter has returned to it."""
+
+
+def names_known(document: Raw) -> list[str] | None:
+    """Returns the names in a JSON list of which each was checked before and is there once; None for any other document.
+
+    Such a list is within the limits of JSON.
+    """
+    written = bytes(document)
+    names = _known_lists.get(written)
+    if names is not None:
+        return names
+    names = quickly(list[str], document)
+    if names is None or not _known_names.issuperset(names) or len(set(names)) < len(names):
+        return None
+    if len(written) <= MAX_KNOWN_LIST_BYTES:
+        if len(_known_lists) >= MAX_KNOWN_LISTS:
+            _known_lists.clear()
+        _known_lists[written] = names
+    return names
 
 
 def check_node_names(what: str, names: Sequence[str]) -> None:

@@ -20,7 +20,7 @@ from extender.objects import decoding
 from extender.objects.name_syntax import dns_label_errors, subdomain_errors
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.protocol.node_lists import DecodedNodes, EncodedNodes, check_node_names
+from extender.protocol.node_lists import DecodedNodes, EncodedNodes, check_node_names, names_known
 from extender.protocol.wire_types import (
     UID,
     UID_MAX_LENGTH,
@@ -51,6 +51,7 @@ class AskedNodes:
         names: the nodes in the order of the call; None if none were given in either form.
         nodes: the same nodes in full, if they were sent in full.
         bodies: the bytes of each of `nodes`.
+        stretch: the bytes of all of `nodes`, from the first to the last, as they stand in the call; None if a node was given twice.
         named: the names in the order of `NodeNames`, if that form was sent.
     """
 
@@ -58,6 +59,7 @@ class AskedNodes:
     names: Sequence[str] | None = None
     nodes: Sequence[Node] | None = None
     bodies: Sequence[Raw] | None = None
+    stretch: memoryview | None = None
     named: Sequence[str] | None = None
 
 
@@ -92,23 +94,30 @@ def read_extender_args(body: bytes, decoded: DecodedNodes) -> AskedNodes:
         check_number_of_values(body)
     pod_document, bodies, names_document = _parts(body)
     # The nodes have limits of their own, which are checked when one is decoded for the first time.
-    rest = _without(body, bodies) if bodies else body
+    start, end = _stretch(body, bodies) if bodies else (0, 0)
+    rest = body[:start] + body[end:]
     if len(rest) > MAX_BYTES_WITHOUT_NODES:
         raise TooLargeError(f"the body has more than {MAX_BYTES_WITHOUT_NODES} bytes besides the nodes in full")
+    named = None if names_document is None else names_known(names_document)
+    if named is not None and names_document is not None and not bodies:
+        start, end = _stretch(body, [names_document])
+        rest = body[:start] + body[end:]
     check_json(rest)
     pod = _read_pod(pod_document)
     nodes = None if bodies is None else decoded.of(bodies)
-    named = None if names_document is None else _read_names(names_document)
+    if named is None and names_document is not None:
+        named = _read_names(names_document)
     if nodes is None or bodies is None:
         return AskedNodes(pod, names=named, named=named)
-    names = [node.name for node in nodes]
-    if len(set(names)) < len(names):
+    names = [node.metadata.name for node in nodes]
+    has_repeated = len(set(names)) < len(names)
+    if has_repeated:
         places = {name: place for place, name in reversed(list(enumerate(names)))}
         kept = sorted(places.values())
         names, nodes, bodies = [names[place] for place in kept], [nodes[place] for place in kept], [bodies[place] for place in kept]
     if named is not None and set(named) != set(names):
         raise JsonError("Nodes and NodeNames name different nodes")
-    return AskedNodes(pod, names, nodes, bodies, named)
+    return AskedNodes(pod, names, nodes, bodies, None if has_repeated else memoryview(body)[start:end], named)
 
 
 def read_preemption_args(body: bytes) -> AskedPreemption:
@@ -220,11 +229,10 @@ def _read_names(document: Raw) -> list[str]:
     return names if len(set(names)) == len(names) else list(dict.fromkeys(names))
 
 
-def _without(body: bytes, parts: Sequence[Raw]) -> bytes:
-    """Returns the body with the stretch from the first to the last part cut out. The parts are views of it, in order."""
-    start = _address(parts[0]) - _address(body)
-    end = _address(parts[-1]) - _address(body) + len(parts[-1])
-    return body[:start] + body[end:]
+def _stretch(body: bytes, parts: Sequence[Raw]) -> tuple[int, int]:
+    """Returns where in the body the first part begins and the last part ends. The parts are views of it, in order."""
+    first = _address(body)
+    return _address(parts[0]) - first, _address(parts[-1]) - first + len(parts[-1])
 
 
 def _address(view: bytes | Raw) -> int:

@@ -36,6 +36,7 @@ MAX_TEXT: Final = 1024
 """The most characters of an error or a reason; the note of an event may have no more."""
 
 _ENCODE: Final = msgspec.json.Encoder().encode
+_NO_ITEMS: Final = b'"items":[]'
 
 
 class ExtenderError(Exception):
@@ -45,22 +46,28 @@ class ExtenderError(Exception):
     """
 
 
-def filter_result(asked: AskedNodes, kept: Sequence[int], failed: Mapping[str, str], failed_and_unresolvable: Mapping[str, str]) -> bytes:
+def filter_result(
+    asked: AskedNodes, kept: Sequence[int], failed: Mapping[str, str], failed_and_unresolvable: Mapping[str, str]
+) -> list[bytes | memoryview]:
     """Writes the nodes that passed, in the form (or both forms) in which they were given, and the reasons of the others.
 
     Arguments:
         kept: the places of the nodes in `asked.names`.
+
+    Returns:
+        The parts of the answer. Nodes in full that have all passed are a part of the call, which is not copied.
     """
+    stretch = asked.stretch if len(kept) == len(asked.names or ()) else None
     nodes = names = None
     if asked.bodies is not None:
-        nodes = NodeList[Raw](items=[asked.bodies[place] for place in kept])
+        nodes = NodeList[Raw](items=[] if stretch is not None else list(_at(asked.bodies, kept)))
     if asked.named is not None and asked.names is not None:
         if asked.named is asked.names:
-            names = [asked.names[place] for place in kept] if len(kept) < len(asked.names) else list(asked.names)
+            names = list(_at(asked.names, kept))
         else:
             passed = {asked.names[place] for place in kept}
             names = [name for name in asked.named if name in passed]
-    return _ENCODE(
+    answer = _ENCODE(
         ExtenderFilterResult(
             nodes=nodes,
             node_names=names,
@@ -68,6 +75,14 @@ def filter_result(asked: AskedNodes, kept: Sequence[int], failed: Mapping[str, s
             failed_and_unresolvable_nodes=_all_capped(failed_and_unresolvable),
         )
     )
+    if stretch is None:
+        return [answer]
+    before, after = answer.split(_NO_ITEMS, 1)  # a quote in a reason would be escaped, and what has reasons comes later
+    return [before + _NO_ITEMS[:-1], stretch, _NO_ITEMS[-1:] + after]
+
+
+def _at(given: Sequence[T], kept: Sequence[int]) -> Sequence[T]:
+    return given if len(kept) == len(given) else [given[place] for place in kept]
 
 
 def filter_error(error: str) -> bytes:

@@ -15,6 +15,7 @@ from extender.metrics import Histogram
 from extender.objects.meta import ApiObject
 from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.queue.unschedulable_pods import Refusal
 
 _LOG: Final = Logger(__name__)
 
@@ -92,6 +93,13 @@ class QueueingHints:
             for profile, registered in self._by_profile.items()
         }
         return _Listeners(hints, event.label, event.is_wildcard, event.is_wildcard or any(hints.values()))
+
+
+def may_move(change: ChangeToHint, refusal: Refusal) -> bool:
+    """Returns whether `strategy_for` may move pods with this refusal, without asking a hint: no other plugin's hint counts."""
+    profile, refused_by = refusal
+    hints = change.hints.get(profile)
+    return change.is_wildcard or not refused_by or hints is None or any(name in refused_by for name, _ in hints)
 
 
 def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:

@@ -28,7 +28,7 @@ from extender.queue.active_queue import ActiveQueue
 from extender.queue.backoff_queue import DEFAULT_POD_INITIAL_BACKOFF, DEFAULT_POD_MAX_BACKOFF, BackoffQueue
 from extender.queue.nominator import Nominator, PodLister
 from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.queue.queueing_hints import ChangeToHint, QueueingHints, QueueingStrategy, best_strategy, strategy_for
+from extender.queue.queueing_hints import ChangeToHint, QueueingHints, QueueingStrategy, best_strategy, may_move, strategy_for
 from extender.queue.unschedulable_pods import UnschedulablePods
 
 DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS: Final = 300.0
@@ -208,7 +208,7 @@ class SchedulingQueue:
         return info if info is not None and self._active.move_to_in_flight(info) else None
 
     def resume(self, info: QueuedPodInfo) -> None:
-        """Lets a pod in flight be popped next, to begin the cycle of its attempt anew. This is no further attempt."""
+        """Lets a pod in flight be popped next, to begin the cycle of its attempt again. This is no further attempt."""
         self._resumed.append(info)
         self._pod_came.set()
 
@@ -313,7 +313,9 @@ class SchedulingQueue:
         """
         change = self._hints.change(event, old, new)
         if change.is_of_interest:
-            self._move([info for info in self._unschedulable if pre_check is None or pre_check(info)], change)
+            # The log tells of each pod that stays where it is.
+            concerned = self._unschedulable.refused(lambda refusal: _LOG.enabled(5) or may_move(change, refusal))
+            self._move([info for info in concerned if pre_check is None or pre_check(info)], change)
 
     def flush_backoff_q_completed(self) -> None:
         """Moves the pods whose backoff is over to activeQ."""
@@ -431,6 +433,8 @@ class SchedulingQueue:
         if gating_plugin:
             info.unschedulable_plugins |= {gating_plugin}
             info.gating_plugin_events = self._hints.events_of(gating_plugin)
+            if info.key in self._unschedulable:
+                self._unschedulable.add_or_update(info)
 
     # Nominations.
 

@@ -54,8 +54,37 @@ class Begins(Entry, frozen=True, tag="recording"):
     gates: list[str]
     """The feature gates that are on."""
     extenders: int = 0
-    """How many extenders the scheduler calls. Their answers are not recorded."""
+    """How many extenders the scheduler calls."""
     redacted: str = ""
+    called: list[dict[str, Any]] = []
+    """The extenders of the configuration with names for their addresses; empty in files of versions that did not record their answers."""
+
+
+@final
+class ExtenderAnswer(msgspec.Struct, frozen=True, array_like=True):
+    """What an extender answered to a question of an attempt. Nodes are places in the question, in which each node has one."""
+
+    extender: str
+    """The name that stands for its address."""
+    verb: str
+    question: str
+    """A digest of what it was asked about."""
+    error: str | None = None
+    """Why the call failed."""
+    is_left_out: bool = False
+    """Whether the answer is missing, because it is too long."""
+    passed: list[int] | None = None
+    """The nodes that pass, in the order of the answer; None for all, in the order of the question."""
+    failed: list[tuple[str, list[int]]] = []
+    """(reason, nodes): preemption might help there."""
+    unresolvable: list[tuple[str, list[int]]] = []
+    """(reason, nodes): preemption cannot help there."""
+    unknown: list[str] = []
+    """The names of nodes that pass although they were not asked about."""
+    scores: list[int] = []
+    """The score of each node, 0 without one."""
+    victims: list[tuple[str, int, list[str] | None]] = []
+    """(node, violated disruption budgets, UIDs of victims); None where null stands for the victims."""
 
 
 @final
@@ -121,6 +150,8 @@ class RecordedAttempt(Entry, frozen=True, tag="?"):
     """The UIDs of the pods to evict."""
     draws: list[tuple[int, int]]
     """(number of bits, value) of every number that was drawn, such as the one that breaks a tie between nodes."""
+    answers: list[ExtenderAnswer] = []
+    """What extenders answered, in the order of the answers."""
 
 
 @final
@@ -190,7 +221,7 @@ def is_recording(path: Path) -> bool:
 
 @final
 class Recording:
-    """A file. What it holds is read each time anew, so that the longest one takes no memory."""
+    """A file. What it holds is read again each time, so that the longest one takes no memory."""
 
     def __init__(self, path: Path) -> None:
         """Reads the beginning.
@@ -233,13 +264,26 @@ class Recording:
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration that decided.
+        """The configuration that decided, without its extenders.
 
         Raises:
             ConfigErrors: it is not valid here.
         """
         gates = FeatureGates(self.begins.emulated_version, frozenset(self.begins.gates))
         return load(msgspec.json.encode(self.begins.configuration), gates)
+
+    @property
+    def deciding_configuration(self) -> Configuration:
+        """The configuration that decided, with its extenders under other names. Their answers are recorded, and they can only be replayed.
+
+        Raises:
+            ConfigErrors: it is not valid here.
+            RecordingError: there were extenders, and their answers were not recorded.
+        """
+        if self.begins.extenders > len(self.begins.called):
+            raise RecordingError(f"{self.path}: its scheduler called extenders, whose answers are not recorded")
+        gates = FeatureGates(self.begins.emulated_version, frozenset(self.begins.gates))
+        return load(msgspec.json.encode({**self.begins.configuration, "extenders": self.begins.called}), gates)
 
     @property
     def began(self) -> datetime:

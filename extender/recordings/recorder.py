@@ -18,18 +18,21 @@ from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.scheduling_queue import SchedulingQueue
-from extender.recordings.entries import Assumed, Entry, Nominated, ObjectGone, ObjectPut, RecordedAttempt, Unbound, Written
+from extender.recordings.entries import Assumed, Entry, ExtenderAnswer, Nominated, ObjectGone, ObjectPut, RecordedAttempt, Unbound, Written
 from extender.records.reporter import Reporter
 from extender.runtime.findings import Findings
-from extender.snapshot import Rows
-from extender.snapshot.axes import Int64s
+from extender.runtime.scoring import Choice
 
 T = TypeVar("T")
 
+EXTENDER_BINDING: Final = "ExtenderBinding"
+"""The call of an extender that binds a pod."""
 MAX_WAITING: Final = 100_000
 """The number of entries that wait for the disk."""
 MAX_DRAWS: Final = 64
 """The number of draws that are kept of an attempt."""
+MAX_ANSWERS: Final = 32 * 2**20
+"""The memory, in bytes, of extenders' answers that wait for the disk. Further ones are left out."""
 MAX_BITS: Final = 53
 """Longer draws are names of new objects, on which no decision depends."""
 
@@ -92,6 +95,10 @@ class Recorder(Reporter):
         self._now = now
         self._waiting: list[Entry] = []
         self._begun_at: int | None = None  # the place of the attempt under way among those that wait
+        self._asking = ""  # the UID of the pod about which extenders are asked
+        self._answers: list[ExtenderAnswer] = []
+        self._length_of_answers = 0  # of all that wait
+        self._length_of_attempt = 0
         self._preemption: fwk.PreemptionOutcome | None = None
         self._chance: RecordedChance | None = None
         self._cluster: tuple[Cluster, SchedulingQueue | None] | None = None
@@ -122,11 +129,37 @@ class Recorder(Reporter):
 
     # Decisions.
 
-    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
-        self._begun_at = len(self._waiting)
+    def asked(self, pod: Pod) -> None:
+        """Takes note that an extender is asked about a pod. Its attempt began before: the state in which it is decided is that of now."""
+        if self._asking != pod.uid:
+            self._asking, self._begun_at = pod.uid, len(self._waiting)
+            self._answers, self._length_of_attempt = [], 0
+
+    def answered(self, answer: ExtenderAnswer, length: int) -> None:
+        """Takes note of what an extender answered about that pod.
+
+        Arguments:
+            length: the bytes of memory that the answer takes, roughly.
+        """
+        if self._length_of_answers + length > MAX_ANSWERS:
+            answer, length = ExtenderAnswer(answer.extender, answer.verb, answer.question, is_left_out=True), 0
+        self._length_of_answers += length
+        self._length_of_attempt += length
+        self._answers.append(answer)
+
+    def bound_by_extender(self, extender: str, pod: Pod, error: str | None) -> None:
+        """Takes note of the answer of an extender that binds."""
+        self._note(Written(self._time(), EXTENDER_BINDING, f"{extender}/{pod.uid}", "" if error is None else "CallError", error or ""))
+
+    def scored(self, pod: Pod, choice: Choice) -> None:
+        self._begun(pod)
 
     def refused(self, pod: Pod, findings: Findings) -> None:
-        self._begun_at = len(self._waiting)
+        self._begun(pod)
+
+    def _begun(self, pod: Pod) -> None:
+        if self._asking != pod.uid:
+            self._begun_at = len(self._waiting)
 
     def preemption_tried(self, pod: Pod, outcome: fwk.PreemptionOutcome) -> None:
         self._preemption = outcome
@@ -148,8 +181,10 @@ class Recorder(Reporter):
         if self._chance is not None:
             self._chance.drawn.clear()
         code = "" if node else status.code.name
-        self._note(RecordedAttempt(self._time(), pod.uid, pod.key, node, code, status.message, nominated, victims, drawn), self._begun_at)
-        self._begun_at = None
+        answers = self._answers if self._asking == pod.uid else []
+        attempt = RecordedAttempt(self._time(), pod.uid, pod.key, node, code, status.message, nominated, victims, drawn, answers)
+        self._note(attempt, self._begun_at)
+        self._begun_at, self._asking, self._answers, self._length_of_attempt = None, "", [], 0
 
     # What waits for the file.
 
@@ -160,6 +195,7 @@ class Recorder(Reporter):
         del self._waiting[:end]
         if self._begun_at is not None:
             self._begun_at = 0
+        self._length_of_answers = self._length_of_attempt
         return taken
 
     def stop(self) -> None:
@@ -167,7 +203,7 @@ class Recorder(Reporter):
         self.is_on = False
         self.lost += len(self._waiting)
         self._waiting.clear()
-        self._begun_at = None
+        self._begun_at, self._length_of_answers = None, self._length_of_attempt
 
     def resume(self) -> None:
         """Takes note again from now on."""
@@ -175,7 +211,7 @@ class Recorder(Reporter):
 
     def cluster_at_once(self) -> ClusterAtOnce | None:
         """Returns the cluster as it is now, with which a file may begin; None amid an attempt, whose snapshot has to last."""
-        if self._begun_at is not None:
+        if self._begun_at is not None or self._asking:
             return None
         return ClusterAtOnce(self._time()) if self._cluster is None else self._at_once(*self._cluster)
 

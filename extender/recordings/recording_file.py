@@ -10,6 +10,7 @@ import threading
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, final
@@ -19,10 +20,12 @@ import msgspec
 from extender import __version__
 from extender.concurrency.replaced_file import private
 from extender.config import Configuration, written
+from extender.config.configuration import Extender
 from extender.golang.times import rfc3339
 from extender.klog.logger import Logger
 from extender.objects.meta import HasMetadata
 from extender.recordings.entries import FORMAT, Begins, Ends, Entry, ObjectGone, ObjectPut, Ready, RecordedAttempt, Written
+from extender.recordings.extender_answers import recorded_address, without_texts
 from extender.recordings.recorder import ClusterAtOnce, Recorder
 from extender.recordings.redaction import Redaction, Redacts
 
@@ -34,7 +37,7 @@ KEPT_FILES: Final = 4
 MAX_BYTES: Final = 256 * 2**20
 """The most bytes that all files of a recording take."""
 _OF_CONNECTIONS: Final = ("clientConnection", "leaderElection", "extenders")
-"""Parts of the configuration on which no decision depends, or that name addresses and credentials."""
+"""Parts of the configuration on which no decision depends, or that name addresses and credentials. Extenders are named by themselves."""
 
 _LOG: Final = Logger(__name__)
 
@@ -127,7 +130,6 @@ class RecordingFile:
     """The file that is written to. State: the open file, its packer, and how many bytes are in it."""
 
     def __init__(self, path: Path, configuration: Configuration, redaction: Redaction, max_bytes: int) -> None:
-        """Opens nothing yet."""
         self.path: Final = path
         self._redaction = redaction
         self._share = max_bytes // KEPT_FILES
@@ -205,7 +207,8 @@ class RecordingFile:
             case ObjectGone() if hide.hides_names_of(entry.kind):
                 return msgspec.structs.replace(entry, namespace=hide.name(entry.namespace), name=hide.name(entry.name))
             case RecordedAttempt():
-                return msgspec.structs.replace(entry, pod=hide.pod_name(entry.pod), message="")
+                answers = [without_texts(answer) for answer in entry.answers]
+                return msgspec.structs.replace(entry, pod=hide.pod_name(entry.pod), message="", answers=answers)
             case Written():
                 return msgspec.structs.replace(entry, message="")
         return entry
@@ -213,5 +216,11 @@ class RecordingFile:
 
 def _head(configuration: Configuration, redaction: Redaction, began: str) -> Begins:
     plain: dict[str, Any] = {name: part for name, part in written(configuration).items() if name not in _OF_CONNECTIONS}
-    gates = configuration.feature_gates
-    return Begins(FORMAT, __version__, began, plain, gates.version, sorted(gates.on), len(configuration.extenders), redaction.redacts)
+    gates, extenders = configuration.feature_gates, configuration.extenders
+    named = replace(configuration, extenders=tuple(_without_connection(extender) for extender in extenders))
+    called = written(named).get("extenders") or []
+    return Begins(FORMAT, __version__, began, plain, gates.version, sorted(gates.on), len(extenders), redaction.redacts, called)
+
+
+def _without_connection(extender: Extender) -> Extender:
+    return replace(extender, url_prefix=recorded_address(extender), enable_https=False, tls_config=None)

@@ -45,7 +45,9 @@ _KEPT: Final = frozenset(
     }
 )
 """Fields within which no name is replaced: they speak of nodes, resources and devices, or name nothing outside of a pod."""
-_HARDWARE: Final = frozenset({"Node", "CSINode", "StorageClass", "CSIDriver", "PriorityClass", "DeviceClass", "ResourceSlice"})
+_HARDWARE: Final = frozenset(
+    {"Node", "CSINode", "StorageClass", "CSIDriver", "PriorityClass", "DeviceClass", "DeviceTaintRule", "ResourceSlice"}
+)
 """Kinds whose names say what hardware and software a cluster has."""
 
 

@@ -5,12 +5,11 @@ from typing import Final, final
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from extender import framework as fwk
 from extender.records.values import AttemptRecord, PreemptionRecord
 from extender.runtime.findings import Findings
-from extender.snapshot import Rows
+from extender.runtime.scoring import Choice
 from extender.snapshot.axes import Index, Int64s, Mask
 
 TEXT_OVERHEAD: Final = 49
@@ -20,18 +19,15 @@ MAX_REASONS: Final = 32
 OTHER_REASONS: Final = "other reasons"
 ARRAY_OVERHEAD: Final = 112
 """Bytes of an array without numbers."""
-SCORES_OVERHEAD: Final = 48 + ARRAY_OVERHEAD
-INT16, INT32, UINT16 = 2**15, 2**31, 2**16
-"""The numbers below these fit into the types."""
+SCORES_OVERHEAD: Final = 400 + 3 * ARRAY_OVERHEAD
+BEST_NODES: Final = 16
+"""The number of nodes of which scores are kept."""
 DETAILS_OVERHEAD: Final = 250
 """Bytes of details without numbers and texts."""
 BYTES_A_NAME: Final = 57
 """Bytes of an empty string and a reference to it."""
 NUMBERINGS: Final = 2
 """The numberings of nodes that are recognized again: of the cluster, and of nodes in the requests of another scheduler."""
-
-Places = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
-Totals = npt.NDArray[np.int16] | npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 # Names of nodes, kept once for all attempts during which the nodes were numbered the same way.
@@ -141,26 +137,23 @@ class KeptVerdicts:
 
 @final
 class KeptScores(msgspec.Struct, frozen=True, gc=False):
-    """The weighted totals of the nodes that a pod could choose from."""
+    """The weighted scores of the best B nodes that a pod could choose from: the chosen one, then the others, best first."""
 
-    nodes: NodeNames
-    feasible: Places | None
-    """(R,) those nodes, as places on axis N; None for all of them."""
-    total: Totals
-    """(R,)"""
+    nodes: tuple[str, ...]
+    """(B,)"""
+    total: Int64s
+    """(B,) with what extenders added."""
+    plugins: tuple[tuple[str, int], ...]
+    """(name, weight) of P plugins."""
+    raw: Int64s
+    """(P, B) before normalising."""
+    weighted: Int64s
+    """(P, B)"""
 
     @property
     def size(self) -> int:
-        """The approximate number of bytes, without the names."""
-        return SCORES_OVERHEAD + self.total.nbytes + (self.feasible.nbytes + ARRAY_OVERHEAD if self.feasible is not None else 0)
-
-    def best(self, limit: int, chosen: str = "") -> list[tuple[str, int]]:
-        """Returns the nodes with the highest totals, the chosen one first among its equals, then in the order of the nodes."""
-        names, total = self.nodes.names, self.total
-        places = range(len(names)) if self.feasible is None else self.feasible.tolist()
-        is_other = np.fromiter((names[place] != chosen for place in places), np.bool_, len(total))
-        order = np.lexsort((is_other, -total.astype(np.int64)))[:limit].tolist()
-        return [(names[places[row]], int(total[row])) for row in order]
+        """The approximate number of bytes."""
+        return SCORES_OVERHEAD + BYTES_A_NAME * len(self.nodes) + 2 * self.raw.nbytes + 100 * len(self.plugins)
 
 
 @final
@@ -237,18 +230,24 @@ def keep_verdicts(findings: Findings, nodes: NodeNames) -> KeptVerdicts:
     )
 
 
-def keep_scores(rows: Rows, total: Int64s, highest: int, nodes: NodeNames) -> KeptScores:
-    """Packs the totals of the nodes that a pod could choose from.
-
-    Arguments:
-        highest: no total is above it, or below its negative.
-        nodes: those of the rows' snapshot.
-    """
-    narrow: Totals = total.astype(np.int16) if highest < INT16 else total.astype(np.int32) if highest < INT32 else total.copy()
-    if rows.is_all:
-        return KeptScores(nodes, None, narrow)
-    places: Places = rows.node.astype(np.uint16) if len(nodes.names) <= UINT16 else rows.node.astype(np.uint32)
-    return KeptScores(nodes, places, narrow)
+def keep_scores(choice: Choice) -> KeptScores:
+    """Packs the scores of the best nodes that a pod could choose from; of equal ones those that come first among the nodes."""
+    total, chosen = choice.total, choice.chosen
+    enough = min(BEST_NODES, len(total))
+    # Equal scores may be all there are, so the few above the threshold are sorted, and places are filled up with the first that reach it.
+    threshold = -np.partition(-total, enough - 1)[enough - 1]
+    above, level = np.flatnonzero(total > threshold), np.flatnonzero(total == threshold)
+    best = [*above[np.argsort(-total[above], kind="stable")].tolist(), *level[:enough].tolist()]
+    at = np.array([chosen, *(row for row in best if row != chosen)][:enough], np.intp)
+    scores = choice.scores_at(at)
+    empty = np.zeros((0, len(at)), np.int64)
+    return KeptScores(
+        tuple(choice.rows.take(at).names),
+        total[at],
+        tuple(scores.weights.items()),
+        np.stack(list(scores.raw.values())) if scores.raw else empty,
+        np.stack(list(scores.weighted.values())) if scores.weighted else empty,
+    )
 
 
 def _places(node: Index, num_nodes: int) -> bytes:

@@ -11,6 +11,7 @@ from extender.objects.pod import Pod
 from extender.objects.resource_amounts import assigned_requests
 from extender.preemption.budgets import broken_budgets
 from extender.preemption.costs import best
+from extender.preemption.victim_policy import lost_gpu_hours
 from extender.records.values import CandidateRecord, Victim
 from extender.snapshot.axes import CPU, MEMORY
 
@@ -22,10 +23,11 @@ MAX_VICTIMS: Final = 1000
 """The number of victims kept of the chosen one; no kubelet runs more pods."""
 
 
-def keep_candidates(candidates: Candidates, preemptor: Pod, chosen: int | None = None) -> tuple[CandidateRecord, ...]:
+def keep_candidates(candidates: Candidates, preemptor: Pod, now: float, chosen: int | None = None) -> tuple[CandidateRecord, ...]:
     """Returns the best candidates, the chosen one first.
 
     Arguments:
+        now: seconds since 1970.
         chosen: its place in `candidates`; None if the choice is still to be made, so that any of them may be taken. Then all victims of
             each are kept.
     """
@@ -43,7 +45,7 @@ def keep_candidates(candidates: Candidates, preemptor: Pod, chosen: int | None =
     return tuple(
         CandidateRecord(
             node=snapshot.nodes.objects[int(kept.node[place])].name,
-            victims=tuple(_victim(snapshot.pod_at(slot), broken, *next(held)) for slot in of_candidate),
+            victims=tuple(_victim(snapshot.pod_at(slot), broken, *next(held), now=now) for slot in of_candidate),
             num_pdb_violations=costs.num_pdb_violations,
             costs=costs,
         )
@@ -51,23 +53,23 @@ def keep_candidates(candidates: Candidates, preemptor: Pod, chosen: int | None =
     )
 
 
-def keep_chosen(candidates: Candidates, preemptor: Pod, place: int) -> CandidateRecord:
+def keep_chosen(candidates: Candidates, preemptor: Pod, now: float, place: int) -> CandidateRecord:
     """Returns the chosen candidate alone, without what it costs."""
     snapshot, first, last = candidates.snapshot, int(candidates.first[place]), int(candidates.first[place + 1])
     node = int(candidates.node[place])
     broken = broken_budgets(snapshot, np.array([node]), preemptor, candidates.rules)
     slots: list[int] = candidates.slots[first : min(last, first + MAX_VICTIMS)].tolist()
     held = snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
-    victims = tuple(_victim(snapshot.pod_at(slot), broken, *of_pod) for slot, of_pod in zip(slots, held, strict=True))
+    victims = tuple(_victim(snapshot.pod_at(slot), broken, *of_pod, now=now) for slot, of_pod in zip(slots, held, strict=True))
     return CandidateRecord(snapshot.nodes.objects[node].name, victims, int(candidates.num_pdb_violations[place]))
 
 
-def keep_other_choice(chosen: Candidate) -> CandidateRecord:
-    """Returns a candidate that a plugin chose without listing any."""
+def keep_other_choice(chosen: Candidate, now: float) -> CandidateRecord:
+    """Returns a candidate that is not one of those that are listed."""
     victims = []
     for pod in chosen.victims[:MAX_VICTIMS]:
         held, _, _ = assigned_requests(pod)
-        victims.append(Victim.of(pod, (), held.milli_cpu, held.memory))
+        victims.append(Victim.of(pod, (), held.milli_cpu, held.memory, lost_gpu_hours(pod, now)))
     return CandidateRecord(chosen.node, tuple(victims), chosen.num_pdb_violations)
 
 
@@ -77,5 +79,5 @@ def place_of(candidates: Candidates, node: str) -> int | None:
     return int(found[0]) if len(found) else None
 
 
-def _victim(pod: Pod, broken: Mapping[str, tuple[str, ...]], cpu: int, memory: int) -> Victim:
-    return Victim.of(pod, broken.get(pod.uid, ()), cpu, memory)
+def _victim(pod: Pod, broken: Mapping[str, tuple[str, ...]], cpu: int, memory: int, *, now: float) -> Victim:
+    return Victim.of(pod, broken.get(pod.uid, ()), cpu, memory, lost_gpu_hours(pod, now))

@@ -1,6 +1,6 @@
 """Records: the recent attempts and preemptions. State: what is known so far of the attempt under way; the rest is on two shelves.
 
-What another scheduler asked is on a shelf of its own: whoever may call the verbs can neither add to what was decided here nor push it out.
+What another scheduler asked is on a shelf of its own: callers of the verbs can neither add to what was decided here nor push it out.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Final, final
 import msgspec
 
 from extender import framework as fwk
-from extender.framework import Candidates, PreemptionOutcome
+from extender.framework import Candidate, Candidates, PreemptionOutcome
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import NOT_HELPFUL
 from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
@@ -22,11 +22,10 @@ from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.records.arrays import Details, KeptAttempt, KeptScores, KeptVerdicts, keep_scores, keep_verdicts
 from extender.records.candidates import keep_candidates, keep_chosen, keep_other_choice, place_of
 from extender.records.reporter import Reporter, VerbCall
-from extender.records.shelf import Limits, Ration, Record, Shelf, is_victim
-from extender.records.values import AttemptRecord, CandidateRecord, Outcome, PodName, PreemptionRecord, size_of_attempt
+from extender.records.shelf import Limits, Ration, Record, Shelf, is_victim, took_room
+from extender.records.values import AttemptRecord, CandidateRecord, Outcome, PodName, PreemptionRecord, Verdict, size_of_attempt
 from extender.runtime.findings import Findings
-from extender.snapshot import Rows
-from extender.snapshot.axes import Int64s
+from extender.runtime.scoring import Choice
 
 NEW_SIZE: Final = 1024
 """The approximate limit in bytes for an attempt that is not on the shelf yet."""
@@ -34,6 +33,8 @@ BEST_OF_ASKED: Final = 16
 """The number of nodes kept of the scores that another scheduler asked for."""
 LIMITS_OF_CALLS: Final = Limits(size=16 * 2**20)
 """How much is kept of what another scheduler asked."""
+MAX_TAKERS: Final = 8
+"""The number of pods kept that took the room of a preemption."""
 MAX_NAME: Final = 253
 """The number of characters kept of each name in a call; no valid one is longer."""
 MAX_MESSAGE: Final = 1024
@@ -57,6 +58,7 @@ class _UnderWay:
     candidates: tuple[CandidateRecord, ...] = ()
     num_candidates: int = 0
     chosen: CandidateRecord | None = None
+    without_policies: CandidateRecord | None = None
     no_preemption: str = ""
     may_preempt: bool = True
     not_helpful: tuple[tuple[str, int], ...] = ()
@@ -113,6 +115,11 @@ class Records(Reporter):
         return self._shelf.size + self._calls.size
 
     @property
+    def newest(self) -> int:
+        """The id of the attempt or call that was recorded last; 0 before there was one."""
+        return self._next_id - 1
+
+    @property
     def oldest(self) -> int:
         """The id of the oldest attempt that is kept; 0 if there is none."""
         return min(filter(None, (self._shelf.oldest, self._calls.oldest)), default=0)
@@ -146,6 +153,10 @@ class Records(Reporter):
         """Returns the last preemption of which namespace/name was a victim; None if there is none, or all of them failed."""
         return next((made for made in self.preemptions(pod) if made.outcome != "failed" and is_victim(pod, made)), None)
 
+    def whose_room_was_taken(self, pod: str) -> PreemptionRecord | None:
+        """Returns the last preemption whose room namespace/name took; None if there is none."""
+        return next((made for made in self.preemptions(pod) if took_room(pod, made)), None)
+
     async def news(self, since: int) -> int:
         """Returns the version once it differs from `since`, which may be at once. It may rise a thousand times a second."""
         while self.version == since:
@@ -172,10 +183,10 @@ class Records(Reporter):
 
     # Recording an attempt.
 
-    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
-        """Keeps the totals until the attempt ends, unless many have been kept in this second."""
+    def scored(self, pod: Pod, choice: Choice) -> None:
+        """Keeps the scores of the best nodes until the attempt ends, unless those of many pods have been kept in this second."""
         if self._scores.take():
-            self._choice = pod, keep_scores(rows, total, highest, self._store.naming.of(rows.snapshot.nodes.index))
+            self._choice = pod, keep_scores(choice)
 
     def refused(self, pod: Pod, findings: Findings) -> None:
         """Keeps the verdicts until the attempt ends, unless many have been kept in this second."""
@@ -191,17 +202,28 @@ class Records(Reporter):
         under_way.no_preemption = "" if outcome.status.is_success else outcome.status.message
         if under_way.verdicts is not None:
             under_way.not_helpful = _not_helpful(outcome, under_way.verdicts)
+        self._judge(pod.uid, "wasted", outcome.last_room_taken_by)
         if chosen is None:
             return
+        now, alone = self._now(), outcome.without_policies
+        under_way.without_policies = None if alone is None else keep_other_choice(alone, now)
         place = place_of(candidates, chosen.node) if candidates is not None else None
         if candidates is not None and place is not None:
             under_way.num_candidates = len(candidates)
             under_way.candidates = (
-                keep_candidates(candidates, pod, place) if self._preemptions.take() else (keep_chosen(candidates, pod, place),)
+                keep_candidates(candidates, pod, now, place) if self._preemptions.take() else (keep_chosen(candidates, pod, now, place),)
             )
             under_way.chosen = under_way.candidates[0]
         else:
-            under_way.chosen = keep_other_choice(chosen)
+            under_way.chosen = keep_other_choice(chosen, now)
+
+    def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
+        """Keeps the victims under the first member, without a node: they are on any number of nodes."""
+        under_way, now = self._of(first), self._now()
+        under_way.may_preempt, under_way.no_preemption = True, ""
+        under_way.chosen = keep_other_choice(replace(chosen, node=""), now)
+        alone = without_policies
+        under_way.without_policies = None if alone is None else keep_other_choice(replace(alone, node=""), now)
 
     def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
         """The attempt ends with a node. This is called thousands of times a second: what can be done later is."""
@@ -210,6 +232,7 @@ class Records(Reporter):
             number, self._now(), PodName.of(pod), profile, "Scheduled", info.attempts, node, "", evaluated, feasible, seconds, info.woken_by
         )
         self._new.append(record)
+        self._judge(pod.uid, "used", ())
         self._next_id = number + 1
         self.version += 1
         if self._choice is not None:
@@ -232,7 +255,7 @@ class Records(Reporter):
         if found.verdicts is not None or scores is not None:
             self._store.put_details(made.id, Details(found.verdicts, scores, not_helpful=found.not_helpful))
         if found.chosen is not None:
-            self._put_preemption(self._store, made, found.candidates, found.num_candidates, found.chosen)
+            self._put_preemption(self._store, made, found.candidates, found.num_candidates, found.chosen, found.without_policies)
         self._keep(made)
 
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
@@ -245,6 +268,17 @@ class Records(Reporter):
         self._store.change(made)
         self._written(made)
         self._is_news()
+
+    def _judge(self, uid: str, verdict: Verdict, taken_by: Sequence[Pod] | None) -> None:
+        """Notes what the last preemption for the pod was good for.
+
+        Arguments:
+            taken_by: the pods that took its room; None if it is not over.
+        """
+        made = None if taken_by is None else self._shelf.last_preemption_for(uid)
+        if made is not None and taken_by is not None and not made.verdict:
+            names = tuple(PodName.of(each) for each in taken_by[:MAX_TAKERS])
+            self._changed(self._shelf, msgspec.structs.replace(made, verdict=verdict, room_taken_by=names))
 
     def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
         """Notes how the last preemption of the pod ended."""
@@ -265,12 +299,14 @@ class Records(Reporter):
         self._calls.put_details(made.id, Details(best=_best_of(nodes, scores)))
         self._keep_call(made)
 
-    def preempt_called(self, call: VerbCall, candidates: Candidates) -> None:
+    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
         """Keeps the best candidates; which one the other scheduler takes is not known yet."""
         made = self._of_call(call, "Preempt", feasible=len(candidates))
-        kept = keep_candidates(candidates, call.pod)
+        now = self._now()
+        kept = keep_candidates(candidates, call.pod, now)
+        alone = None if without_policies is None else keep_other_choice(without_policies, now)
         if kept:
-            self._put_preemption(self._calls, made, kept, len(candidates), None)
+            self._put_preemption(self._calls, made, kept, len(candidates), None, alone)
         self._keep_call(made)
 
     def call_failed(self, call: VerbCall, message: str) -> None:
@@ -353,10 +389,20 @@ class Records(Reporter):
         candidates: tuple[CandidateRecord, ...],
         num_candidates: int,
         chosen: CandidateRecord | None,
+        without_policies: CandidateRecord | None,
     ) -> None:
         node, victims, violations = ("", (), 0) if chosen is None else (chosen.node, chosen.victims, chosen.num_pdb_violations)
         preemption = PreemptionRecord(
-            made.id, made.time, made.pod, node, victims, violations, candidates, num_candidates, caller=made.caller
+            made.id,
+            made.time,
+            made.pod,
+            node,
+            victims,
+            violations,
+            candidates,
+            num_candidates,
+            caller=made.caller,
+            without_policies=without_policies,
         )
         shelf.put_preemption(preemption)
         self._written(preemption)
@@ -407,10 +453,9 @@ def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts) -> tuple[tu
     """(reason, nodes) where evictions do not help, of the most nodes first."""
     if outcome.why_not_eligible is not None:
         return ()
-    together = Counter(status.reasons for status in (outcome.statuses or {}).values())
     counts: Counter[str] = Counter()
-    for reasons, nodes in together.items():
-        for reason in reasons:
+    for status, nodes in outcome.statuses.counts() if outcome.statuses is not None else ():
+        for reason in status.reasons:
             counts[reason] += nodes
-    counts[NOT_HELPFUL] += len(verdicts.nodes.names) - len(outcome.potential_nodes)
+    counts[NOT_HELPFUL] += len(verdicts.nodes.names) - outcome.num_potential
     return tuple(sorted(((reason, nodes) for reason, nodes in counts.items() if nodes), key=lambda item: (-item[1], item[0])))

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import Final, ParamSpec, final
 
 from extender import framework as fwk
-from extender.framework import Candidates, PreemptionOutcome
+from extender.framework import Candidate, Candidates, PreemptionOutcome
 from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.findings import Findings
-from extender.snapshot import Rows
-from extender.snapshot.axes import Int64s
+from extender.runtime.scoring import Choice
 
 P = ParamSpec("P")
 
@@ -36,18 +35,13 @@ class VerbCall:
 class Reporter:
     """The base of reporters, which override what they are interested in. Methods are called in the order in which things happen.
 
-    Arrays and `Candidates` hold only while a method runs.
+    Arrays, choices and `Candidates` hold only while a method runs.
     """
 
     # An attempt. Pods are scheduled one at a time, and `decided` or `failed` ends an attempt.
 
-    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
-        """The pod can choose from these nodes.
-
-        Arguments:
-            total: (R,) the weighted scores.
-            highest: no total is above it, or below its negative.
-        """
+    def scored(self, pod: Pod, choice: Choice) -> None:
+        """A node was chosen for the pod, among several."""
 
     def refused(self, pod: Pod, findings: Findings) -> None:
         """No node is feasible."""
@@ -65,6 +59,13 @@ class Reporter:
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         """The pod has no node: all nodes were refused, or an error happened."""
 
+    def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
+        """Victims were chosen for a pod group as a whole; the attempt of the first of its members is about to end.
+
+        Arguments:
+            without_policies: the victims that kube-scheduler would take, if they are others.
+        """
+
     # After the attempt.
 
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
@@ -81,7 +82,7 @@ class Reporter:
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
         """The prioritize verb was called. Scores are from 0 to 10."""
 
-    def preempt_called(self, call: VerbCall, candidates: Candidates) -> None:
+    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
         """The preempt verb was called; there may be no candidates."""
 
     def call_failed(self, call: VerbCall, message: str) -> None:
@@ -113,9 +114,9 @@ class Guarded(Reporter):
 
     # The first two are called at every decision, and so without the detour through `_pass_on`.
 
-    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
+    def scored(self, pod: Pod, choice: Choice) -> None:
         try:
-            self._reporter.scored(pod, rows, total, highest)
+            self._reporter.scored(pod, choice)
         except Exception as exc:
             self._log(exc)
 
@@ -130,6 +131,9 @@ class Guarded(Reporter):
 
     def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
         self._pass_on(self._reporter.preemption_tried, pod, outcome)
+
+    def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
+        self._pass_on(self._reporter.group_preempts, first, chosen, without_policies)
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
         self._pass_on(self._reporter.failed, info, profile, status, seconds)
@@ -146,8 +150,8 @@ class Guarded(Reporter):
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
         self._pass_on(self._reporter.prioritize_called, call, nodes, scores)
 
-    def preempt_called(self, call: VerbCall, candidates: Candidates) -> None:
-        self._pass_on(self._reporter.preempt_called, call, candidates)
+    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
+        self._pass_on(self._reporter.preempt_called, call, candidates, without_policies)
 
     def call_failed(self, call: VerbCall, message: str) -> None:
         self._pass_on(self._reporter.call_failed, call, message)
@@ -167,9 +171,9 @@ class SeveralReporters(Reporter):
     def __init__(self, *reporters: Reporter) -> None:
         self._reporters = tuple(map(Guarded, reporters))
 
-    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
+    def scored(self, pod: Pod, choice: Choice) -> None:
         for each in self._reporters:
-            each.scored(pod, rows, total, highest)
+            each.scored(pod, choice)
 
     def refused(self, pod: Pod, findings: Findings) -> None:
         for each in self._reporters:
@@ -187,6 +191,10 @@ class SeveralReporters(Reporter):
         for each in self._reporters:
             each.failed(info, profile, status, seconds)
 
+    def group_preempts(self, first: Pod, chosen: fwk.Candidate, without_policies: fwk.Candidate | None) -> None:
+        for each in self._reporters:
+            each.group_preempts(first, chosen, without_policies)
+
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
         for each in self._reporters:
             each.binding_failed(pod, status)
@@ -194,3 +202,23 @@ class SeveralReporters(Reporter):
     def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
         for each in self._reporters:
             each.preemption_ended(preemptor, done=done)
+
+    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
+        for each in self._reporters:
+            each.filter_called(call, findings, num_kept)
+
+    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
+        for each in self._reporters:
+            each.prioritize_called(call, nodes, scores)
+
+    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: fwk.Candidate | None) -> None:
+        for each in self._reporters:
+            each.preempt_called(call, candidates, without_policies)
+
+    def call_failed(self, call: VerbCall, message: str) -> None:
+        for each in self._reporters:
+            each.call_failed(call, message)
+
+    def nominated(self, pod: Pod) -> None:
+        for each in self._reporters:
+            each.nominated(pod)

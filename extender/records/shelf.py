@@ -93,7 +93,9 @@ class Shelf:
     def preemptions(self, pod: str | None, before: int | None) -> Iterator[PreemptionRecord]:
         """Yields preemptions; see `Records.preemptions`."""
         for number, record in reversed(self._preemptions.items()):
-            if (before is None or number < before) and (pod is None or record.by.key == pod or is_victim(pod, record)):
+            if (before is None or number < before) and (
+                pod is None or record.by.key == pod or is_victim(pod, record) or took_room(pod, record)
+            ):
                 yield record
 
     def last_preemption_for(self, uid: str) -> PreemptionRecord | None:
@@ -132,9 +134,8 @@ class Shelf:
         size = details.size
         self._details[number] = details, size
         self._size += size
-        for arrays in (details.scores, details.verdicts):
-            if arrays is not None:
-                self.naming.used(arrays.nodes)
+        if details.verdicts is not None:
+            self.naming.used(details.verdicts.nodes)
         self._keep_within_limits()
 
     def put_preemption(self, record: PreemptionRecord) -> None:
@@ -180,15 +181,19 @@ class Shelf:
     def _drop_details(self, number: int) -> None:
         details, size = self._details.pop(number)
         self._size -= size
-        for arrays in (details.scores, details.verdicts):
-            if arrays is not None:
-                self.naming.unused(arrays.nodes)
+        if details.verdicts is not None:
+            self.naming.unused(details.verdicts.nodes)
 
     def _drop_preemption(self) -> None:
         number, record = self._preemptions.popitem(last=False)
         self._size -= size_of_preemption(record)
         if self._last_preemption.get(record.by.uid) == number:
             del self._last_preemption[record.by.uid]
+
+
+def took_room(pod: str, record: PreemptionRecord) -> bool:
+    """Returns whether namespace/name took the room that the preemption had made for another pod."""
+    return any(taker.key == pod for taker in record.room_taken_by)
 
 
 def is_victim(pod: str, record: PreemptionRecord) -> bool:

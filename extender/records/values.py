@@ -3,17 +3,24 @@
 Pods, victims and candidates are written in the same form to the records file and into answers.
 """
 
+from collections.abc import Iterable
 from typing import Final, Literal, final
 
 import msgspec
 
 from extender.objects.pod import Pod
 
+_DIGITS: Final = 3
+"""GPU-hours are rounded to as many digits."""
+
 Outcome = Literal["Scheduled", "Unschedulable", "Error", "Filter", "Prioritize", "Preempt"]
 """How an attempt ended. The last three are calls of the extender by another scheduler."""
 
 PreemptionState = Literal["deciding", "told", "failed"]
 """Whether the victims of a preemption were evicted: `told` if they were. The word stays, since it is in files and answers."""
+
+Verdict = Literal["", "used", "wasted"]
+"""What a preemption was good for: its preemptor got a node, or did not although the victims were gone. Empty while nobody knows."""
 
 
 class Value(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -57,16 +64,23 @@ class Victim(Value, frozen=True, gc=False):
     """Millicores that it holds, or held."""
     memory: int = 0
     """Bytes that it holds, or held."""
+    gpu_hours: float = 0.0
+    """The GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, or else since its start."""
 
     @staticmethod
-    def of(pod: Pod, violates: tuple[str, ...], cpu: int, memory: int) -> "Victim":
+    def of(pod: Pod, violates: tuple[str, ...], cpu: int, memory: int, gpu_hours: float) -> "Victim":
         """Returns the pod as a victim."""
         owner = ""
         for each in pod.metadata.owner_references:
             if each.controller:
                 owner = f"{each.kind}/{each.name}"
                 break
-        return Victim(PodName.of(pod), pod.status.start_time, owner, violates, cpu, memory)
+        return Victim(PodName.of(pod), pod.status.start_time, owner, violates, cpu, memory, gpu_hours)
+
+
+def gpu_hours_of(victims: Iterable[Victim]) -> float:
+    """Returns the GPU time that the evictions lose together."""
+    return round(sum(victim.gpu_hours for victim in victims), _DIGITS)
 
 
 class CandidateNode(Value, frozen=True, gc=False):
@@ -122,7 +136,8 @@ class PreemptionRecord(Value, frozen=True, gc=False, omit_defaults=True, tag="pr
     time: float
     by: PodName
     node: str
-    """The chosen node; empty while another scheduler has not made known which one it took."""
+    """The chosen node; empty while another scheduler has not made known which one it took, and for a pod group, whose victims may be on
+    several."""
     victims: tuple[Victim, ...]
     num_pdb_violations: int = 0
     candidates: tuple[CandidateRecord, ...] = ()
@@ -131,6 +146,11 @@ class PreemptionRecord(Value, frozen=True, gc=False, omit_defaults=True, tag="pr
     outcome: PreemptionState = "deciding"
     caller: str = ""
     """As that of the attempt."""
+    without_policies: CandidateRecord | None = None
+    """What kube-scheduler would have chosen, if the profile has victim policies."""
+    verdict: Verdict = ""
+    room_taken_by: tuple[PodName, ...] = ()
+    """The pods that took the room of a wasted one."""
 
 
 ATTEMPT_OVERHEAD: Final = 600
@@ -149,6 +169,8 @@ def size_of_attempt(record: AttemptRecord) -> int:
 def size_of_preemption(record: PreemptionRecord) -> int:
     """Returns the approximate number of bytes."""
     num_victims = sum(len(candidate.victims) for candidate in record.candidates)
+    if record.without_policies is not None:
+        num_victims += len(record.without_policies.victims)
     if not record.candidates or record.victims is not record.candidates[0].victims:
         num_victims += len(record.victims)
     return 600 + 250 * len(record.candidates) + VICTIM_SIZE * num_victims

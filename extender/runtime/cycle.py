@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Final, final
 
 import numpy as np
@@ -18,15 +19,25 @@ from extender import framework as fwk
 from extender.metrics import ObservePlugin
 from extender.objects.pod import Pod
 from extender.runtime.framework import Framework
-from extender.runtime.memory import Filters, Remembered, remembered_fits, remembered_raw_scores, remembered_sum, signature_of
+from extender.runtime.memory import (
+    EqualPodsAnswer,
+    Filters,
+    Memory,
+    Remembered,
+    Scorers,
+    remembered_fits,
+    remembered_raw_scores,
+    remembered_sum,
+    signature_of,
+)
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
 from extender.runtime.plugin_calls import PluginError, call_plugin, call_plugin_async
-from extender.runtime.scoring import Scores, WeightedScorer, checked_scores, in_range
+from extender.runtime.plugin_results import filter_verdicts, post_filter_result, pre_filter_result, pre_score_status, refuse_unknown_codes
+from extender.runtime.scoring import Part, Scores, WeightedScorer, in_range, normalized_scores, plugin_scores, scores_at
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 
 _NOT_RUN: Final = fwk.SUCCESS
-_ERROR: Final = int(fwk.Code.ERROR)
 
 
 @final
@@ -46,6 +57,7 @@ class Cycle(fwk.CycleState):
     """The state that the plugins of one cycle are given, and the methods that run them."""
 
     __slots__ = (
+        "_parts",
         "_remembered",
         "_snapshot",
         "framework",
@@ -85,6 +97,7 @@ class Cycle(fwk.CycleState):
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
         self._snapshot = snapshot
         self._remembered: Remembered | None = None
+        self._parts: list[Part] = []
 
     @property
     def snapshot(self) -> Snapshot:
@@ -129,18 +142,23 @@ class Cycle(fwk.CycleState):
         refused: fwk.Status | None = None
         known = self._remembered
         # A sampled cycle asks all plugins, so that each has its time.
-        spared = known.skip_pre_filter if known is not None and self.observe is None else frozenset()
+        answers = known.pre_filter if known is not None and self.observe is None else {}
         for plugin in self.framework.plugins.pre_filter:
-            if plugin.name in spared:
-                skipped.add(plugin.name)
+            answer = answers.get(plugin.name)
+            if answer is not None:
+                if answer.is_skip:
+                    skipped.add(plugin.name)
+                else:
+                    self._values.update(answer.written)
                 continue
-            result = call_plugin(self.observe, plugin.name, "PreFilter", _pre_filter_result, plugin, self, self.pod, self._snapshot)
+            num_kept = len(self._values)
+            result = call_plugin(self.observe, plugin.name, "PreFilter", pre_filter_result, plugin, self, self.pod, self._snapshot)
             status = result.status
             code = status.code
+            if status.for_equal_pods and known is not None:
+                known.pre_filter[plugin.name] = self._answer_of(status, num_kept)
             if code is fwk.Code.SKIP:
                 skipped.add(plugin.name)
-                if status.for_equal_pods and known is not None:
-                    known.skip_pre_filter |= {plugin.name}
                 continue
             if code is not fwk.Code.SUCCESS:
                 if code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
@@ -155,6 +173,15 @@ class Cycle(fwk.CycleState):
                 if not names:
                     return PreFilterOutcome(_no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
+
+    def _answer_of(self, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
+        """Returns the answer for equal pods.
+
+        Arguments:
+            num_kept: the number of values in the state before the plugin was asked.
+        """
+        written = {} if status.is_skip else dict(islice(self._values.items(), num_kept, None))
+        return EqualPodsAnswer(status.is_skip, written)
 
     # Filter.
 
@@ -178,7 +205,7 @@ class Cycle(fwk.CycleState):
             verdicts = self.run_filter_plugin(name, plugin, rows)
             if verdicts.all_ok:
                 continue
-            refused = verdicts.codes != fwk.Code.SUCCESS
+            refused = ~verdicts.ok
             codes[refused if standing is None else standing[refused]] = verdicts.codes[refused]
             reasons += _scattered_reasons(verdicts.reasons, standing, num_rows)
             refused_by.append((name, _scattered(refused, standing, num_rows)))
@@ -212,9 +239,9 @@ class Cycle(fwk.CycleState):
         Raises:
             PluginError: it raised, or did not return verdicts on these rows.
         """
-        verdicts = call_plugin(self.observe, name, "Filter", _verdicts, plugin, self, self.pod, rows)
+        verdicts = call_plugin(self.observe, name, "Filter", filter_verdicts, plugin, self, self.pod, rows)
         if not verdicts.all_ok:
-            _refuse_unknown_codes(name, verdicts)
+            refuse_unknown_codes(name, verdicts)
         return verdicts
 
     def feasible_rows(self) -> Rows:
@@ -228,11 +255,11 @@ class Cycle(fwk.CycleState):
         framework, snapshot, within = self.framework, self._snapshot, self.within
         known = None if self.depends_on_devices else self._remembered
         if known is None:
-            known = Remembered(snapshot) if self.depends_on_devices else framework.memory.recall(signature_of(self.pod), snapshot)
-            self._remembered = known
+            memory = Memory() if self.depends_on_devices else framework.memory
+            known = self._remembered = memory.recall(signature_of(self.pod), snapshot)
         framework.evaluations.filtered[self.skip_filter_plugins] += 1
         plan = framework.filter_plan(self.skip_filter_plugins)
-        fits = remembered_fits(known, plan, self._passing, snapshot)
+        fits = remembered_fits(known, plan, self._passing, snapshot, self.pod)
         rows = Rows.of(snapshot, within)
         if within is not None:
             fits = fits[within]
@@ -250,7 +277,7 @@ class Cycle(fwk.CycleState):
 
     def _passing(self, filters: Filters, rows: Rows) -> Mask:
         """Returns (R,) the rows that these Filters let pass, without reasons."""
-        passing = np.ones(len(rows), np.bool_)
+        passing = ~np.zeros(len(rows), np.bool_)  # faster than ones
         standing: Index | None = None
         for name, plugin in filters:
             verdicts = self.run_filter_plugin(name, plugin, rows)
@@ -286,7 +313,7 @@ class Cycle(fwk.CycleState):
         retry_after = math.inf
         for plugin in self.framework.plugins.post_filter:
             try:
-                call = partial(_post_filter_result, plugin, self, self.pod, statuses)
+                call = partial(post_filter_result, plugin, self, self.pod, statuses)
                 answer = await call_plugin_async(self.observe, plugin.name, "PostFilter", call)
             except PluginError as exc:
                 # A plugin whose PreFilter did not run finds no state. Upstream's returns an Error status then, which ends the chain.
@@ -319,16 +346,21 @@ class Cycle(fwk.CycleState):
         """
         skipped: set[str] = set()
         known = self._remembered
-        spared = known.skip_pre_score if known is not None and self.observe is None else frozenset()
+        answers = known.pre_score if known is not None and self.observe is None else {}
         for plugin in self.framework.plugins.pre_score:
-            if plugin.name in spared:
-                skipped.add(plugin.name)
+            answer = answers.get(plugin.name)
+            if answer is not None:
+                if answer.is_skip:
+                    skipped.add(plugin.name)
+                else:
+                    self._values.update(answer.written)
                 continue
-            status = call_plugin(self.observe, plugin.name, "PreScore", _pre_score_status, plugin, self, self.pod, rows)
+            num_kept = len(self._values)
+            status = call_plugin(self.observe, plugin.name, "PreScore", pre_score_status, plugin, self, self.pod, rows)
+            if status.for_equal_pods and known is not None:
+                known.pre_score[plugin.name] = self._answer_of(status, num_kept)
             if status.is_skip:
                 skipped.add(plugin.name)
-                if status.for_equal_pods and known is not None:
-                    known.skip_pre_score |= {plugin.name}
             elif not status.is_success:
                 raise PluginError(plugin.name, "PreScore", status.message)
         evaluations = self.framework.evaluations
@@ -341,16 +373,12 @@ class Cycle(fwk.CycleState):
         Raises:
             PluginError: a plugin raised, or a score is no integer or outside 0..100 after normalising.
         """
-        raw: dict[str, Int64s] = {}
-        weighted: dict[str, Int64s] = {}
-        total = np.zeros(len(rows), np.int64)
+        parts: list[Part] = []
         for scorer in self.framework.plugins.score:
-            if scorer.name in self.skip_score_plugins:
-                continue
-            raw[scorer.name] = scores = self._raw_scores(scorer, rows)
-            weighted[scorer.name] = self._normalized_scores(scorer, scores) * scorer.weight
-            total += weighted[scorer.name]
-        return Scores(raw, weighted, total)
+            if scorer.name not in self.skip_score_plugins:
+                scores = self._raw_scores(scorer, rows)
+                parts.append((scorer, scores, self._normalized_scores(scorer, scores) * scorer.weight))
+        return Scores.of(parts, len(rows))
 
     def total_scores(self, rows: Rows) -> Int64s:
         """Returns (R,) the weighted sum of scores for rows that `feasible_rows` returned, after `run_pre_score_plugins`.
@@ -363,22 +391,41 @@ class Cycle(fwk.CycleState):
         if known is None:
             raise RuntimeError("feasible_rows comes before total_scores")
         plan = self.framework.score_plan(self.skip_score_plugins)
-        total = rows.of_nodes(remembered_sum(known, plan, self._scores_in_range, snapshot))
-        for scorer in plan.normalized:
-            raw = remembered_raw_scores(known, scorer, partial(self._raw_scores, scorer), snapshot)
+        total = rows.of_nodes(remembered_sum(known, plan, self._scores_in_range, snapshot, self.pod))
+        parts = self._parts = []
+        for local in plan.normalized:
+            (scorer,) = local.runs
+            raw = remembered_raw_scores(known, local, self._only_raw_scores, snapshot, self.pod)
             weighted = raw.weighted if rows.is_all and self.observe is None else None
             if weighted is None:
                 weighted = self._normalized_scores(scorer, rows.of_nodes(raw.values)) * scorer.weight
                 if rows.is_all:
                     raw.weighted = weighted
+            parts.append((scorer, raw.values if rows.is_all else rows.of_nodes(raw.values), weighted))
             total += weighted
         for scorer in plan.others:
-            total += self._normalized_scores(scorer, self._raw_scores(scorer, rows)) * scorer.weight
+            if scorer.plugin.scores_nothing_when_skipped and scorer.name in self.skip_filter_plugins and self.observe is None:
+                nothing = np.zeros(len(rows), np.int64)
+                parts.append((scorer, nothing, nothing))
+                continue
+            scores = self._raw_scores(scorer, rows)
+            weighted = self._normalized_scores(scorer, scores) * scorer.weight
+            parts.append((scorer, scores, weighted))
+            total += weighted
         return total
+
+    def scores_at(self, rows: Rows, at: Index) -> Scores:
+        """Returns what each plugin contributed to `total_scores`, for some of the same rows; see `scoring.scores_at`."""
+        plan = self.framework.score_plan(self.skip_score_plugins)
+        return scores_at(self, self.pod, rows, self._parts, (*plan.of_nodes.runs, *plan.of_pods.runs), at)
 
     def _raw_scores(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
         """Returns (R,) one plugin's scores before normalising."""
-        return call_plugin(self.observe, scorer.name, "Score", _scores, scorer.plugin, self, self.pod, rows)
+        return call_plugin(self.observe, scorer.name, "Score", plugin_scores, scorer.plugin, self, self.pod, rows)
+
+    def _only_raw_scores(self, scorers: Scorers, rows: Rows) -> Int64s:
+        (scorer,) = scorers
+        return self._raw_scores(scorer, rows)
 
     def _scores_in_range(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
         return in_range(scorer, self._raw_scores(scorer, rows))
@@ -390,72 +437,10 @@ class Cycle(fwk.CycleState):
         # Raw scores are shown and remembered, so a plugin that normalises in place must fail.
         raw = scores.view()
         raw.flags.writeable = False
-        normalized = call_plugin(self.observe, scorer.name, "ScoreExtensionNormalize", _normalized, scorer.plugin, self, self.pod, raw)
+        normalized = call_plugin(
+            self.observe, scorer.name, "ScoreExtensionNormalize", normalized_scores, scorer.plugin, self, self.pod, raw
+        )
         return in_range(scorer, normalized)
-
-
-# Results of plugins are checked before they are used, because out-of-tree plugins may not have been checked by mypy. None is Success, as a
-# nil status is upstream.
-
-
-def _pre_filter_result(plugin: fwk.PreFilterPlugin, cycle: Cycle, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
-    result: fwk.PreFilterResult | None = plugin.pre_filter(cycle, pod, snapshot)
-    if isinstance(result, fwk.PreFilterResult) and isinstance(result.status, fwk.Status) and result.node_names is None:
-        return result  # nearly always; the rest finds the words for what is wrong
-    if result is None:
-        return fwk.PreFilterResult(fwk.SUCCESS)
-    _check_kind(result, fwk.PreFilterResult)
-    _check_kind(result.status, fwk.Status)
-    if result.node_names is not None:
-        _check_kind(result.node_names, frozenset)
-    return result
-
-
-def _verdicts(plugin: fwk.FilterPlugin, cycle: Cycle, pod: Pod, rows: Rows) -> fwk.Verdicts:
-    verdicts: fwk.Verdicts | None = plugin.filter(cycle, pod, rows)
-    if verdicts is None:
-        return fwk.accept(len(rows))
-    _check_kind(verdicts, fwk.Verdicts)
-    _check_array(verdicts.codes, len(rows), "integers")
-    for _, mask in verdicts.reasons:
-        _check_array(mask, len(rows), "booleans")
-    return verdicts
-
-
-async def _post_filter_result(plugin: fwk.PostFilterPlugin, cycle: Cycle, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-    result: fwk.PostFilterResult | None = await plugin.post_filter(cycle, pod, statuses)
-    if result is None:
-        return fwk.PostFilterResult(fwk.SUCCESS)
-    _check_kind(result, fwk.PostFilterResult)
-    return result
-
-
-def _pre_score_status(plugin: fwk.PreScorePlugin, cycle: Cycle, pod: Pod, rows: Rows) -> fwk.Status:
-    status: fwk.Status | None = plugin.pre_score(cycle, pod, rows)
-    if status is None:
-        return fwk.SUCCESS
-    _check_kind(status, fwk.Status)
-    return status
-
-
-def _scores(plugin: fwk.ScorePlugin, cycle: Cycle, pod: Pod, rows: Rows) -> Int64s:
-    return checked_scores(plugin.score(cycle, pod, rows), len(rows))
-
-
-def _normalized(plugin: fwk.ScorePlugin, cycle: Cycle, pod: Pod, scores: Int64s) -> Int64s:
-    normalized: Int64s | None = plugin.normalize_score(cycle, pod, scores)
-    return scores if normalized is None else checked_scores(normalized, len(scores))
-
-
-def _check_kind(answer: object, kind: type) -> None:
-    if not isinstance(answer, kind):
-        raise TypeError(f"it returned {type(answer).__name__}, not {kind.__name__}")
-
-
-def _check_array(answer: object, num_rows: int, of: str) -> None:
-    wanted = {"integers": "iu", "booleans": "b"}[of]
-    if not isinstance(answer, np.ndarray) or answer.shape != (num_rows,) or answer.dtype.kind not in wanted:
-        raise TypeError(f"it returned no array of {num_rows} {of}, one a row")
 
 
 def _scattered_reasons(reasons: Sequence[tuple[str, Mask]], at: Index | None, num_rows: int) -> Sequence[tuple[str, Mask]]:
@@ -474,18 +459,6 @@ def _scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:
     scattered = np.zeros(num_rows, np.bool_)
     scattered[at[mask]] = True
     return scattered
-
-
-def _refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
-    """Raises PluginError if a row has a code that a Filter may not return."""
-    codes = verdicts.codes
-    if codes.dtype == np.int8 and codes.view(np.uint8).max() <= fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE and not (codes == _ERROR).any():
-        return  # nearly always: Success and the two refusals are the lowest codes but for Error
-    rejected = (codes == fwk.Code.UNSCHEDULABLE) | (codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE) | (codes == fwk.Code.PENDING)
-    wrong = np.flatnonzero(~rejected & (codes != fwk.Code.SUCCESS))
-    if len(wrong):
-        why = ", ".join(verdicts.reasons_of(int(wrong[0]))) or f"it answered code {int(codes[wrong[0]])}"
-        raise PluginError(name, "Filter", why)
 
 
 def _no_node_left(plugins: list[str]) -> fwk.Status:

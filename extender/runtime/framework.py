@@ -131,8 +131,6 @@ class Framework:
         self._filter_plans: dict[frozenset[str], FilterPlan] = {}
         self._score_plans: dict[frozenset[str], ScorePlan] = {}
         self.plugins: Final = make_plugins(self)
-        self.highest_total: Final = fwk.MAX_NODE_SCORE * sum(abs(scorer.weight) for scorer in self.plugins.score)
-        """No weighted sum of scores is above it or below its negative."""
 
     # The Handle; see `extender.framework.interface.Handle`.
 

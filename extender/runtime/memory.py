@@ -6,10 +6,11 @@ depend on each other; nothing is approximated and nothing expires.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Generic, TypeVar, final
+from hashlib import sha256
+from typing import Any, Generic, NamedTuple, TypeVar, final
+from weakref import WeakValueDictionary
 
 import msgspec
 import numpy as np
@@ -17,12 +18,22 @@ import numpy.typing as npt
 
 from extender import framework as fwk
 from extender.objects.pod import Pod
+from extender.runtime.plugin_calls import call_plugin
+from extender.runtime.plugin_results import pod_signature
 from extender.runtime.scoring import WeightedScorer
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Int64s, Mask
 
 KEPT_SIGNATURES = 64
-"""The number of pod signatures remembered; the least recently used is dropped first."""
+"""At least as many pod signatures are remembered; the least recently used is dropped first."""
+
+KEPT_VALUES = 2**20
+"""More signatures are remembered while one value a node for each makes no more than this: in a cluster of 1,500 nodes 700."""
+
+MOST_SIGNATURES = 1024
+
+LONGEST_SIGNATURE = 4096
+"""Longer ones are kept as a hash, so that pods with large specs take no more memory than others."""
 
 NEVER = -1
 
@@ -30,10 +41,37 @@ _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 
 
 A = TypeVar("A", bound=np.generic)
-
+P = TypeVar("P")
 
 Filters = tuple[tuple[str, fwk.FilterPlugin], ...]
 Scorers = tuple[WeightedScorer, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalPlugins(Generic[P]):
+    """Filters or scorers that look only at a node, and whose results are computed and remembered together."""
+
+    runs: P
+    """The Filters or the scorers, in order."""
+    plugins: tuple[fwk.Plugin, ...]
+    """The same plugins, as plugins."""
+    looks_at_pods: bool
+    """False if none of them looks at the pods on the node."""
+
+    def sign(self, pod: Pod, signature: bytes) -> Hashable:
+        """Returns a value that is equal for pods which these plugins cannot tell apart.
+
+        Arguments:
+            signature: the whole pod's, for plugins that do not say at which part of it they look.
+        """
+        parts: list[tuple[str, Hashable]] = []
+        for plugin in self.plugins:
+            signed: Hashable = signature
+            if isinstance(plugin, fwk.SignPlugin):
+                signed = call_plugin(None, plugin.name, "SignPod", pod_signature, plugin, pod)
+            parts.append((plugin.name, signed))
+        return tuple(parts)
 
 
 @final
@@ -41,9 +79,9 @@ Scorers = tuple[WeightedScorer, ...]
 class FilterPlan:
     """The Filters that run for a pod, by what they look at. There is one for each set of skipped plugins."""
 
-    of_nodes: Filters
+    of_nodes: LocalPlugins[Filters]
     """Filters that look only at a node, and at none of its pods."""
-    of_pods: Filters
+    of_pods: LocalPlugins[Filters]
     """Filters that look only at a node and its pods."""
     others: Filters
     """Filters that look at other nodes or objects as well."""
@@ -54,22 +92,22 @@ class FilterPlan:
 class ScorePlan:
     """The Score plugins that run for a pod, by what they look at."""
 
-    of_nodes: Scorers
+    of_nodes: LocalPlugins[Scorers]
     """Scorers that look only at a node and at none of its pods, and whose scores need no normalising."""
-    of_pods: Scorers
+    of_pods: LocalPlugins[Scorers]
     """Scorers that look only at a node and its pods, and whose scores need no normalising."""
-    normalized: Scorers
-    """Scorers that look only at a node, and whose scores are normalised over the feasible nodes."""
+    normalized: tuple[LocalPlugins[Scorers], ...]
+    """Scorers that look only at a node, and whose scores are normalised over the feasible nodes; each by itself."""
     others: Scorers
     """Scorers that look at other nodes or objects as well."""
 
 
 def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:
     """Returns the Filters that are not skipped, by what they look at."""
-    running = [(name, plugin) for name, plugin in filters if name not in skipped]
+    running = tuple((name, plugin) for name, plugin in filters if name not in skipped)
     return FilterPlan(
-        of_nodes=tuple((name, plugin) for name, plugin in running if plugin.looks_only_at_node and not plugin.looks_at_pods),
-        of_pods=tuple((name, plugin) for name, plugin in running if plugin.looks_only_at_node and plugin.looks_at_pods),
+        of_nodes=_local_filters(running, looks_at_pods=False),
+        of_pods=_local_filters(running, looks_at_pods=True),
         others=tuple((name, plugin) for name, plugin in running if not plugin.looks_only_at_node),
     )
 
@@ -78,69 +116,95 @@ def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> Sc
     """Returns the Score plugins that are not skipped, by what they look at."""
     running = [scorer for scorer in scorers if scorer.name not in skipped]
     local = [scorer for scorer in running if scorer.plugin.looks_only_at_node]
+    summed = [scorer for scorer in local if not scorer.normalizes]
     return ScorePlan(
-        of_nodes=tuple(scorer for scorer in local if not scorer.normalizes and not scorer.plugin.looks_at_pods),
-        of_pods=tuple(scorer for scorer in local if not scorer.normalizes and scorer.plugin.looks_at_pods),
-        normalized=tuple(scorer for scorer in local if scorer.normalizes),
+        of_nodes=_local_scorers(summed, looks_at_pods=False),
+        of_pods=_local_scorers(summed, looks_at_pods=True),
+        normalized=tuple(_local_scorers([scorer], looks_at_pods=scorer.plugin.looks_at_pods) for scorer in local if scorer.normalizes),
         others=tuple(scorer for scorer in running if not scorer.plugin.looks_only_at_node),
     )
 
 
+def _local_filters(filters: Filters, *, looks_at_pods: bool) -> LocalPlugins[Filters]:
+    runs = tuple((name, plugin) for name, plugin in filters if plugin.looks_only_at_node and plugin.looks_at_pods is looks_at_pods)
+    return LocalPlugins(runs, tuple(plugin for _, plugin in runs), looks_at_pods)
+
+
+def _local_scorers(scorers: Sequence[WeightedScorer], *, looks_at_pods: bool) -> LocalPlugins[Scorers]:
+    runs = tuple(scorer for scorer in scorers if scorer.plugin.looks_at_pods is looks_at_pods)
+    return LocalPlugins(runs, tuple(scorer.plugin for scorer in runs), looks_at_pods)
+
+
 @final
 class PerNodeAnswer(Generic[A]):
-    """A per-node result kept between cycles, with the generation it holds for and the plugins that produced it."""
+    """A per-node result of some plugins, kept between cycles, with the generation it holds for."""
 
-    __slots__ = ("generation", "plugins", "values", "weighted")
+    __slots__ = ("__weakref__", "generation", "values", "weighted")
 
     def __init__(self, values: npt.NDArray[A]) -> None:
         self.generation = NEVER
         """The generation that the values hold for."""
-        self.plugins: tuple[object, ...] = ()
-        """The plugins that produced them."""
         self.values = values
         """(N,)"""
         self.weighted: npt.NDArray[A] | None = None
         """(N,) the weighted scores made of raw ones while all nodes are feasible; None until they are asked for."""
 
 
+AnswersInUse = WeakValueDictionary[Hashable, PerNodeAnswer[Any]]
+"""What the answer is about and what it follows from -> the answer, as long as it is remembered for the pods of some signature."""
+
+
+@final
+class EqualPodsAnswer(NamedTuple):
+    """The answer of PreFilter or PreScore that all equal pods get: `SKIP_EQUAL_PODS` or `SUCCESS_EQUAL_PODS`."""
+
+    is_skip: bool
+    written: Mapping[fwk.StateKey[Any], Any]
+    """What a plugin that did not skip wrote into the state of the cycle."""
+
+
 @final
 class Remembered:
     """The results remembered for the pods of one signature."""
 
-    __slots__ = (
-        "_changed",
-        "_changes",
-        "fits_node",
-        "fits_pods",
-        "raw",
-        "scored_node",
-        "scored_pods",
-        "skip_pre_filter",
-        "skip_pre_score",
-    )
+    __slots__ = ("_answers", "_changed", "_changes", "_in_use", "_num_nodes", "_signature", "pre_filter", "pre_score")
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        num_nodes = len(snapshot.nodes)
+    def __init__(self, signature: bytes, snapshot: Snapshot, in_use: AnswersInUse) -> None:
+        """Begins with blank results.
+
+        Arguments:
+            in_use: the answers remembered for the pods of any signature.
+        """
+        self._signature = signature
         self._changes = snapshot.changes
+        self._num_nodes = len(snapshot.nodes)
+        self._in_use = in_use
+        self._answers: dict[LocalPlugins[Any], PerNodeAnswer[Any]] = {}
         self._changed: dict[bool, tuple[int, int, Rows | None]] = {}
-        self.fits_node = PerNodeAnswer(np.zeros(num_nodes, np.bool_))
-        """Nodes that passed the Filters which do not look at pods."""
-        self.fits_pods = PerNodeAnswer(np.zeros(num_nodes, np.bool_))
-        """Nodes that passed the Filters which look at the node's pods."""
-        self.scored_node = PerNodeAnswer(np.zeros(num_nodes, np.int64))
-        """The weighted sum of the Score plugins that do not look at pods, and whose scores need no normalising."""
-        self.scored_pods = PerNodeAnswer(np.zeros(num_nodes, np.int64))
-        """The weighted sum of the Score plugins that look at the node's pods, and whose scores need no normalising."""
-        self.raw: dict[str, PerNodeAnswer[np.int64]] = {}
-        """Score plugin -> its scores before normalising, which depends on all feasible nodes together."""
-        self.skip_pre_filter: frozenset[str] = frozenset()
-        """Plugins whose PreFilter answered `SKIP_EQUAL_PODS`."""
-        self.skip_pre_score: frozenset[str] = frozenset()
-        """Plugins whose PreScore answered `SKIP_EQUAL_PODS`."""
+        self.pre_filter: dict[str, EqualPodsAnswer] = {}
+        """Plugin -> what its PreFilter answered, if equal pods get the same answer."""
+        self.pre_score: dict[str, EqualPodsAnswer] = {}
+        """Plugin -> what its PreScore answered, if equal pods get the same answer."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
         """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing here."""
-        return self._changes is snapshot.changes and len(self.fits_node.values) == len(snapshot.nodes)
+        return self._changes is snapshot.changes and self._num_nodes == len(snapshot.nodes)
+
+    def answer(self, local: LocalPlugins[Any], kind: type[A], pod: Pod) -> PerNodeAnswer[A]:
+        """Returns what these plugins answered about each node. Pods that they cannot tell apart share one answer.
+
+        Arguments:
+            kind: the type of what they answer.
+            pod: one of the pods.
+        """
+        answer = self._answers.get(local)
+        if answer is None:
+            key = (local.sign(pod, self._signature), kind, self._changes, self._num_nodes)
+            answer = self._in_use.get(key)
+            if answer is None:
+                answer = self._in_use[key] = PerNodeAnswer(np.zeros(self._num_nodes, kind))
+            self._answers[local] = answer
+        return answer
 
     def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows | None:
         """Returns the nodes that changed after a generation, they or the pods on them; all nodes when the log does not reach back so far;
@@ -155,9 +219,14 @@ class Remembered:
             return known[2]
         log = snapshot.changes if looks_at_pods else snapshot.node_changes
         changed = None if generation == NEVER else log.since(generation)
-        rows = Rows.of(snapshot) if changed is None else Rows.of(snapshot, np.array(changed, np.intp)) if changed else None
+        rows = Rows.of(snapshot) if changed is None else Rows.of(snapshot, changed) if len(changed) else None
         self._changed[looks_at_pods] = generation, snapshot.generation, rows
         return rows
+
+
+def kept_signatures(num_nodes: int) -> int:
+    """Returns how many signatures are remembered in a cluster of this size."""
+    return min(max(KEPT_SIGNATURES, KEPT_VALUES // max(num_nodes, 1)), MOST_SIGNATURES)
 
 
 @final
@@ -166,6 +235,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[bytes, Remembered] = OrderedDict()
+        self._in_use: AnswersInUse = WeakValueDictionary()
 
     def forget(self) -> None:
         self._kept.clear()
@@ -174,8 +244,8 @@ class Memory:
         """Returns the results remembered for this signature. They are blank for a new one, and after the nodes were renumbered."""
         known = self._kept.get(signature)
         if known is None or not known.is_about(snapshot):
-            known = self._kept[signature] = Remembered(snapshot)
-            if len(self._kept) > KEPT_SIGNATURES:
+            known = self._kept[signature] = Remembered(signature, snapshot, self._in_use)
+            if len(self._kept) > kept_signatures(len(snapshot.nodes)):
                 self._kept.popitem(last=False)
         else:
             self._kept.move_to_end(signature)
@@ -185,20 +255,23 @@ class Memory:
 def signature_of(pod: Pod) -> bytes:
     """Returns bytes that are equal for pods which `looks_only_at_node` plugins cannot tell apart."""
     meta = pod.metadata
-    return _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
+    encoded = _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
+    return encoded if len(encoded) <= LONGEST_SIGNATURE else sha256(encoded).digest()
 
 
-def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot) -> Mask:
+def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod) -> Mask:
     """Returns (N,) the nodes that pass the plan's local Filters. Only nodes where something changed that the Filters look at are filtered.
 
     Arguments:
         passing: returns the rows that some Filters let pass.
     """
-    fits = _refreshed(known, known.fits_node, plan.of_nodes, lambda stale: passing(plan.of_nodes, stale), snapshot, looks_at_pods=False)
-    return fits & _refreshed(known, known.fits_pods, plan.of_pods, lambda stale: passing(plan.of_pods, stale), snapshot)
+    of_nodes = _refreshed(known, plan.of_nodes, np.bool_, passing, snapshot, pod)
+    return of_nodes.values & _refreshed(known, plan.of_pods, np.bool_, passing, snapshot, pod).values
 
 
-def remembered_sum(known: Remembered, plan: ScorePlan, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot) -> Int64s:
+def remembered_sum(
+    known: Remembered, plan: ScorePlan, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot, pod: Pod
+) -> Int64s:
     """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array. Only nodes where something
     changed that the scorers look at are scored.
 
@@ -207,47 +280,38 @@ def remembered_sum(known: Remembered, plan: ScorePlan, scores: Callable[[Weighte
     """
 
     def weighted_sum(scorers: Scorers, stale: Rows) -> Int64s:
-        total = np.zeros(len(stale), np.int64)
+        total: Int64s | int = 0
         for scorer in scorers:
-            total += scores(scorer, stale) * scorer.weight
-        return total
+            of_one = scores(scorer, stale)
+            total = total + (of_one if scorer.weight == 1 else of_one * scorer.weight)
+        return np.zeros(len(stale), np.int64) if isinstance(total, int) else total
 
-    of_nodes = _refreshed(known, known.scored_node, plan.of_nodes, partial(weighted_sum, plan.of_nodes), snapshot, looks_at_pods=False)
-    of_pods = _refreshed(known, known.scored_pods, plan.of_pods, partial(weighted_sum, plan.of_pods), snapshot)
-    total: Int64s = of_nodes + of_pods
+    of_nodes = _refreshed(known, plan.of_nodes, np.int64, weighted_sum, snapshot, pod)
+    total: Int64s = of_nodes.values + _refreshed(known, plan.of_pods, np.int64, weighted_sum, snapshot, pod).values
     return total
 
 
 def remembered_raw_scores(
-    known: Remembered, scorer: WeightedScorer, scores: Callable[[Rows], Int64s], snapshot: Snapshot
+    known: Remembered, local: LocalPlugins[Scorers], scores: Callable[[Scorers, Rows], Int64s], snapshot: Snapshot, pod: Pod
 ) -> PerNodeAnswer[np.int64]:
     """Returns one scorer's scores of all nodes before normalising. Only nodes that changed are scored.
 
     Arguments:
         scores: returns the scorer's scores of some rows.
     """
-    kept = known.raw.get(scorer.name)
-    if kept is None:
-        kept = known.raw[scorer.name] = PerNodeAnswer(np.zeros(len(snapshot.nodes), np.int64))
-    _refreshed(known, kept, (scorer,), scores, snapshot, looks_at_pods=scorer.plugin.looks_at_pods)
-    return kept
+    return _refreshed(known, local, np.int64, scores, snapshot, pod)
 
 
 def _refreshed(
-    known: Remembered,
-    kept: PerNodeAnswer[A],
-    plugins: tuple[object, ...],
-    compute: Callable[[Rows], npt.NDArray[A]],
-    snapshot: Snapshot,
-    *,
-    looks_at_pods: bool = True,
-) -> npt.NDArray[A]:
-    """Returns (N,) the kept values after computing those of the nodes that changed, or all of them if other plugins produced them."""
-    if plugins != kept.plugins:
-        kept.plugins, kept.generation = plugins, NEVER
-    stale = known.changed_since(kept.generation, snapshot, looks_at_pods=looks_at_pods)
-    if stale is not None:
-        kept.generation, kept.weighted = NEVER, None  # if a plugin fails here, the values hold for no generation
-        kept.values[stale.node] = compute(stale)
-    kept.generation = snapshot.generation
-    return kept.values
+    known: Remembered, local: LocalPlugins[P], kind: type[A], compute: Callable[[P, Rows], npt.NDArray[A]], snapshot: Snapshot, pod: Pod
+) -> PerNodeAnswer[A]:
+    """Returns the kept answer after computing the values of the nodes that changed."""
+    kept = known.answer(local, kind, pod)
+    log = snapshot.changes if local.looks_at_pods else snapshot.node_changes
+    if kept.generation < log.newest:
+        stale = known.changed_since(kept.generation, snapshot, looks_at_pods=local.looks_at_pods)
+        if stale is not None:
+            kept.generation, kept.weighted = NEVER, None  # if a plugin fails here, the values hold for no generation
+            kept.values[stale.node] = compute(local.runs, stale)
+        kept.generation = snapshot.generation
+    return kept

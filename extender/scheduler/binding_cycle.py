@@ -2,7 +2,7 @@
 
 `UnconfirmedBindings` holds the pods whose binding the API server confirmed but which no watch has shown on their node yet. Usually that
 takes milliseconds. An API server that was restored from a backup may have forgotten the binding: no watch would ever report it, and the pod
-would stay assumed for ever. Upstream leaves it there until the scheduler is restarted.
+would stay assumed forever. Upstream leaves it there until the scheduler is restarted.
 
 Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError (v1.36.2).
 """

@@ -27,16 +27,23 @@ def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent
 
 
 def _is_scaled_down(old: Pod, new: Pod) -> bool:
-    """Returns whether the pod requests less of something. Requests that cannot be read count as less, because a needless attempt does no
-    harm.
+    """Returns whether the pod requests less of something. Changed requests that cannot be read count as less, because a needless attempt
+    does no harm.
     """
-    if old.spec == new.spec and old.status == new.status:
+    if old.spec == new.spec and _counted_status(old) == _counted_status(new):
         return False
     try:
         before, after = pod_requests(old, use_status=True), pod_requests(new, use_status=True)
     except QuantityError:
         return True
     return any(name not in after or amount.milli_value() > after[name].milli_value() for name, amount in before.items())
+
+
+def _counted_status(pod: Pod) -> tuple[object, ...]:
+    """Returns what of the status `pod_requests` looks at; most updates change another part of it."""
+    status = pod.status
+    resizes = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
+    return status.container_statuses, status.init_container_statuses, status.resources, status.allocated_resources, resizes
 
 
 def _has_other_claims(old: Pod, new: Pod) -> bool:

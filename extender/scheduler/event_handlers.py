@@ -16,6 +16,7 @@ from extender.framework.events import (
     EventResource,
 )
 from extender.klog.logger import Logger
+from extender.objects.devices import DeviceTaintRule, with_taints_of
 from extender.objects.kinds import KINDS, PODS
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
@@ -91,9 +92,19 @@ class EventHandlers:
             for event in node_scheduling_properties_change(old, new):
                 self._move(event, old, new)
             return
+        if kind is DeviceTaintRule:
+            self._taint_rule_changed(old, new)
+            return
         resource = _RESOURCE_OF.get(kind)
         if resource is not None:
             self._move(ClusterEvent(resource, _action(old, new)), old, new)
+
+    def _taint_rule_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Handles a rule as an update of the slices whose devices have other taints now. Upstream: tracker.go, syncSlice."""
+        for resource_slice in self._world.cluster.cache.objects.resource_slices.values():
+            before, after = (with_taints_of([rule] if isinstance(rule, DeviceTaintRule) else [], resource_slice) for rule in (old, new))
+            if before != after:
+                self._move(ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE), before, after)
 
     # Pods.
 

@@ -99,6 +99,7 @@ class Executor:
             _log_failure(exc, prepared)
         finally:
             self._preemptions.end(prepared.uid)
+        world.reporter.preemption_ended(prepared.preemptor, done=is_done)
         if _to_evict(prepared.candidate):
             world.metrics.preemptions.observe(perf_counter() - began, "success" if is_done else "error")
         for member in prepared.members:

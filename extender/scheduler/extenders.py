@@ -58,8 +58,7 @@ async def schedule_pod_with_extenders(
     total = algorithm.total_scores(cycle, rows)
     with algorithm.metrics.doing("prioritizing_extender"):
         extra = await scores_of_extenders(extenders, pod, rows)
-    combined = total + extra
-    return best_of(cycle, rows, combined, max(int(combined.max()), -int(combined.min())))
+    return best_of(cycle, rows, total + extra)
 
 
 async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> tuple[Rows, dict[str, fwk.Status]]:

@@ -13,8 +13,12 @@ from typing import Final, final
 
 from extender import framework as fwk
 from extender.golang.quoting import quoted
+from extender.klog.logger import Logger
+from extender.objects.kinds import POD_GROUPS
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import POD_GROUP_SCHEDULED, GroupKey, PodGroup
+from extender.objects.storage import ObjectReference
+from extender.preemption.minimal_victims import why_ignored
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
@@ -28,6 +32,10 @@ from extender.scheduler.world import AssumedPod, Failure, World
 
 NO_CONSTRAINTS: Final = "workload aware preemption is not supported for pod groups with scheduling constraints"
 NO_PLUGIN: Final = "default preemption plugin is not registered, workload aware preemption is disabled"
+MOST_IGNORED: Final = 1_000
+"""As many groups with an annotation that is ignored are remembered."""
+
+_LOG: Final = Logger(__name__)
 
 
 @final
@@ -114,7 +122,8 @@ async def _with_preemption(trial: PodGroupTrial, result: GroupResult, group: Pod
         return replace(result, status=fwk.unschedulable(*reasons, NO_CONSTRAINTS)), None
     found = await find_victims(trial, group)
     if found.status.is_success:
-        return replace(result, waits_for_preemption=True), found.candidate
+        status = fwk.unschedulable(*reasons, found.saving) if found.saving else result.status
+        return replace(result, status=status, waits_for_preemption=True, without_policies=found.instead_of), found.candidate
     if found.status.code is fwk.Code.ERROR:
         return replace(result, status=found.status), None
     return replace(result, status=fwk.unschedulable(*reasons, *found.status.reasons)), None
@@ -152,6 +161,29 @@ def decided(result: GroupResult, place: int) -> tuple[Cycle, ScheduleResult] | F
 def _refused_with_its_group(member: MemberResult) -> Failure:
     permit = () if member.permit is None else member.permit.reasons
     return Failure(fwk.unschedulable(UNSCHEDULABLE, *permit))
+
+
+@final
+class IgnoredAnnotations:
+    """Tells of annotations of pod groups that are ignored, by an event and in the log. State: what was told last about each group."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def tell(self, framework: Framework, world: World, group: PodGroup) -> None:
+        """Tells what is ignored of the group, unless that was told before."""
+        why, told = why_ignored(group), self._told.pop(group.uid, "")
+        if not why:
+            return
+        self._told[group.uid] = why
+        if len(self._told) > MOST_IGNORED:
+            del self._told[next(iter(self._told))]
+        if why != told:
+            _LOG.info(0, "Ignoring an annotation of a pod group", podGroup=group.key, reason=why)
+            # With its version, so that an event about another value is another event, and no repetition.
+            version = group.metadata.resource_version
+            regarding = ObjectReference(POD_GROUPS.api_version, POD_GROUPS.name, group.namespace, group.name, group.uid, version)
+            world.dispatcher.submit(fwk.RecordEvent(regarding, "Warning", "InvalidAnnotation", "Scheduling", why, framework.profile_name))
 
 
 def group_condition(world: World, key: GroupKey, status: fwk.Status) -> fwk.PatchPodGroupStatus | None:

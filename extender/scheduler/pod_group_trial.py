@@ -8,7 +8,7 @@ podGroupSchedulingPlacementAlgorithm, podGroupPodSchedulingAlgorithm (v1.36.2).
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Final, final
@@ -73,6 +73,8 @@ class GroupResult:
     """Whether the group fits once victims have gone."""
     placement: str = ""
     """The name of the placement; empty where none was asked for."""
+    without_policies: fwk.Candidate | None = None
+    """The victims that kube-scheduler would take, where a search for fewer has found others."""
     nearest: "GroupResult | None" = None
     """The result in the placement that takes most members, where none takes enough of them."""
 
@@ -102,7 +104,13 @@ class PodGroupTrial:
     """The members to be tried, in order."""
     percentage: int = 0
     """See `SchedulingAlgorithm.schedule_pod`."""
-    _began: float = field(default=0.0, init=False)
+    clock: Callable[[], float] = perf_counter
+    """Measures the time since others had a turn."""
+    _began: float = field(init=False)
+    """When the last turn of others was over. It outlives a run: of many short runs none lasts as long as a turn."""
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
 
     async def run(self, *, post_filters: bool = True) -> GroupResult:
         """Returns whether the group fits, by the default algorithm or in the best placement.
@@ -113,7 +121,6 @@ class PodGroupTrial:
         Raises:
             LongWork: see there; everything was taken back.
         """
-        self._began = perf_counter()
         if self.framework.feature_gates.enabled("TopologyAwareWorkloadScheduling"):
             return await self._in_placements(post_filters)
         return await self._tried(None, post_filters)
@@ -195,9 +202,9 @@ class PodGroupTrial:
 
     async def yield_turn(self) -> None:
         """Lets other tasks have a turn if there was none for a while."""
-        if perf_counter() - self._began > LONGEST_TURN:
+        if self.clock() - self._began > LONGEST_TURN:
             await asyncio.sleep(0)
-            self._began = perf_counter()
+            self._began = self.clock()
 
     def num_needed(self, cycle: Cycle) -> int | None:
         """Returns how many of the members must get a node so that Permit lets the group through; None if all of them are too few.

@@ -5,6 +5,7 @@ Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prior
 
 import random
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from extender.runtime.cycle import Cycle
 from extender.runtime.findings import Findings, diagnosis_of, find, refused_by_pre_filter
 from extender.runtime.memory import signature_of
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.scoring import Choice
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 
@@ -33,18 +35,6 @@ class FitError(Exception):
         self.num_all_nodes = num_all_nodes
         self.diagnosis = diagnosis
         self.findings = findings
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The nodes among which the pod's node was chosen."""
-
-    rows: Rows
-    total: Int64s
-    """(R,) their weighted scores."""
-    highest: int
-    """No total is above it or below its negative."""
 
 
 @final
@@ -91,7 +81,7 @@ class SchedulingAlgorithm:
         rows = self.feasible_rows(cycle, percentage_of_nodes_to_score)
         if len(rows) == 1:
             return ScheduleResult(rows.names[0], 1, cycle.num_in_play)
-        return best_of(cycle, rows, self.total_scores(cycle, rows), cycle.framework.highest_total)
+        return best_of(cycle, rows, self.total_scores(cycle, rows))
 
     # The steps, for cycles that call extenders in between.
 
@@ -168,19 +158,18 @@ class SchedulingAlgorithm:
         return rows.take(turn)
 
 
-def best_of(cycle: Cycle, rows: Rows, total: Int64s, highest: int) -> ScheduleResult:
+def best_of(cycle: Cycle, rows: Rows, total: Int64s) -> ScheduleResult:
     """Returns the row with the best score, at random among equals.
 
     Arguments:
         total: (R,) the scores.
-        highest: no score is above it or below its negative.
     """
     chosen = select_host(total, cycle.framework.random)
     if _LOG.enabled(10):
         for name, score in zip(rows.names, total.tolist(), strict=True):
             _LOG.info(10, "Calculated node's final score for pod", pod=cycle.pod, node=name, score=score)
     host = cycle.snapshot.nodes.objects[int(rows.node[chosen])].name
-    return ScheduleResult(host, len(rows), cycle.num_in_play, Choice(rows, total, highest))
+    return ScheduleResult(host, len(rows), cycle.num_in_play, Choice(rows, total, chosen, partial(cycle.scores_at, rows)))
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:

@@ -13,6 +13,7 @@ from extender import framework as fwk
 from extender.golang.quoting import quoted
 from extender.klog.logger import Logger
 from extender.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, WAITING_ON_PREEMPTION
+from extender.metrics.tracing import CURRENT
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey, group_of
 from extender.preemption.preemptions import PREEMPTIONS, RunningPreemptions
@@ -22,7 +23,14 @@ from extender.runtime.long_work import do_long_work
 from extender.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
 from extender.scheduler.executor import Executor
 from extender.scheduler.failure import handle_scheduling_failure
-from extender.scheduler.pod_group_cycle import GroupDecision, group_condition, pod_group_cycle, pop_members, why_not_together
+from extender.scheduler.pod_group_cycle import (
+    GroupDecision,
+    IgnoredAnnotations,
+    group_condition,
+    pod_group_cycle,
+    pop_members,
+    why_not_together,
+)
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
 from extender.scheduler.world import AssumedPod, Failure, World
@@ -36,7 +44,7 @@ MOST_LONG_ATTEMPTS: Final = 64
 @final
 @dataclass(slots=True)
 class _Deferral:
-    """An attempt whose cycle begins anew after a plugin has done its long work."""
+    """An attempt whose cycle begins again after a plugin has done its long work."""
 
     began: float
     has_turn: bool = False
@@ -66,6 +74,7 @@ class Scheduler:
         self._percentage = percentage_of_nodes_to_score
         self._algorithm = SchedulingAlgorithm(world.metrics)
         self._unconfirmed = UnconfirmedBindings(world)
+        self._ignored_annotations = IgnoredAnnotations()
         self._is_stopping = False
         # UID -> when the attempt began, of pods for which a plugin has long work to do.
         self._deferred: dict[str, _Deferral] = {}
@@ -113,6 +122,10 @@ class Scheduler:
         deferral = self._deferred.pop(info.pod.uid, None)
         # The event loop's clock stands still while a cycle computes.
         began = perf_counter() if deferral is None else deferral.began
+        trace = None
+        if self._world.tracer is not None:
+            trace = self._world.tracer.attempt(began)
+            CURRENT.set(trace)  # for this attempt, and for the tasks that it begins
         try:
             # A pod that was resumed may have been deleted or bound while it waited for its turn.
             if deferral is None or self._is_still_pending(info):
@@ -130,6 +143,8 @@ class Scheduler:
             return
         except Exception as exc:
             self._requeue_after_error(info, exc)
+        if trace is not None:
+            trace.end()
         if deferral is not None:
             self._end(deferral)
 
@@ -153,7 +168,7 @@ class Scheduler:
         return True
 
     async def _resume_after(self, long: fwk.LongWork, deferral: _Deferral, info: QueuedPodInfo) -> None:
-        """Lets other pods be scheduled while a plugin still works on this one, whose cycle begins anew afterwards."""
+        """Lets other pods be scheduled while a plugin still works on this one, whose cycle begins again afterwards."""
         try:
             if not deferral.has_turn:
                 await self._long_attempts.acquire()
@@ -227,12 +242,16 @@ class Scheduler:
             prepared = self._executor.prepare_for_group(
                 framework, decision.group, [info.pod for info, _ in decision.members], decision.victims
             )
+            if not all(victim.is_terminating for victim in decision.victims.victims):
+                world.reporter.group_preempts(decision.members[0][0].pod, decision.victims, result.without_policies)
         nominations = [
             self._settle(framework, info, outcome, began, tasks, waits=prepared is not None) for info, outcome in decision.members
         ]
         word = WAITING_ON_PREEMPTION if result.waits_for_preemption else UNSCHEDULABLE
         word = SCHEDULED if result.status.is_success else word if result.status.is_rejected else ERROR
         world.metrics.groups.attempted(word, profile, perf_counter() - began)
+        if decision.group is not None:
+            self._ignored_annotations.tell(framework, world, decision.group)
         condition = group_condition(world, key, result.status)
         if condition is not None:
             world.dispatcher.submit(condition)
@@ -259,6 +278,9 @@ class Scheduler:
         reporter, profile, seconds = self._world.reporter, framework.profile_name, perf_counter() - began
         if isinstance(outcome, AssumedPod):
             reporter.decided(info, profile, outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, seconds)
+            trace = CURRENT.get()
+            if trace is not None:
+                trace.goes_on()
             tasks.create_task(self._bind(framework, info, outcome, began), name=f"binding of {pod.key}")
         else:
             reporter.failed(info, profile, outcome.status, seconds)
@@ -291,6 +313,9 @@ class Scheduler:
             return
         finally:
             running["binding"] -= 1
+            trace = CURRENT.get()
+            if trace is not None:
+                trace.end()
         self._unconfirmed.add(assumed.pod)
         metrics, now = self._world.metrics, asyncio.get_running_loop().time()  # the queue's clock
         metrics.attempted(SCHEDULED, framework.profile_name, perf_counter() - began)

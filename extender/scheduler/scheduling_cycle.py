@@ -53,7 +53,7 @@ async def scheduling_cycle(
     if isinstance(result, Failure):
         return result
     if result.choice is not None:
-        world.reporter.scored(pod, result.choice.rows, result.choice.total, result.choice.highest)
+        world.reporter.scored(pod, result.choice)
 
     return assume_and_permit(world, cycle, result)
 

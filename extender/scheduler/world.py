@@ -11,6 +11,7 @@ from extender.cache.cluster import Cluster
 from extender.http_extender import HTTPExtender
 from extender.klog.logger import Logger
 from extender.metrics import Metrics
+from extender.metrics.tracing import Tracer
 from extender.objects.pod import Pod
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records.reporter import NO_REPORTER, Guarded
@@ -115,6 +116,8 @@ class World:
     """Whether the chosen node is written as the nominated one where a binding may take long: NominatedNodeNameForExpectation."""
     tracks_generations: bool = True
     """Whether conditions say which generation of the pod was judged: PodObservedGenerationTracking."""
+    tracer: Tracer | None = None
+    """Traces attempts; None if nothing is traced."""
     has_groups: bool = False
     """Whether pod groups are scheduled as groups: GenericWorkload."""
 

@@ -1,26 +1,24 @@
 """The operations of scheduler_perf workloads, and what each does to a simulated cluster.
 
-Upstream: test/integration/scheduler_perf, operations.go, executor.go, dra.go, update.go (v1.36.2). There an operation meets an API server
+Upstream: test/integration/scheduler_perf, operations.go, executor.go, update.go (v1.36.2). There an operation meets an API server
 in real time; here an API server takes `ARRIVALS` pods a second of virtual time, so that what happens at intervals
 has its place among them.
 """
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 from typing import Final, final
 
 import msgspec
 
 from extender.golang.text_template import Value
 from extender.objects.decoding import replaced
-from extender.objects.devices import ResourceClaim
 from extender.objects.meta import HasMetadata, Object
 from extender.objects.node import HOSTNAME_LABEL, Node
-from extender.objects.pod import Pod, PodResourceClaim
+from extender.objects.pod import Pod
+from extender.simulation.perf_devices import AllocResourceClaims, CheckPodScheduled, CreateResourceDriver, UpdateDeviceConditions
 from extender.simulation.perf_run import Operation, PerfRun, wait_for_pods
 from extender.simulation.perf_templates import PodSource
-from extender.simulation.prototypes import named
 from extender.simulation.workload import MAX_NODES, WorkloadError
 
 ARRIVALS: Final = 1000
@@ -391,54 +389,12 @@ class CreateResourceClaims(Operation, frozen=True, kw_only=True, tag="createReso
         await any_kind.run(run)
 
 
-@final
-class CreateResourceDriver(Operation, frozen=True, kw_only=True, tag="createResourceDriver"):
-    """Gives devices to the nodes whose names match."""
-
-    driver_name: str
-    nodes: str
-    max_claims_per_node: int | None = None
-    max_claims_per_node_param: str | None = None
-
-    async def run(self, run: PerfRun) -> None:
-        number = run.count(self.max_claims_per_node, self.max_claims_per_node_param)
-        for node in run.scene.cluster.all_of(Node):
-            if fnmatchcase(node.name, self.nodes):
-                run.scene.put(run.templates.device_slice(self.driver_name, node.name, number))
-
-
-@final
-class AllocResourceClaims(Operation, frozen=True, kw_only=True, tag="allocResourceClaims"):
-    """Allocates claims without pods: the scheduler places a pod for each, which is gone afterwards."""
-
-    namespace: str = ""
-
-    async def run(self, run: PerfRun) -> None:
-        cluster = run.scene.cluster
-        claims = [each for each in cluster.all_of(ResourceClaim, self.namespace or None) if each.status.allocation is None]
-        pods = []
-        run.scene.observation.is_aside = True
-        for claim in claims:
-            pod = run.templates.claiming_pod(claim.namespace)
-            reference = PodResourceClaim(name="claim", resource_claim_name=claim.name)
-            pods.append(named(replaced(pod, spec=replaced(pod.spec, resource_claims=[reference])), run.unique("allocation-")))
-        run.scene.create_pods(pods)
-        await run.scene.settle()
-        run.scene.observation.is_aside = False
-        for pod, claim in zip(pods, claims, strict=True):
-            allocated, tried = cluster.find(ResourceClaim, claim.name, claim.namespace), cluster.find(Pod, pod.name, pod.namespace)
-            cluster.remove(pod)
-            if allocated is None or allocated.status.allocation is None:
-                said = next((each.message for each in tried.status.conditions if each.message), "") if tried is not None else ""
-                raise WorkloadError(f"allocResourceClaims: no node has devices for the claim {claim.key}: {said}")
-            cluster.put(replaced(allocated, status=replaced(allocated.status, reserved_for=[])))
-
-
 OPERATIONS: Final[Mapping[str, type[Operation]]] = {
     str(operation.__struct_config__.tag): operation
     for operation in (
         CreateNodes, CreateNamespaces, CreatePods, CreatePodSets, DeletePods, Churn, Barrier, Sleep, StartCollectingMetrics,
         StopCollectingMetrics, CreateAny, UpdateAny, CreateResourceClaims, CreateResourceDriver, AllocResourceClaims,
+        UpdateDeviceConditions, CheckPodScheduled,
     )
 }  # fmt: skip
 """Opcode -> the operation that plays it."""

@@ -81,8 +81,9 @@ def _in_camel_case(value: Any) -> Any:
 class Templates:
     """The files of a workload and the API server that their manifests pass. State: what was read and admitted."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, has_binding_conditions: bool = False) -> None:
         self._folder = folder
+        self._has_binding_conditions = has_binding_conditions
         self._files: dict[str, TemplateFile] = {}
         self._prototypes = Prototypes()
         self._claiming: dict[str, Pod] = {}
@@ -145,6 +146,8 @@ class Templates:
 
     def device_slice(self, driver: str, node: str, number: int) -> HasMetadata:
         """Returns the slice with so many equal devices of a node. Upstream: dra.go, resourceSlice."""
+        # Upstream's API server drops these fields for workloads without the feature gate.
+        prepared = {"bindsToNode": True, "bindingConditions": ["DeviceAttached"], "bindingFailureConditions": ["AttachmentFailed"]}
         devices = [
             {
                 "name": f"instance-{place}",
@@ -155,6 +158,7 @@ class Templates:
                     "dra.example.com/numa": {"int": place},
                 },
                 "capacity": {"memory": {"value": "1Gi"}},
+                **(prepared if self._has_binding_conditions else {}),
             }
             for place in range(number)
         ]

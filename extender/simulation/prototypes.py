@@ -19,6 +19,8 @@ H = TypeVar("H", bound=HasMetadata)
 
 _SAME_FORM: Final = {"resource.k8s.io/v1beta2": "resource.k8s.io/v1"}
 """Versions of which all objects have the same fields in another version, which is kept."""
+_SAME_FORM_OF: Final = {"DeviceTaintRule": {"resource.k8s.io/v1alpha3": "resource.k8s.io/v1beta2"}}
+"""The same for kinds that have no later version."""
 _KIND_OF_NAME: Final[dict[str, WatchedKind[Any]]] = {kind.name: kind for kind in KINDS}
 
 
@@ -102,7 +104,7 @@ def named(obj: H, name: str, namespace: str | None = None) -> H:
 
 def _version_of(manifest: Object) -> Any:
     version = manifest.get("apiVersion")
-    return _SAME_FORM.get(version, version) if isinstance(version, str) else version
+    return _SAME_FORM_OF.get(str(manifest.get("kind")), _SAME_FORM).get(version, version) if isinstance(version, str) else version
 
 
 def _mapping(value: Any) -> dict[str, Any]:

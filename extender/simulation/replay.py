@@ -7,17 +7,17 @@ are those of the scheduler; its queue alone is not asked, because the recording 
 
 import asyncio
 import random
-from collections import defaultdict, deque
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Final, TypeVar, cast, final
+from typing import Final, final
 
 from extender import framework as fwk
 from extender.assembly.scheduling import assemble_scheduler
 from extender.cache.cluster import Cluster
 from extender.concurrency import virtual_time
 from extender.config import Configuration
+from extender.evaluation.decided import Decided
 from extender.objects.decoding import DecodeError, replaced
 from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
@@ -34,44 +34,25 @@ from extender.recordings.entries import (
     RecordingError,
     Unbound,
     Written,
-    error_of,
     key_of,
     object_of,
 )
-from extender.recordings.recorder import MAX_BITS, is_answered, key_of_call
+from extender.recordings.recorder import MAX_BITS
 from extender.runtime.long_work import do_long_work
 from extender.runtime.reserve_to_bind import run_unreserve_plugins
 from extender.scheduler.binding_cycle import binding_cycle
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
 from extender.scheduler.world import AssumedPod, Failure
+from extender.simulation.replayed_extenders import ReplayedExtenders
+from extender.simulation.replayed_writes import ReplayedWrites
 from extender.simulation.report import Reported
-
-T = TypeVar("T")
 
 MOST_DIFFERENCES: Final = 10_000
 """The number of differences in a report; further ones are counted."""
 _MOMENT: Final = 1e-7
 """Virtual seconds after which whatever could happen at once has happened."""
 _HORIZON: Final = 10 * 366 * 24 * 3600.0
-
-
-@final
-class Decided(Reported, frozen=True, kw_only=True):
-    """What was decided about a pod."""
-
-    node: str = ""
-    status: str = ""
-    """Why there is no node: Unschedulable, Error and so on."""
-    message: str = ""
-    nominated: str = ""
-    """The node that preemption is to make free."""
-    victims: tuple[str, ...] = ()
-    """The pods to evict, as namespace/name."""
-
-    def is_like(self, other: "Decided") -> bool:
-        """Whether both decide the same. What they say about it may differ."""
-        return (self.node, self.status, self.nominated, {*self.victims}) == (other.node, other.status, other.nominated, {*other.victims})
 
 
 @final
@@ -84,6 +65,17 @@ class DecisionDifference(Reported, frozen=True, kw_only=True):
     """The pod as namespace/name."""
     recorded: Decided
     replayed: Decided
+
+
+@final
+class UnknownDecision(Reported, frozen=True, kw_only=True):
+    """A pod about which an extender would be asked something else than when it was recorded."""
+
+    at: float
+    """Seconds since the recording began."""
+    pod: str
+    """The pod as namespace/name."""
+    why: str
 
 
 @final
@@ -100,8 +92,10 @@ class ReplayReport(Reported, frozen=True, kw_only=True):
     same: int
     different: int
     not_decided: int
-    """Decisions about pods that cannot be decided again, such as those of a profile that the configuration lacks."""
+    """Decisions that cannot be taken again, such as those of a profile that the configuration lacks, and those that are unknown."""
     differences: tuple[DecisionDifference, ...]
+    unknown: tuple[UnknownDecision, ...]
+    """Decisions for which an extender would be asked something that it was not asked then."""
 
 
 @final
@@ -129,57 +123,6 @@ class ReplayedChance(random.Random):
         return float(self.getrandbits(MAX_BITS) / (1 << MAX_BITS))
 
 
-@final
-class ReplayedWrites(fwk.Dispatcher):
-    """Answers writes as they were answered then, when the recording comes to that. State: answers without a call, and calls without one."""
-
-    def __init__(self) -> None:
-        self._answers: dict[tuple[str, str], deque[Written]] = defaultdict(deque)
-        self._calls: dict[tuple[str, str], deque[asyncio.Future[Any]]] = defaultdict(deque)
-
-    def answered(self, entry: Written) -> None:
-        """Answers the call of which the entry speaks, or the next one like it."""
-        key = entry.call, entry.key
-        waiting = self._calls.pop(key, deque())
-        while waiting:
-            call = waiting.popleft()
-            if not call.done():
-                _answer(call, entry)
-                if waiting:
-                    self._calls[key] = waiting
-                return
-        self._answers[key].append(entry)
-
-    async def perform(self, call: fwk.ApiCall[T]) -> T:
-        return cast("T", await self._begun(call)) if is_answered(call) else cast("T", None)
-
-    def submit(self, call: fwk.ApiCall[T]) -> "asyncio.Future[T | None]":
-        if is_answered(call):
-            return self._begun(call)
-        done: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-    def _begun(self, call: fwk.ApiCall[Any]) -> "asyncio.Future[Any]":
-        key = type(call).__name__, key_of_call(call)
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        if answers := self._answers.get(key):
-            _answer(future, answers.popleft())
-            if not answers:
-                del self._answers[key]
-        else:
-            self._calls[key].append(future)
-        return future
-
-
-def _answer(call: "asyncio.Future[Any]", entry: Written) -> None:
-    error = error_of(entry)
-    if error is None:
-        call.set_result(object_of(entry))
-    else:
-        call.set_exception(error)
-
-
 def replay(
     recording: Recording, configuration: Configuration, advance: Callable[[int, int], None] = lambda done, expected: None
 ) -> ReplayReport:
@@ -192,8 +135,6 @@ def replay(
         RecordingError: it cannot be read, or its decisions cannot be taken again.
         ConfigErrors: what is wrong with the configuration or with a plugin.
     """
-    if recording.begins.extenders or configuration.extenders:
-        raise RecordingError(f"{recording.path}: its scheduler called extenders, whose answers are not recorded")
     return virtual_time.run(_Replay(recording, advance).run(configuration), horizon=_HORIZON)
 
 
@@ -205,6 +146,7 @@ class _Replay:
         self._recording = recording
         self._advance = advance
         self._writes = ReplayedWrites()
+        self._extenders = ReplayedExtenders(self._writes)
         self._chance = ReplayedChance()
         self._objects: dict[tuple[str, str, str], HasMetadata] = {}
         self._keys: dict[str, str] = {}  # UID -> namespace/name, of pods
@@ -213,12 +155,18 @@ class _Replay:
         self._attempt: asyncio.Task[None] | None = None
         self._counts = {"decisions": 0, "same": 0, "different": 0, "not_decided": 0}
         self._differences: list[DecisionDifference] = []
+        self._unknown: list[UnknownDecision] = []
 
     async def run(self, configuration: Configuration) -> ReplayReport:
         cluster = Cluster()
         began, loop = self._recording.began, asyncio.get_running_loop()
         self._scheduling = assemble_scheduler(
-            configuration, cluster, self._writes, self._chance, now=lambda: began + timedelta(seconds=loop.time())
+            configuration,
+            cluster,
+            self._writes,
+            self._chance,
+            through=self._extenders.calls,
+            now=lambda: began + timedelta(seconds=loop.time()),
         )
         self._algorithm, self._imposing = SchedulingAlgorithm(), SchedulingAlgorithm()
         self._percentage = configuration.percentage_of_nodes_to_score or 0
@@ -236,6 +184,7 @@ class _Replay:
             is_complete=isinstance(last, Ends),
             **self._counts,
             differences=tuple(self._differences),
+            unknown=tuple(self._unknown),
         )
 
     async def _take(self, entry: AnyEntry) -> None:
@@ -306,10 +255,16 @@ class _Replay:
             self._scheduling.world.cluster.assume(entry.uid, entry.node) if entry.node else self._nominate(entry.uid, entry.nominated)
             return
         self._chance.begin(entry)
+        self._extenders.begin(entry)
         outcome = await self._cycle(self._algorithm, pod)
         recorded, replayed = self._recorded(entry), _decided(outcome)
         going_on = outcome if isinstance(outcome, AssumedPod) else None
-        if recorded.is_like(replayed):
+        if self._extenders.unasked:
+            self._counts["not_decided"] += 1
+            if len(self._unknown) < MOST_DIFFERENCES:
+                self._unknown.append(UnknownDecision(at=entry.at, pod=entry.pod, why=self._extenders.unasked[0]))
+            going_on = await self._imposed(entry, pod, outcome)
+        elif recorded.is_like(replayed):
             self._counts["same"] += 1
         else:
             self._counts["different"] += 1
@@ -345,6 +300,7 @@ class _Replay:
             self._undo(outcome)
         if not entry.node:
             return None
+        self._extenders.is_imposing = True
         nominee = replaced(pod, status=replaced(pod.status, nominated_node_name=entry.node))
         again = await self._cycle(self._imposing, nominee)
         if isinstance(again, AssumedPod) and again.node == entry.node:

@@ -10,8 +10,10 @@ from time import perf_counter
 from typing import Final, final
 
 from extender.assembly.scheduling import Scheduling
+from extender.objects.devices import ResourceClaim
 from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
+from extender.plugins.dynamic_resources.pod_claims import has_binding_conditions
 from extender.queue.scheduling_queue import ACTIVE, BACKOFF
 from extender.simulation.observation import Observation
 from extender.simulation.report import Phase
@@ -91,6 +93,8 @@ class Scene:
                 raise StuckError("the scheduler has stopped by itself")
             if (is_done is not None and is_done()) or not self._is_busy():
                 return
+            if pause >= LONGEST_GLANCE and self._waits_for_drivers():
+                return
             pause = min(2 * pause, LONGEST_GLANCE)
 
     def _is_busy(self) -> bool:
@@ -101,6 +105,17 @@ class Scene:
         if cluster.num_calls or cluster.num_stopping or any(world.metrics.running.values()):
             return True
         return bool(cluster.num_running_out and world.cluster.pending)
+
+    def _waits_for_drivers(self) -> bool:
+        """Returns whether only pods are under way whose devices a driver has to prepare: the workload is the driver."""
+        awaited = {
+            consumer.uid
+            for claim in self.cluster.all_of(ResourceClaim)
+            if has_binding_conditions(claim) and not claim.status.devices
+            for consumer in claim.status.reserved_for
+        }
+        queue = self.scheduling.world.queue.pending_counts()
+        return bool(awaited) and not queue[ACTIVE] and sum(self.scheduling.world.metrics.running.values()) <= len(awaited)
 
     @contextmanager
     def measured(self, name: str, threshold: float | None = None) -> Iterator[None]:

@@ -21,6 +21,8 @@ from extender.simulation.scene import Scene
 from extender.simulation.workload import Workload, WorkloadError, lines_of
 
 THROUGHPUT: Final = "SchedulingThroughput"
+BINDING_CONDITIONS: Final = "DRADeviceBindingConditions"
+"""A workload that names this gate is about devices that drivers prepare before a pod is bound."""
 MAX_YAML_NODES: Final = 1_000_000
 
 
@@ -82,7 +84,7 @@ class PerfWorkload(Workload):
             except ConfigErrors as exc:
                 raise WorkloadError(f"{path}: {exc}") from exc
         given: dict[str, bool] = {}
-        for gate, wanted in {**self._case.feature_gates, **self._variant.feature_gates}.items():
+        for gate, wanted in self._gates().items():
             try:
                 FeatureGates.of({**given, gate: wanted})
             except ValueError as exc:
@@ -95,7 +97,8 @@ class PerfWorkload(Workload):
 
     async def play(self, scene: Scene) -> None:
         scene.notes += self._notes
-        run = PerfRun(scene, Templates(self._path.parent), self._variant.params, self._case.default_pod_template_path, self._threshold())
+        templates = Templates(self._path.parent, has_binding_conditions=self._gates().get(BINDING_CONDITIONS, False))
+        run = PerfRun(scene, templates, self._variant.params, self._case.default_pod_template_path, self._threshold())
         try:
             for number, written in enumerate(self._case.workload_template):
                 run.number = number
@@ -110,6 +113,9 @@ class PerfWorkload(Workload):
         finally:
             for task in run.background:
                 task.cancel()
+
+    def _gates(self) -> dict[str, bool]:
+        return {**self._case.feature_gates, **self._variant.feature_gates}
 
     def _threshold(self) -> float | None:
         selector = self._variant.threshold_metric_selector or self._case.default_threshold_metric_selector or ThresholdMetricSelector()
@@ -140,4 +146,5 @@ def _operation(written: dict[str, Any]) -> Operation:
     kind = OPERATIONS.get(str(written.get("opcode")))
     if kind is None:
         raise WorkloadError(f"the opcode {written.get('opcode')!r:.60} is not supported")
-    return convert(kind, written)
+    # Go's decoder takes ConditionTypeParam for conditionTypeParam.
+    return convert(kind, {name[:1].lower() + name[1:]: value for name, value in written.items()})

@@ -25,11 +25,12 @@ time; the limit bounds the memory that requests can claim."""
 class LabelColumn:
     """The values of one label key: a code per node, and the value of each code."""
 
-    __slots__ = ("_bins", "codes", "key", "values")
+    __slots__ = ("_bins", "_in_use", "codes", "key", "values")
 
     def __init__(self, key: str, nodes: list[Node]) -> None:
         self.key = key
         self._bins: Index | None = None
+        self._in_use: Mask | None = None
         self.values: SymbolTable[str] = SymbolTable()
         self.codes: Codes = np.fromiter((self._code(node) for node in nodes), np.int32, len(nodes))
 
@@ -49,7 +50,7 @@ class LabelColumn:
     def set(self, index: int, node: Node) -> None:
         """Sets the value of the node at `index`. Only the cache calls this."""
         self.codes[index] = self._code(node)
-        self._bins = None
+        self._bins = self._in_use = None
 
     @property
     def bins(self) -> Index:
@@ -60,6 +61,16 @@ class LabelColumn:
         if len(self.values):  # a key that no node has takes no memory per node
             self._bins = bins
         return bins
+
+    @property
+    def in_use(self) -> Mask:
+        """(V + 1,) whether any node has the value; False for the last entry, which is for nodes without the label."""
+        if self._in_use is None:
+            self._in_use = np.zeros(len(self.values) + 1, np.bool_)
+            self._in_use[self.codes] = True
+            self._in_use[ABSENT] = False
+            self._in_use.flags.writeable = False
+        return self._in_use
 
     def _code(self, node: Node) -> int:
         value = node.metadata.labels.get(self.key)
@@ -189,7 +200,7 @@ class NodeColumns:
         return mask
 
     def uses_any_port(self, ports: frozenset[HostPort]) -> Mask:
-        """(N,) whether any of these ports is in use on the node, worked out anew."""
+        """(N,) whether any of these ports is in use on the node, worked out again."""
         return np.fromiter((not ports.isdisjoint(used) for used in self.used_ports), np.bool_, len(self.objects))
 
     def taints_of(self, code: int) -> tuple[Taint, ...]:

@@ -15,6 +15,7 @@ from extender.golang.int64 import parse_int64
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.snapshot.columns import PodColumns
 from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
 from extender.snapshot.symbols import ABSENT
@@ -123,19 +124,17 @@ class Rows:
     @property
     def requested(self) -> Int64s:
         """(R, K) effective requests of the pods on the row; overcommitted rows are not clipped."""
-        pods = self.snapshot.pods
-        return self._column("requested", lambda: self.snapshot.nodes.requested, _adding(lambda pod: pods.requests[pod]))
+        return self._sums("requested", self.snapshot.nodes.requested, lambda pods, pod: _of_pods(pods.requests, pod))
 
     @property
     def non_zero_requested(self) -> Int64s:
         """(R, 2) cpu and memory requests, with defaults for containers without a request."""
-        pods = self.snapshot.pods
-        return self._column("non_zero", lambda: self.snapshot.nodes.non_zero_requested, _adding(lambda pod: pods.non_zero_requests[pod]))
+        return self._sums("non_zero", self.snapshot.nodes.non_zero_requested, lambda pods, pod: _of_pods(pods.non_zero_requests, pod))
 
     @property
     def pod_count(self) -> Int64s:
         """(R,) the number of pods on the row."""
-        return self._column("pod_count", lambda: self.snapshot.nodes.pod_count, _adding(lambda pod: np.ones(len(pod), np.int64)))
+        return self._sums("pod_count", self.snapshot.nodes.pod_count, lambda _, pod: np.ones(len(pod), np.int64))
 
     def tally(self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None = None) -> Int64s:
         """(R,) sums the weights of the symbols of the row's pods; pods without a symbol weigh 0.
@@ -216,10 +215,7 @@ class Rows:
 
     @property
     def allocatable(self) -> Int64s:
-        kept = self._columns.get("allocatable")
-        if kept is None:
-            kept = self._columns["allocatable"] = self.of_nodes(self.snapshot.nodes.allocatable)
-        return kept
+        return self._column("allocatable", lambda: self.snapshot.nodes.allocatable, _unchanged)
 
     def allocatable_of(self, resource: str) -> Int64s:
         """(R,) status.allocatable of one resource, whether it is on axis K or not."""
@@ -253,7 +249,7 @@ class Rows:
 
     @property
     def allowed_pods(self) -> Int64s:
-        return self.of_nodes(self.snapshot.nodes.allowed_pods)
+        return self._column("allowed_pods", lambda: self.snapshot.nodes.allowed_pods, _unchanged)
 
     @property
     def unschedulable(self) -> Mask:
@@ -279,7 +275,10 @@ class Rows:
 
     def of_nodes(self, per_node: Int64s) -> Int64s:
         """(R, ...) the rows' entries of an array over nodes."""
-        return per_node if self.is_all else per_node[self.node]
+        if self.is_all:
+            return per_node
+        # Amounts of several resources are stored resource by resource, and so are what is taken of them.
+        return per_node[self.node] if per_node.ndim == 1 else per_node.T.take(self.node, 1).T
 
     def codes_of_nodes(self, per_node: Codes) -> Codes:
         """(R,) the rows' entries of a column of codes over nodes."""
@@ -330,6 +329,19 @@ class Rows:
         for hits, places, changes in reversed(steps):
             yield from zip(places.tolist(), changes.pod[hits].tolist(), changes.sign[hits].tolist(), strict=True)
 
+    def _sums(self, key: str, per_node: Int64s, of_pods: Callable[[PodColumns, Index], Int64s]) -> Int64s:
+        """Returns a column over rows of what the pods of a row sum up to.
+
+        Arguments:
+            per_node: the sums over the pods that are on the node.
+            of_pods: returns what each of some pods adds.
+        """
+        known = self._columns.get(key)
+        if known is None:
+            pods = self.snapshot.pods
+            known = self._column(key, lambda: per_node, _adding(lambda pod: of_pods(pods, pod)))
+        return known
+
     def _column(self, key: Hashable, per_node: Callable[[], Int64s], changed: Changed) -> Int64s:
         """Returns a column over rows: the nodes' values, with the changes of this and all earlier steps applied."""
         known = self._columns.get(key)
@@ -360,6 +372,16 @@ def _matches(needles: Index, values: Index) -> tuple[Index, Index]:
     return needle, order[first[needle] + nth]
 
 
+def _unchanged(column: Int64s, changes: PodChanges) -> Int64s:
+    """A step that leaves a column alone, because it does not depend on pods."""
+    return column
+
+
+def _of_pods(per_pod: Int64s, pod: Index) -> Int64s:
+    """(C, K) the entries of these pods, resource by resource as in the column."""
+    return per_pod.T.take(pod, axis=1).T
+
+
 def _adding(of_pods: Callable[[Index], Int64s]) -> Changed:
     """Returns a step that adds the amounts of added pods and subtracts those of removed ones."""
     return lambda column, changes: _with_changes(column, changes, of_pods(changes.pod))
@@ -369,7 +391,9 @@ def _with_changes(column: Int64s, changes: PodChanges, amount: Int64s) -> Int64s
     # Columns of shape (R, K) are stored resource by resource; working on the transpose keeps every pass contiguous.
     result = column.T.copy()
     signed = amount.T * changes.sign
-    if changes.rows_are_distinct:
+    if changes.rows_are_distinct and len(changes) == result.shape[-1] and np.array_equal(changes.row, np.arange(len(changes))):
+        result += signed
+    elif changes.rows_are_distinct:
         result[..., changes.row] += signed
     elif result.ndim == 1:
         np.add.at(result, changes.row, signed)

@@ -13,7 +13,8 @@ from typing import TypeVar, final
 import numpy as np
 
 from extender.objects.label_selectors import Selector
-from extender.snapshot.axes import Codes, Index, Int64s
+from extender.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.snapshot.columns import LabelColumn, sums_by_value
 from extender.snapshot.pod_attributes import Attribute, PodSymbol
 from extender.snapshot.symbols import LabelIndex, SymbolIndex, SymbolTable
 
@@ -29,8 +30,14 @@ of a large cluster's copy take a hundred megabytes."""
 KEPT_PER_ATTRIBUTE = 1024
 """Questions remembered per attribute; the least recently read is dropped first. At 5000 nodes one takes 40 kB."""
 
+KEPT_COLUMNS = 4
+"""Label keys by whose values the sums of one question are remembered."""
+
+FEW_SYMBOLS = 8
+"""The pods of as many symbols are found by comparing, which takes a fraction of the memory of looking all symbols up."""
+
 JOURNAL_LENGTH = 1024
-"""The least number of moves remembered. A tally that missed more is summed anew, which takes numpy about as long as applying them."""
+"""The least number of moves remembered. A tally that missed more is summed again, which takes numpy about as long as applying them."""
 
 Move = tuple[tuple[int, ...], int, int]
 """A pod's codes (one per attribute), the place of its node, and +1 if it came or -1 if it left."""
@@ -42,7 +49,7 @@ I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
 class Tally:
     """The weights of one question, and their sums per node as of the last time it was read."""
 
-    __slots__ = ("_known", "_nonzero", "_relevant", "_sums", "_weight", "_weights", "moves_read", "per_node")
+    __slots__ = ("_by_value", "_known", "_nonzero", "_relevant", "_sums", "_weight", "_weights", "moves_read", "per_node")
 
     def __init__(self, weight: Weight, relevant: RelevantCodes | None) -> None:
         self._weight = weight
@@ -51,6 +58,8 @@ class Tally:
         self._weights: dict[int, int] = {}
         self._nonzero: tuple[Index, Int64s] | None = None
         self._sums: Int64s | None = None
+        # Label key -> the bins of its column, and the sums by value. A column whose nodes changed has other bins.
+        self._by_value: OrderedDict[str, tuple[Index, Int64s]] = OrderedDict()
         self.per_node: Int64s = np.zeros(0, np.int64)
         """(N,) the sums, once `Tallies.of` has made them; read-only."""
         self.moves_read = 0
@@ -94,23 +103,46 @@ class Tally:
         """Sums the weights of all pods; see `Tallies.of`."""
         sums = np.zeros(num_nodes, np.int64)
         if self._weights:
-            weighed = self.weights[codes]
-            counted = np.flatnonzero((node >= 0) & (weighed != 0))
-            np.add.at(sums, node[counted], weighed[counted])
+            counted = np.flatnonzero(self._is_weighed(codes))
+            counted = counted[node[counted] >= 0]
+            np.add.at(sums, node[counted], self.weights[codes[counted]])
         self._sums, self.moves_read = sums, moves_read
+        self._by_value.clear()
         self.per_node = sums.view()
         self.per_node.flags.writeable = False
 
-    def read(self, moves: Iterable[Move], attribute: Attribute) -> None:
+    def read(self, moves: Sequence[Move], attribute: Attribute) -> None:
         """Applies moves to the sums."""
         sums, weights = self._sums, self._weights
         if sums is None:
             raise LookupError("the tally has no sums yet")
         for codes, node, sign in moves:
-            self.moves_read += 1
             weight = weights.get(codes[attribute])
             if weight is not None:
                 sums[node] += sign * weight
+                for bins, by_value in self._by_value.values():
+                    by_value[bins[node] - 1] += sign * weight
+        self.moves_read += len(moves)
+
+    def by_value(self, column: LabelColumn) -> Int64s:
+        """(V + 1,) the sums of the nodes by the value of their label, as `sums_by_value` returns them; read-only."""
+        kept = self._by_value.get(column.key)
+        if kept is None or kept[0] is not column.bins:
+            kept = self._by_value[column.key] = column.bins, sums_by_value(column, self.per_node)
+            if len(self._by_value) > KEPT_COLUMNS:
+                self._by_value.popitem(last=False)
+        view = kept[1].view()
+        view.flags.writeable = False
+        return view
+
+    def _is_weighed(self, codes: Codes) -> Mask:
+        """(P,) whether the code has a weight other than 0."""
+        is_weighed: Mask
+        if len(self._weights) > FEW_SYMBOLS:
+            is_weighed = (self.weights != 0)[codes]
+        else:
+            is_weighed = np.logical_or.reduce([codes == code for code in self._weights])
+        return is_weighed
 
 
 @final

@@ -1,8 +1,9 @@
 """The filter verb: on which of the given nodes a pod can run; and the check of a node before a pod is bound to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, takewhile
+from itertools import accumulate, repeat, takewhile
+from operator import itemgetter
 from typing import Final, final
 
 import numpy as np
@@ -24,7 +25,7 @@ LONGEST_REASON: Final = 2_000
 class FilterResult:
     """Every given node is in exactly one of `kept`, `failed` and `failed_and_unresolvable`."""
 
-    kept: list[int]
+    kept: Sequence[int]
     """Places among the given nodes, in their order."""
     failed: dict[str, str] = field(default_factory=dict)
     """Node -> reason; preemption might help."""
@@ -48,9 +49,7 @@ def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
         into = result.failed if outcome.status.code is fwk.Code.UNSCHEDULABLE else result.failed_and_unresolvable
         into.update({name: outcome.status.message for name, is_known in zip(names, known, strict=True) if is_known})
         return replace(result, findings=refused_by_pre_filter(cycle))
-    # `positions` leads from a row back to its place among the given nodes: unknown ones have no row.
-    positions = np.flatnonzero(known)
-    rows = rows_at(snapshot, places[known])
+    rows, row_of = rows_at(snapshot, places[known])
     verdicts = cycle.run_filters_with_nominated_pods(rows)
     readable = _not_in(snapshot.nodes.invalid, rows.node)
     inside = (
@@ -58,12 +57,13 @@ def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
         if outcome.node_names is None
         else readable & np.fromiter((name in outcome.node_names for name in rows.names), np.bool_, len(rows))
     )
-    kept = verdicts.ok & inside
-    out_of_play = status_out_of_play(cycle).message
-    refused = np.flatnonzero(~kept)
+    in_play = inside & readable
+    # `positions` leads to the places of known nodes among the given ones: unknown ones have no row.
+    kept, positions = (verdicts.ok & inside)[row_of], np.flatnonzero(known)
+    refused, out_of_play = row_of[~kept], status_out_of_play(cycle).message
     reasons: dict[int, str] = {}  # by status: many rows share one
-    for row, status in zip(refused.tolist(), verdicts.statuses_of(refused), strict=True):
-        name = names[int(positions[row])]
+    for position, row, status in zip(positions[~kept].tolist(), refused.tolist(), verdicts.statuses_of(refused), strict=True):
+        name = names[position]
         if not readable[row]:
             result.failed[name] = f"node's allocatable cannot be read: {snapshot.nodes.invalid[int(rows.node[row])]}"
         elif not inside[row]:
@@ -74,11 +74,11 @@ def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
                 reason = reasons[id(status)] = _shortened(status)
             resolvable = status.code is not fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
             (result.failed if resolvable else result.failed_and_unresolvable)[name] = reason
-    result.kept.extend(positions[kept].tolist())
-    in_play = inside & readable
     if not in_play.all():
         rows, verdicts = rows.take(in_play), _only(verdicts, in_play)
-    return replace(result, findings=Findings(rows, verdicts, narrowed_by=outcome.narrowed_by))
+    # Most often all nodes pass, which are not listed one by one.
+    passed = range(len(names)) if len(refused) == 0 and known.all() else positions[kept].tolist()
+    return replace(result, kept=passed, findings=Findings(rows, verdicts, narrowed_by=outcome.narrowed_by))
 
 
 def _shortened(status: fwk.Status) -> str:
@@ -113,13 +113,20 @@ def why_refused(cycle: Cycle, node: str) -> str:
 def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
     """Returns (A,) the places of the named nodes on axis N, and (A,) which of them are known; the place of an unknown one means nothing."""
     index = snapshot.nodes.index
-    places = np.array([index.get(name, -1) for name in names], np.intp)
+    try:
+        found: Iterable[int] = itemgetter(*names)(index) if len(names) > 1 else map(index.__getitem__, names)
+        places = np.fromiter(found, np.intp, len(names))
+    except KeyError:
+        places = np.fromiter(map(index.get, names, repeat(-1)), np.intp, len(names))
     return places, places >= 0
 
 
-def rows_at(snapshot: Snapshot, places: Index) -> Rows:
-    """Returns the nodes at these places as rows. All nodes in visiting order are the columns themselves, which need not be copied."""
-    return Rows.of(snapshot, None if np.array_equal(places, snapshot.all_nodes) else places)
+def rows_at(snapshot: Snapshot, places: Index) -> tuple[Rows, Index]:
+    """Returns the nodes at these places as rows, and (A,) the row of each. All nodes, in whatever order, are the columns themselves."""
+    num_nodes = len(snapshot.all_nodes)
+    if len(places) == num_nodes and (np.bincount(places, minlength=num_nodes) == 1).all():
+        return Rows.of(snapshot), places
+    return Rows.of(snapshot, places), np.arange(len(places))
 
 
 def _only(verdicts: fwk.Verdicts, rows: Mask) -> fwk.Verdicts:

@@ -10,6 +10,7 @@ from extender.preemption import rules_of
 from extender.preemption.budgets import lower_priority_pods, violating
 from extender.preemption.costs import better_on_each_node
 from extender.preemption.dry_run import dry_run, reprieve
+from extender.preemption.evaluator import best_of
 from extender.protocol.wire_types import MetaVictims
 from extender.runtime.cycle import Cycle
 from extender.snapshot import PodChanges, Rows, Snapshot
@@ -99,6 +100,20 @@ def _by_policy(cycle: Cycle, nodes: Index, chosen: dict[str, MetaVictims], rules
         candidate.node: MetaVictims.of(tuple(victim.uid for victim in candidate.victims), candidate.num_pdb_violations)
         for candidate in candidates.listed()
     }
+
+
+def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Candidate | None:
+    """Returns what the caller would choose of its own candidates, if the profile has victim policies that may change that."""
+    rules = rules_of(cycle.framework.plugins.post_filter).without_policies
+    snapshot = cycle.snapshot
+    if rules is None:
+        return None
+    usable = [
+        fwk.Candidate(name, tuple(snapshot.pod_at(slot) for slot in found[1].tolist()), victims.num_pdb_violations)
+        for name, victims in given.items()
+        if victims.uids and (found := _usable(snapshot, cycle.pod, name, victims)) is not None
+    ]
+    return best_of(fwk.Candidates.of(snapshot, usable, rules))
 
 
 def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:

@@ -23,10 +23,11 @@ def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
     if known.any() and cycle.framework.plugins.score:
         # Score plugins may read what their PreFilter kept; its verdict does not matter here, because the caller has filtered.
         cycle.run_pre_filter_plugins()
-        rows = rows_at(cycle.snapshot, places[known])
+        rows, row_of = rows_at(cycle.snapshot, places[known])
         cycle.run_pre_score_plugins(rows)
-        scores[known] = _on_extender_scale(cycle.run_score_plugins(rows).total)
-    return [int(score) for score in scores]
+        scores[known] = _on_extender_scale(cycle.run_score_plugins(rows).total)[row_of]
+    of_each: list[int] = scores.tolist()
+    return of_each
 
 
 def _on_extender_scale(total: Int64s) -> Int64s:

@@ -1,5 +1,6 @@
 """Verbs: the answers to kube-scheduler about one cluster."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from time import perf_counter
@@ -9,6 +10,7 @@ from extender import framework as fwk
 from extender.cache import CacheError
 from extender.cache.cluster import Cluster
 from extender.cache.overlay import Overlay
+from extender.metrics.tracing import CURRENT
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -23,7 +25,7 @@ from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Snapshot
 from extender.verbs.filtering import FilterResult, filter_nodes, why_refused
-from extender.verbs.preempting import candidates_of, choose_victims
+from extender.verbs.preempting import candidates_of, choose_victims, without_policies
 from extender.verbs.prioritizing import prioritize_nodes
 
 
@@ -37,6 +39,10 @@ class AnswersVerbs(Protocol):
     @property
     def is_ready(self) -> bool:
         """Whether the cluster is known."""
+        ...
+
+    async def take_in(self, nodes: Sequence[Node]) -> None:
+        """Takes the nodes of a call over a few at a time, so that others get their turn, before the call is answered."""
         ...
 
     def filter(
@@ -105,6 +111,12 @@ class Verbs:
         if isinstance(new, Pod) and _is_nominated(new) and not (isinstance(old, Pod) and _is_nominated(old, new)):
             self._reporter.nominated(new)
 
+    async def take_in(self, nodes: Sequence[Node]) -> None:
+        if self._overlay is None:
+            self._overlay = Overlay(self._cluster)
+        for _ in self._overlay.take_in(nodes):
+            await asyncio.sleep(0)
+
     def filter(
         self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
     ) -> FilterResult:
@@ -128,7 +140,7 @@ class Verbs:
         with self._answering(pod, len(candidates), caller) as call_so_far:
             _, cycle = self._cycle(pod, (), None)
             chosen = choose_victims(cycle, candidates)
-        self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen))
+        self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), without_policies(cycle, candidates))
         note = _what_changed(candidates, chosen)
         if note:
             cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)
@@ -222,12 +234,13 @@ class Verbs:
         # Nominated pods get their slots before the snapshot is taken.
         nominations = Nominations(cluster.nominees(self._frameworks)) if with_nominations else Nominations()
         names, snapshot = self._snapshot(node_names or (), nodes)
-        return names, Cycle(framework, snapshot, pod, nominations)
+        trace = CURRENT.get()
+        return names, Cycle(framework, snapshot, pod, nominations, observe=None if trace is None else trace.timed)
 
     def _snapshot(self, node_names: Sequence[str], nodes: Sequence[Node] | None) -> tuple[Sequence[str], Snapshot]:
         if nodes is None or self._overlay is None:
             return node_names, self._cluster.cache.update_snapshot()
-        return [node.name for node in nodes], self._overlay.snapshot_with(nodes)
+        return [node.metadata.name for node in nodes], self._overlay.snapshot_with(nodes)
 
     def _framework_for(self, pod: Pod) -> Framework:
         validate_requests(pod)

@@ -1,4 +1,4 @@
-"""Deployments: the ReplicaSet of each template, and how many replicas each of them shall have next.
+"""Deployments: the ReplicaSet of each template, and how many replicas each of them should have next.
 
 Upstream: pkg/controller/deployment, rolling.go, recreate.go, sync.go; util/deployment_util.go (v1.36.2).
 """
@@ -144,7 +144,7 @@ class Revision:
 
 
 def rolled(replicas: int, surge: int, unavailable: int, new: Revision, old: Sequence[Revision]) -> Mapping[str, int]:
-    """Returns the replicas that each ReplicaSet shall have next; those that do not change are left out.
+    """Returns the replicas that each ReplicaSet should have next; those that do not change are left out.
 
     First the new one grows as far as the surge allows. Only when it cannot, the old ones shrink, oldest first: by replicas that are not
     available, and then by what the available ones can spare.

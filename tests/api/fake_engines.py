@@ -20,6 +20,9 @@ class FailingEngine:
         self._text = str(exc)
         self.is_ready = is_ready
 
+    async def take_in(self, nodes: Sequence[Node]) -> None:
+        pass
+
     def filter(
         self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
     ) -> FilterResult:

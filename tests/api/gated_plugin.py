@@ -41,7 +41,7 @@ class Gate:
 
     @contextmanager
     def closed(self) -> Iterator[None]:
-        """Until the end of the block nobody passes. The count begins anew."""
+        """Until the end of the block nobody passes. The count begins again."""
         self._came.write_bytes(b"")
         self._closed.touch()
         try:

@@ -317,6 +317,9 @@ class _Sees:
         self.asked.append(frozenset(among))
         return self.names & self.asked[-1]
 
+    async def events(self, namespace: str) -> bool:
+        return False
+
 
 def waiting(*namespaces: str) -> Queue:
     return Queue(items=tuple(QueuePlace(pod=PodName(namespace=name, name="web", priority=3), queue="active") for name in namespaces))

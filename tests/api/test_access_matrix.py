@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 SCHEDULER = "system:kube-scheduler"
 PARAMETERS = {"namespace": "shop", "pod": "urgent", "name": "urgent", "node": "node-0", "id": "1", "number": "1", "check": "ping"}
 PATHS = {
+    "GET /ui/{path:path}": "/ui/nothing",
     "GET /ui/nodes/{name}": "/ui/nodes/node-0",
     "GET /ui/static/{version}/{name}": f"/ui/static/{assets().version}/page.css",
     "GET /v1/capacity": "/v1/capacity?pod=shop/urgent",

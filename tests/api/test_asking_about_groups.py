@@ -79,6 +79,104 @@ def test_victims_names_those_of_the_whole_gang(tmp_path: Path) -> None:
     assert sum(f"default/low-{number} " in told for number in range(4)) == 3
 
 
+def test_a_job_set_and_a_list_of_jobs_are_groups_as_well(nodes: Path) -> None:
+    def job(name: str, pods: int) -> dict[str, Any]:
+        spec = {**member(0)["spec"], "restartPolicy": "Never"}
+        return {"kind": "Job", "metadata": {"name": name}, "spec": {"parallelism": pods, "template": {"spec": spec}}}
+
+    group = gang(5)[0]
+    jobs = [job("train-leader-0", 1), job("train-worker-0", 2), job("train-worker-1", 2)]
+    replicated = [
+        {"name": name, "replicas": number, "template": {"spec": each["spec"]}}
+        for name, number, each in (("leader", 1, jobs[0]), ("worker", 2, jobs[1]))
+    ]
+    job_set = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "train"},
+        "spec": {"replicatedJobs": replicated},
+    }
+    listed = {"apiVersion": "v1", "kind": "List", "items": [group, *({"apiVersion": "batch/v1", **each} for each in jobs)]}
+
+    said = []
+    for command in ("victims", "whatif"):
+        for objects in ([listed], [group, job_set]):
+            told = reprieve(command, "-f", "-", "--dump", str(nodes), text=yaml.safe_dump_all(objects))
+            said += [
+                line
+                for line in " ".join(told.split()).split(". ")
+                if "PodGroup default/train would wait: 4 of 5 pods fit (the gang needs 5)" in line
+            ]
+    assert len(said) == 4
+    priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 7}
+    told = reprieve(
+        "whatif",
+        "-f",
+        "-",
+        "--dump",
+        str(nodes),
+        "--priority-class",
+        "high",
+        "-o",
+        "json",
+        text=yaml.safe_dump_all([priority, group, job_set]),
+    )
+    assert {each["pod"]["priority"] for each in json.loads(told)["placements"]} == {7}
+
+
+def room_by_one_victim_or_two() -> tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]:
+    """
+    Running pods, two small ones of the lowest priority on one node and a large one on the other; a group that asks for the fewest victims,
+    and its pods.
+    """
+    low = [member(number, nodeName="b" if number == 2 else "a", priority=number - 3, schedulingGroup=None) for number in range(3)]
+    low[2]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4"
+    for pod in low:
+        pod["metadata"]["name"] = pod["metadata"]["name"].replace("train", "low")
+    group, *pods = gang(2)
+    group["metadata"]["annotations"] = {"reprieve.dev/minimal-victims": "true"}
+    return low, group, pods
+
+
+def test_victims_says_what_asking_for_the_fewest_saves(tmp_path: Path) -> None:
+    low, group, pods = room_by_one_victim_or_two()
+    file = dump(tmp_path, *low)
+    told = reprieve("victims", "-f", "-", "--dump", str(file), text=yaml.safe_dump_all([group, *pods]))
+    answer = json.loads(reprieve("whatif", "-f", "-", "--dump", str(file), "-o", "json", text=yaml.safe_dump_all([group, *pods])))
+
+    assert "would be scheduled as a whole; it evicts 1 pod, where kube-scheduler alone would evict 2" in " ".join(told.split())
+    assert "default/low-2 " in told
+    assert [victim["pod"]["name"] for victim in answer["groups"][0]["evicts"]] == ["low-2"]
+    assert {victim["pod"]["name"] for victim in answer["groups"][0]["withoutPolicies"]} == {"low-0", "low-1"}
+
+
+@pytest.mark.parametrize("command", ["victims", "whatif"])
+def test_a_misspelt_wish_for_the_fewest_victims_is_said_to_be_ignored(tmp_path: Path, command: str) -> None:
+    low, group, pods = room_by_one_victim_or_two()
+    group["metadata"]["annotations"] = {"reprieve.dev/minimal-victims": "soon"}
+    told = reprieve(command, "-f", "-", "--dump", str(dump(tmp_path, *low)), text=yaml.safe_dump_all([group, *pods]))
+
+    assert 'the annotation reprieve.dev/minimal-victims is ignored: "soon" is neither true nor false' in " ".join(told.split())
+
+
+def test_what_was_evicted_for_a_group_is_recorded_once(tmp_path: Path) -> None:
+    """
+    Under its first member, with whom kube-scheduler would have evicted.
+    """
+    low, group, pods = room_by_one_victim_or_two()
+    with serving(state=dump(tmp_path, *low, group, *pods), feature_gates=GATES) as service:
+        until(lambda: all(each["spec"].get("nodeName") for each in service.client.get("/api/v1/namespaces/default/pods").json()["items"]))
+        (made,) = service.client.get("/v1/preemptions").json()["items"]
+        told = reprieve("who-preempted", "default/low-2", "--server", str(service.client.base_url))
+
+    assert made["by"]["name"] in ("train-0", "train-1")
+    assert (made["node"], made["outcome"]) == ("", "told")
+    assert [victim["pod"]["name"] for victim in made["victims"]] == ["low-2"]
+    assert {victim["pod"]["name"] for victim in made["withoutPolicies"]["victims"]} == {"low-0", "low-1"}
+    assert f"preempted for default/{made['by']['name']}" in told
+    assert "kube-scheduler alone would evict default/low-1, default/low-0, and lose" in " ".join(told.split())
+
+
 @pytest.mark.parametrize(("topology_key", "fit"), [("", 2), ("example.com/rack", 1)])
 def test_fits_counts_gangs(tmp_path: Path, topology_key: str, fit: int) -> None:
     nodes = [

@@ -333,7 +333,9 @@ def test_manifests_on_the_page_are_refused_alike(service: Service, manifest: str
 # Many who ask, and some who do not wait.
 
 
-@pytest.mark.parametrize("path", ["/v1/queue", "/v1/cluster", "/v1/decisions", "/v1/explain/shop/urgent", "/v1/capacity?pod=shop/urgent"])
+@pytest.mark.parametrize(
+    "path", ["/v1/queue", "/v1/pending", "/v1/cluster", "/v1/decisions", "/v1/explain/shop/urgent", "/v1/capacity?pod=shop/urgent"]
+)
 def test_a_service_that_does_not_know_its_cluster_answers_nothing_from_memory(path: str) -> None:
     with serving(lambda _: FailingEngine(RuntimeError("no"), is_ready=False)) as not_ready:
         answer = not_ready.client.get(path)

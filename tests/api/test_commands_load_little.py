@@ -1,6 +1,7 @@
 """A command imports what it needs: asking for the version or for help costs no engine, no web framework and no HTTP client."""
 
 import inspect
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -10,6 +11,7 @@ import pytest
 
 from api.cli import SUBCOMMANDS
 from tests.api.serving import Service
+from tests.api.test_following import kubeconfig_for
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,13 +21,29 @@ HEAVY = (  # Typer itself uses pydantic
 )  # fmt: skip
 
 
-def loaded_by(*arguments: str) -> list[str]:
+AT_THE_END = "import atexit; atexit.register(tell)"
+WITH_THE_FIRST_LINE = """
+class Terminal(type(sys.stderr)):
+    is_first = True
+    def isatty(self):
+        return True
+    def write(self, text):
+        if Terminal.is_first:
+            Terminal.is_first = False
+            tell()
+        return len(text)
+sys.stderr = Terminal(open(os.devnull, "wb"))
+"""
+
+
+def loaded_by(*arguments: str, until: str = AT_THE_END) -> list[str]:
     """
-    The heavy modules that a command has imported by its end.
+    The heavy modules that a command has imported by its end, or until it tells a terminal something.
     """
     code = (
-        "import atexit, sys\n"
-        f"atexit.register(lambda: print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.__stderr__))\n"
+        "import os, sys\n"
+        f"tell = lambda: print(*[name for name in {HEAVY!r} if name in sys.modules], file=sys.__stderr__)\n"
+        f"{until}\n"
         "from api.cli import main\n"
         f"sys.argv = ['reprieve', *{arguments!r}]\n"
         "main()"
@@ -47,6 +65,27 @@ def test_asking_a_service_takes_an_http_client_and_no_engine(example: Service) -
     assert loaded == ["httpx"]
 
 
+@pytest.mark.parametrize("source", ["--server", "--kubeconfig", "--dump"])
+def test_a_terminal_shows_what_is_done_before_anything_heavy_is_loaded(source: str, example: Service, tmp_path: Path) -> None:
+    """
+    So that the first line comes at once. Reading manifests takes the kinds of objects, and reading a kubeconfig some of the API client.
+    """
+    dump = tmp_path / "cluster.yaml"
+    shutil.copy(ROOT / "api" / "examples" / "cluster.yaml", dump)
+    where = {
+        "--server": f"http://127.0.0.1:{example.port}", "--kubeconfig": str(kubeconfig_for(example.port, tmp_path)), "--dump": str(dump),
+    }[source]  # fmt: skip
+
+    loaded = loaded_by("whatif", "--drain", "node-a1", source, where, until=WITH_THE_FIRST_LINE)
+
+    assert {*loaded} <= {"extender.apiserver", "extender.embedded"}
+
+
+@pytest.mark.parametrize("command", ["verify", "doctor", "simulate", "plugins", "print-config"])
+def test_a_command_that_takes_the_engine_says_so_before_it_is_loaded(command: str) -> None:
+    assert loaded_by(command, "--help", until=WITH_THE_FIRST_LINE) == []
+
+
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_the_list_of_commands_says_what_the_commands_own_help_begins_with(name: str) -> None:
     module, function, summary = SUBCOMMANDS[name]
@@ -54,3 +93,24 @@ def test_the_list_of_commands_says_what_the_commands_own_help_begins_with(name: 
     help_text = inspect.getdoc(getattr(import_module(f"api.cli.{module}"), function))
 
     assert help_text is not None and help_text.split("\n\n")[0] == summary
+
+
+WHILE_LOADING = """
+import gc, sys
+from importlib import import_module
+def told(phase, info):
+    frame, files = sys._getframe(1), set()
+    while frame is not None:
+        files.add(frame.f_code.co_filename)
+        frame = frame.f_back
+    if phase == "start" and "<frozen importlib._bootstrap>" in files and any(file.endswith("sources.py") for file in files):
+        print("collected while loading", file=sys.__stderr__)
+gc.callbacks.append(told)
+"""
+
+
+def test_the_engine_is_loaded_without_searching_for_garbage_meanwhile() -> None:
+    """
+    There is none yet, and the collector would look at all modules again and again.
+    """
+    assert "collected" not in loaded_by("pending", "--dump", "api/examples/cluster.yaml", until=WHILE_LOADING)

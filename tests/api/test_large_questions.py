@@ -47,7 +47,10 @@ def large(question: object) -> bytes:
 CREATED = {"apiVersion": "v1", "kind": "Pod", **pod(0)}
 
 
-@pytest.mark.parametrize(("path", "question"), [("evaluate", scenario()), ("whatif", {"create": [CREATED]}), ("capacity", CREATED)])
+@pytest.mark.parametrize(
+    ("path", "question"),
+    [("evaluate", scenario()), ("whatif", {"create": [CREATED]}), ("capacity", CREATED), ("plan", {"create": [CREATED]})],
+)
 def test_a_large_question_has_the_answer_of_a_small_one(service: Service, path: str, question: object) -> None:
     answers = [service.post(f"/v1/{path}", make(question)) for make in (small, large)]
 
@@ -113,3 +116,32 @@ def test_small_questions_do_not_wait_for_a_large_evaluation(service: Service) ->
         assert service.client.get("/v1/explain/default/nobody").status_code == 404
         caller.close()
     until(lambda: is_at_rest(service))
+
+
+@pytest.fixture
+def full_node(service: Service) -> str:
+    """A node with more pods than are placed again in a thread."""
+    full = {**NODE, "metadata": {"name": "full"}, "status": {"allocatable": {"cpu": "100", "memory": "100Gi", "pods": "1000"}}}
+    service.post("/api/v1/nodes", full).raise_for_status()
+    owner = {"apiVersion": "v1", "kind": "ReplicationController", "name": "web", "uid": "web", "controller": True}
+    for number in range(500):
+        metadata = {"name": f"there-{number}", "ownerReferences": [owner]}
+        body = {**CREATED, "metadata": metadata, "spec": {**pod(0)["spec"], "nodeName": "full"}}
+        service.post("/api/v1/namespaces/default/pods", body).raise_for_status()
+    return "full"
+
+
+def test_a_short_question_about_much_is_a_large_one(service: Service, full_node: str) -> None:
+    """
+    So that the service goes on answering: its threads share one interpreter.
+    """
+    for question in ({"drainNodes": [full_node]}, {"addNodes": [{"like": full_node, "count": 600}], "create": [CREATED]}):
+        before = children()
+        with GATE.closed():
+            caller = asked(service.port, "/v1/whatif", small(question))
+            GATE.wait_for_somebody()
+            working = children() - before
+            caller.close()
+            until(lambda: is_left_alone(service))
+
+        assert len(working) == 1, question

@@ -49,7 +49,7 @@ def about_the_example(tool: str, **arguments: Any) -> tuple[bool, Any]:
 def test_the_tools_are_the_questions() -> None:
     tools = told("--dump", str(EXAMPLE_CLUSTER), ask=lambda client: client.list_tools()).tools
 
-    assert [tool.name for tool in tools] == ["why", "victims", "whatif", "who_preempted", "fits"]
+    assert [tool.name for tool in tools] == ["why", "victims", "whatif", "who_preempted", "fits", "plan"]
     assert all(tool.description for tool in tools)
     assert [*tools[2].input_schema["properties"]] == ["create", "drain_nodes", "remove_nodes", "include_pending"]
 

@@ -70,7 +70,7 @@ def test_there_are_examples_for_every_body() -> None:
     with_body = {path for path, methods in DOCUMENT["paths"].items() if "post" in methods}
 
     verbs = {f"/extender/{verb}" for verb in ("filter", "prioritize", "preempt", "bind")}
-    assert with_body == verbs | {"/v1/evaluate", "/v1/whatif", "/v1/capacity"}
+    assert with_body == verbs | {"/v1/evaluate", "/v1/whatif", "/v1/plan", "/v1/capacity", "/v1/explain"}
     assert {example.values[0] for example in EXAMPLES} == with_body
 
 

@@ -32,6 +32,9 @@ class SeesShop:
     async def namespaces(self, among: Collection[str]) -> frozenset[str]:
         return frozenset(among) & {"shop"}
 
+    async def events(self, namespace: str) -> bool:
+        return False
+
 
 class OneToken(LetsIn):
     """Knows one caller, by his token."""
@@ -116,9 +119,9 @@ def test_a_service_that_is_not_ready_says_so() -> None:
 
 
 def test_names_are_found_on_the_server_too(example: Service) -> None:
-    listed = re.findall(r'class="name">([^ <]+)', example.client.get("/", params={"find": "web"}).text)
+    text = example.client.get("/ui/find", params={"q": "web-6"}).text
 
-    assert listed == ["web-6"]
+    assert re.findall(r'class="row" href="([^"]+)"', text.partition("<main")[2]) == ["/ui/pods/shop/web-6"]
 
 
 def test_the_nodes_table_finds_names_and_zones(example: Service) -> None:
@@ -141,7 +144,7 @@ def test_an_order_that_there_is_not_is_refused_in_words(example: Service) -> Non
     answer = example.client.get("/ui/nodes", params={"sort": "<colour>"})
 
     assert answer.status_code == 400
-    assert "Nodes can be sorted by name, zone, pods, " in answer.text
+    assert "Nodes can be sorted by name, zone, cpu, " in answer.text
     assert "colour" not in answer.text
 
 

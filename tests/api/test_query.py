@@ -47,7 +47,7 @@ def test_a_parameter_that_is_not_there_is_named(example: Service, path: str, wor
     assert response.json()["message"] == words
 
 
-@pytest.mark.parametrize("path", ["whatif", "evaluate", "capacity"])
+@pytest.mark.parametrize("path", ["whatif", "evaluate", "capacity", "plan"])
 def test_questions_with_a_body_are_looked_at_as_well(example: Service, path: str) -> None:
     response = example.post(f"/v1/{path}?dryRun=All", b"{}")
 

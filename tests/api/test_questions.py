@@ -140,6 +140,20 @@ def test_decisions_come_newest_first_and_page_by_page(deciding: Service) -> None
     assert {item["pod"]["name"] for item in get(deciding, "/v1/decisions", pod="shop/urgent")["items"]} == {"urgent"}
 
 
+def test_the_history_is_filtered_as_that_of_the_page(deciding: Service) -> None:
+    def names(**asked: Any) -> set[str]:
+        return {each["attempt"]["pod"]["name"] for each in get(deciding, "/v1/history", **asked)["alike"]}
+
+    assert {"urgent", "too-large"} <= names()
+    assert names(name="shop/urg") == {"urgent"}
+    assert names(plugin="NodeResourcesFit", name="too-l") == {"too-large"}
+    assert names(namespace="elsewhere") == set()
+    assert "too-large" not in names(outcome="scheduled")
+    assert [made["by"]["name"] for made in get(deciding, "/v1/history", namespace="shop")["preemptions"]] == ["urgent"]
+    assert_is_refusal(deciding.client.get("/v1/history?since=yesterday"), 422)
+    assert_is_refusal(deciding.client.get("/v1/history?outcome=lost"), 400)
+
+
 def test_one_decision_is_told_with_who_refused_each_node(deciding: Service) -> None:
     made = get(deciding, "/v1/decisions", pod="shop/too-large")["items"][-1]
 
@@ -242,6 +256,9 @@ class _Sees:
     async def namespaces(self, among: Any) -> frozenset[str]:
         return frozenset({self._namespace} & {*among})
 
+    async def events(self, namespace: str) -> bool:
+        return False
+
 
 @pytest.fixture(scope="module")
 def guarded(state: Path) -> Iterator[Service]:
@@ -268,7 +285,16 @@ def as_(service: Service, namespace: str, path: str) -> httpx.Response:
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/explain/shop/urgent", "/v1/queue", "/v1/decisions", "/v1/preemptions", "/v1/capacity?pod=shop/urgent", "/v1/cluster"]
+    "path",
+    [
+        "/v1/explain/shop/urgent",
+        "/v1/queue",
+        "/v1/decisions",
+        "/v1/preemptions",
+        "/v1/capacity?pod=shop/urgent",
+        "/v1/cluster",
+        "/v1/pending",
+    ],
 )
 def test_whoever_does_not_say_who_he_is_learns_nothing(guarded: Service, path: str) -> None:
     answer = guarded.client.get(path)
@@ -294,7 +320,10 @@ def test_a_victim_learns_when_it_was_preempted_and_not_for_whom(guarded: Service
 
 
 def test_a_preemptor_does_not_learn_whom_it_preempted(guarded: Service) -> None:
-    for path in ("/v1/explain/shop/urgent", "/v1/preemptions", "/v1/decisions", "/v1/queue", "/v1/cluster", "/v1/cluster/node-1"):
+    for path in (
+        "/v1/explain/shop/urgent",
+        *("/v1/" + each for each in ("preemptions", "decisions", "queue", "pending", "cluster", "cluster/node-1", "find?q=batch", "pods")),
+    ):
         answer = as_(guarded, "shop", path)
 
         assert answer.status_code == 200

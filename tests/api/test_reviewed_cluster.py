@@ -22,7 +22,16 @@ from tests.api.test_questions import cluster
 MAY_LIST = {"anna": {"shop"}, "admin": {""}, "guest": set[str]()}
 """User -> the namespaces whose pods he may list; "" is all of them."""
 TOKENS = {"annas-token": "anna", "admins-token": "admin", "guests-token": "guest"}
-ANSWERS = ["/v1/queue", "/v1/cluster", "/v1/cluster/node-0", "/v1/decisions", "/v1/preemptions", "/v1/explain/shop/urgent", "/"]
+ANSWERS = [
+    "/v1/queue",
+    "/v1/pending",
+    "/v1/cluster",
+    "/v1/cluster/node-0",
+    "/v1/decisions",
+    "/v1/preemptions",
+    "/v1/explain/shop/urgent",
+    "/",
+]
 
 
 class Reviews:
@@ -83,7 +92,7 @@ def test_without_a_token_of_the_cluster_nothing_is_told(follower: Service, path:
     assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
-@pytest.mark.parametrize("path", ["/v1/whatif", "/v1/capacity"])
+@pytest.mark.parametrize("path", ["/v1/whatif", "/v1/plan", "/v1/capacity"])
 def test_nor_is_anything_tried(follower: Service, path: str) -> None:
     assert_is_refusal(follower.post(path, {}), 401)
 

@@ -15,7 +15,7 @@ from tests.api.serving import serving_app
 
 def test_a_service_that_fails_while_it_serves_ends_and_says_so() -> None:
     """
-    As when a task of the service raises: whoever runs it has to know.
+    As when a task of the service raises: the process that runs it has to know.
     """
     fails = threading.Event()
 

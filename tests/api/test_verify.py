@@ -1,5 +1,6 @@
 """`reprieve verify`: a line for each rule, and an exit code that a build server understands."""
 
+import json
 import re
 import shutil
 import xml.etree.ElementTree as ET
@@ -7,11 +8,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 from typer.testing import CliRunner, Result
 
 from api.cli import app
-from api.fatal_errors import StartUpError
+from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.what_if.rules import Expectation, Given, NodeGroup, Spread, When
+from tests.stories.devices import device_class, devices, wanting
+from tests.stories.test_device_taint_rules import rule
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "rules"
 
@@ -137,3 +141,95 @@ def test_what_the_papers_show_is_what_is_printed() -> None:
     (shown,) = re.findall(r"```console\n\$ reprieve verify examples/rules\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.DOTALL)
 
     assert [re.sub(r"  \d+ ms$", "", line) for line in shown.splitlines()] == lines(reprieve(EXAMPLES))
+
+
+# Versions, and golden files.
+
+
+def test_several_versions_decide_in_turn(rules: Path) -> None:
+    (rules / "rule.yaml").write_text(HOLDS)
+
+    result = reprieve(rules, "--k8s", "1.34,1.37")
+
+    assert (result.exit_code, lines(result)) == (0, ["✓ fits [1.34]", "✓ fits [1.37]", "2 rules hold"])
+
+
+def test_a_version_has_its_own_features(rules: Path) -> None:
+    """
+    A DeviceTaintRule keeps pods off devices where the gate DRADeviceTaintRules is on: from 1.37 on.
+    """
+    there = [device_class(), devices("node", "gpu-1"), rule({})]
+    given = {"nodes": {}, "objects": there}
+    asked = {"name": "a tainted device is used", "given": given, "when": {"create": [wanting("web")]}, "then": [{"placed": 1}]}
+    (rules / "rule.yaml").write_text(json.dumps(asked))
+
+    result = reprieve(rules, "--k8s", "1.36,1.37")
+
+    assert [line for line in lines(result) if line[0] in "✓✗"] == ["✓ a tainted device is used [1.36]", "✗ a tainted device is used [1.37]"]
+
+
+@pytest.mark.parametrize("version", ["1.99", "new"])
+def test_a_version_that_cannot_be_emulated(rules: Path, version: str) -> None:
+    (rules / "rule.yaml").write_text(HOLDS)
+
+    result = reprieve(rules, "--k8s", version)
+
+    assert isinstance(result.exception, MisuseError)
+    assert f"--k8s {version}: " in str(result.exception)
+
+
+def test_where_pods_went_is_kept_and_compared(rules: Path) -> None:
+    (rules / "rule.yaml").write_text(HOLDS)
+    golden = rules / "golden.yaml.txt"
+
+    assert reprieve(rules, "--golden", golden, "--update").exit_code == 0
+    assert "pods: {default/web: node}" in yaml_flow(golden)
+    assert reprieve(rules, "--golden", golden).exit_code == 0
+
+    (rules / "rule.yaml").write_text(HOLDS.replace("{cpu: 2}", "{cpu: 2, name: other}"))
+    result = reprieve(rules, "--golden", golden)
+
+    assert result.exit_code == 1
+    assert f"    expected default/web: node, as in {golden}" in lines(result)
+    assert "    but      other" in lines(result)
+
+
+def test_an_eviction_is_compared_too(rules: Path) -> None:
+    important = WEB.replace("name: web}", "name: important}").replace("spec:\n", "spec:\n  priority: 1000\n")
+    (rules / "important.yaml").write_text(important)
+    rule = "given: {nodes: {cpu: 1}, existing: web.yaml}\nwhen: {apply: important.yaml}\nthen: [{pods: name=important, placed: 1}]\n"
+    (rules / "rule.yaml").write_text(rule)
+    golden = rules / "golden.txt"
+    reprieve(rules, "--golden", golden, "--update")
+
+    (rules / "rule.yaml").write_text(rule.replace("cpu: 1", "cpu: 2"))
+    result = reprieve(rules, "--golden", golden)
+
+    assert f"    expected default/web: evicted from node, as in {golden}" in lines(result)
+    assert "    but      not evicted" in lines(result)
+
+
+def test_a_rule_that_the_golden_file_does_not_have_fails(rules: Path) -> None:
+    (rules / "rule.yaml").write_text(HOLDS)
+    golden = rules / "golden.txt"
+    reprieve(rules, "--golden", golden, "--update")
+    (rules / "rule.yaml").write_text(HOLDS + "---\n" + HOLDS)
+
+    result = reprieve(rules, "--golden", golden)
+
+    assert result.exit_code == 1
+    assert "    but      it has none of this rule; --update writes them" in lines(result)
+
+
+def test_without_a_golden_file_it_is_said_how_to_write_one(rules: Path) -> None:
+    (rules / "rule.yaml").write_text(HOLDS)
+
+    result = reprieve(rules, "--golden", rules / "none.txt")
+
+    assert isinstance(result.exception, MisuseError)
+    assert str(result.exception).endswith("none.txt: no such file; --update writes it")
+
+
+def yaml_flow(file: Path) -> str:
+    (decisions,) = yaml.safe_load(file.read_text()).values()
+    return f"pods: {yaml.safe_dump(decisions['pods'], default_flow_style=True).strip()}"

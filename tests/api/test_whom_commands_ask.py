@@ -1,4 +1,4 @@
-"""Addresses, namespaces and names as people type them; and whoever answers at an address without being a Reprieve."""
+"""Addresses, namespaces and names as people type them; and servers that answer there without being a Reprieve."""
 
 import http.server
 import json
@@ -12,7 +12,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from api.cli import app
+from api.cli import app, sources
 from tests.api.serving import Service, serving
 from tests.api.test_following import kubeconfig_for
 from tests.api.test_questions import cluster, pod
@@ -101,7 +101,7 @@ def test_the_namespace_of_the_kubeconfigs_context_is_the_usual_one(running: Serv
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["deployment/web"], "pods are asked for, as namespace/name; of a namespace that is called so, write -n deployment web"),
+        (["node/web"], "pods are asked for, as namespace/name; of a namespace that is called so, write -n node web"),
         (["-n", "bank", "shop/too-large"], "shop/too-large is not in the namespace bank"),
         (["pod/"], "write namespace/name"),
         (["/too-large"], "write namespace/name"),
@@ -216,3 +216,128 @@ def test_a_token_does_not_cross_the_network_in_clear_text(command: str, server: 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_a_token_may_go_to_this_machine(running: Service, host: str) -> None:
     assert "shop/too-large" in told("why", "shop/too-large", "--server", f"http://{host}:{running.port}", "--token", "canary")
+
+
+# Which source.
+
+
+@pytest.fixture
+def nobody_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """
+    A shell in which nothing names a cluster or a service; its home.
+    """
+    for name in ("KUBECONFIG", "REPRIEVE_SERVER", "REPRIEVE_TOKEN", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def here(running: Service, monkeypatch: pytest.MonkeyPatch) -> str:
+    """
+    The address of a service on this machine, at the usual port.
+    """
+    address = f"http://127.0.0.1:{running.port}"
+    monkeypatch.setattr(sources, "DEFAULT_SERVER", address)
+    return address
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[Service]:
+    """
+    Another cluster, without any of the pods.
+    """
+    with serving(schedule=False) as service:
+        yield service
+
+
+def asked(*arguments: str) -> tuple[str, str]:
+    """
+    What `why` prints, and what it says on standard error.
+    """
+    result = CliRunner().invoke(app, ["why", "shop/too-large", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout, result.stderr
+
+
+def test_a_machine_without_a_kubeconfig_asks_its_own_service_and_says_so(nobody_home: Path, here: str) -> None:
+    told, said = asked()
+
+    assert told.startswith("shop/too-large  Pending")
+    assert said == f"reprieve: asking the service at {here}, as no kubeconfig names a cluster\n"
+
+
+@pytest.mark.parametrize("where", ["KUBECONFIG", "~/.kube/config", "--kubeconfig", "--context"])
+def test_the_cluster_is_the_one_that_kubectl_would_ask(
+    nobody_home: Path, running: Service, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    file, further = kubeconfig_for(running.port, nobody_home), []
+    if where == "KUBECONFIG":
+        monkeypatch.setenv("KUBECONFIG", str(file))
+    elif where == "--kubeconfig":
+        further = ["--kubeconfig", str(file)]
+    else:
+        (nobody_home / ".kube").mkdir()
+        file.rename(nobody_home / ".kube" / "config")
+        further = ["--context", "test"] if where == "--context" else []
+
+    told, said = asked(*further)
+
+    assert told.startswith("shop/too-large  Pending")
+    assert said == ""
+
+
+def test_the_service_of_this_machine_is_asked_if_it_follows_the_cluster(
+    nobody_home: Path, here: str, running: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(running.port, nobody_home)))
+
+    told, said = asked()
+
+    assert "Attempts" in told  # which only a service remembers
+    assert said == f"reprieve: asking the service at {here}, which follows the same cluster, {here}\n"
+
+
+def test_the_service_of_this_machine_is_not_asked_about_another_cluster(
+    nobody_home: Path, here: str, elsewhere: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(elsewhere.port, nobody_home)))
+
+    result = CliRunner().invoke(app, ["why", "shop/too-large"])
+
+    assert "there is no pod shop/too-large" in str(result.exception)
+    assert result.stderr == (
+        f"reprieve: asking http://127.0.0.1:{elsewhere.port}; the service at {here} is for another cluster: --server {here} asks that\n"
+    )
+    assert "only a Reprieve service remembers, and that at" in refused("who-preempted", "bank/batch-0")
+
+
+def test_an_address_in_the_environment_goes_before_the_kubeconfig_and_says_so(
+    nobody_home: Path, here: str, elsewhere: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(elsewhere.port, nobody_home)))
+    monkeypatch.setenv("REPRIEVE_SERVER", here)
+
+    assert asked()[1] == f"reprieve: asking the service at {here}, as REPRIEVE_SERVER says, and not the cluster of the kubeconfig\n"
+    assert "there is no pod" in refused("why", "shop/too-large", "--context", "test")
+
+
+def test_a_service_that_is_named_goes_before_everything(nobody_home: Path, here: str, elsewhere: Service) -> None:
+    told, said = asked("--server", here, "--kubeconfig", str(kubeconfig_for(elsewhere.port, nobody_home)))
+
+    assert told.startswith("shop/too-large  Pending")
+    assert said == f"reprieve: asking the service at {here}; --server goes before --kubeconfig and --context\n"
+    assert asked("--server", here)[1] == ""
+
+
+@pytest.mark.parametrize("command", [("why", "shop/x"), ("who-preempted", "shop/x"), ("whatif", "--drain", "n")])
+def test_a_context_that_does_not_exist_is_an_error(
+    nobody_home: Path, here: str, running: Service, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(running.port, nobody_home)))
+
+    assert "context was not found for specified context: nope" in refused(*command, "--context", "nope")
+
+
+def test_what_a_cluster_refuses_is_one_line(running: Service, tmp_path: Path) -> None:
+    assert "node-9" in refused("whatif", "--drain", "node-9", "--kubeconfig", str(kubeconfig_for(running.port, tmp_path)))

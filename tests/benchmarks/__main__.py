@@ -15,6 +15,7 @@ from tests.benchmarks import (
     recording,
     reflector,
     standalone,
+    tab,
     verbs,
     what_if,
 )
@@ -31,6 +32,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "recording": recording.run,
     "reflector": reflector.run,
     "standalone": standalone.run,
+    "tab": tab.run,
     "verbs": verbs.run,
     "what_if": what_if.run,
 }

@@ -33,12 +33,11 @@ from extender.runtime.cycle import Cycle
 from extender.runtime.findings import Findings
 from extender.runtime.framework import Framework
 from extender.runtime.registry import Registry
+from extender.runtime.scoring import Choice
 from extender.runtime.waiting_pods import WaitingPodsMap
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import scheduling_cycle
 from extender.scheduler.world import AssumedPod, PodsInPreBind, World
-from extender.snapshot import Rows
-from extender.snapshot.axes import Int64s
 from extender.testing.writes import RecordedWrites
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 from tests.benchmarks.decision import basic, mixed
@@ -123,7 +122,7 @@ def _decisions(cache: Cache, make: Callable[[int], Pod], num_blocks: int) -> tup
                 pod, at = info.pod, perf_counter()
                 result = algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), pod))
                 if result.choice is not None:
-                    reporter.scored(pod, result.choice.rows, result.choice.total, result.choice.highest)
+                    reporter.scored(pod, result.choice)
                 host = result.suggested_host
                 cache.assume_pod(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=host)))
                 reporter.decided(info, "default-scheduler", host, result.evaluated_nodes, result.feasible_nodes, perf_counter() - at)
@@ -163,8 +162,8 @@ class _Switch(Reporter):
 
     to = NO_REPORTER
 
-    def scored(self, pod: Pod, rows: Rows, total: Int64s, highest: int) -> None:
-        self.to.scored(pod, rows, total, highest)
+    def scored(self, pod: Pod, choice: Choice) -> None:
+        self.to.scored(pod, choice)
 
     def refused(self, pod: Pod, findings: Findings) -> None:
         self.to.refused(pod, findings)

@@ -13,35 +13,42 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.api.test_page import guarded_service
-from tests.browser.services import Running, many_nodes, running
+from tests.browser.services import Running, busy_cluster, many_nodes, running
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
 QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--host-resolver-rules=MAP evil.test 127.0.0.2, MAP rebound.test 127.0.0.1",
 )  # fmt: skip
+SLOW_NETWORK = {"offline": False, "latency": 50, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
+"""A page arrives in pieces."""
 
 
 class OpenPage(Protocol):
-    """Opens a page in a profile of its own; `expected` is what the console will say, or a part of it."""
+    """Opens a page in a profile of its own; `expected` is what the console will say, or a part of it.
+
+    Arguments:
+        slow: on a slow machine, over a slow network.
+    """
 
     expected: list[str]
 
-    def __call__(self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900) -> Page: ...
+    def __call__(self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900, slow: bool = False) -> Page: ...
 
 
 class Profiles:
     """Pages, each in a profile of its own, and what they complained of."""
 
     def __init__(self, browser: Browser) -> None:
-        self.expected: list[str] = []
+        # On a busy machine the browser leaves out the fading from one page to the next, and says so.
+        self.expected: list[str] = ["Transition was aborted"]
         self._browser = browser
         self._contexts: list[BrowserContext] = []
         self._said: list[str] = []
         self._asked: list[str] = []
         self._hosts: set[str] = set()
 
-    def __call__(self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900) -> Page:
+    def __call__(self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900, slow: bool = False) -> Page:
         scheme: Literal["dark", "light"] = "dark" if dark else "light"
         context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-GB")
         self._contexts.append(context)
@@ -51,6 +58,11 @@ class Profiles:
         page.on("pageerror", lambda error: self._said.append(str(error)))
         page.on("request", lambda request: self._asked.append(urlsplit(request.url).netloc))
         self._hosts.add(urlsplit(url).netloc)
+        if slow:
+            session = context.new_cdp_session(page)
+            session.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+            session.send("Network.enable")
+            session.send("Network.emulateNetworkConditions", SLOW_NETWORK)
         page.goto(url)
         return page
 
@@ -87,6 +99,14 @@ def still(browser: Browser) -> Iterator[Running]:
         yield service
 
 
+@pytest.fixture(scope="package")
+def busy(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A small cluster with GPUs, in which the pods of three workloads wait; nobody decides."""
+    state = busy_cluster(tmp_path_factory.mktemp("busy") / "cluster.json")
+    with running("--no-schedule", "--state", str(state)) as service:
+        yield service
+
+
 @pytest.fixture(scope="module")
 def deciding(browser: Browser) -> Iterator[Running]:
     """The example cluster, scheduled."""
@@ -99,6 +119,14 @@ def guarded(browser: Browser) -> Iterator[str]:
     """Where the example cluster is shown to those who know the token."""
     with guarded_service() as service:
         yield f"http://127.0.0.1:{service.port}"
+
+
+@pytest.fixture(scope="package")
+def crowded(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """5,000 nodes, 30,000 pods, and 500 that wait."""
+    state: Path = many_nodes(tmp_path_factory.mktemp("crowded") / "cluster.json", pods_each=6, waiting_pods=499)
+    with running("--no-schedule", "--state", str(state)) as service:
+        yield service
 
 
 @pytest.fixture(scope="package")

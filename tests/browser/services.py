@@ -72,10 +72,10 @@ def _wait_until_settled(page: str) -> None:
     raise AssertionError("the service does not come to rest")
 
 
-def many_nodes(path: Path) -> Path:
-    """A file with thousands of nodes in five zones, each with one pod of its own size, and a pod that is too large for all.
+def many_nodes(path: Path, pods_each: int = 1, waiting_pods: int = 0) -> Path:
+    """A file with thousands of nodes in five zones, each with pods that add up to a size of its own, and a pod that is too large for all.
 
-    The nodes of one zone are tainted, and some elsewhere are cordoned.
+    The nodes of one zone are tainted, and some elsewhere are cordoned. The pods that wait lack GPUs or cpu.
     """
     chance = random.Random(5)
     objects: list[dict[str, Any]] = []
@@ -89,16 +89,73 @@ def many_nodes(path: Path) -> Path:
             spec["taints"] = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]
         objects.append({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status})
         share = min(1.0, max(0.02, chance.gauss(0.72, 0.2)))
-        requests = {"cpu": f"{int(16000 * share)}m", "memory": f"{int(64 * share)}Gi"}
-        objects.append(pod(f"pod-{number}", requests, priority=chance.choice([0, 10, 100, 1000]), node=name))
+        requests = {"cpu": f"{int(16000 * share / pods_each)}m", "memory": f"{int(64 * share / pods_each)}Gi"}
+        for place in range(pods_each):
+            named = f"pod-{number}" if pods_each == 1 else f"pod-{number}-{place}"
+            objects.append(pod(named, requests, priority=chance.choice([0, 10, 100, 1000]), node=name))
+    for number in range(waiting_pods):
+        lacks, kind = ("nvidia.com/gpu", "Job") if number % 5 else ("cpu", "StatefulSet")
+        made = owned(pod(f"waits-{number}", {"cpu": "1"}, priority=100), kind, f"owner-{number % 7}")
+        objects.append(waiting(made, f"0/{MANY} nodes are available: {MANY - number} Insufficient {lacks}."))
     objects.append(pod("too-large", {"cpu": "20"}, priority=100))
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     return path
 
 
+POOL = "example.com/pool"
+SHORT_OF_GPUS = "0/8 nodes are available: 2 Insufficient nvidia.com/gpu, 6 node(s) had untolerated taint(s). preemption: none helps."
+SHORT_OF_CPU = "0/8 nodes are available: 5 Insufficient cpu, 1 node(s) were unschedulable, 2 node(s) had untolerated taint(s)."
+
+
+def busy_cluster(path: Path) -> Path:
+    """A file with 8 nodes in three zones and two pools, two with GPUs. 4 pods of a Deployment wait for cpu, 12 of two Jobs for GPUs."""
+    objects: list[dict[str, Any]] = []
+    for number in range(8):
+        has_gpus = number >= 6
+        amounts = {"cpu": "16", "memory": "64Gi", "pods": "110", **({"nvidia.com/gpu": "4"} if has_gpus else {})}
+        labels = {ZONE: f"zone-{'abc'[number % 3]}", POOL: "gpu" if has_gpus else "general", "disk": "ssd" if number % 2 else "hdd"}
+        spec: dict[str, Any] = {"unschedulable": True} if number == 5 else {}
+        if has_gpus:
+            spec["taints"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+        conditions = [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "True" if number == 2 else "False"}]
+        status = {"allocatable": amounts, "capacity": amounts, "conditions": conditions}
+        meta = {"name": f"node-{number}", "labels": labels}
+        objects.append({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status})
+    for number in range(6):
+        made = owned(pod(f"web-5d9-{number}", {"cpu": f"{2 * number + 2}"}, priority=1000, node=f"node-{number}"), "ReplicaSet", "web-5d9")
+        objects.append(made)
+    objects.append(owned(pod("trains", {"cpu": "1", "nvidia.com/gpu": "3"}, node="node-6"), "Job", "train-0"))
+    devices = {"driver": "nic.example.com", "pool": {"name": "node-7", "generation": 1, "resourceSliceCount": 1}, "nodeName": "node-7"}
+    spec = {**devices, "devices": [{"name": f"nic-{number}"} for number in range(2)]}
+    objects.append({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "node-7-nics"}, "spec": spec})
+    objects.append({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "fast-nic"}, "spec": {}})
+    more = (pod(f"web-5d9-more-{number}", {"cpu": "30"}, priority=1000) for number in range(4))
+    objects += [waiting(owned(each, "ReplicaSet", "web-5d9"), SHORT_OF_CPU) for each in more]
+    for number in range(12):
+        train = pod(f"train-{number}", {"cpu": "1", "nvidia.com/gpu": "4"}, priority=10)
+        objects.append(waiting(owned(train, "Job", f"train-{number % 2}"), SHORT_OF_GPUS))
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return path
+
+
+def owned(made: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
+    """The pod, as this controller makes it."""
+    group = "batch/v1" if kind == "Job" else "apps/v1"
+    made["metadata"]["ownerReferences"] = [{"apiVersion": group, "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}]
+    if kind == "ReplicaSet":
+        made["metadata"]["labels"] = {"pod-template-hash": name.rpartition("-")[2]}
+    return made
+
+
+def waiting(made: dict[str, Any], message: str) -> dict[str, Any]:
+    """The pod, as its scheduler has left it."""
+    made["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]
+    return made
+
+
 def pod(name: str, requests: dict[str, str], *, priority: int | str = 0, node: str = "") -> dict[str, Any]:
     """A pod as a manifest; its priority as a number, or as the name of a class."""
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": requests}}
+    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": requests, "limits": requests}}
     spec: dict[str, Any] = {"priorityClassName" if isinstance(priority, str) else "priority": priority, "containers": [container]}
     status = {"phase": "Running" if node else "Pending"}
     if node:

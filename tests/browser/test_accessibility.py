@@ -8,19 +8,22 @@ from typing import Any, Literal
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import SECONDS, Running
+from tests.browser.services import SECONDS, Running, pod, running
 
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 OPTIONS = {"runOnly": {"type": "tag", "values": LEVELS}, "resultTypes": ["violations"]}
 LOOKS: list[tuple[int, Literal["light", "dark"]]] = [(1440, "light"), (1440, "dark"), (400, "light")]
 
 STILL = [
-    "/", "/?by=memory&find=nobody", "/ui/nodes?sort=-cpu-free", "/ui/nodes?node=nobody", "/ui/nodes/node-a1", "/ui/pods/shop/web-6",
+    "/", "/?by=memory", "/ui/find?q=web", "/ui/find?q=nobody", "/ui/pods", "/ui/pods?namespace=shop",
+    "/ui/nodes?sort=-cpu-free", "/ui/nodes?node=nobody", "/ui/nodes/node-a1", "/ui/pods/shop/web-6",
     "/ui/pods/batch/train-3", "/ui/pods/shop/web-0", "/ui/history", "/ui/what-if",
+    "/ui/help", "/ui/pods/shop/web-6?events=true",
 ]  # fmt: skip
+BUSY = ["/", "/?node=disk%3Dssd&sort=fullest", "/ui/nodes?node=gpu", "/ui/nodes/node-6", "/ui/pods?namespace=default"]
 LARGE = ["/", "/ui/pods/default/too-large"]
 
 
@@ -33,6 +36,7 @@ def violations(page: Page) -> list[str]:
 def on_all_screens(page: Page) -> dict[str, list[str]]:
     """By width and light, what was found; where nothing was is left out. The colours do not depend on the width."""
     found: dict[str, list[str]] = {}
+    page.mouse.move(0, 0)  # nothing under the pointer has its tooltip open
     for width, light in LOOKS:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=light, reduced_motion="reduce")
@@ -46,6 +50,23 @@ def test_nothing_is_found_on_any_page(still: Running, open_page: OpenPage, view:
     assert on_all_screens(open_page(f"{still.url}{view}")) == {}
 
 
+@pytest.mark.parametrize("view", BUSY)
+def test_nor_where_pods_wait_and_nodes_are_chosen(busy: Running, open_page: OpenPage, view: str) -> None:
+    assert on_all_screens(open_page(f"{busy.url}{view}")) == {}
+
+
+def test_nor_in_the_palette_and_in_the_list_of_keys(busy: Running, open_page: OpenPage) -> None:
+    page = open_page(busy.url)
+    page.keyboard.press("/")
+    page.keyboard.type("web")
+    expect(page.locator("#found").get_by_role("option").first).to_be_visible()
+    assert on_all_screens(page) == {}
+
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    assert on_all_screens(page) == {}
+
+
 @pytest.mark.parametrize("view", LARGE)
 def test_nor_where_there_are_thousands_of_nodes(large: Running, open_page: OpenPage, view: str) -> None:
     assert on_all_screens(open_page(f"{large.url}{view}")) == {}
@@ -57,6 +78,19 @@ def test_nor_in_what_is_told_of_decisions(deciding: Running, open_page: OpenPage
 
     for view in ("/ui/history", f"/ui/decisions/{refused}"):
         assert on_all_screens(open_page(f"{deciding.url}{view}")) == {}
+
+
+def test_nor_where_two_schedulers_are_compared_and_in_events(browser: Browser, open_page: OpenPage) -> None:
+    with running("--shadow") as service:
+        service.create("/api/v1/namespaces/default/pods", pod("too-large", {"cpu": "900"}, priority="default"))
+        page = open_page(f"{service.url}/ui/agreement")
+        assert on_all_screens(page) == {}
+
+        page = open_page(f"{service.url}/ui/pods/default/too-large")
+        expect(page.locator("#attempts tbody tr")).not_to_have_count(0)
+        page.get_by_role("link", name="Show the events").click()
+        expect(page.locator("#events tbody tr")).not_to_have_count(0)
+        assert on_all_screens(page) == {}
 
 
 def test_nor_in_the_answer_to_a_what_if(still: Running, open_page: OpenPage) -> None:

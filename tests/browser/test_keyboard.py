@@ -56,7 +56,7 @@ def test_a_grid_that_is_drawn_again_keeps_focus_and_place(large: Running, open_p
     page = open_page(large.url)
     expect(page.locator("#live")).to_have_text("live")
     old = page.locator(".grid-holder").nth(2).element_handle()
-    page.locator(".grid-holder").nth(1).focus()
+    page.get_by_role("link", name="zone-2").focus()
     page.keyboard.press("Tab")
     for key in ("ArrowRight", "ArrowDown", "ArrowUp", "ArrowUp", "ArrowRight"):
         page.keyboard.press(key)

@@ -1,4 +1,4 @@
-"""The pictures of the documentation are what the page looks like: REPRIEVE_PICTURES=1 has them made anew."""
+"""The pictures of the documentation are what the page looks like: REPRIEVE_PICTURES=1 has them made again."""
 
 import os
 import time

@@ -10,9 +10,9 @@ from tests.browser.services import Running, pod
 
 def test_a_click_leads_from_a_pending_pod_to_its_reason(still: Running, open_page: OpenPage) -> None:
     """
-    The list names it on every page; its page tells the plugins, from all nodes to none.
+    The list names it beside most pages; its page tells the plugins, from all nodes to none.
     """
-    page = open_page(still.url)
+    page = open_page(f"{still.url}/ui/history")
     expect(page.locator("#pending a.row")).to_have_count(2)
 
     page.locator("#pending a.row", has_text="train-3").click()

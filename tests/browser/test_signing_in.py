@@ -15,7 +15,7 @@ def test_a_token_opens_the_page_and_sign_out_closes_it(guarded: str, open_page: 
     open_page.expected.append("401")
 
     sign_in(page)
-    expect(page.locator("h1")).to_contain_text("12 nodes")
+    expect(page.locator("h1")).to_contain_text("pending pods")
     page.get_by_role("button", name="Sign out").click()
 
     expect(page.locator("h1")).to_have_text("Sign in")
@@ -28,7 +28,7 @@ def test_it_takes_no_script_to_sign_out(guarded: str, open_page: OpenPage, brows
     page = open_page(guarded)
     open_page.expected.append("401")
     sign_in(page)
-    expect(page.locator("h1")).to_contain_text("12 nodes")
+    expect(page.locator("h1")).to_contain_text("pending pods")
     with browser.new_context(java_script_enabled=False, storage_state=page.context.storage_state()) as context:
         plain = context.new_page()
         plain.goto(f"{guarded}/ui/nodes")

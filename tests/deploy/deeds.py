@@ -122,6 +122,12 @@ async def knows_who_a_caller_is(role: Rbac) -> bool:
             return False
 
 
+async def shows_the_events_about_a_pod(role: Rbac) -> bool:
+    async with a_world(role, node("a"), decides=False) as world:
+        ask = world.backend.events
+        return ask is not None and not (await ask("default", "web")).why_none
+
+
 async def tells_that_a_victim_was_spared(role: Rbac, times: int = 1) -> bool:
     async with a_world(role, node("a"), decides=False) as world:
         await world.create(pod("low", nodeName="a"))

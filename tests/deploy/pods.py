@@ -52,10 +52,17 @@ class RunningPod:
 
 
 @contextmanager
-def running(objects: Sequence[Object], cluster: int, folder: Path, authority: Authority | None = None) -> Iterator[RunningPod]:
+def running(
+    objects: Sequence[Object],
+    cluster: int,
+    folder: Path,
+    authority: Authority | None = None,
+    program: Sequence[str | Path] = (sys.executable, "-m", "api.cli"),
+) -> Iterator[RunningPod]:
     """The process, until the end of the block. It follows the cluster at a port of this machine.
 
     Arguments:
+        program: the image's entry point.
         authority: signs the certificate, if the manifest mounts one, for the name of the Service as well as this machine's.
     """
     port = free_port()
@@ -65,7 +72,7 @@ def running(objects: Sequence[Object], cluster: int, folder: Path, authority: Au
     # In a cluster it listens to all; here it is to behave the same on loopback.
     if "--host=0.0.0.0" in arguments:
         arguments += ["--host=127.0.0.1", "--access=reviewed"]
-    command = [sys.executable, "-m", "api.cli", *arguments, "--kubeconfig", str(kubeconfig_for(cluster, folder))]
+    command = [*program, *arguments, "--kubeconfig", str(kubeconfig_for(cluster, folder))]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log, cwd=ROOT, env=environment)

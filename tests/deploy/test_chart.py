@@ -12,11 +12,12 @@ import pytest
 import yaml
 
 from extender import __version__
+from extender.apiserver.paths import Right
 from extender.config import load
 from extender.testing.rbac import Rbac
 from tests.api.serving import Service, serving
 from tests.deploy.shipped import ACCOUNT, FOLDER, KUBE_SCHEDULERS_OWN, Object, container, objects_of, one, pod_spec, reprieves_own, role_of
-from tools.generate_roles import ROLES
+from tools.generate_roles import BY_GATE, ROLES
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART, VARIANTS, kustomization, manifest, rendered
 
@@ -90,6 +91,19 @@ def test_the_kustomizations_build_with_an_image_of_ones_own(variant: str, tmp_pa
     built = subprocess.run([program("kubectl"), "kustomize", tmp_path], capture_output=True, text=True, check=True).stdout
 
     assert container(objects_of(built))["image"] == f"registry.example/my-policy@{overlay['images'][0]['digest']}"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_gate_that_watches_more_kinds_adds_the_rights_to_do_so(mode: str) -> None:
+    gates = r"--set=featureGates=GenericWorkload=true\,DRADeviceTaintRules=false"
+
+    def granted(*more: str) -> set[Right]:
+        made = objects_of(rendered(f"--set=mode={mode}", f"--set={CERT_MANAGER}", *more))
+        return {grant.right for grant in Rbac(reprieves_own(made), ACCOUNT).grants}
+
+    added = BY_GATE["GenericWorkload"]["scheduler" if "scheduler" in mode else "follow"]
+    assert granted(gates) == granted() | added
+    assert not granted() & added
 
 
 def test_helm_finds_nothing_wrong_with_the_chart() -> None:

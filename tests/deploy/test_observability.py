@@ -1,7 +1,8 @@
 """Every expression of the dashboards and alerts has data in a real Prometheus, in a run in which everything happens that they are about.
 
-Four services: one schedules and answers the verbs, with a plugin that fails or is slow where a pod says so; one has lost its API server and
-cannot write its log; one waits for a lease that somebody else holds; one does not answer.
+Four services: one schedules and answers the verbs, with a plugin that fails or is slow where a pod says so, and an API server that fails
+for one pod and cannot be understood about one node; one has lost its API server and cannot write its log; one waits for a lease that
+somebody else holds; one does not answer.
 """
 
 import json
@@ -19,9 +20,14 @@ from typing import Any, Final
 import httpx
 import pytest
 import yaml
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.app import create_app
+from api.settings.settings import Settings
+from api.starting import opens
 from tests.api.in_process import ROOT
-from tests.api.serving import JSON, Service, serving
+from tests.api.serving import JSON, Service, serving, serving_app
 from tests.api.test_following import eventually, free_port, kubeconfig_for
 from tests.deploy import moody_plugin
 from tests.deploy.prometheus import Prometheus, program, scraping
@@ -31,7 +37,7 @@ from tools.render_manifests import CHART
 
 ALERTS: Final = CHART / "files" / "alerts.yaml"
 NODES: Final = ["node-a1", "node-a2", "node-b1", "node-c1", "no-such-node"]
-MOST_ROUNDS: Final = 200
+MOST_ROUNDS: Final = 1000
 
 
 def alerts() -> dict[str, dict[str, Any]]:
@@ -75,6 +81,29 @@ def pod(name: str, cpu: str = "10m", mood: str = "", priority_class: str = "") -
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"mood": mood} if mood else {}}, "spec": spec}
 
 
+class MoodyServer:
+    """An API server that does not tell what became of a binding of `stuck`, and says of one node what cannot be read."""
+
+    LABELS: Final = {"rack": "7777"}
+    NO_LABEL: Final = {b'"7777"': b"777777"}
+
+    def __init__(self, served: ASGIApp) -> None:
+        self._served = served
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("path", "").endswith("/pods/stuck/binding"):
+            await Response(status_code=500)(scope, receive, send)
+            return
+
+        async def sent(message: Message) -> None:
+            for said, changed in self.NO_LABEL.items():
+                if said in message.get("body", b""):
+                    message["body"] = message["body"].replace(said, changed)
+            await send(message)
+
+        await self._served(scope, receive, sent)
+
+
 class Traffic:
     """Makes everything happen once more with each round."""
 
@@ -85,9 +114,24 @@ class Traffic:
         self._numbers = count()
         body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 100000}
         cluster.post("/apis/scheduling.k8s.io/v1/priorityclasses", body).raise_for_status()
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "strange", "labels": MoodyServer.LABELS}}
+        cluster.post("/api/v1/nodes", node).raise_for_status()
+        self._create(pod("stuck"))
+        labels = {"kubernetes.io/hostname": "contested"}
+        contested = {
+            "metadata": {"name": "contested", "labels": labels},
+            "spec": {"taints": [{"key": "contested", "effect": "NoSchedule"}]},
+        }
+        room = {"status": {"allocatable": {"cpu": "4", "pods": "9"}}}
+        cluster.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", **contested, **room}).raise_for_status()
+        self._put_back(0)
+        robbed = pod("robbed", cpu="4", priority_class="urgent")
+        robbed["spec"] |= {"nodeSelector": {"kubernetes.io/hostname": "contested"}, "tolerations": [{"operator": "Exists"}]}
+        self._create(robbed)
 
     def round(self) -> None:
         number = next(self._numbers)
+        self._rob()
         # Else the attempts for those who wait would outnumber all others.
         for name in ("large", "failing", "urgent"):
             self._cluster.client.delete(f"/api/v1/namespaces/default/pods/{name}-{number - 2}")
@@ -111,6 +155,24 @@ class Traffic:
         for client in (self._answering, self._blind):
             client.get("/readyz")
 
+    def _put_back(self, number: int) -> None:
+        """A pod comes back to the node that `robbed` wants, before the one that was evicted there is gone."""
+        body = pod(f"back-{number}", cpu="4")
+        body["metadata"]["finalizers"] = ["example.com/stays"]
+        body["spec"] |= {"nodeName": "contested", "terminationGracePeriodSeconds": 0}
+        self._create(body)
+
+    def _rob(self) -> None:
+        path = "/api/v1/namespaces/default/pods"
+        for each in self._cluster.client.get(path).json()["items"]:
+            name = each["metadata"]["name"]
+            if name.startswith("back-") and each["metadata"].keys() >= {"deletionTimestamp", "finalizers"}:
+                self._put_back(int(name.removeprefix("back-")) + 1)
+                patched = self._cluster.client.patch(
+                    f"{path}/{name}", json={"metadata": {"finalizers": None}}, headers={"content-type": "application/merge-patch+json"}
+                )
+                patched.raise_for_status()
+
     def _create(self, body: dict[str, Any]) -> None:
         self._cluster.post("/api/v1/namespaces/default/pods", body).raise_for_status()
 
@@ -129,7 +191,8 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("observed")
     program("prometheus")
     with ExitStack() as stack:
-        cluster = stack.enter_context(serving(schedule=False))
+        settings = Settings.model_validate({"port": 0, "schedule": False})
+        cluster = stack.enter_context(serving_app(MoodyServer(create_app(settings, opens)), settings))
         lease = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",

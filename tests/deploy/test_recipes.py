@@ -47,22 +47,24 @@ def test_the_values_render(path: Path) -> None:
     assert load(one("ConfigMap", objects)["data"]["config.yaml"])
 
 
-def test_the_values_of_a_new_plugin_render(tmp_path: Path) -> None:
+def test_the_values_of_a_new_plugin_render() -> None:
     """
-    Those that `reprieve init` writes, once they are not commented out any more.
+    Those that `reprieve init` writes, in the mode that schedules and beside a kube-scheduler as their comment says.
     """
-    text = (ROOT / "api" / "examples" / "plugin" / "values.yaml").read_text()
-    values = tmp_path / "values.yaml"
-    values.write_text("".join(f"{line[2:]}\n" for line in text.splitlines() if re.match(r"# (\w+:|  ?\S|- )", line) and "helm" not in line))
+    values = ROOT / "api" / "examples" / "plugin" / "values.yaml"
+    options = re.findall(r"--set \S+", values.read_text())
+    words = [word for option in options for word in option.split()]
     try:
-        objects = objects_of(rendered("-f", str(values)))
+        alone = objects_of(rendered("-f", str(values)))
+        called = objects_of(rendered("-f", str(values), *words))
     except NoProgramError as exc:
         pytest.skip(str(exc))
 
-    (profile,) = load(one("ConfigMap", objects)["data"]["config.yaml"]).profiles
-    assert container(objects)["image"] == "registry.example/my-policy:0.1.0"
-    assert "MyPolicy" in str(profile)
-    assert one("Service", objects)["spec"]["clusterIP"] == "10.96.0.42"
+    for objects in (alone, called):
+        (profile,) = load(one("ConfigMap", objects)["data"]["config.yaml"]).profiles
+        assert container(objects)["image"] == "registry.example/my-policy:0.1.0"
+        assert "MyPolicy" in str(profile)
+    assert one("Service", called)["spec"]["clusterIP"] == "10.96.0.42"
 
 
 @pytest.mark.parametrize("name", PODS)

@@ -33,7 +33,7 @@ def steps(path: Path) -> list[dict[str, Any]]:
 def test_actions_are_pinned_by_hash_and_say_their_version(path: Path) -> None:
     used = re.findall(r"uses: (.*)", path.read_text())
 
-    assert len(used) == sum("uses" in step for step in steps(path)) > 3
+    assert len(used) == sum("uses" in step for step in steps(path)) > 0
     assert [line for line in used if not re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
 
 
@@ -100,7 +100,7 @@ def test_the_guide_names_targets_and_files_that_exist() -> None:
     guide = (ROOT / "docs" / "releasing.md").read_text()
     named = {target for call in re.findall(r"\$ make ([a-z -]+)", guide) for target in call.split()}
 
-    assert named == {"docs", "manifests", "release-check"}
+    assert named == {"conformance", "docs", "manifests", "release-check"}
     assert named <= TARGETS
     assert [path for path in re.findall(r"`((?:extender|deploy|tools)/[\w./]+)`", guide) if not (ROOT / path).exists()] == []
 

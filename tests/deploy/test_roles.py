@@ -20,6 +20,7 @@ FOLLOWS: Final[dict[str, Deed]] = {
     **{f"watch {kind.resource}": deeds.follows_the_cluster for kind in KINDS if not kind.gate},
     f"list {PRIORITY_CLASSES.resource}": deeds.knows_the_classes_of_a_server_that_streams_no_lists,
     f"watch {PRIORITY_CLASSES.resource}": deeds.knows_the_priority_classes,
+    "list events": deeds.shows_the_events_about_a_pod,
     "create events.events.k8s.io": deeds.tells_that_a_victim_was_spared,
     "patch events.events.k8s.io": deeds.counts_the_victims_spared,
     "create tokenreviews.authentication.k8s.io": deeds.knows_who_a_caller_is,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.installed.environment import Environment
 
-DEADLINE = 60.0
+DEADLINE = 180.0
 
 
 def free_port() -> int:

@@ -1,4 +1,4 @@
-"""The moving picture of the README is a session in a real terminal: REPRIEVE_PICTURES=1 has it made anew."""
+"""The moving picture of the README is a session in a real terminal: REPRIEVE_PICTURES=1 has it made again."""
 
 import os
 from pathlib import Path

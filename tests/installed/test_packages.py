@@ -84,6 +84,13 @@ def test_an_extra_that_is_not_installed_is_named(environment: Environment) -> No
     assert "pip install 'reprieve[mcp]'" in done.stderr
 
 
+def test_traces_without_their_extra_are_refused(environment: Environment) -> None:
+    done = environment.run("reprieve serve --port 0 --kubernetes-port 0", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318")
+
+    assert done.returncode == 1
+    assert "pip install 'reprieve[otel]'" in done.stderr
+
+
 # A package of another distribution has the name of ours.
 
 

@@ -130,7 +130,7 @@ def queued(alone: Scheduling) -> list[QueuedPodInfo]:
     return [*queue.pods_in_active_q(), *queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True), *queue.unschedulable_pods()]
 
 
-# V7: the cache is what it would be if it were filled anew.
+# V7: the cache is what it would be if it were filled again.
 
 
 def cache_errors(world: World) -> Iterator[str]:

@@ -63,7 +63,7 @@ class Chaos:
         await asyncio.sleep(self._rng.choice((0, 0, 0.01, 0.3, 1, 4)))
 
     async def is_killed(self) -> None:
-        """The scheduler is killed and begins anew; not while a binding is on its way that it could know nothing of."""
+        """The scheduler is killed and begins again; not while a binding is on its way that it could know nothing of."""
         self._faults_end()
         await asyncio.sleep(2 * LATE)
         await self._world.restart()

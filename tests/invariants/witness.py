@@ -93,7 +93,13 @@ class Witness(httpx.AsyncBaseTransport):
             self._complain("V2", f"{call.name} was bound to {node}, which has too little {what}")
 
     def _look_at_deletion(self, call: Call, body: Object) -> None:
-        """V3: the victim is meant by its UID, and somebody more important has been promised its room."""
+        """
+        V3: the victim is meant by its UID, and somebody more important has been promised its room.
+
+        A victim without a node at the server was assumed when it was chosen, and its binding failed on the way to the server. Such a pod
+        is deleted by kube-scheduler, too: only pods that wait in Permit or are in PreBind are rejected instead (preemption/executor.go,
+        preemptPod).
+        """
         victim = self._registry.store.get(PODS, call.namespace, call.name)
         if not (body or {}).get("preconditions", {}).get("uid"):
             self._complain("V3", f"the deletion of {call.name} does not say which pod it means")
@@ -102,7 +108,7 @@ class Witness(httpx.AsyncBaseTransport):
             return
         spec = victim.decoded()["spec"]
         node, priority = spec.get("nodeName", ""), spec.get("priority", 0)
-        preemptors = [uid for (uid, promised), higher in self._nominations.items() if promised == node and higher > priority]
+        preemptors = [uid for (uid, promised), higher in self._nominations.items() if (not node or promised == node) and higher > priority]
         if not preemptors:
             self._complain("V3", f"{call.name} was told to leave {node}, where nobody more important was promised room")
         elif all(call.at - self._gone.get(uid, call.at) > LONGEST_LAG for uid in preemptors):

@@ -146,9 +146,10 @@ class World:
 
     def __init__(self, seed: int, configuration: Configuration | None, bugs: Bugs, plugins: Plugins | None, relist: float = RELIST) -> None:
         self.seed = seed
-        self.registry = ObjectRegistry(ObjectStore(resource_version=1000), now=clock, rng=random.Random(seed))
-        self.witness = Witness(self.registry, EmbeddedTransport(KubeApi(self.registry)))
         self._configuration = configuration or Configuration()
+        features = self._configuration.feature_gates
+        self.registry = ObjectRegistry(ObjectStore(resource_version=1000), now=clock, rng=random.Random(seed), features=features)
+        self.witness = Witness(self.registry, EmbeddedTransport(KubeApi(self.registry)))
         self._bugs = bugs
         self._plugins = plugins
         self._relist = relist

@@ -1,4 +1,4 @@
-"""Whoever uses the cluster, and whoever watches it. They speak with the API server directly: no fault lies between."""
+"""Clients that use the cluster, and clients that watch it. They speak with the API server directly: no fault lies between."""
 
 import asyncio
 import itertools

@@ -13,7 +13,11 @@ NAMED = 20
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [report for found in terminalreporter.stats.values() for report in found if isinstance(report, pytest.TestReport)]
     ours = [report for report in reports if report.when == "call" and report.nodeid.startswith("tests/parity/")]
-    counts: list[Any] = [value for report in ours for name, value in report.user_properties if name == CASES]
+    by_test: list[Any] = [(report.nodeid, value) for report in ours for name, value in report.user_properties if name == CASES]
+    counts = [value for _, value in by_test]
+    for test, (number, names) in sorted(by_test):
+        if "test_pod_groups" in test:
+            terminalreporter.write_line(f"{number - len(names)} of {number} in {test.rpartition('::')[2]}")
     if counts:
         total, failed = sum(number for number, _ in counts), sorted({name for _, names in counts for name in names})
         number = sum(len(names) for _, names in counts)

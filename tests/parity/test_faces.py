@@ -89,16 +89,27 @@ def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tm
     assert told is not None
     if scenario["pod"]["metadata"].get("uid") and not _is_gated(scenario["pod"]):
         assert told.message.startswith(case["expected"]["fitError"])
-    assert by_request == told
-    assert by_command == told
+    assert _without_hours(by_request) == _without_hours(told)
+    assert _without_hours(by_command) == _without_hours(told)
     assert told.message in html.unescape(page)
     for victim in told.preemption.victims if told.preemption is not None else ():
         assert victim.pod.name in page
     if tried is not None and told.preemption is not None and told.preemption.node and tried.placements[0].preemption is not None:
-        assert tried.placements[0].preemption.victims == told.preemption.victims
+        assert _without_hours(tried.placements[0].preemption.victims) == _without_hours(told.preemption.victims)
         seen.compared.append(name)
     if (case["expected"]["preemption"] or {}).get("bestSet"):
         seen.preempting.append(name)
+
+
+def _without_hours(told: object) -> Any:
+    """An answer without the GPU-hours of running pods, which grow from one question to the next."""
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: without(member) for name, member in value.items() if not name.startswith("gpuHours")}
+        return [without(each) for each in value] if isinstance(value, list | tuple) else value
+
+    return without(msgspec.to_builtins(told))
 
 
 def _is_gated(pod: dict[str, Any]) -> bool:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from tests.soak.samples import MIB, Sample, leaks, sample, slopes
+from tests.soak.samples import MIB, Holdings, Sample, grown, leaks, sample, slopes, what_is_held
 from tests.soak.service import Service, a_service
 from tests.soak.traffic import traffic_for
 
@@ -22,8 +22,9 @@ SECONDS_BETWEEN_SAMPLES: Final = 2.0
 
 
 async def soak(service: Service, minutes: float, pause: float, crowds: int) -> list[Sample]:
-    """Makes traffic, and returns samples of the service."""
+    """Makes traffic, and returns samples of the service; prints of which types it holds more at the end than when it was warm."""
     samples: list[Sample] = []
+    held: list[Holdings] = []
     async with traffic_for(service, random.Random(1)) as traffic:
         await traffic.fill(crowds)
         began = time.monotonic()
@@ -36,9 +37,13 @@ async def soak(service: Service, minutes: float, pause: float, crowds: int) -> l
             if now > next_line:
                 next_line += 60
                 print(f"{(now - began) / 60:5.1f} min: {rounds} rounds, {described(samples[-1])}", flush=True)
+            if not held and now - began > WARM * minutes * 60:
+                held.append(await what_is_held(service, traffic.round))
             await asyncio.sleep(pause)
+        held.append(await what_is_held(service, traffic.round))
         answers = ", ".join(f"{status}: {number}" for status, number in sorted(traffic.statuses.items()))
         print(f"{rounds} rounds in {minutes:g} min, answers {answers}")
+        print("\n".join(("more than when it was warm:", *grown(held[0], held[-1]))))
     return samples
 
 

@@ -1,13 +1,15 @@
 """What a process holds at some moments, and whether it grows."""
 
+import json
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.soak.probe import holdings
 from tests.soak.service import Service
 
 MIB: Final = 2**20
@@ -53,3 +55,25 @@ def slopes(samples: Sequence[Sample]) -> dict[str, float]:
     """Returns how much of each there is more in an hour: the slope of the straight line through the samples."""
     times = [each.at / 3600 for each in samples]
     return {name: statistics.linear_regression(times, [getattr(each, name) for each in samples]).slope for name in GROWTH}
+
+
+Holdings = dict[str, tuple[int, int]]
+"""Objects and their own bytes, by type."""
+
+
+async def what_is_held(service: Service, asking: Callable[[], Awaitable[None]]) -> Holdings:
+    """Returns what the process counts of its objects while `asking` keeps it deciding."""
+    file = holdings(service.report)
+    file.touch()
+    while not file.stat().st_size:
+        await asking()
+    held: Holdings = {name: (number, size) for name, (number, size) in json.loads(file.read_text()).items()}
+    file.unlink()
+    return held
+
+
+def grown(before: Holdings, after: Holdings, lines: int = 12) -> list[str]:
+    """Returns the types of which there are more bytes, those with the most first."""
+    grown = {name: tuple(map(int.__sub__, after[name], before.get(name, (0, 0)))) for name in after}
+    most = sorted(grown, key=lambda name: grown[name][1], reverse=True)[:lines]
+    return [f"{name}: {grown[name][0]:+d} objects, {grown[name][1] / MIB:+.2f} MiB" for name in most if grown[name][1] > 0]

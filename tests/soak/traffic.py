@@ -14,6 +14,7 @@ from api.documents.examples import SCENARIO
 from tests.soak.service import NUM_NODES, URGENT, Service
 
 PODS: Final = "/api/v1/namespaces/default/pods"
+EVENTS: Final = "/api/v1/namespaces/default/events"
 REPLICA_SETS: Final = "/apis/apps/v1/namespaces/default/replicasets"
 MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 CROWD: Final = 500
@@ -35,7 +36,10 @@ class Traffic:
         self._numbers = itertools.count(1)
 
     async def fill(self, cycles: int) -> None:
-        """Lets so many crowds of pods come and go, and changes nodes as often: then histories and records, which are bounded, are full."""
+        """Lets so many crowds of pods come and go, changes nodes as often and writes twice as many events.
+
+        Then histories and records, which are bounded, are full, and as many events expire as come.
+        """
         crowd: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "crowd", "namespace": "default"}}
         labels = {"app": "crowd"}
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1m"}}}
@@ -53,6 +57,8 @@ class Traffic:
             async with asyncio.TaskGroup() as group:
                 for _ in range(_AT_ONCE):
                     group.create_task(self._node_changes())
+                    group.create_task(self._event())
+                    group.create_task(self._event())
 
     async def _num_bound(self) -> int:
         listed = (await self._asked(self._kubernetes, "GET", f"{PODS}?labelSelector=app%3Dcrowd")).json()["items"]
@@ -82,6 +88,27 @@ class Traffic:
     async def _node_changes(self) -> None:
         patch = {"metadata": {"labels": {"colour": self._rng.choice(("red", "green", "blue"))}}}
         await self._asked(self._kubernetes, "PATCH", f"/api/v1/nodes/{self._a_node()}", patch, MERGE)
+
+    async def _event(self) -> None:
+        """As long as that of a pod that fits nowhere."""
+        pod = {
+            "kind": "Pod",
+            "namespace": "default",
+            "name": f"none-{next(self._numbers)}",
+            "uid": str(next(self._numbers)),
+            "apiVersion": "v1",
+        }
+        note = f"0/{NUM_NODES} nodes are available: {NUM_NODES} Insufficient cpu. " + "preemption: no nodes are helpful for this pod. " * 3
+        time = "2026-01-01T00:00:00.000000Z"
+        event = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": "written.", "namespace": "default"},
+            "involvedObject": pod,
+        }
+        event |= {"eventTime": time, "reportingComponent": "soak", "reportingInstance": "soak", "action": "Scheduling"}
+        event |= {"type": "Warning", "reason": "FailedScheduling", "message": note}
+        await self._asked(self._kubernetes, "POST", EVENTS, event)
 
     async def _watch(self) -> None:
         await self._streamed(self._kubernetes, self._rng.choice((PODS, "/api/v1/nodes")) + "?watch=1")

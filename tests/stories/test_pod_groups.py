@@ -1,16 +1,14 @@
 """Pods that start together or not at all.
 
-Upstream: test/integration/scheduler/podgroup, TestPodGroupScheduling, TestPodGroupAdmission, TestPodGroupPreemption,
-TestWorkloadAwarePreemptionInvocation, TestTopologyAwareSchedulingWithGangPolicy (v1.36.2).
+Upstream: test/integration/scheduler/podgroup, TestPodGroupScheduling, TestPodGroupAdmission,
+TestTopologyAwareSchedulingWithGangPolicy (v1.36.2).
 """
-
-from collections.abc import Sequence
 
 import httpx
 import pytest
 
 from extender.embedded.api_resources import POD_GROUPS
-from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod, pod_group, priority, refusal
+from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod_group, refusal
 from tests.stories.telling import Scene, a_scene, story
 
 WAITING = (
@@ -142,6 +140,7 @@ async def test_two_gangs_that_each_fit_alone_do_not_block_each_other() -> None:
         assert started != waiting
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_group_of_several_schedulers_is_refused() -> None:
     async with a_scene(node("n", "4"), profiles=("one", "two"), features=ONLY_GANGS) as scene:
@@ -207,94 +206,10 @@ async def test_late_pods_of_a_group_go_where_the_others_are() -> None:
         assert len(where) == 1
 
 
-# Preemption.
-
-VICTIMS = [
-    pytest.param(["low", "low"], "high", 2, 2, id="all of them, if all are needed"),
-    pytest.param(["low", "low"], "high", 1, 1, id="as few as are needed"),
-    pytest.param(["high", "low"], "high", 1, 1, id="only those of lower priority"),
-]
-
-
-@pytest.mark.parametrize(("priorities", "own", "size", "evicted"), VICTIMS)
-@story
-async def test_a_gang_preempts_as_a_whole(priorities: Sequence[str], own: str, size: int, evicted: int) -> None:
-    running = [pod(f"r{place}", "1", each, nodeName="n") for place, each in enumerate(priorities)]
-    async with a_scene(node("n", "2"), *running, features=GROUP_GATES) as scene:
-        await scene.has(pod_group(min_count=size, priority=own), *members(size, priority=own), within=60.0)
-
-        assert nodes_of(scene, size) == ["n"] * size
-        gone = {f"r{place}" for place in range(len(priorities))} - scene.pods()
-        assert len(gone) == evicted
-        for name in gone:
-            uid = scene.api.get(POD_GROUPS, "default", "g")["metadata"]["uid"]
-            assert ("Preempted", f"Preempted by podgroup {uid} on node cluster") in scene.events(name)
-
-
-@pytest.mark.anywhere
-@story
-async def test_nobody_is_evicted_for_a_gang_that_does_not_fit_even_then() -> None:
-    running = [pod(f"r{place}", "1", "low", nodeName="n") for place in range(2)]
-    async with a_scene(node("n", "2"), *running, features=GROUP_GATES) as scene:
-        await scene.has(pod_group(min_count=3, priority="high"), *members(3, priority="high"), within=30.0)
-
-        assert {"r0", "r1"} <= scene.pods()
-        assert scene.leaving() == set()
-        assert nodes_of(scene, 3) == ["", "", ""]
-
-
-@story
-async def test_without_preemption_as_a_whole_members_preempt_only_if_their_group_then_fits() -> None:
-    """
-    Each of two members finds a victim, the third none.
-    """
-    running = [pod(f"r{place}", "1", "low", nodeName="n") for place in range(2)]
-    async with a_scene(node("n", "2"), *running, features=ONLY_GANGS) as scene:
-        await scene.has(pod_group(min_count=3), *members(3, priority="high"), within=30.0)
-
-        assert {"r0", "r1"} <= scene.pods()
-        assert nodes_of(scene, 3) == ["", "", ""]
-
-
-@story
-async def test_members_preempt_one_by_one_where_groups_do_not_preempt() -> None:
-    running = [pod(f"r{place}", "1", "low", nodeName=f"n{place}") for place in range(2)]
-    async with a_scene(node("n0", "1"), node("n1", "1"), *running, features=ONLY_GANGS) as scene:
-        await scene.has(pod_group(min_count=2), *members(2, priority="high"), within=60.0)
-
-        assert nodes_of(scene, 2) == ["n0", "n1"]
-        assert {"r0", "r1"} & scene.pods() == set()
-
-
-@story
-async def test_a_group_that_goes_as_a_whole_goes_as_a_whole() -> None:
-    """
-    One pod of room is wanted. The group has less priority than the pod by itself, so that both of its pods have to go.
-    """
-    group_that_runs = pod_group("v", 2, "low", as_a_whole=True)
-    running = members(2, "v", priority="low", nodeName="n")
-    async with a_scene(node("n", "3"), group_that_runs, *running, pod("r", "1", "middle", nodeName="n"), features=GROUP_GATES) as scene:
-        await scene.has(pod_group(min_count=1, priority="high"), *members(1, priority="high"), within=60.0)
-
-        assert nodes_of(scene, 1) == ["n"]
-        assert scene.pods() == {"g0", "r"}
-
-
-@story
-async def test_a_group_never_preempts_of_which_a_pod_never_does() -> None:
-    gentle = priority("gentle", 150, preemptionPolicy="Never")
-    async with a_scene(node("n", "1"), gentle, pod("r", "1", "low", nodeName="n"), features=GROUP_GATES) as scene:
-        await scene.has(pod_group(min_count=1, priority="gentle"), *members(1, priority="gentle"), within=30.0)
-
-        assert "r" in scene.pods()
-        said = said_of(scene)
-        assert said is not None
-        assert said[2].endswith("not eligible due to preemptionPolicy=Never.")
-
-
 # Writes that fail.
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_binding_that_fails_is_tried_again_and_the_others_stay() -> None:
     failures: list[str] = []
@@ -312,6 +227,7 @@ async def test_a_binding_that_fails_is_tried_again_and_the_others_stay() -> None
         assert nodes_of(scene, 3) == ["n", "n", "n"]
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_group_whose_condition_cannot_be_written_starts_all_the_same() -> None:
     def refuses(request: httpx.Request) -> httpx.Response | None:
@@ -327,6 +243,7 @@ async def test_a_group_whose_condition_cannot_be_written_starts_all_the_same() -
 # The group as an object.
 
 
+@pytest.mark.anywhere
 @story
 async def test_a_group_that_is_deleted_stays_while_it_has_pods() -> None:
     async with a_scene(node("n", "1"), features=ONLY_GANGS) as scene:
@@ -348,6 +265,7 @@ async def test_without_the_gate_pods_are_in_no_group() -> None:
         assert "schedulingGroup" not in scene.pod("g0")["spec"]
 
 
+@pytest.mark.anywhere
 @pytest.mark.parametrize(("cpu", "rest"), [("3", "n"), ("2", "")])
 @story
 async def test_what_a_scheduler_that_died_has_left_of_a_gang_goes_on_whole_or_waits(cpu: str, rest: str) -> None:

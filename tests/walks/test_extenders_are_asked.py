@@ -329,7 +329,7 @@ def test_whatever_extenders_answer_pods_are_scheduled_once_they_come_to_their_se
 
         async def wrongly(arguments: Any) -> Any:
             await asyncio.sleep(chance.choice([0, 0, 0.1, 100]))
-            # A binder that has nothing to say says that it has bound the pod: everybody believes that for ever.
+            # A binder that has nothing to say says that it has bound the pod: everybody believes that forever.
             return chance.choice(WRONG if "PodName" not in arguments else (500, 201, 302, [], {"Error": "no"}, "text"))
 
         def sometimes(says: Says) -> Says:

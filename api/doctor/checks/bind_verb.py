@@ -7,6 +7,7 @@ import orjson
 
 from api.doctor import samples
 from api.doctor.checks.every_verb import reached
+from api.doctor.checks.protocol_schema import is_valid
 from api.doctor.grades import Finding, bad, ok
 from api.doctor.patient import Patient
 from extender.framework import ExtenderError
@@ -29,6 +30,7 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
     if wrong is not None:
         yield wrong
         return
+    yield is_valid(verb, "ExtenderBindingResult", reply)
     try:
         read_binding_result(reply.body)
     except ExtenderError as exc:

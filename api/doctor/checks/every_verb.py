@@ -22,6 +22,9 @@ def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | 
         if reply.failure.endswith("connection refused"):
             advice = IS_IT_RUNNING
         return bad(verb, check, reply.failure, advice)
+    if reply.status in (401, 403):
+        advice = "set tlsConfig.certFile and keyFile, which is all that kube-scheduler can show, or let it call without"
+        return bad(verb, check, f"status {reply.status}: it does not let this caller in", advice)
     if reply.status in (404, 405):
         return bad(
             verb, check, f"status {reply.status}: nothing answers at {patient.url(verb)}", "register the route, or leave the verb empty"

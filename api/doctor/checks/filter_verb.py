@@ -7,6 +7,7 @@ import orjson
 
 from api.doctor import samples
 from api.doctor.checks.every_verb import reached
+from api.doctor.checks.protocol_schema import is_valid
 from api.doctor.grades import Finding, bad, ok, skipped, warning
 from api.doctor.patient import Patient, Reply
 from extender.framework import ExtenderError
@@ -30,6 +31,7 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
     if wrong is not None:
         yield wrong
         return
+    yield is_valid(verb, "ExtenderFilterResult", first)
     answer = _read(first)
     if isinstance(answer, str):
         yield bad(verb, READABLE, answer, "see ExtenderFilterResult: Nodes, NodeNames, FailedNodes, FailedAndUnresolvableNodes, Error")

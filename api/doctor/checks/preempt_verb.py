@@ -8,6 +8,7 @@ import orjson
 from api.doctor import samples
 from api.doctor.checks.every_verb import reached
 from api.doctor.checks.filter_verb import NAMES
+from api.doctor.checks.protocol_schema import is_valid
 from api.doctor.grades import Finding, bad, ok
 from api.doctor.patient import Patient, Reply
 from extender.framework import ExtenderError
@@ -32,6 +33,7 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
     if wrong is not None:
         yield wrong
         return
+    yield is_valid(verb, "ExtenderPreemptionResult", reply)
     answer = _read(reply)
     if isinstance(answer, str):
         yield bad(verb, READABLE, answer, "see ExtenderPreemptionResult: NodeNameToMetaVictims with UIDs and a whole NumPDBViolations")

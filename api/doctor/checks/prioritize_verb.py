@@ -6,6 +6,7 @@ from typing import Final
 from api.doctor import samples
 from api.doctor.checks.every_verb import reached
 from api.doctor.checks.filter_verb import NAMES
+from api.doctor.checks.protocol_schema import is_valid
 from api.doctor.grades import Finding, bad, ok, warning
 from api.doctor.patient import Patient
 from extender.framework import ExtenderError
@@ -28,6 +29,7 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
     if wrong is not None:
         yield wrong
         return
+    yield is_valid(verb, "HostPriorityList", reply)
     try:
         scores = read_prioritize_result(reply.body)
     except ExtenderError as exc:

@@ -1,29 +1,19 @@
 // A grid of thousands of nodes is a few paths; the node at the pointer or the cursor follows from its position.
 import { hideTip, showTip } from "./tip.js";
 
-let asked = null;
+const asked = new Map();
 
 // First node of a grid -> the position that the arrow keys have reached. Grids are replaced whenever the cluster changes.
 const reached = new Map();
 
-// The names of the nodes are fetched when they are first needed.
-function nodes() {
-  asked ??= fetch("/v1/cluster")
-    .then((answer) => (answer.ok ? answer.json() : { nodes: [] }))
-    .then((map) => map.nodes)
-    .catch(() => []);
-  return asked;
-}
-
-function percent(part, whole) {
-  return whole > 0 ? Math.floor((100 * part) / whole) : part > 0 ? 100 : 0;
-}
-
-function words(node) {
-  const lines = [node.name, `${percent(node.requestedCpu, node.cpu)} % of ${node.cpu / 1000} cpu`];
-  lines.push(`${percent(node.requestedMemory, node.memory)} % of ${(node.memory / 2 ** 30).toFixed(1)} GiB`, `${node.numPods} pods`);
-  if (node.cordoned) lines.push("cordoned");
-  return lines.join("\n");
+// The names of the nodes are fetched when they are first needed, for each view once: [name, what is said of it].
+function nodes(holder) {
+  const view = holder.dataset.cells ?? "";
+  if (!asked.has(view)) {
+    const answered = fetch(`/ui/cells${view}`).then((answer) => (answer.ok ? answer.json() : []));
+    asked.set(view, answered.catch(() => []));
+  }
+  return asked.get(view);
 }
 
 function watch(holder) {
@@ -48,16 +38,16 @@ function watch(holder) {
     cursor.style.top = `${Math.floor(place / columns) * side - 1}px`;
   };
   const open = async () => {
-    const node = (await nodes())[first + place];
-    if (node) location.href = `/ui/nodes/${encodeURIComponent(node.name)}`;
+    const node = (await nodes(holder))[first + place];
+    if (node) location.href = `/ui/nodes/${encodeURIComponent(node[0])}`;
   };
   const say = async (x, y, aloud) => {
     const wanted = place;
-    const node = (await nodes())[first + wanted];
+    const node = (await nodes(holder))[first + wanted];
     if (!node || wanted !== place || cursor.hidden) return;
-    showTip(words(node), x, y);
+    showTip(node[1], x, y);
     const spoken = document.getElementById("spoken");
-    if (aloud && spoken) spoken.textContent = words(node);
+    if (aloud && spoken) spoken.textContent = node[1];
   };
 
   holder.addEventListener("pointermove", (event) => {
@@ -143,7 +133,7 @@ export function drawArrows(section) {
 }
 
 export function watchGrids() {
-  asked = null;
+  asked.clear();
   for (const holder of document.querySelectorAll("[data-grid]:not([data-watched])")) {
     holder.dataset.watched = "";
     watch(holder);

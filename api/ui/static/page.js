@@ -2,6 +2,8 @@
 import { watchGrids } from "./grid.js";
 import { watchTips } from "./tip.js";
 import { watchForms } from "./forms.js";
+import { tellLocalTimes, watchBrushes, watchCopies } from "./copy.js";
+import { watchKeys } from "./palette.js";
 
 const PARTS = ["figures", "pending", "view"];
 const LEAST_PAUSE = 1000;
@@ -90,6 +92,7 @@ function exchange(answered) {
   }
   markCurrent();
   watchGrids();
+  tellLocalTimes();
 }
 
 // Returns how to find the focused element after its part is replaced: a selector, and its place among equal elements.
@@ -126,21 +129,10 @@ function watchNews() {
   window.addEventListener("pageshow", (event) => event.persisted && location.reload());
 }
 
-function watchKeys() {
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && !event.ctrlKey && !event.metaKey && !(event.target instanceof Element && event.target.matches("input, textarea, select"))) {
-      event.preventDefault();
-      document.getElementById("find")?.focus();
-    }
-    const nodes = event.target instanceof Element ? event.target.closest(".nodes, ol.pending") : null;
-    if (nodes && ["ArrowRight", "ArrowLeft", "ArrowDown", "ArrowUp"].includes(event.key)) {
-      const links = [...nodes.querySelectorAll("a.node, a.row")];
-      const next = links[links.indexOf(document.activeElement) + (event.key === "ArrowRight" || event.key === "ArrowDown" ? 1 : -1)];
-      if (next) {
-        event.preventDefault();
-        next.focus();
-      }
-    }
+// A choice is shown at once; the button is for those without scripts.
+function watchSelections() {
+  document.addEventListener("change", (event) => {
+    if (event.target instanceof HTMLSelectElement && event.target.closest(".selection")) event.target.form.requestSubmit();
   });
 }
 
@@ -154,7 +146,11 @@ watchTheme();
 watchTips();
 watchGrids();
 watchForms();
+watchCopies();
+watchBrushes();
+tellLocalTimes();
 watchKeys();
+watchSelections();
 watchNews();
 openLinked();
 window.addEventListener("hashchange", openLinked);

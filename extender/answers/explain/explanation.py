@@ -4,20 +4,19 @@
 """
 
 from collections import Counter
-from typing import Final, Literal
-
-import numpy as np
+from typing import Literal
 
 from extender.answers.explain.advice import Advice
 from extender.answers.explain.fixes import fixes
 from extender.answers.explain.nearest_nodes import nearest_nodes
+from extender.answers.explain.node_choice import best_scores
 from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.refusals import Refusals
 from extender.answers.explain.verdict_tables import picture as picture_of
 from extender.answers.explain.verdict_tables import waterfall
 from extender.answers.phrases import why_no_room
-from extender.answers.pods import requested
-from extender.answers.types import Explanation, NodeScore, PreemptionAnswer, WaterfallStep
+from extender.answers.pods import requested, workload_of
+from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
 from extender.evaluation.evaluate import Evaluation, evaluate
 from extender.objects.pod import Pod
 from extender.objects.preemption_messages import STILL_TERMINATING
@@ -26,8 +25,6 @@ from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.snapshot import Snapshot
-
-MAX_SCORES: Final = 10
 
 Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs"]
 """States in which a pod is not evaluated."""
@@ -46,12 +43,14 @@ async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nomination
     evaluation = await evaluate(Cycle(framework, snapshot, pod, nominations))
     refusals, steps = Refusals.of(evaluation), waterfall(evaluation)
     outcome = evaluation.preemption
-    preemption = None if outcome is None else preemption_answer(outcome, snapshot, pod)
+    preemption = None if outcome is None else preemption_answer(outcome, snapshot, pod, framework.now().timestamp())
     nominated, advice = pod.status.nominated_node_name, Advice(framework, snapshot, pod, nominations)
     return Explanation(
         pod=PodName.of(pod),
         state="Gated" if pod.spec.scheduling_gates else "Nominated" if nominated else "Pending",
         node=nominated,
+        workload=workload_of(pod),
+        created=pod.metadata.creation_timestamp,
         requests=requested(pod),
         summary=summary(pod, evaluation, steps, preemption),
         message=evaluation.error or evaluation.message,
@@ -62,6 +61,7 @@ async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nomination
         fixes=fixes(evaluation, refusals, advice, framework, pod, nominations),
         preemption=preemption,
         scores=best_scores(evaluation),
+        scores_of="now" if evaluation.scores is not None else "",
         picture=picture_of(evaluation) if picture else None,
     )
 
@@ -80,28 +80,20 @@ def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:
         "Finished": f"It has finished{where} ({pod.status.phase}).",
         "NotOurs": f'No profile here has its schedulerName "{pod.scheduler_name}": another scheduler decides about it.',
     }
-    return Explanation(pod=PodName.of(pod), state=state, node=node, requests=requested(pod), summary=sentence[state])
+    return Explanation(
+        pod=PodName.of(pod),
+        state=state,
+        node=node,
+        workload=workload_of(pod),
+        created=pod.metadata.creation_timestamp,
+        requests=requested(pod),
+        summary=sentence[state],
+    )
 
 
 def unreadable(pod: PodName, why: str) -> Explanation:
     """Returns what is known of a pod that is left out because its spec cannot be read."""
     return Explanation(pod=pod, state="Unreadable", summary=f"It is left out because it cannot be read: {why.removesuffix('.')}.")
-
-
-def best_scores(evaluation: Evaluation, limit: int = MAX_SCORES) -> tuple[NodeScore, ...]:
-    """Returns the nodes with the highest totals, best first; equal ones in visiting order."""
-    scores = evaluation.scores
-    if scores is None:
-        return ()
-    best = np.argsort(-scores.total, kind="stable")[:limit].tolist()
-    return tuple(
-        NodeScore(
-            node=evaluation.feasible[row],
-            total=int(scores.total[row]),
-            plugins={plugin: int(weighted[row]) for plugin, weighted in scores.weighted.items()},
-        )
-        for row in best
-    )
 
 
 # The summary: one sentence about the pod. It names no other pod, since the caller may not be allowed to know of it.

@@ -7,6 +7,7 @@ from typing import Final, Literal, final
 import numpy as np
 
 from extender.answers.explain.advice import Advice
+from extender.answers.explain.fix_commands import command_of, objects_to_try, patch_of, uncordoning
 from extender.answers.explain.nearest_nodes import nearest_places
 from extender.answers.explain.new_nodes import node_to_add
 from extender.answers.explain.refusals import Refusals
@@ -50,22 +51,25 @@ def fixes(
     gates = [gate.name for gate in pod.spec.scheduling_gates]
     if evaluation.feasible:
         places = np.array([evaluation.snapshot.nodes.index[name] for name in evaluation.feasible], np.intp)
-        return (_fix(evaluation.snapshot, "gate", f"remove {_gates(gates)}", places),) if gates else ()
+        found = _OpeningFixes(evaluation.snapshot, pod, "")
+        if gates:
+            found.add("gate", f"remove {_gates(gates)}", places, replaced(pod, spec=replaced(pod.spec, scheduling_gates=[])))
+        return found.best(1)
     if evaluation.statuses is None or evaluation.error:
         return ()
     also = f", and remove {_gates(gates)}" if gates else ""
-    found = _OpeningFixes(evaluation.snapshot, also)
+    found = _OpeningFixes(evaluation.snapshot, pod, also)
     nearest = np.zeros(0, np.intp) if refusals is None else nearest_places(refusals, advice)
     for one in islice(advice.for_one_plugin(_refusing(evaluation, refusals), refusals, nearest), MAX_TRIES):
-        found.add(one.kind, one.text, trials.opened(one.pod))
+        found.add(one.kind, one.text, trials.opened(one.pod), one.pod)
     _try_preemption(evaluation, pod, trials, found)
     if refusals is not None:
         if not found:
             for several in islice(advice.for_all_plugins(refusals, nearest), MAX_TRIES_TOGETHER):
-                found.add(several.kind, several.text, trials.opened(several.pod))
+                found.add(several.kind, several.text, trials.opened(several.pod), several.pod)
         model = node_to_add(framework, refusals, advice, pod)
         if model is not None:
-            found.add_node(f"add a node like {model}")
+            found.add_node(model)
     return found.best(MAX_FIXES)
 
 
@@ -113,31 +117,44 @@ class _Trials:
 class _OpeningFixes:
     """The fixes that open any node. Of those of a kind that open the same nodes, only the first is kept."""
 
-    def __init__(self, snapshot: Snapshot, also: str) -> None:
+    def __init__(self, snapshot: Snapshot, pod: Pod, also: str) -> None:
         self._snapshot = snapshot
+        self._pod = pod
         self._also = also
         self._fixes: dict[tuple[Kind, bytes], Fix] = {}
 
     def __len__(self) -> int:
         return len(self._fixes)
 
-    def add(self, kind: Kind, text: str, places: Index) -> None:
-        """Adds a change that opens the nodes at these places, if there are any."""
-        if len(places):
-            self._fixes.setdefault((kind, places.tobytes()), _fix(self._snapshot, kind, text + self._also, places))
+    def add(self, kind: Kind, text: str, places: Index, changed: Pod) -> None:
+        """Adds a change that opens the nodes at these places, if there are any.
 
-    def add_node(self, text: str) -> None:
-        """Adds a change that brings one more node, on which the pod fits."""
-        self._fixes["node", b""] = Fix(kind="node", text=text + self._also, opens=1)
+        Arguments:
+            changed: the pod for which the change is as good as made.
+        """
+        if len(places) and (kind, places.tobytes()) not in self._fixes:
+            self._fixes[kind, places.tobytes()] = self._fix(kind, text + self._also, places, self._without_gates(changed))
+
+    def add_node(self, model: str) -> None:
+        """Adds the change that brings one more node, on which the pod fits."""
+        objects = objects_to_try(self._without_gates(self._pod))
+        self._fixes["node", b""] = Fix(kind="node", text=f"add a node like {model}{self._also}", opens=1, objects=objects, add_like=model)
+
+    def _fix(self, kind: Kind, text: str, places: Index, changed: Pod) -> Fix:
+        nodes = self._snapshot.nodes
+        named = tuple(nodes.objects[place].name for place in places[:_NODES_NAMED].tolist())
+        # A pod gets its priority and its policy from its class.
+        patch = {} if kind in ("node", "preemption") else patch_of(self._pod, changed)
+        is_cordoned = kind == "node" and bool(nodes.unschedulable[places].all())
+        command = uncordoning(named) if is_cordoned else command_of(self._pod, patch)
+        return Fix(kind=kind, text=text, opens=len(places), nodes=named, patch=patch, command=command, objects=objects_to_try(changed))
+
+    def _without_gates(self, pod: Pod) -> Pod:
+        return replaced(pod, spec=replaced(pod.spec, scheduling_gates=[])) if pod.spec.scheduling_gates else pod
 
     def best(self, limit: int) -> tuple[Fix, ...]:
         """Returns the fixes that open most nodes, best first."""
         return tuple(sorted(self._fixes.values(), key=lambda fix: -fix.opens)[:limit])
-
-
-def _fix(snapshot: Snapshot, kind: Kind, text: str, places: Index) -> Fix:
-    named = tuple(snapshot.nodes.objects[place].name for place in places[:_NODES_NAMED].tolist())
-    return Fix(kind=kind, text=text, opens=len(places), nodes=named)
 
 
 def _gates(names: Iterable[str]) -> str:
@@ -167,7 +184,8 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _O
     potential = nodes_where_preemption_might_help(snapshot, evaluation.statuses, trials.rules)
     if may_not:
         changed = replaced(pod, spec=replaced(pod.spec, preemption_policy="PreemptLowerPriority"))
-        found.add("preemption", "let it preempt (preemptionPolicy PreemptLowerPriority)", trials.opened_by_eviction(changed, potential))
+        opened = trials.opened_by_eviction(changed, potential)
+        found.add("preemption", "let it preempt (preemptionPolicy PreemptLowerPriority)", opened, changed)
         return
     is_potential = np.zeros(len(snapshot.nodes) + 1, np.bool_)
     is_potential[potential] = True
@@ -186,4 +204,5 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _O
             low = at + 1
         at = (low + high) // 2
     if best is not None:
-        found.add("preemption", f"give it a priority above {best[0]}, so that it may preempt", best[1])
+        changed = replaced(pod, spec=replaced(pod.spec, priority=best[0] + 1, priority_class_name=""))
+        found.add("preemption", f"give it a priority above {best[0]}, so that it may preempt", best[1], changed)

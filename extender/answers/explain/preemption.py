@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
+import msgspec
 import numpy as np
 
 from extender.answers.explain.verdict_tables import reason_counts
@@ -16,7 +17,7 @@ from extender.objects.pod import STARTED_NOW, Pod
 from extender.objects.preemption_messages import NOT_HELPFUL
 from extender.preemption.budgets import broken_budgets
 from extender.preemption.costs import Costs, costs_of, ranked
-from extender.records.values import CandidateNode
+from extender.records.values import CandidateNode, gpu_hours_of
 from extender.snapshot import Snapshot
 
 MAX_CANDIDATES: Final = 20
@@ -24,12 +25,15 @@ MAX_CANDIDATES: Final = 20
 _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
 
 
-def preemption_answer(outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, limit: int = MAX_CANDIDATES) -> PreemptionAnswer:
+def preemption_answer(
+    outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, now: float, limit: int = MAX_CANDIDATES
+) -> PreemptionAnswer:
     """Returns the chosen node and its victims, the runners-up and why they lost, and why evictions on other nodes do not help.
 
     Arguments:
         snapshot: the snapshot that the outcome is about.
         pod: the preemptor.
+        now: seconds since 1970.
         limit: how many candidates are listed, at least one.
     """
     if outcome.why_not_eligible is not None:
@@ -39,27 +43,41 @@ def preemption_answer(outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, 
         eligible=True,
         message="" if outcome.status.is_success else outcome.status.message,
         not_helpful=_not_helpful(outcome, len(snapshot.nodes)),
+        **_lost(outcome, 0.0, now),
     )
     if candidates is None or (not len(candidates) and chosen is None):
         return answer
-    listed = _listed(candidates, chosen, pod, outcome.status.message, limit)
+    listed = _listed(candidates, chosen, pod, outcome.status.message, now, limit)
     best = listed[0] if chosen is not None else None
-    return PreemptionAnswer(
-        eligible=True,
-        message=answer.message,
+    return msgspec.structs.replace(
+        answer,
         node="" if best is None else best.node,
         victims=() if best is None else best.victims,
         num_pdb_violations=0 if best is None else best.num_pdb_violations,
         candidates=listed,
         num_candidates=len(candidates) + (chosen is not None and not chosen.victims),
-        not_helpful=answer.not_helpful,
+        **_lost(outcome, 0.0 if best is None else gpu_hours_of(best.victims), now),
     )
 
 
-def _listed(candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: str, limit: int) -> tuple[CandidateNode, ...]:
+def _lost(outcome: PreemptionOutcome, gpu_hours: float, now: float) -> dict[str, Any]:
+    """Returns the fields of an answer about the GPU time that is lost.
+
+    Arguments:
+        gpu_hours: what the chosen candidate loses.
+    """
+    alone = outcome.without_policies
+    if alone is None:
+        return {"gpu_hours": gpu_hours, "gpu_hours_without_policies": gpu_hours}
+    victims = tuple(victim(gone, now) for gone in alone.victims)
+    node = CandidateNode(node=alone.node, victims=victims, num_pdb_violations=alone.num_pdb_violations)
+    return {"gpu_hours": gpu_hours, "without_policies": node, "gpu_hours_without_policies": gpu_hours_of(victims)}
+
+
+def _listed(candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: str, now: float, limit: int) -> tuple[CandidateNode, ...]:
     """The chosen candidate, then the others, best first."""
     if chosen is not None and not chosen.victims:
-        others = _listed(candidates, None, pod, f"some of its pods would have to go, none of those on {chosen.node}", limit - 1)
+        others = _listed(candidates, None, pod, f"some of its pods would have to go, none of those on {chosen.node}", now, limit - 1)
         return CandidateNode(node=chosen.node, victims=(), num_pdb_violations=0), *others
     if not len(candidates) or not limit:
         return ()
@@ -74,7 +92,7 @@ def _listed(candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: 
     return tuple(
         CandidateNode(
             node=one.node,
-            victims=tuple(victim(gone, violates.get(gone.uid, ())) for gone in one.victims),
+            victims=tuple(victim(gone, now, violates.get(gone.uid, ())) for gone in one.victims),
             num_pdb_violations=one.num_pdb_violations,
             # Without a chosen node, an extender has failed, which kept all of them from being chosen.
             why_not=failed if chosen is None else "" if one.node == chosen.node else why_not(costs[at], costs[0], chosen.node, first),
@@ -84,8 +102,11 @@ def _listed(candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: 
 
 
 def _not_helpful(outcome: PreemptionOutcome, num_nodes: int) -> tuple[ReasonCount, ...]:
-    counts = Counter(reason for status in (outcome.statuses or {}).values() for reason in status.reasons)
-    hopeless = num_nodes - len(outcome.potential_nodes)
+    counts: Counter[str] = Counter()
+    for status, nodes in outcome.statuses.counts() if outcome.statuses is not None else ():
+        for reason in status.reasons:
+            counts[reason] += nodes
+    hopeless = num_nodes - outcome.num_potential
     if hopeless:
         counts[NOT_HELPFUL] += hopeless
     return reason_counts(counts)

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Final, final
 
 from extender import framework as fwk
+from extender.answers.pods import workload_of
 from extender.answers.types import Queue, QueuePlace, WakesOn
 from extender.golang.times import rfc3339
 from extender.objects.pod import Pod
@@ -70,14 +72,21 @@ def without_a_queue(pods: Iterable[Pod]) -> Queue:
     """Returns the pods that have no node, where another scheduler decides."""
     pending = sorted(pods, key=lambda pod: (-pod.priority, pod.key))
     places = tuple(
-        QueuePlace(pod=PodName.of(pod), queue="gated" if pod.spec.scheduling_gates else "unschedulable", message=_last_message(pod))
-        for pod in pending
+        QueuePlace(
+            pod=PodName.of(pod),
+            queue="gated" if pod.spec.scheduling_gates else "unschedulable",
+            message=_last_message(pod),
+            workload=workload_of(pod),
+        )
+        for pod in pending[:_MAX_PLACES]
     )
-    return Queue(items=places[:_MAX_PLACES], counts={"pending": len(pending)}, deciding=False)
+    return Queue(items=places, counts={"pending": len(pending)}, deciding=False)
 
 
 def _in_flight(info: QueuedPodInfo, clock: WallClock) -> QueuePlace:
-    return QueuePlace(pod=PodName.of(info.pod), queue="inFlight", attempts=info.attempts, since=_since(info, clock))
+    return QueuePlace(
+        pod=PodName.of(info.pod), queue="inFlight", attempts=info.attempts, since=_since(info, clock), workload=workload_of(info.pod)
+    )
 
 
 def _since(info: QueuedPodInfo, clock: WallClock) -> str:
@@ -115,6 +124,7 @@ def _place_of(
         refused_by=tuple(by),
         wakes_on=() if queue == "active" else _wakes_on(by, of_profile),
         message=_last_message(info.pod),
+        workload=workload_of(info.pod),
     )
 
 
@@ -135,7 +145,8 @@ def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, 
     return tuple(WakesOn(event=event, plugins=tuple(names)) for event, names in by_event.items())
 
 
-def _event_names(event: fwk.ClusterEvent) -> list[str]:
+@lru_cache(maxsize=1024)
+def _event_names(event: fwk.ClusterEvent) -> Sequence[str]:
     if event.is_wildcard:
         return ["*"]
     named, action = str(event.action), event.action

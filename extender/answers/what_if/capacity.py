@@ -33,6 +33,10 @@ from extender.workloads.expansion import WORKLOADS
 
 _STEPS_KEPT: Final = 32
 """Hypotheses that are built on each other before they are written as one, so that not all of them stay in memory."""
+MOST_COUNTED: Final = 100_000
+"""The copies that are counted where no limit is given."""
+_FIRST_PLACED: Final = 1_000
+"""The copies that are placed one by one where no limit is given: it takes about a second."""
 _MOST_PLACED: Final = 20_000
 """The copies that are placed one by one at most: each takes about 5 kB of memory, and a millisecond."""
 _SAMPLE_NAME: Final = "one-more"
@@ -133,17 +137,20 @@ def _member(obj: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 # One copy after the other.
 
 
-def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int, is_wanted: IsWanted = always_wanted) -> Capacity:
+def capacity(
+    cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int | None, is_wanted: IsWanted = always_wanted
+) -> Capacity:
     """Places copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is reserved.
 
     Copies are new pods: they have no node, no nomination and no scheduling gates, and claims of their own where controllers have made
-    claims for the pod. Where Filters look at one node only, all nodes are filled up at once instead, which counts the same. Otherwise
-    counting stops at 20,000 copies, whatever the limit, and the answer says so.
+    claims for the pod. Where Filters look at one node only, all nodes are filled up at once instead, which counts the same; where more fit
+    than a limit above a thousand, they are filled evenly, and not as the scheduler would. Otherwise counting stops at 20,000 copies,
+    whatever the limit, and the answer says so.
 
     Arguments:
         cluster: changed by counting; pass a fork.
         frameworks: by scheduler name; of this cluster, and used by nothing else.
-        limit: the highest number of copies.
+        limit: the highest number of copies; None for 100,000, or 1,000 where they are placed one by one.
         is_wanted: called before every copy that is placed by itself.
 
     Raises:
@@ -158,12 +165,13 @@ def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, li
         return _stopped(Counter(), str(exc))
     nominations = Nominations(cluster.nominees(frameworks))
     try:
-        counted = _count_on_all_nodes(cluster, framework, nominations, _copy(pod, 0), limit)
+        counted = _count_on_all_nodes(cluster, framework, nominations, _copy(pod, 0), MOST_COUNTED if limit is None else limit)
     except PluginError as exc:
         return _stopped(Counter(), str(exc))
     if counted is not None:
         return counted
     by_node: Counter[str] = Counter()
+    most = _FIRST_PLACED if limit is None else min(limit, _MOST_PLACED)
     algorithm = SchedulingAlgorithm()
     while True:
         if not is_wanted():
@@ -172,8 +180,11 @@ def capacity(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, li
             node = _placed(cluster, framework, algorithm, nominations, _with_claims(cluster, pod, _copy(pod, by_node.total())))
         except (FitError, fwk.NoNodesAvailableError, PluginError, _ReserveError) as exc:
             return _stopped(by_node, str(exc))
-        if (fits := by_node.total()) >= min(limit, _MOST_PLACED):
-            notes = () if fits == limit else (f"counting ends at {fits}, the most that are placed one by one",)
+        if (fits := by_node.total()) >= most:
+            why = (
+                "the most that are placed one by one" if limit is not None else "since they are placed one by one; a higher limit counts on"
+            )
+            notes = () if fits == limit else (f"counting ends at {fits}, {why}",)
             return Capacity(fits=fits, by_node=_sorted_by_node(by_node), stopped_by="", is_limit=True, notes=notes)
         by_node[node] += 1
 
@@ -259,7 +270,7 @@ def _fill_up(framework: Framework, snapshot: Snapshot, nominations: Nominations,
 
     Returns:
         None where copies have to be placed one by one, since Filters look at other nodes or plugins reserve something; where PreFilter
-        refuses the pod; and where more than `limit` copies fit.
+        refuses the pod; and where more copies fit than a limit that is soon reached.
 
     Raises:
         PluginError: a plugin failed.
@@ -281,10 +292,23 @@ def _fill_up(framework: Framework, snapshot: Snapshot, nominations: Nominations,
         rows = rows.take(verdicts.ok)
         copies, total = copies + 1, total + len(rows)
         if total > limit:
-            return None
+            return None if limit <= _FIRST_PLACED else _filled_evenly(by_node, rows, copies, limit)
         rows = _with_one_more(rows, slot) if copies % _STEPS_KEPT else _with_copies(snapshot, rows.node, slot, copies)
     message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(fwk.NodeStatuses(explicit, status_out_of_play(cycle))))
     return _stopped(Counter({name: number for name, number in by_node.items() if number}), message)
+
+
+def _filled_evenly(by_node: Mapping[str, int], rows: Rows, copies: int, limit: int) -> Capacity:
+    """Returns the answer of which all nodes have their share when the limit is reached.
+
+    Arguments:
+        by_node: how many copies the nodes take that are full.
+        rows: the other nodes, each of which takes this many copies.
+    """
+    rest = limit - sum(by_node.values()) - len(rows) * (copies - 1)
+    shares = {name: copies if place < rest else copies - 1 for place, name in enumerate(rows.names)}
+    note = f"counting ends at {limit}; the nodes are filled evenly up to there, not in the scheduler's order"
+    return Capacity(fits=limit, by_node=_sorted_by_node(Counter(by_node) + Counter(shares)), stopped_by="", is_limit=True, notes=(note,))
 
 
 def _with_one_more(rows: Rows, slot: int) -> Rows:

@@ -1,4 +1,4 @@
-"""Pods that leave a simulated cluster: what they release, which of them are recreated, and which evict each other for ever."""
+"""Pods that leave a simulated cluster: what they release, which of them are recreated, and which evict each other forever."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,7 +83,7 @@ class Departures:
             return None
         steps = [f"{_key(each.by)} evicts {_key(each.victim.pod)} from {each.node}" for each in since if each.by is not None]
         steps.append(f"{pod.key} would evict {candidate.victims[0].key} from {candidate.node} again")
-        return EvictionLoop(pods=tuple(_names(pod, since).values()), text=f"{', then '.join(steps)}, and so on for ever")
+        return EvictionLoop(pods=tuple(_names(pod, since).values()), text=f"{', then '.join(steps)}, and so on forever")
 
 
 def _names(pod: Pod, departures: Sequence[Departure]) -> Mapping[str, PodName]:

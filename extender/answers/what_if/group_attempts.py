@@ -8,11 +8,13 @@ from typing import Final, TypeVar, final
 import msgspec
 
 from extender import framework as fwk
+from extender.answers.phrases import alone_would_evict
 from extender.answers.pods import victim
 from extender.answers.types import Capacity, GroupOutcome, MemberOutcome
 from extender.cache.cluster import Cluster
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey, group_of
+from extender.preemption.minimal_victims import why_ignored
 from extender.queue.scheduling_queue import SchedulingQueue
 from extender.records.values import PodName, Victim
 from extender.runtime.framework import Framework
@@ -75,9 +77,17 @@ class GroupAttempts:
         why_not = why_not_together(pods)
         if why_not:
             return GroupResult(fwk.error(why_not)), None
+        return await result_of(self._trial(key, pods))
+
+    async def as_things_are(self, key: GroupKey, pods: Sequence[Pod]) -> GroupResult:
+        """Returns whether the group fits without evictions. Arguments as `result`."""
+        why_not = why_not_together(pods)
+        return GroupResult(fwk.error(why_not)) if why_not else await self._trial(key, pods).run(post_filters=False)
+
+    def _trial(self, key: GroupKey, pods: Sequence[Pod]) -> PodGroupTrial:
         framework = self._frameworks[pods[0].scheduler_name]
         group = self._cluster.cache.objects.pod_groups.get(key)
-        return await result_of(PodGroupTrial(self._world(framework), self._algorithm, framework, key, group, pods))
+        return PodGroupTrial(self._world(framework), self._algorithm, framework, key, group, pods)
 
     async def outcome_now(self, key: GroupKey) -> GroupOutcome | None:
         """Returns what would become of the group now; None if no member waits, or too many to be tried for an answer."""
@@ -86,14 +96,19 @@ class GroupAttempts:
         if not 0 < len(pods) <= MOST_MEMBERS:
             return None
         result, victims = await self.result(key, sorted(pods, key=lambda pod: -pod.priority))
-        return self.outcome(key, len(pods), result, [] if victims is None else [victim(pod) for pod in victims.victims])
+        now = self._frameworks[pods[0].scheduler_name].now().timestamp()
+        evicted, instead_of = ([victim(pod, now) for pod in each.victims] if each else [] for each in (victims, result.without_policies))
+        return self.outcome(key, len(pods), result, evicted, instead_of)
 
-    def outcome(self, key: GroupKey, num_members: int, result: GroupResult, evicted: Sequence[Victim] = ()) -> GroupOutcome:
+    def outcome(
+        self, key: GroupKey, num_members: int, result: GroupResult, evicted: Sequence[Victim] = (), instead_of: Sequence[Victim] = ()
+    ) -> GroupOutcome:
         """Returns the result as a part of an answer.
 
         Arguments:
             num_members: the number of members without a node.
             evicted: the pods that were evicted for the group before.
+            instead_of: the pods that kube-scheduler would have evicted, where they are others.
         """
         group = self._cluster.cache.objects.pod_groups.get(key)
         shown = result.nearest or result
@@ -109,10 +124,12 @@ class GroupAttempts:
             placement=shown.placement if group is not None and group.topology_key else "",
             message="" if result.status.is_success else result.status.message,
             evicts=tuple(evicted),
+            without_policies=tuple(instead_of),
             pods=tuple(map(_member, shown.members)),
         )
         refusal = next((f"{each.pod.key}: {_first(each.failure.status.message)}" for each in shown.members if each.failure is not None), "")
-        return msgspec.structs.replace(outcome, text=_sentence(outcome, refusal))
+        ignored = "" if group is None else why_ignored(group)
+        return msgspec.structs.replace(outcome, text="; ".join(filter(None, [_sentence(outcome, refusal), ignored])))
 
     def _world(self, framework: Framework) -> World:
         queue = SchedulingQueue(framework.plugins.queue_sort.sort_key, {}, _not_gated, now=float, pod_lister=self._cluster.find)
@@ -131,11 +148,17 @@ def _sentence(outcome: GroupOutcome, refusal: str) -> str:
     where = f" in {outcome.topology_key}={outcome.placement}" if outcome.topology_key and outcome.placement else ""
     name = f"PodGroup {outcome.namespace}/{outcome.name}"
     if outcome.scheduled and outcome.fits == outcome.members:
-        return f"{name} would be scheduled as a whole{where}"
+        return f"{name} would be scheduled as a whole{where}{_saving(outcome)}"
     needs = "" if outcome.min_count is None else f" (the gang needs {outcome.min_count})"
     verb = "be scheduled" if outcome.scheduled else "wait"
     why = refusal or outcome.message
     return f"{name} would {verb}: {outcome.fits} of {outcome.members} pods fit{where}{needs}" + (f"; {why}" if why else "")
+
+
+def _saving(outcome: GroupOutcome) -> str:
+    alone = alone_would_evict(outcome)
+    pods = "1 pod" if len(outcome.evicts) == 1 else f"{len(outcome.evicts)} pods"
+    return f"; it evicts {pods}, where {alone}" if alone else ""
 
 
 def _member(member: MemberResult) -> MemberOutcome:

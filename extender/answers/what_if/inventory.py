@@ -6,11 +6,11 @@ from typing import Final, final
 
 import msgspec
 
+from extender.answers.pods import deployment_named_by
 from extender.cache.cluster import Cluster
 from extender.objects.meta import Object
 from extender.objects.pod import Pod
 from extender.objects.priority_classes import SYSTEM_CLASSES
-from extender.workloads.templates import HASH_LABEL
 
 _IN_EVERY_CLUSTER: Final = "default"
 """The namespace that every cluster has: if it is missing, the namespaces of the cluster are not known."""
@@ -48,7 +48,7 @@ class Inventory:
                     self._owned[owner.kind, pod.namespace, owner.name].append(pod)
                     deployment = None
                     if owner.kind == "ReplicaSet":
-                        deployment = deployment_of.get((pod.namespace, owner.name)) or _deployment_named_by(pod, owner.name)
+                        deployment = deployment_of.get((pod.namespace, owner.name)) or deployment_named_by(pod, owner.name)
                     if deployment is not None:
                         self._owned["Deployment", pod.namespace, deployment].append(pod)
 
@@ -93,12 +93,6 @@ class Inventory:
         for pod in pods if kind == "StatefulSet" else ():
             self._running.discard((pod.namespace, pod.name))
             self._pending.pop((pod.namespace, pod.name), None)
-
-
-def _deployment_named_by(pod: Pod, replica_set: str) -> str | None:
-    """The Deployment of a ReplicaSet that is not known: its name without the hash of the template."""
-    code = pod.labels.get(HASH_LABEL)
-    return replica_set.removesuffix(f"-{code}") if code and replica_set.endswith(f"-{code}") else None
 
 
 def priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:

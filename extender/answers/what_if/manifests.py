@@ -7,6 +7,7 @@ status and node are kept.
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, NamedTuple, final
 
 import msgspec
@@ -26,6 +27,7 @@ from extender.objects.pod import Pod, PodResourceClaimStatus, PodSpec
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.workloads.availability import desired_healthy
 from extender.workloads.expansion import WORKLOADS, Surroundings, objects_of
+from extender.workloads.job_sets import JOB_SET, jobs_of
 from extender.workloads.pod_claims import claims_without_object, resource_claim, volume_claims
 from extender.workloads.volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
 
@@ -141,12 +143,26 @@ def apply_manifests(
 
 
 def unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> list[Object]:
-    """Returns each object by itself, with its kind and apiVersion; a List stands for its items.
+    """Returns each object by itself, with its kind and apiVersion; a List stands for its items, and a JobSet for its Jobs.
 
     Raises:
-        ManifestError: an item is no object.
+        ManifestError: an item is no object, or a JobSet has a wrong member or too many Jobs.
     """
-    return list(_unrolled(objects, admission))
+    found: list[Object] = []
+    jobs: list[Object] = []
+    for obj in _unrolled(objects, admission):
+        if (obj["apiVersion"], obj["kind"]) != JOB_SET:
+            found.append(obj)
+            continue
+        if not obj["metadata"].get("name"):
+            raise ManifestError("JobSet: metadata.name: Required value: name is required")
+        try:
+            jobs += islice(jobs_of(obj), MAX_PODS + 1)
+        except decoding.DecodeError as exc:
+            raise ManifestError(f"JobSet {_name(obj)}: {exc}") from exc
+        if len(jobs) > MAX_PODS:
+            raise ManifestError(f"JobSet {_name(obj)}: more than {MAX_PODS} Jobs cannot be created at a time")
+    return [*found, *jobs]
 
 
 def _unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> Iterator[Object]:

@@ -68,6 +68,7 @@ class Simulation:
         """
         self.cluster = cluster
         self._frameworks = frameworks
+        self._now = max((each.now().timestamp() for each in frameworks.values()), default=0.0)
         self._algorithm = SchedulingAlgorithm()
         self._steps = steps
         self._is_wanted = is_wanted
@@ -80,6 +81,7 @@ class Simulation:
         self._group_attempts = GroupAttempts(cluster, frameworks)
         self._groups: dict[GroupKey, GroupOutcome] = {}
         self._group_victims: dict[GroupKey, list[Victim]] = {}
+        self._without_policies: dict[GroupKey, list[Victim]] = {}
         self._num_preemptions = 0
         self._num_events = 0
 
@@ -116,7 +118,7 @@ class Simulation:
         self._pods.pop(pod.uid, None)
         if known is None:
             return
-        departure = Departure(victim=victim(known), node=known.spec.node_name, why=why, by=None, returns=False, depth=1)
+        departure = Departure(victim=victim(known, self._now), node=known.spec.node_name, why=why, by=None, returns=False, depth=1)
         self._departures.add(departure)
         self._remove(known)
         self._num_events += 1
@@ -160,7 +162,7 @@ class Simulation:
 
     @property
     def loops(self) -> tuple[EvictionLoop, ...]:
-        """Pods that would evict each other for ever."""
+        """Pods that would evict each other forever."""
         return tuple(self._loops)
 
     # The queue.
@@ -267,7 +269,7 @@ class Simulation:
         if outcome is not None:
             self._num_preemptions += 1
             limit = MAX_CANDIDATES if self._num_preemptions <= _WITH_RUNNERS_UP else 1
-            preemption = preemption_answer(outcome, cycle.snapshot, simulated.pod, limit)
+            preemption = preemption_answer(outcome, cycle.snapshot, simulated.pod, self._now, limit)
         candidate = found.candidate
         if outcome is not None and outcome.why_not_eligible == STILL_TERMINATING:
             # Its victims are terminating already: they are gone now.
@@ -292,7 +294,7 @@ class Simulation:
         known = {} if preemption is None else {each.pod.uid: each for each in preemption.victims}
         for pod in candidate.victims:
             take_from_budgets(self.cluster, pod)
-            gone = known.get(pod.uid) or victim(pod)
+            gone = known.get(pod.uid) or victim(pod, self._now)
             simulated.evicts.append(gone)
             self._evict(pod, "preempted", gone=gone, by=simulated)
         self._nominate(simulated, candidate.node)
@@ -335,7 +337,11 @@ class Simulation:
             members.sort(key=lambda each: -each.pod.priority)
             result, victims = await self._group_attempts.result(key, [each.pod for each in members])
             self._steps -= len(members) if result.status.is_success else _STEPS_OF_A_MISFIT * len(members)
-            self._groups[key] = self._group_attempts.outcome(key, len(members), result, self._group_victims.get(key, ()))
+            if result.without_policies is not None:
+                alone = [victim(pod, self._now) for pod in result.without_policies.victims]
+                self._without_policies.setdefault(key, []).extend(alone)
+            evicted, instead_of = self._group_victims.get(key, ()), self._without_policies.get(key, ())
+            self._groups[key] = self._group_attempts.outcome(key, len(members), result, evicted, instead_of)
             by_uid = {each.pod.uid: each for each in members}
             own = [(by_uid[pod.uid], candidate) for pod, candidate in _own_candidates(result)]
             if result.status.is_success or (victims is None and not own):
@@ -360,7 +366,7 @@ class Simulation:
     def _preempt_for_group(self, key: GroupKey, first: SimulatedPod, candidate: fwk.Candidate) -> None:
         for pod in candidate.victims:
             take_from_budgets(self.cluster, pod)
-            gone = victim(pod)
+            gone = victim(pod, self._now)
             self._group_victims.setdefault(key, []).append(gone)
             self._evict(pod, "preempted", gone=gone, by=first)
 
@@ -386,7 +392,7 @@ class Simulation:
     ) -> None:
         node, returns = pod.spec.node_name, is_recreated(pod)
         departure = Departure(
-            victim=gone or victim(pod),
+            victim=gone or victim(pod, self._now),
             node=node,
             why=why,
             by=None if by is None else PodName.of(by.pod),

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+import msgspec
+
 from extender.answers.profiles import simulated_frameworks
 from extender.answers.types import Eviction, WhatIfRequest
 from extender.answers.what_if.admission import Admits
@@ -37,12 +39,31 @@ class UnmetExpectation:
     happened: str
 
 
+@final
+class PodDestinations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where pods went. Pods are namespace/name."""
+
+    pods: dict[str, str] = {}
+    """The node of each pod that had to be placed, or `pending`."""
+    evicted: dict[str, str] = {}
+    """The node that each pod had to leave."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RuleOutcome:
+    """What became of a rule."""
+
+    unmet: Sequence[UnmetExpectation]
+    decisions: PodDestinations
+
+
 class RuleError(ValueError):
     """The rule cannot be verified; the message says why."""
 
 
-def verify(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> list[UnmetExpectation]:
-    """Returns the expectations of the rule that do not hold.
+def verify(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> RuleOutcome:
+    """Returns the expectations of the rule that do not hold, and where the pods went.
 
     Arguments:
         existing, applied: the objects in the files that the rule names.
@@ -55,7 +76,7 @@ def verify(rule: Rule, existing: Written, applied: Written, configuration: Confi
     """
     try:
         end = _played(rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], configuration, admits)
-        return [failure for expectation in rule.then for failure in _failures(expectation, end)]
+        return RuleOutcome([failure for expectation in rule.then for failure in _failures(expectation, end)], _decisions(end))
     except (WhatIfError, ManifestError, SelectorError) as exc:
         raise RuleError(str(exc)) from exc
 
@@ -123,6 +144,12 @@ def _run(cluster: Cluster) -> None:
         if cluster.cache.is_assumed(pod):
             status = decoding.replaced(pod.status, phase="Running", nominated_node_name="")
             cluster.changed(None, decoding.replaced(pod, status=status))
+
+
+def _decisions(end: _End) -> PodDestinations:
+    pods = {pod.key: pod.spec.node_name for pod in end.placed if pod.uid in end.concerned}
+    waiting = {each.pod.key: "pending" for each in end.pending if each.pod.uid in end.concerned}
+    return PodDestinations(pods | waiting, {pod.key: eviction.node for pod, eviction in end.evictions})
 
 
 # What is expected.

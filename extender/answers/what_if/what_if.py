@@ -5,12 +5,13 @@ The scheduler's own algorithm computes the answer, on a cluster that nothing els
 
 import asyncio
 from collections.abc import Sequence
-from typing import Final, final
+from itertools import count, islice
+from typing import Any, Final, final
 
 import msgspec
 
 from extender.answers.profiles import simulated_frameworks, stand_in_notes
-from extender.answers.types import Eviction, EvictionLoop, Placement, WhatIf, WhatIfRequest
+from extender.answers.types import Eviction, EvictionLoop, NodesLike, Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.departures import drop_leftover_claims
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
@@ -21,11 +22,14 @@ from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import IsWanted, always_wanted
 from extender.config.configuration import Configuration
 from extender.config.loading import load
-from extender.records.values import PodName
+from extender.objects.node import HOSTNAME_LABEL, Node
+from extender.records.values import PodName, gpu_hours_of
 from extender.runtime.framework import closed_at_the_end
 
 MAX_NODES: Final = 1_000
-"""The number of nodes that can be drained or removed at a time."""
+"""The number of nodes that can be added, and that can be drained or removed, at a time."""
+MAX_PENDING: Final = 2_000
+"""The number of pending pods that are tried without being asked about."""
 MAX_PROFILES: Final = 100
 """The number of profiles that a configuration may have."""
 _WITHDRAWN: Final = {"scaled down": "deleted, since fewer are wanted", "replaced": "replaced by pods of the new template"}
@@ -66,18 +70,20 @@ def what_if(
         configuration = load(msgspec.json.encode(request.configuration), configuration.feature_gates)
         if len(configuration.profiles) > MAX_PROFILES:
             raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
+    would_fit = _pending_that_would_fit(cluster, configuration, request, admits, for_everybody=for_everybody, is_wanted=is_wanted)
     frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
     with closed_at_the_end(frameworks):
         simulation = Simulation(cluster, frameworks, steps, is_wanted)
         further, notes = play(simulation, request, admits)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
-        summary=summary(placements, evictions, loops, (*further, *(group.text for group in simulation.groups))),
+        summary=summary(placements, evictions, loops, (*further, *(group.text for group in simulation.groups), *would_fit)),
         placements=placements,
         groups=simulation.groups,
         evictions=evictions,
         loops=loops,
         unplaced=sum(not placement.node for placement in placements),
+        gpu_hours=gpu_hours_of(each.victim for each in evictions),
         is_complete=simulation.is_complete,
         notes=(*stand_in_notes(frameworks), *notes),
     )
@@ -95,7 +101,7 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
     cluster = simulation.cluster
     pending = [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)] if request.include_pending else []
     try:
-        applied = apply_manifests(cluster, request.create, admits())
+        applied = apply_manifests(cluster, [*nodes_like(cluster, request.add_nodes), *request.create], admits())
     except ManifestError as exc:
         raise WhatIfError(str(exc)) from exc
     drop_leftover_claims(cluster, pending)
@@ -127,6 +133,66 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
     stopped = tuple(outcome for rollout in rollouts if (outcome := rollout.outcome) and simulation.is_complete)
     missing = (f"ResourceClaimTemplate {name} is not known here: put it into the file as well" for name in applied.missing_templates)
     return (*named, *stopped), (*applied.notes, *missing)
+
+
+def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, Any]]:
+    """Returns further nodes as objects to create. They are ready, and nothing is on them.
+
+    Raises:
+        WhatIfError: a node is not there, or there would be too many.
+    """
+    if sum(each.count for each in wanted) > MAX_NODES:
+        raise WhatIfError(f"more than {MAX_NODES} nodes cannot be added at a time")
+    found: dict[str, dict[str, Any]] = {}
+    for each in wanted:
+        model = cluster.nodes.get(each.like)
+        if model is None:
+            raise WhatIfError(f'node "{each.like}" not found')
+        free = (name for number in count(1) if (name := f"{each.like}-new-{number}") not in cluster.nodes and name not in found)
+        for name in islice(free, each.count):
+            found[name] = _node_like(model, name)
+    return list(found.values())
+
+
+def _node_like(model: Node, name: str) -> dict[str, Any]:
+    labels = {**model.labels, **({HOSTNAME_LABEL: name} if HOSTNAME_LABEL in model.labels else {})}
+    # Taints of this domain come and go with the state of a node.
+    taints = [taint for taint in model.spec.taints if not taint.key.startswith("node.kubernetes.io/")]
+    conditions = [{"type": "Ready", "status": "True"}]
+    status = {"allocatable": model.status.allocatable, "capacity": model.status.capacity, "conditions": conditions}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"taints": msgspec.to_builtins(taints)},
+        "status": {key: value for key, value in status.items() if value},
+    }
+
+
+def _pending_that_would_fit(
+    cluster: Cluster,
+    configuration: Configuration,
+    request: WhatIfRequest,
+    admits: Admits,
+    *,
+    for_everybody: bool,
+    is_wanted: IsWanted,
+) -> tuple[str, ...]:
+    """Returns a sentence about pending pods if nodes come and nobody asked about those pods."""
+    adds_nodes = bool(request.add_nodes) or any(obj.get("kind") == "Node" for obj in request.create)
+    number = len(cluster.pending)
+    if request.include_pending or not adds_nodes or not 0 < number <= MAX_PENDING:
+        return ()
+    asked = msgspec.structs.replace(request, include_pending=True, configuration=None)
+    found = what_if(cluster.fork(), configuration, asked, admits, for_everybody=for_everybody, is_wanted=is_wanted)
+    placed = sum(placement.cause == "pending" and bool(placement.node) for placement in found.placements)
+    if not placed:
+        return (f"None of the {_pods(number, 'pending pod')} would fit then",)
+    return (f"{placed} of {_pods(number, 'pending pod')} would now fit; include the pending pods to see where",)
+
+
+def _pods(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 # The summary: what becomes of the pods, in a sentence or a few.
@@ -165,7 +231,7 @@ def summary(
         names = [f"{each.victim.pod.namespace}/{name}" for each in violating for name in each.victim.violates]
         sentences.append(_capital(f"{subject} {_budgets(names)}."))
     if loops:
-        sentences.append("Pods would evict each other for ever.")
+        sentences.append("Pods would evict each other forever.")
     return " ".join(sentences)
 
 

@@ -16,7 +16,7 @@ from extender.apiserver.credentials.tls import KeyPair
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 TIMEOUT_SECONDS: Final = 60.0
-"""Seconds until the program is killed. Upstream waits for ever."""
+"""Seconds until the program is killed. Upstream waits forever."""
 
 _MAX_OUTPUT_BYTES: Final = 1 << 20
 

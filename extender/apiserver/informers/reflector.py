@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from random import Random
 from typing import Final, Generic, NoReturn, TypeVar, final
 
@@ -66,7 +67,7 @@ _log = logging.getLogger(__name__)
 
 @final
 class Reflector(Generic[T]):
-    """Lists one resource, then watches it, for ever.
+    """Lists one resource, then watches it, forever.
 
     State: the objects, the resource version up to which they are known, and what must be done next to know more.
     """
@@ -91,7 +92,6 @@ class Reflector(Generic[T]):
             relist_period: seconds after which a new list corrects what the watch may have missed.
             page_size: of lists that do not come from the server's cache.
         """
-        self.kind = kind
         self.counters = ReflectorCounters()
         self.last_resource_version = ""
         self._client = client
@@ -99,8 +99,7 @@ class Reflector(Generic[T]):
         self._rng = rng
         self._page_size = page_size
         self._plan = ReflectorPlan(relist_period, rng)
-        self._reader = ObjectReader(kind)
-        self._lister = Lister(client, kind, self._reader)
+        self._ask_for(kind)
         self._store: Store[T] = Store()
         self._unreadable: dict[Key, str] = {}
         self._synced = asyncio.Event()
@@ -190,6 +189,8 @@ class Reflector(Generic[T]):
         try:
             listing = await self._lister.list(version, page_size=page_size)
         except (NotFound, NotServed):
+            if self.kind.other_api_version:
+                self._ask_for(replace(self.kind, api_version=self.kind.other_api_version, other_api_version=self.kind.api_version))
             self._not_served()
             raise
         self._must_page = self._must_page or (version == "0" and listing.num_pages > 1)
@@ -247,6 +248,12 @@ class Reflector(Generic[T]):
         self._mark_healthy()
         self._deliver(self._store.replace(listing.objects, listing.unreadable_uids))
         self._synced.set()
+
+    def _ask_for(self, kind: WatchedKind[T]) -> None:
+        """Uses this version of the kind from now on."""
+        self.kind = kind
+        self._reader = ObjectReader(kind)
+        self._lister = Lister(self._client, kind, self._reader)
 
     def _not_served(self) -> None:
         """Handles that the server does not know the resource, or that an optional one may not be read. Answered twice, it is believed, and

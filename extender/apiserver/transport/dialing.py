@@ -2,6 +2,8 @@
 
 import asyncio
 import base64
+import errno
+import os
 import socket
 import ssl
 import sys
@@ -13,6 +15,8 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from extender.apiserver.transport.carrier import CutError, NotSentError
 from extender.apiserver.transport.http1 import Connection
+
+_REFUSALS: Final = (errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ETIMEDOUT)
 
 ATTEMPT_DELAY: Final = 0.25
 """Seconds after which the next address is tried, too. RFC 8305, Connection Attempt Delay."""
@@ -198,4 +202,5 @@ def _set_keepalive(made: socket.socket) -> None:
 def _reason(exc: OSError) -> str:
     if isinstance(exc, ssl.SSLCertVerificationError):
         return f"{exc.verify_message}; check certificate-authority and tls-server-name"
-    return str(exc) or type(exc).__name__
+    # What asyncio says about a refused connection repeats the address.
+    return os.strerror(exc.errno).lower() if exc.errno in _REFUSALS else str(exc) or type(exc).__name__

@@ -1,12 +1,13 @@
 """The request for each call, and how to see in the object whether the call was performed."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from extender.apiserver.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
+from extender.apiserver.errors import NotServed
 from extender.apiserver.paths import Right, path
 from extender.framework import (
     CLAIM_FINALIZER,
@@ -34,6 +35,8 @@ from extender.objects.kinds import POD_GROUPS
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import PodGroup
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
+
+T = TypeVar("T")
 
 BIND_SECONDS: Final = 5.0
 """The time limit of one attempt. It is shorter than a leader may go without renewing its lease, so that none is in flight when another
@@ -104,7 +107,8 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
             await client.patch(_path(call), _status_patch(call, now), STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
             return None
         case PatchPodGroupStatus():
-            await client.patch(_path(call), _group_status_patch(call, now), STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
+            patch = _group_status_patch(call, now)
+            await _in_either_version(call, "status", lambda at: client.patch(at, patch, STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS))
             return None
         case DeletePod():
             await client.delete(_path(call), uid=call.uid or None, grace_period_seconds=call.grace_period_seconds, timeout=WRITE_SECONDS)
@@ -145,7 +149,7 @@ async def read(client: Client, call: ApiCall[Any]) -> Any:
         case BindPod() | PatchPodStatus() | DeletePod():
             return decode(Pod, await client.get(_object_path(call)))
         case PatchPodGroupStatus():
-            return decode(PodGroup, await client.get(_object_path(call)))
+            return decode(PodGroup, await _in_either_version(call, None, client.get))
         case PatchPersistentVolume():
             return decode(PersistentVolume, await client.get(_object_path(call)))
         case PatchPersistentVolumeClaim():
@@ -199,10 +203,17 @@ def _collection_path(call: CreateResourceClaim) -> str:
     return path(right.group, "v1", right.plural, namespace=call.namespace)
 
 
-def _object_path(call: RequestCall, subresource: str | None = None) -> str:
+async def _in_either_version(call: PatchPodGroupStatus, subresource: str | None, request: Callable[[str], Awaitable[T]]) -> T:
+    """Returns the answer to a request for a group, by the path of the other version where the server does not serve the first one."""
+    try:
+        return await request(_object_path(call, subresource, POD_GROUPS.version))
+    except NotServed:
+        return await request(_object_path(call, subresource, POD_GROUPS.other_api_version.rpartition("/")[2]))
+
+
+def _object_path(call: RequestCall, subresource: str | None = None, version: str = "v1") -> str:
     right = REQUESTS[type(call)]
     namespace = None if isinstance(call, PatchPersistentVolume) else call.namespace
-    version = POD_GROUPS.version if isinstance(call, PatchPodGroupStatus) else "v1"
     return path(right.group, version, right.plural, namespace=namespace, name=call.name, subresource=subresource)
 
 

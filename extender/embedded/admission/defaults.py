@@ -7,7 +7,7 @@ pkg/util/parsers/parsers.go, ParseImageName (v1.36.2).
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -24,12 +24,15 @@ _SESSION_AFFINITY_SECONDS: Final = 10800
 _HOUR: Final = 3600
 
 
-def set_defaults(resource: Resource, obj: Object) -> None:
+def set_defaults(resource: Resource, obj: Object, kept: Collection[str] = ()) -> None:
     """Fills in the defaults of an object that `api_types.read` returned, in place.
+
+    Arguments:
+        kept: the members that have their defaults already.
 
     Upstream: the SetObjectDefaults functions, and the conversions between v1 and internal types.
     """
-    _fill_struct(api_types.type_of(resource), obj)
+    _fill_struct(api_types.type_of(resource), obj, kept)
 
 
 def _fill(of: GoType, value: Any) -> None:
@@ -47,7 +50,7 @@ def _fill(of: GoType, value: Any) -> None:
             _fill(of.value, item)
 
 
-def _fill_struct(struct: Struct, obj: Object) -> None:
+def _fill_struct(struct: Struct, obj: Object, kept: Collection[str] = ()) -> None:
     rule = _RULES.get(struct.name)
     if rule is not None:
         rule(obj)
@@ -56,7 +59,7 @@ def _fill_struct(struct: Struct, obj: Object) -> None:
             # An empty default means nothing for a field that is left out when it is empty.
             if field.default or field.presence is not Presence.OMIT:
                 obj[name] = field.default
-        elif name in obj:
+        elif name in obj and name not in kept:
             _fill(field.type, obj[name])
 
 
@@ -93,7 +96,8 @@ def _round_up(amounts: Object) -> None:
 def _pod(pod: Object) -> None:
     spec = pod["spec"]
     for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
-        limits = container["resources"].get("limits")
+        # An object from a dump may lack the empty one.
+        limits = (container.get("resources") or {}).get("limits")
         if limits:
             container["resources"]["requests"] = limits | container["resources"].get("requests", {})
         if spec.get("hostNetwork"):

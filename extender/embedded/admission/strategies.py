@@ -3,7 +3,6 @@
 Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate (v1.36.2).
 """
 
-import copy
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ _RESET_FOR_STATUS: Final = ("deletionTimestamp", "generation", "labels", "annota
 _BORN_WITH_GENERATION: Final = frozenset(
     {
         "Pod", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "PodDisruptionBudget", "PriorityClass",
-        "ResourceSlice", "DeviceClass", "PodGroup", "Workload",
+        "ResourceSlice", "DeviceClass", "DeviceTaintRule", "PodGroup", "Workload",
     }
 )  # fmt: skip
 _COUNTS_SPEC_CHANGES: Final = _BORN_WITH_GENERATION - {"PriorityClass"} | {"CSIDriver"}
@@ -28,6 +27,7 @@ _METADATA_KEPT_BY_STATUS: Final[Mapping[str, Iterable[str]]] = {
     "ResourceClaim": _RESET_FOR_STATUS,
     "VolumeAttachment": _RESET_FOR_STATUS,
     "PodGroup": _RESET_FOR_STATUS,
+    "DeviceTaintRule": _RESET_FOR_STATUS,
 }
 
 
@@ -97,9 +97,9 @@ def _counts(kind: str, new: Object, old: Object) -> bool:
 
 
 def _take(new: Object, old: Object, name: str) -> None:
-    """Gives a member of the new object its old value, or removes it."""
+    """Gives a member of the new object its old value, which both share then, or removes it."""
     if name in old:
-        new[name] = copy.deepcopy(old[name])
+        new[name] = old[name]
     else:
         new.pop(name, None)
 

@@ -124,7 +124,7 @@ class Loops:
                 try:
                     changes = self._changes.take(CHANGES_AT_ONCE)
                 except CompactedError:
-                    logger.warning("controllers were overtaken by changes; looking at everything anew")
+                    logger.warning("controllers were overtaken by changes; looking at everything again")
                     self._changes = self._registry.store.follow(FOLLOWED, self._registry.store.resource_version)
                     await self._list()
                     continue

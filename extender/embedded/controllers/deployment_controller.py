@@ -277,7 +277,7 @@ def _with_progress(
         message = f'Created new replica set "{new["metadata"]["name"]}"'
         return _with(conditions, "Progressing", "True", _NEW_CREATED, message, now=now), float(deadline)
     if progresses or reason == _NEW_AVAILABLE:
-        # The refreshed lastUpdateTime starts the deadline anew.
+        # The refreshed lastUpdateTime restarts the deadline.
         conditions = _with(conditions, "Progressing", "True", _UPDATED, f"{subject} is progressing.", now=now, refresh=True)
         return conditions, float(deadline)
     if reason == _TIMED_OUT:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from extender.concurrency.short_collections import collector_paused
 from extender.embedded import statuses, validation
 from extender.embedded.admission import admission_plugins
 from extender.embedded.admission.defaults import set_defaults
@@ -27,7 +28,6 @@ from extender.embedded.api_resources import (
     of_kind,
     stored_kind,
 )
-from extender.embedded.dumps.state_file import collector_paused
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus

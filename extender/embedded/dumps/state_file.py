@@ -3,14 +3,12 @@
 A file holds one object, a List, a list of one kind such as PodList, or several documents of these, in JSON or YAML, perhaps gzipped.
 """
 
-import gc
 import gzip
 import io
 import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -19,28 +17,12 @@ import orjson
 import yaml
 
 from extender.concurrency.replaced_file import replaced_file
+from extender.concurrency.short_collections import collector_paused
 from extender.embedded.api_resources import Object
 from extender.golang.json import plain
 from extender.golang.json_limits import check_number_of_values
 from extender.golang.yaml import read_yaml, split_documents
 from extender.golang.yaml_scalars import STRING, ScalarError, resolve
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pauses Python's collector of cycles: searching a growing heap again and again takes longer than filling it.
-
-    Objects without references are still freed at once.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
 
 MAX_BYTES: Final = 2**30
 """The largest number of bytes of a file, and of what a compressed one holds: some hundred thousand pods."""
@@ -118,7 +100,7 @@ def saved_version(path: Path) -> int:
             is_packed = file.peek(len(_GZIP)).startswith(_GZIP)
             found = _HEAD.match((gzip.GzipFile(fileobj=file) if is_packed else file).read(200))
     except (OSError, EOFError, zlib.error):
-        return 0  # whoever reads the objects says why
+        return 0  # the reader of the objects says why
     return int(found[1] or found[2]) if found else 0
 
 

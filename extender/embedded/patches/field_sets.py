@@ -22,7 +22,13 @@ LEAF: Final[FieldSet] = {}
 
 def is_well_formed(value: Any) -> bool:
     """Returns True if a JSON value is a set: objects all the way down."""
-    return isinstance(value, dict) and all(map(is_well_formed, value.values()))
+    left = [value]
+    while left:
+        each = left.pop()
+        if not isinstance(each, dict):
+            return False
+        left.extend(each.values())
+    return True
 
 
 def is_member(node: FieldSet) -> bool:

@@ -4,7 +4,7 @@ Upstream: apiserver/pkg/endpoints/handlers/patch.go (v1.36.2); RFC 6902 by the j
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, final
@@ -50,7 +50,9 @@ class Patch:
     body: Any
 
     def of(self, struct: Struct, original: Object) -> Object:
-        """Returns the object after any patch but server-side apply. The original must not be used afterwards.
+        """Returns a new object: the original after any patch but server-side apply.
+
+        The original is not changed. What a merge patch does not name is shared with it.
 
         Raises:
             ApiStatus: the patch is malformed or cannot be applied.
@@ -68,21 +70,27 @@ class Patch:
         except PatchError as error:
             raise statuses.ApiStatus(500, "", str(error)) from error
 
-    def read(self, resource: Resource, patched: Any, write: WriteOptions) -> Object:
+    def read(self, resource: Resource, patched: Any, write: WriteOptions, kept: Collection[str] = ()) -> Object:
         """Returns the patched object by its type.
+
+        Arguments:
+            kept: the members that are taken as they are, because the patch left them as they were stored.
 
         Raises:
             ApiStatus: 422 if it does not fit.
         """
         try:
-            new, problems = api_types.read(resource, patched)
+            new, problems = api_types.read(resource, {name: patched[name] for name in patched if name not in kept} if kept else patched)
         except JsonError as error:
             raise self._unreadable(patched, str(error)) from error
         if problems and write.field_validation == "Strict":
             raise self._unreadable(patched, f"strict decoding error: {', '.join(problems)}")
         if write.field_validation == "Warn":
             write.warnings += problems
-        return new
+        if not kept:
+            return new
+        new |= {name: patched[name] for name in kept}
+        return {name: new[name] for name in api_types.type_of(resource).fields if name in new}
 
     def applied(self, resource: Resource, live: Object | None, write: WriteOptions, subresource: str, now: datetime) -> Object:
         """Returns the object after server-side apply by its type, with its managedFields.
@@ -104,8 +112,8 @@ class Patch:
 
 
 def merged(original: Any, patch: Mapping[str, Any]) -> Object:
-    """Returns the original with a JSON merge patch applied; null removes a member."""
-    result = original if isinstance(original, dict) else {}
+    """Returns a new object: the original with a JSON merge patch applied; null removes a member. What it does not name is shared."""
+    result = dict(original) if isinstance(original, dict) else {}
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
@@ -124,7 +132,7 @@ def _json_patched(original: Object, operations: Any) -> Object:
     if len(operations) > MAX_OPERATIONS:
         message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
         raise statuses.ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
-    patched: Any = original
+    patched: Any = orjson.loads(orjson.dumps(original))
     copied = 0
     try:
         for operation in copy.deepcopy(operations):

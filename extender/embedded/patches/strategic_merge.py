@@ -30,13 +30,16 @@ class PatchFormatError(PatchError):
 
 
 def merge(of: GoType, original: Object, patch: Object) -> Object:
-    """Returns the original with the patch applied. Neither must be used afterwards.
+    """Returns a new object: the original with the patch applied, which must not be used afterwards.
+
+    The original is not changed. What the patch does not name is shared with it.
 
     Raises:
         PatchError: the patch cannot be applied.
     """
     if MARKER in patch:
         return _marked(patch)
+    original = dict(original)
     _retain_keys(original, patch)
     for name in [each for each in patch if each.startswith(ORDER)]:
         _merge_ordered(of, original, patch, name)

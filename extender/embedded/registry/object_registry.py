@@ -8,7 +8,7 @@ Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, 
 import copy
 import random
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, final
 
@@ -16,7 +16,7 @@ from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.embedded import statuses, validation
 from extender.embedded.admission import admission_plugins, strategies
 from extender.embedded.admission.defaults import set_defaults
-from extender.embedded.api_resources import NAMESPACES, NEW_EVENTS, TOKEN_REVIEWS, Object, Resource
+from extender.embedded.api_resources import NAMESPACES, NEW_EVENTS, PODS, TOKEN_REVIEWS, Object, Resource
 from extender.embedded.patches import managed_fields
 from extender.embedded.patches.patch_types import APPLY, Patch
 from extender.embedded.registry import deletion, scale_subresource
@@ -157,9 +157,10 @@ class ObjectRegistry:
             new = patch.applied(resource, old, write, subresource, self.now())
             set_defaults(resource, new)
         else:
-            patched = patch.of(api_types.type_of(resource), copy.deepcopy(old or {}))
-            new = patch.read(resource, patched, write)
-            set_defaults(resource, new)
+            patched = patch.of(api_types.type_of(resource), old or {})
+            kept = _kept(resource, old or {}, patched)
+            new = patch.read(resource, patched, write, kept)
+            set_defaults(resource, new, kept)
             self._own(resource, old, new, write, subresource)
         _place(resource, namespace, new["metadata"])
         if stored is None or old is None:
@@ -281,6 +282,11 @@ def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
     new = request_bodies.read(api_types.type_of(resource), obj, write, resource.kind, resource.version)
     set_defaults(resource, new)
     return new
+
+
+def _kept(resource: Resource, old: Object, patched: Object) -> Collection[str]:
+    """Returns the members that are not read again after a patch: the spec of a pod, which may be long, in a patch of its status."""
+    return ("spec",) if resource is PODS and "spec" in old and patched.get("spec") is old["spec"] else ()
 
 
 def _refuse_invalid(resource: Resource, name: str, errors: Sequence[FieldError]) -> None:

@@ -122,15 +122,16 @@ class _Kept:
         self.waiting: Final[dict[asyncio.Future[None], None]] = {}
         self._keys: list[str] = []
         self._added: list[str] = []
-        self._num_removed = 0
+        self._has_removed = False
 
     def record(self, change: StoredChange) -> None:
         key = change.new.key
         if change.type == "DELETED":
             del self.objects[key]
-            self._num_removed += 1
+            self._has_removed = True
+            self._added.clear()
         else:
-            if change.old is None:
+            if change.old is None and not self._has_removed:
                 self._added.append(key)
             self.objects[key] = change.new
         self.changes.append(change)
@@ -155,13 +156,13 @@ class _Kept:
 
     def keys(self) -> list[str]:
         """All keys in order. The first call after a creation or removal sorts them."""
-        if self._num_removed:
+        if self._has_removed:
             self._keys = sorted(self.objects)
         elif self._added:
             self._keys.extend(self._added)
             self._keys.sort()
         self._added.clear()
-        self._num_removed = 0
+        self._has_removed = False
         return self._keys
 
     def position_after(self, resource_version: int) -> int:

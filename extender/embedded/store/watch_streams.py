@@ -1,7 +1,7 @@
 """Watches: the objects that exist, then their changes, for as long as the caller listens.
 
 A watch holds a place in the store's history, and no events. A caller that reads too slowly is overtaken by the history and cut off; it
-begins anew.
+begins again.
 
 Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoints/handlers/watch.go (v1.36.2).
 """

@@ -95,6 +95,7 @@ _RULES: Final[Mapping[tuple[str, str], _Rules]] = {
     ("events.k8s.io", "Event"): _Rules(core_rules.new_event, core_rules.new_event_update),
     ("policy", "PodDisruptionBudget"): _Rules(policy_rules.budget, policy_rules.budget_update, policy_rules.budget_status_update),
     ("resource.k8s.io", "DeviceClass"): _Rules(device_rules.device_class, device_rules.device_class_update),
+    ("resource.k8s.io", "DeviceTaintRule"): _Rules(device_rules.device_taint_rule, device_rules.device_taint_rule_update),
     ("resource.k8s.io", "ResourceClaim"): _Rules(device_rules.claim, device_rules.claim_update, device_rules.claim_status_update),
     ("resource.k8s.io", "ResourceClaimTemplate"): _Rules(device_rules.claim_template, device_rules.claim_template_update),
     ("resource.k8s.io", "ResourceSlice"): _Rules(device_rules.resource_slice, device_rules.resource_slice_update),

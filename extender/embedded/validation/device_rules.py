@@ -99,6 +99,22 @@ def device_class_update(new: Object, old: Object) -> list[FieldError]:
     return object_meta_update(new["metadata"], old["metadata"]) + device_class(new)
 
 
+def device_taint_rule(obj: Object) -> list[FieldError]:
+    """Returns what is wrong with a new DeviceTaintRule."""
+    spec = obj["spec"]
+    selector = spec.get("deviceSelector") or {}
+    errors = object_meta(obj["metadata"], namespaced=False)
+    errors += _driver("spec.deviceSelector.driver", selector["driver"]) if "driver" in selector else []
+    errors += _pool_name("spec.deviceSelector.pool", selector["pool"]) if "pool" in selector else []
+    errors += dns_label("spec.deviceSelector.device", selector["device"]) if "device" in selector else []
+    return errors + _taint("spec.taint", spec.get("taint") or {})
+
+
+def device_taint_rule_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a DeviceTaintRule that replaces another one."""
+    return object_meta_update(new["metadata"], old["metadata"]) + device_taint_rule(new)
+
+
 def resource_slice(obj: Object) -> list[FieldError]:
     """Returns what is wrong with a new ResourceSlice."""
     spec = obj["spec"]
@@ -263,13 +279,16 @@ def _driver(path: str, name: str) -> list[FieldError]:
 
 
 def _pool(pool: Object) -> list[FieldError]:
-    name = pool.get("name", "")
-    errors = [error for part in name.split("/") for error in subdomain("spec.pool.name", part)] if name else [required("spec.pool.name")]
+    errors = _pool_name("spec.pool.name", pool.get("name", ""))
     if pool.get("resourceSliceCount", 0) <= 0:
         errors.append(invalid("spec.pool.resourceSliceCount", pool.get("resourceSliceCount", 0), NOT_POSITIVE))
     if pool.get("generation", 0) < 0:
         errors.append(invalid("spec.pool.generation", pool["generation"], "must be greater than or equal to zero"))
     return errors
+
+
+def _pool_name(path: str, name: str) -> list[FieldError]:
+    return [error for part in name.split("/") for error in subdomain(path, part)] if name else [required(path)]
 
 
 def _slice_devices(devices: Sequence[Object]) -> list[FieldError]:

@@ -3,6 +3,5 @@
 `plugin` has the extension points; `pod_claims` finds the claims of a pod; `allocation` searches `pools` for the devices that `requests`
 describe, within `constraints` and `capacities`; `cel` evaluates device selectors.
 
-This package does not write to the API server by itself. Extended resources backed by device classes, and rules that taint devices from
-outside their slices, are not supported.
+This package does not write to the API server by itself: writes are values that the dispatcher performs.
 """

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from extender.config.feature_gates import FeatureGates
+from extender.config.plugin_args import binding_conditions_are_on
 
 
 @final
@@ -15,6 +16,8 @@ class DeviceFeatures:
     """The features of devices that allocation takes into account."""
 
     taints: bool = True
+    taint_rules: bool = False
+    """Whether DeviceTaintRules taint devices."""
     partitions: bool = True
     """Devices that share counters, and slices that select nodes for each device. Otherwise they are left out."""
     binding_conditions: bool = True
@@ -27,8 +30,9 @@ class DeviceFeatures:
         """Returns the features that these gates switch."""
         return DeviceFeatures(
             taints=gates.enabled("DRADeviceTaints"),
+            taint_rules=gates.enabled("DRADeviceTaintRules"),
             partitions=gates.enabled("DRAPartitionableDevices"),
-            binding_conditions=gates.enabled("DRADeviceBindingConditions") and gates.enabled("DRAResourceClaimDeviceStatus"),
+            binding_conditions=binding_conditions_are_on(gates),
             fractional_ranges=gates.enabled("DRAFractionalCapacityRange"),
         )
 

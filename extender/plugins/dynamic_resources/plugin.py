@@ -50,7 +50,7 @@ from extender.plugins.dynamic_resources.pod_claims import (
     has_failed_binding,
     is_held_by_others,
 )
-from extender.plugins.dynamic_resources.pools import Slices
+from extender.plugins.dynamic_resources.pools import Slices, TaintedSlices
 from extender.plugins.dynamic_resources.reservations import Reservations, random_uid
 from extender.plugins.dynamic_resources.results import lists_alternatives, score
 from extender.plugins.dynamic_resources.selection import Allowance, Matches
@@ -90,14 +90,16 @@ class DynamicResources(
     """
 
     looks_at_pods = False
+    scores_nothing_when_skipped = True
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
         args = arguments if arguments is not None else DynamicResourcesArgs()
-        check_args(args)
-        has_timeout = self.feature_gates.enabled("DRASchedulerFilterTimeout")
-        self._filter_timeout = args.filter_timeout.nanoseconds / 1e9 if has_timeout and args.filter_timeout.nanoseconds else math.inf
-        self._binding_timeout = timedelta(microseconds=args.binding_timeout.nanoseconds / 1e3)
+        check_args(args, self.feature_gates)
+        args = args.completed(self.feature_gates)
+        self._filter_timeout = (args.filter_timeout.nanoseconds / 1e9 if args.filter_timeout is not None else 0) or math.inf
+        # Without a timeout, nobody waits for devices.
+        self._binding_timeout = timedelta(seconds=0 if args.binding_timeout is None else args.binding_timeout.nanoseconds / 1e9)
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
         self._tracker = handle.shared(_TRACKER, lambda: ClaimTracker(self._now)) if handle is not None else ClaimTracker()
         self._scalars = fwk.PodMemo[tuple[str, ...]]()
@@ -108,6 +110,7 @@ class DynamicResources(
         self._allocated = AllocatedDevices()
         self._known = KnownContents()
         self._slices = Slices()
+        self._tainted = TaintedSlices()
         self._matches = Matches()
         self._class_devices = ClassDevices(self._slices, self._matches)
         # A search lives as long as the attempt that it is for: the caller of the plugin keeps it.
@@ -314,7 +317,7 @@ class DynamicResources(
         if not unallocated and (extended is None or extended.is_of_earlier_attempt):
             return ClaimsOfCycle(tuple(claims), tuple(unavailable), extended)
         objects = snapshot.objects
-        slices = list(objects.resource_slices.values())
+        slices = self._tainted.of(objects.resource_slices, objects.device_taint_rules.values() if self._features.taint_rules else ())
         if not self._slices.are_same(slices):
             self._slices = Slices(slices, self._features)
             self._class_devices = ClassDevices(self._slices, self._matches)

@@ -8,9 +8,9 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incub
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import final
+from typing import Final, final
 
-from extender.objects.devices import Device, ResourceSlice
+from extender.objects.devices import Device, DeviceTaintRule, ResourceSlice, with_taints_of
 from extender.objects.label_selectors import SelectorError
 from extender.objects.meta import NodeSelector
 from extender.objects.node import Node
@@ -19,6 +19,9 @@ from extender.objects.quantity import nanos_of
 from extender.plugins.dynamic_resources.allocated_state import Amounts, DeviceId, PoolId
 from extender.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.plugins.dynamic_resources.errors import AllocationError
+
+MOST_NODES: Final = 32_768
+"""The most nodes whose pools are remembered."""
 
 
 @final
@@ -70,7 +73,7 @@ class Pool:
 class Slices:
     """All slices of the cluster, until a driver publishes others. Caches the pools of nodes."""
 
-    __slots__ = ("_all", "_by_pool", "_features", "_for_node", "_pools", "_selectors", "_shared", "num_devices")
+    __slots__ = ("_all", "_by_pool", "_features", "_for_node", "_of_node", "_pools", "_selectors", "_shared", "num_devices")
 
     def __init__(self, slices: Sequence[ResourceSlice] = (), features: DeviceFeatures = ALL_FEATURES) -> None:
         self._all = slices
@@ -79,6 +82,7 @@ class Slices:
         self._shared: list[ResourceSlice] = []
         self._by_pool: dict[PoolId, list[ResourceSlice]] = {}
         self._pools: dict[tuple[int, ...], list[Pool]] = {}
+        self._of_node: dict[str, tuple[Node, list[Pool]]] = {}
         self._selectors: dict[int, ParsedNodeSelector] = {}
         self.num_devices = 0
         for resource_slice in slices:
@@ -102,11 +106,17 @@ class Slices:
         Raises:
             AllocationError: a slice's node selector is invalid.
         """
+        known = self._of_node.get(node.name)
+        if known is not None and known[0] is node:
+            return known[1]
         relevant = self._relevant_for(node)
         key = tuple(map(id, relevant))
         pools = self._pools.get(key)
         if pools is None:
             pools = self._pools[key] = self._pools_of(relevant)
+        if len(self._of_node) >= MOST_NODES:
+            self._of_node.clear()
+        self._of_node[node.name] = node, pools
         return pools
 
     def offers_for(self, node: Node) -> Iterator[Offer]:
@@ -213,3 +223,26 @@ def _are_known(counters: Mapping[str, Amounts], slices: Iterable[ResourceSlice])
         for device in resource_slice.spec.devices
         for consumption in device.consumes_counters
     )
+
+
+@final
+class TaintedSlices:
+    """The slices with the taints of DeviceTaintRules. State: the rules that were applied last, and what became of each slice."""
+
+    def __init__(self) -> None:
+        self._rules: list[DeviceTaintRule] = []
+        self._tainted: dict[str, tuple[ResourceSlice, ResourceSlice]] = {}
+
+    def of(self, slices: Mapping[str, ResourceSlice], rules: Iterable[DeviceTaintRule]) -> list[ResourceSlice]:
+        """Returns the slices; the same objects as before for those to which nothing has happened."""
+        listed = [*rules]
+        if len(listed) != len(self._rules) or not all(map(operator.is_, listed, self._rules)):
+            self._rules, self._tainted = listed, {}
+        if not listed:
+            return [*slices.values()]
+        before, self._tainted = self._tainted, {}
+        for name, resource_slice in slices.items():
+            known = before.get(name)
+            of_slice = known if known is not None and known[0] is resource_slice else None
+            self._tainted[name] = of_slice or (resource_slice, with_taints_of(listed, resource_slice))
+        return [tainted for _, tainted in self._tainted.values()]

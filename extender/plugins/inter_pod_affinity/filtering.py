@@ -14,7 +14,7 @@ from extender.plugins.inter_pod_affinity.counting import Question, is_match, num
 from extender.plugins.inter_pod_affinity.existing_terms import MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
 from extender.snapshot.axes import Int64s, Mask
-from extender.snapshot.columns import LabelColumn, sums_by_value
+from extender.snapshot.columns import LabelColumn
 
 AFFINITY: Final = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
@@ -98,7 +98,7 @@ def _affinity_counts(snapshot: fwk.Snapshot, terms: Sequence[Term]) -> tuple[Top
 
 def _counts(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> TopologyCounts:
     column = snapshot.nodes.label(topology_key)
-    counts = sums_by_value(column, snapshot.tally(*question).per_node)
+    counts = snapshot.tally(*question).by_value(column).copy()
     counts[-1] = 0
     return TopologyCounts(question, column, counts)
 

@@ -15,6 +15,8 @@ from extender.snapshot.symbols import LabelPair
 _EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
 _SCORES: Final = fwk.StateKey[Sequence[scoring.ScoresByValue]]("PreScoreInterPodAffinity")
+_SKIP: Final = fwk.PreFilterResult(fwk.SKIP)
+_NONE_MATCH: Final = MatchingTerms()
 _NO_LABELS: Final[frozenset[LabelPair]] = frozenset()
 
 
@@ -49,9 +51,11 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
             return fwk.PreFilterResult(fwk.unresolvable(f"parsing pod: {terms.error}"))
         existing = self._matching_terms(state, pod, snapshot)
         state.write(_EXISTING, existing)
+        if terms is NO_TERMS and not existing.anti_affinity:
+            return _SKIP
         required = filtering.count_pods(snapshot, pod, self._resolved(terms, snapshot), existing)
         if required.is_irrelevant:
-            return fwk.PreFilterResult(fwk.SKIP)
+            return _SKIP
         state.write(_REQUIRED, required)
         return fwk.PreFilterResult(fwk.SUCCESS)
 
@@ -67,6 +71,8 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
             return fwk.error(f"failed to parse pod: {terms.error}")
         snapshot = rows.snapshot
         existing = state.find(_EXISTING) or self._matching_terms(state, pod, snapshot)
+        if terms is NO_TERMS and not existing.weights:
+            return fwk.SKIP
         found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot).preferred, existing)
         if not found:
             return fwk.SKIP
@@ -98,12 +104,14 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         )
 
     def _matching_terms(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> MatchingTerms:
+        index = snapshot.tallies.index(fwk.Attribute.AFFINITY, ExistingTerms)
+        if not index.size:
+            return _NONE_MATCH
         namespace = snapshot.objects.namespaces.get(pod.namespace)
         namespace_labels = frozenset(namespace.metadata.labels.items()) if namespace is not None else _NO_LABELS
         incoming = self._incoming.of(
             state, lambda: Incoming(pod.namespace, frozenset(pod.labels.items()), namespace_labels), also=namespace_labels
         )
-        index = snapshot.tallies.index(fwk.Attribute.AFFINITY, ExistingTerms)
         return index.matching(incoming, self._args.hard_pod_affinity_weight)
 
 

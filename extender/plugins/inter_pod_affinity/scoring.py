@@ -15,7 +15,7 @@ from extender.plugins.inter_pod_affinity.counting import Question, numbers_of_cl
 from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers, MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import WeightedTerm
 from extender.snapshot.axes import Int64s
-from extender.snapshot.columns import LabelColumn, sums_by_value
+from extender.snapshot.columns import LabelColumn
 
 
 @final
@@ -61,12 +61,10 @@ def _by_key(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], existing:
 
 
 def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Question]) -> ScoresByValue:
-    first, *others = questions
-    per_node = snapshot.tally(*first).per_node
-    for question in others:
-        per_node = per_node + snapshot.tally(*question).per_node
     column = snapshot.nodes.label(topology_key)
-    by_value = sums_by_value(column, per_node)
+    by_value = np.zeros(len(column.values) + 1, np.int64)
+    for question in questions:
+        by_value += snapshot.tally(*question).by_value(column)
     by_value[-1] = 0
     return ScoresByValue(column, by_value)
 

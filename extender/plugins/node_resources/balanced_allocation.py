@@ -15,11 +15,14 @@ from extender.objects.resource_amounts import balanced_scorer_request
 from extender.plugins.node_resources.scoring_strategies import PodUse, pod_use, with_devices, with_totals
 from extender.snapshot.axes import Floats, Int64s
 
+# By the change of the balance, -100 to 100; a negative one counts from the end. The division truncates towards zero, as Go's.
+_SCORES = np.array([50 + int((50 + change) / 2) for change in (*range(101), *range(-100, 0))], np.int64)
+
 USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesBalancedAllocation")
 
 
 @final
-class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
+class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
     """Compares the deviation of utilisation with and without the pod."""
 
     looks_only_at_node = True
@@ -31,17 +34,17 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
         self._resources = tuple((spec.name, spec.weight or 1) for spec in args.resources)
         self._scored = fwk.PodMemo[PodUse]()
 
+    def sign_pod(self, pod: Pod) -> tuple[int, ...]:
+        return tuple(balanced_scorer_request(pod, name) for name, _ in self._resources)
+
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips pods that request none of the resources, since they do not change the balance."""
 
-        def compute() -> PodUse:
-            return pod_use(self._resources, [balanced_scorer_request(pod, name) for name, _ in self._resources])
-
-        use = self._scored.of(state, compute)
+        use = self._scored.of(state, lambda: pod_use(self._resources, self.sign_pod(pod)))
         if not use.requests_any:
             return fwk.SKIP_EQUAL_PODS
         state.write(USE, with_totals(state, use))
-        return fwk.SUCCESS
+        return fwk.SUCCESS if use.native_places is None else fwk.SUCCESS_EQUAL_PODS
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100: 50 where the pod changes nothing, more where it evens out the utilisation, less where it does the opposite."""
@@ -53,11 +56,9 @@ class NodeResourcesBalancedAllocation(fwk.PreScorePlugin, fwk.ScorePlugin):
         else:
             amounts = [rows.requested_of(name) for name in use.names], [rows.allocatable_of(name) for name in use.names]
             used, capacity = with_devices(rows, use, *map(np.array, amounts))
-        with_pod = used + use.requests
-        balance = _balance(np.array((used, with_pod)), capacity)
-        change = 50 + balance[1] - balance[0]
-        halved: Int64s = (change / 2).astype(np.int64)  # truncates towards zero, as Go does
-        return 50 + halved
+        without, with_pod = _balance(used + use.without_and_with, capacity)
+        scores: Int64s = _SCORES[with_pod - without]
+        return scores
 
 
 def _balance(used: Int64s, capacity: Int64s) -> Int64s:

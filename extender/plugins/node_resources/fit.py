@@ -5,7 +5,7 @@ Extended resources that a device class backs are left to DynamicResources on nod
 Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go; extendedresources.go, shouldDelegateResourceToDRA (v1.36.2).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -30,6 +30,11 @@ NOT_NATIVE = -1
 """Scalar resources are looked up by name: their place on axis K differs between clusters."""
 LEAST = int(np.iinfo(np.int64).min)
 
+_UNSCHEDULABLE = np.int8(int(fwk.Code.UNSCHEDULABLE))
+
+_SUCCESS = fwk.PreFilterResult(fwk.SUCCESS_EQUAL_PODS)
+_SUCCESS_WITH_SCALARS = fwk.PreFilterResult(fwk.SUCCESS)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,13 @@ USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesFit")
 
 @final
 class NodeResourcesFit(
-    fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.PlacementScorePlugin, fwk.AdvicePlugin
+    fwk.SignPlugin,
+    fwk.PreFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.ScorePlugin,
+    fwk.PlacementScorePlugin,
+    fwk.AdvicePlugin,
 ):
     """Filters by free resources and scores by how full a node, or the nodes of a placement, would be."""
 
@@ -82,6 +93,10 @@ class NodeResourcesFit(
             events.append(fwk.on(fwk.EventResource.DEVICE_CLASS, action.ADD | action.UPDATE, self._hints.after_device_class_event))
         return events
 
+    def sign_pod(self, pod: Pod) -> Hashable:
+        request = self._request(pod)
+        return request.amounts, request.is_empty, self._scored_amounts(pod)
+
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Computes the pod's effective requests. It never skips: a pod without requests still counts as a pod."""
         request = self._requests.of(state, lambda: self._request(pod))
@@ -89,7 +104,8 @@ class NodeResourcesFit(
         classes = self._backing(snapshot.objects)
         if classes and any(place == NOT_NATIVE and _is_backed(name, classes) for name, place, _ in request.amounts):
             state.depends_on_devices = True
-        return fwk.PreFilterResult(fwk.SUCCESS)
+        # Which extended resources are backed by device classes may change.
+        return _SUCCESS_WITH_SCALARS if request.scalars else _SUCCESS
 
     def _request(self, pod: Pod) -> FitRequest:
         requests = filter_requests(pod)
@@ -128,7 +144,7 @@ class NodeResourcesFit(
                     continue
                 has = allocatable[:, place] if is_native else rows.allocatable_of(name)
                 short: Mask = amount > has - (requested[:, place] if is_native else rows.requested_of(name))
-                if not short.any():
+                if not np.count_nonzero(short):
                     continue
                 beyond_capacity: Mask = amount > has
                 if not is_native and _is_backed(name, self._backing(rows.snapshot.objects)):
@@ -143,11 +159,12 @@ class NodeResourcesFit(
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Computes what the pod adds to each scored resource."""
 
-        def compute() -> PodUse:
-            return pod_use(self._resources, [fit_scorer_request(pod, name) for name, _ in self._resources])
+        use = self._scored.of(state, lambda: pod_use(self._resources, self._scored_amounts(pod)))
+        state.write(USE, with_totals(state, use))
+        return fwk.SUCCESS if use.native_places is None else fwk.SUCCESS_EQUAL_PODS
 
-        state.write(USE, with_totals(state, self._scored.of(state, compute)))
-        return fwk.SUCCESS
+    def _scored_amounts(self, pod: Pod) -> tuple[int, ...]:
+        return tuple(fit_scorer_request(pod, name) for name, _ in self._resources)
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         return self._scorer(rows, state.read(USE))
@@ -196,7 +213,7 @@ def _verdicts(num_rows: int, reasons: list[tuple[str, Mask]], unresolvable: Mask
     if not reasons:
         return fwk.accept(num_rows)
     refused = np.logical_or.reduce([*{id(mask): mask for _, mask in reasons}.values()])
-    codes = refused.astype(np.int8) * np.int8(fwk.Code.UNSCHEDULABLE)
+    codes = refused.astype(np.int8) * _UNSCHEDULABLE
     if unresolvable is not None:
         codes[unresolvable] = fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     return fwk.Verdicts(codes, tuple(reasons))

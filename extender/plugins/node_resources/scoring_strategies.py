@@ -31,6 +31,8 @@ class PodUse:
     """(S,) places on axis K, if all of them are cpu or memory; a slice, which needs no copy, where they are in order."""
     requests: Int64s
     """(S, 1) what the pod adds."""
+    without_and_with: Int64s
+    """(2, S, 1) nothing, and what the pod adds."""
     weights: Int64s
     """(S, 1)"""
     total_weight: int
@@ -56,11 +58,13 @@ def pod_use(weighted: Sequence[tuple[str, int]], amounts: Sequence[int]) -> PodU
         if amount != 0 or not is_scalar_resource_name(name)
     ]
     names = [name for name, _, _ in scored]
+    requests = np.array([[amount] for _, amount, _ in scored], np.int64).reshape(-1, 1)
     places = [_PLACES[name] for name in names] if all(name in _PLACES for name in names) else None
     return PodUse(
         names=names,
         native_places=slice(CPU, MEMORY + 1) if places == [CPU, MEMORY] else places,
-        requests=np.array([[amount] for _, amount, _ in scored], np.int64).reshape(-1, 1),
+        requests=requests,
+        without_and_with=np.array((np.zeros_like(requests), requests)),
         weights=np.array([[weight] for _, _, weight in scored], np.int64).reshape(-1, 1),
         total_weight=sum(weight for _, _, weight in scored),
         requests_any=any(amounts),
@@ -164,7 +168,7 @@ def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) 
     used, capacity = used_and_capacity(rows, use)
     scaled = part(used, capacity) * MAX_NODE_SCORE
     if np.count_nonzero(capacity) == capacity.size:
-        average: Int64s = (scaled // capacity * use.weights).sum(axis=0) // use.total_weight
+        average: Int64s = use.weights[:, 0] @ (scaled // capacity) // use.total_weight
         return average
     weights = np.where(capacity != 0, use.weights, 0)
     return _divided((_divided(scaled, capacity) * weights).sum(axis=0), weights.sum(axis=0))
@@ -172,7 +176,7 @@ def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) 
 
 def _divided(amount: Int64s, by: Int64s) -> Int64s:
     """Integer division of non-negative amounts; 0 where the divisor is 0."""
-    if by.all():
+    if np.count_nonzero(by) == by.size:
         quotient: Int64s = amount // by
         return quotient
     return np.where(by != 0, amount // np.where(by != 0, by, 1), 0)

@@ -19,7 +19,7 @@ from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.columns import LabelColumn
 from extender.snapshot.matching import required_node_affinity_mask
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
-from extender.snapshot.tallies import classes_relevant_to
+from extender.snapshot.tallies import Tally, classes_relevant_to
 
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
@@ -102,14 +102,20 @@ def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> 
 
     Upstream: common.go, countPodsMatchSelector.
     """
-    if selector.is_empty:
-        return np.zeros(len(snapshot.nodes), np.int64)
+    return np.zeros(len(snapshot.nodes), np.int64) if selector.is_empty else _tally(snapshot, namespace, selector).per_node
 
+
+def pods_counted_by_value(snapshot: fwk.Snapshot, namespace: str, selector: Selector, column: LabelColumn) -> Int64s:
+    """(V + 1,) the same pods by the value of a label of their nodes; the last entry is for nodes without it. It is read-only."""
+    return np.zeros(len(column.values) + 1, np.int64) if selector.is_empty else _tally(snapshot, namespace, selector).by_value(column)
+
+
+def _tally(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Tally:
     def counts(symbol: PodSymbol) -> int:
         return isinstance(symbol, LabelClass) and not symbol.is_terminating and _selects(selector, namespace, symbol)
 
     question = (_PLUGIN, "counted", namespace, selector)
-    return snapshot.tally(fwk.Attribute.LABELS, question, counts, classes_relevant_to(selector)).per_node
+    return snapshot.tally(fwk.Attribute.LABELS, question, counts, classes_relevant_to(selector))
 
 
 def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | None:
@@ -145,6 +151,10 @@ class Inclusion:
         self._with_keys = with_keys
         self._affine: Mask | None = None
         self._tolerated: Mask | None = None
+
+    def is_by_keys_alone(self, constraint: CompiledConstraint) -> bool:
+        """True if no policy of the constraint excludes a node with all the topology keys."""
+        return not constraint.honors_taints and not (constraint.honors_affinity and _requires_nodes(self._pod))
 
     def of(self, constraint: CompiledConstraint) -> Mask:
         """(N,) the nodes that count."""

@@ -18,6 +18,7 @@ from extender.plugins.pod_topology_spread.constraints import (
     Inclusion,
     columns_of,
     pods_counted,
+    pods_counted_by_value,
     pods_moved,
     with_all_keys,
 )
@@ -70,14 +71,29 @@ def measure(snapshot: fwk.Snapshot, pod: fwk.Pod, constraints: Sequence[Compiled
     """Returns the domains of each constraint. Upstream: filtering.go, calPreFilterState."""
     columns = columns_of(snapshot, constraints)
     inclusion = Inclusion(snapshot, pod, with_all_keys(columns))
-    return [_measured(snapshot, pod, *of_one, inclusion) for of_one in zip(constraints, columns, strict=True)]
+    counts_all_nodes = len({column.key for column in columns}) == 1
+    return [
+        _measured(snapshot, pod, constraint, column, inclusion.of(constraint), counts_all_nodes and inclusion.is_by_keys_alone(constraint))
+        for constraint, column in zip(constraints, columns, strict=True)
+    ]
 
 
-def _measured(snapshot: fwk.Snapshot, pod: fwk.Pod, constraint: CompiledConstraint, column: LabelColumn, inclusion: Inclusion) -> Domains:
-    included = inclusion.of(constraint)
-    is_domain = np.zeros(len(column.values) + 1, np.bool_)
-    is_domain[column.codes[included]] = True
-    counts = sums_by_value(column, pods_counted(snapshot, pod.namespace, constraint.selector) * included)
+def _measured(
+    snapshot: fwk.Snapshot, pod: fwk.Pod, constraint: CompiledConstraint, column: LabelColumn, included: Mask, is_by_key_alone: bool
+) -> Domains:
+    """Returns the domains of one constraint.
+
+    Arguments:
+        included: (N,) the nodes that count.
+        is_by_key_alone: True if these are all nodes with the topology key.
+    """
+    if is_by_key_alone:
+        is_domain, counts = column.in_use, pods_counted_by_value(snapshot, pod.namespace, constraint.selector, column).copy()
+        counts[-1] = 0
+    else:
+        is_domain = np.zeros(len(column.values) + 1, np.bool_)
+        is_domain[column.codes[included]] = True
+        counts = sums_by_value(column, pods_counted(snapshot, pod.namespace, constraint.selector) * included)
     candidates = np.where(is_domain, counts, _NO_DOMAIN)
     fewest_at = int(candidates.argmin())
     fewest = int(candidates[fewest_at])
@@ -91,8 +107,8 @@ def _measured(snapshot: fwk.Snapshot, pod: fwk.Pod, constraint: CompiledConstrai
         counts=counts,
         fewest=fewest,
         fewest_at=fewest_at,
-        fewest_elsewhere=int(candidates.min()),
-        is_too_few=int(is_domain.sum()) < constraint.min_domains,
+        fewest_elsewhere=int(candidates[candidates.argmin()]),  # faster than min
+        is_too_few=int(np.count_nonzero(is_domain)) < constraint.min_domains,
     )
 
 
@@ -105,11 +121,17 @@ def verdicts(pod: fwk.Pod, rows: fwk.Rows, measured: Sequence[Domains]) -> fwk.V
     for domains in measured:
         code = rows.codes_of_nodes(domains.column.codes)
         missing = code < 0
-        if missing.any():
+        if np.count_nonzero(missing):
             checks.append(fwk.reject(missing, MISSING_LABEL, unresolvable=True))
         moved = pods_moved(rows, pod.namespace, domains.constraint.selector)
-        refused = _exceeds_skew(domains)[code] if moved is None else _would_exceed_skew(domains, rows, code, moved)
-        if refused.any():
+        if moved is None:
+            ahead = _exceeds_skew(domains)
+            if not np.count_nonzero(ahead):
+                continue
+            refused = ahead[code]
+        else:
+            refused = _would_exceed_skew(domains, rows, code, moved)
+        if np.count_nonzero(refused):
             checks.append(fwk.reject(refused, NOT_MATCHED))
     return fwk.first_of(checks) if checks else fwk.accept(len(rows))
 

@@ -77,6 +77,8 @@ class SampleExtender:
             )
         if self.defect == "FailedNodes is a list":
             answer["FailedNodes"] = {"items": []} | {"metadata": {}}
+        if self.defect == "misspells a field":
+            answer["FailedNode"] = {"doctor-node-1": "why"}
         return answer
 
     def prioritize(self, asked: dict[str, Any]) -> Any:

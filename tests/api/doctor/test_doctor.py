@@ -47,6 +47,23 @@ def test_an_extender_that_is_well_is_found_well() -> None:
     assert {finding["verb"] for finding in found} == {"", "filter", "prioritize", "preempt", "bind"}
 
 
+def test_a_field_that_the_protocol_does_not_have_is_a_warning_because_kube_scheduler_ignores_it() -> None:
+    with serving(SampleExtender("misspells a field")) as url:
+        code, found = findings(url, "--form", "names", "--verbs", "filter")
+
+    (schema,) = [each for each in found if each["check"] == "is valid by the schema of the protocol"]
+    assert (code, schema["grade"]) == (0, "warning")
+    assert "'FailedNode' was unexpected" in schema["detail"]
+
+
+def test_the_answers_of_an_extender_that_is_well_are_valid_by_the_schema_in_either_form() -> None:
+    for form in ("full", "names"):
+        with serving(SampleExtender()) as url:
+            _, found = findings(url, "--form", form)
+        valid = [each["verb"] for each in found if each["check"] == "is valid by the schema of the protocol" and each["grade"] == "ok"]
+        assert valid == ["filter", "prioritize", "preempt", "bind"]
+
+
 @pytest.mark.parametrize("defect", PLANTED)
 def test_a_planted_defect_is_found(defect: str) -> None:
     verb, words = PLANTED[defect]
@@ -65,7 +82,8 @@ def test_scores_beyond_10_are_warned_of_because_they_count() -> None:
         code, found = findings(url, "--form", "full", "--verbs", "prioritize")
 
     assert code == 0
-    (warned,) = [finding for finding in found if finding["grade"] == "warning"]
+    warned, by_schema = sorted((each for each in found if each["grade"] == "warning"), key=lambda each: each["check"])
+    assert "100 is greater than the maximum of 10" in by_schema["detail"]
     assert warned["check"] == "gives scores from 0 to 10"
     assert warned["detail"].startswith("100 for 'doctor-node-1'")
 

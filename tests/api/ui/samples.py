@@ -13,6 +13,7 @@ from extender.answers.types import (
     NodePicture,
     NodeScore,
     Placement,
+    PluginScore,
     PluginVerdict,
     Preemption,
     PreemptionAnswer,
@@ -35,6 +36,10 @@ HIDDEN = PodName(namespace="", name="", priority=7, hidden=True)
 
 def seconds_ago(seconds: int) -> str:
     return (NOW - timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def plugin_score(weighted: int) -> PluginScore:
+    return PluginScore(raw=weighted, normalized=weighted, weight=1, weighted=weighted)
 
 
 def pod_name(name: str = "web", priority: int = 0, namespace: str = "shop") -> PodName:
@@ -103,7 +108,7 @@ EXPLANATION = Explanation(
     ),
     fixes=(Fix(kind="request", text="ask for 3600m cpu", opens=2, nodes=("n2", "n3")),),
     preemption=PREEMPTION,
-    scores=(NodeScore(node="n2", total=300, plugins={"ImageLocality": 100, "TaintToleration": 200}),),
+    scores=(NodeScore(node="n2", total=300, plugins={"ImageLocality": plugin_score(100), "TaintToleration": plugin_score(200)}),),
     queue=QueuePlace(
         pod=pod_name("pending", 1000), queue="unschedulable", attempts=3, since=seconds_ago(840),
         wakes_on=(WakesOn(event="Node/Add", plugins=("NodeResourcesFit",)),),

@@ -41,6 +41,7 @@ def test_every_class_of_a_scale_has_a_colour() -> None:
 def test_every_colour_is_said_for_light_and_for_dark() -> None:
     css = assets().files["page.css"].content.decode()
 
-    said = set(re.findall(r"(--[\w-]+): light-dark\(", css)) | {"--shadow"}
+    sizes = {"--small", "--text", "--large", "--title", "--head"}
+    said = set(re.findall(r"(--[\w-]+): light-dark\(", css)) | {"--shadow"} | sizes
 
     assert set(re.findall(r"var\((--[\w-]+)\)", css)) <= said

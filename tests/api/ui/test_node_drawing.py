@@ -82,10 +82,10 @@ def test_nothing_is_styled_inline_because_the_policy_forbids_it() -> None:
 
 
 def test_a_pod_says_its_name_its_priority_and_its_size() -> None:
-    assert pod_tip(standing("a", 1500, 10, 2**30)) == "shop/a\npriority 10\n1.5 cpu · 1 GiB"
+    assert pod_tip(standing("a", 1500, 10, 2**30), Priorities.of([10])) == "shop/a\npriority 10\n1.5 cpu · 1 GiB"
 
 
 def test_a_hidden_pod_is_somebody_elses() -> None:
     hidden = standing("a", 1500)
 
-    assert pod_tip(type(hidden)(pod=HIDDEN, cpu=1500)).startswith("another namespace's pod\npriority 7")
+    assert pod_tip(type(hidden)(pod=HIDDEN, cpu=1500), Priorities.of([7])).startswith("another namespace's pod\npriority 7")

@@ -1,16 +1,19 @@
 """Whole pages: everything of an answer is on them, nothing in them is styled or scripted inline, and no name is markup."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import pytest
 
 from api.ui import pages
 from api.ui.frame import Frame, frame
+from api.ui.history_filter import HistoryFilter
+from api.ui.node_selection import NodeSelection
 from api.ui.what_if_view import changed_nodes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
-from extender.answers.types import Attempt, PreemptionAnswer, ReasonCount
+from extender.answers.past import AttemptsAlike, Count, Past
+from extender.answers.types import Attempt, Preemption, PreemptionAnswer, ReasonCount
 from extender.records.values import PodName
 from tests.api.ui.samples import EXPLANATION, HIDDEN, NOW, RECORD, WHAT_IF, node, pod_name, seconds_ago, small_cluster, standing, waiting
 
@@ -40,18 +43,27 @@ def what_if_part(shown: ClusterMap = SHOWN) -> str:
 
 def grid(around: Frame = AROUND) -> str:
     many = tuple(node(name=f"m{number}", zone=f"z{number // 100}") for number in range(300))
-    return pages.cluster_page(around, ClusterMap(generation=1, nodes=many, has_pods=False), "cpu", (), (), NOW)
+    return pages.cluster_page(around, ClusterMap(generation=1, nodes=many, has_pods=False), NodeSelection(), (), (), NOW)
+
+
+def past_of(attempts: Sequence[Attempt], preemptions: Sequence[Preemption] = ()) -> Past:
+    alike = tuple(AttemptsAlike(attempt=each, count=2, first=each.time) for each in attempts)
+    counts = (Count(placed=len(attempts)), *[Count()] * 99)
+    end = NOW.timestamp()
+    return Past(alike=alike, preemptions=tuple(preemptions), counts=counts, begin=end - 1000, end=end, total=len(attempts))
 
 
 PAGES: Mapping[str, str] = {
-    "cluster": pages.cluster_page(AROUND, SHOWN, "cpu", ATTEMPTS, (RECORD,), NOW),
+    "cluster": pages.cluster_page(AROUND, SHOWN, NodeSelection(), ATTEMPTS, (RECORD,), NOW),
     "grid": grid(),
-    "nodes": pages.nodes_page(AROUND, SHOWN, ""),
+    "nodes": pages.nodes_page(AROUND, SHOWN, "", ""),
     "node": pages.node_page(AROUND, found("n0")),
     "pod": pages.pod_page(AROUND, EXPLANATION, SHOWN, found("n0"), NOW),
-    "history": pages.history_page(AROUND, ATTEMPTS, (RECORD,), {"n0": AFTERWARDS}, NOW),
+    "history": pages.history_page(AROUND, past_of(ATTEMPTS, (RECORD,)), HistoryFilter(), {"n0": AFTERWARDS}, NOW),
     "what if": pages.what_if_page(AROUND),
     "what if, answered": what_if_part(),
+    "help": pages.help_page(AROUND),
+    "nothing there": pages.problem_page("Not found", "There is no such page.", AROUND),
     "problem": pages.problem_page("Sign in", "send a token", asks_for_token=True),
 }
 
@@ -169,17 +181,23 @@ def test_names_are_text_and_never_markup() -> None:
     name = PodName(namespace=HOSTILE, name=HOSTILE, uid="x")
     hostile_node = msgspec.structs.replace(found("n0"), name=HOSTILE, zone=HOSTILE, taints=(HOSTILE,))
     shown = msgspec.structs.replace(SHOWN, nodes=(hostile_node,))
-    around = frame(shown, waiting(HOSTILE, message=HOSTILE), NOW, find=HOSTILE)
+    around = frame(shown, waiting(HOSTILE, message=HOSTILE), NOW)
     explanation = msgspec.structs.replace(
         EXPLANATION, pod=name, message=HOSTILE, summary=HOSTILE, node=HOSTILE, requests={HOSTILE: HOSTILE}
     )
 
     for page in (
-        pages.cluster_page(around, shown, "cpu", (), (), NOW),
-        pages.nodes_page(around, shown, HOSTILE),
+        pages.cluster_page(around, shown, NodeSelection(words=HOSTILE), (), (), NOW),
+        pages.nodes_page(around, shown, HOSTILE, ""),
         pages.node_page(around, hostile_node),
         pages.pod_page(around, explanation, shown, hostile_node, NOW),
-        pages.history_page(around, (msgspec.structs.replace(ATTEMPTS[0], pod=name, node=HOSTILE),), (), {}, NOW),
+        pages.history_page(
+            around,
+            past_of((msgspec.structs.replace(ATTEMPTS[0], pod=name, node=HOSTILE),)),
+            HistoryFilter(name=HOSTILE, node=HOSTILE, plugin=HOSTILE, namespace=HOSTILE, since=HOSTILE),
+            {},
+            NOW,
+        ),
         pages.problem_page(HOSTILE, HOSTILE),
     ):
         assert "<script>alert" not in page

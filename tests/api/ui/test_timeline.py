@@ -2,6 +2,7 @@
 
 import re
 from typing import Literal
+from urllib.parse import unquote
 
 from api.ui.timeline import timeline
 from extender.answers.types import Attempt
@@ -44,6 +45,13 @@ def test_a_preemption_is_a_flag_that_leads_to_its_story() -> None:
 
     assert 'href="/ui/history#preemption-4"' in picture
     assert "shop/pending preempted shop/p0 on n0" in picture
+
+
+def test_bars_lead_to_the_history_of_their_time() -> None:
+    picture = timeline([attempt(50, "Scheduled")], (), NOW)
+
+    (since, until) = re.findall(r"since=([^&]+)&amp;until=([^\"]+)", picture)[0]
+    assert unquote(since) <= seconds_ago(50) <= unquote(until)
 
 
 def test_nothing_has_a_picture_too() -> None:

@@ -6,7 +6,7 @@ import pytest
 from extender import framework as fwk
 from extender.answers import history
 from extender.answers.explain.verdict_tables import waterfall
-from extender.answers.types import Attempt, NodeScore, ReasonCount, WaterfallStep
+from extender.answers.types import Attempt, ReasonCount, WaterfallStep
 from extender.evaluation.evaluate import evaluate
 from extender.records.arrays import Details, KeptAttempt, Naming, keep_verdicts
 from extender.records.records import Records
@@ -108,7 +108,9 @@ def test_a_decision_tells_the_best_nodes() -> None:
 
         (answer,) = map(history.attempt, records.attempts())
         assert (answer.time, answer.outcome, answer.number) == ("2026-01-01T12:00:00.000Z", "Scheduled", 1)
-        assert answer.scores[0] == NodeScore(node=answer.node, total=answer.scores[0].total)
+        assert answer.scores[0].node == answer.node
+        assert "NodeResourcesFit" in answer.scores[0].plugins
+        assert all(score.total == sum(part.weighted for part in score.plugins.values()) for score in answer.scores)
         assert {score.node for score in answer.scores} == {"a", "b"}
         assert answer.preemption is None
 

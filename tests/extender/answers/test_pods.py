@@ -1,8 +1,10 @@
-"""What a pod asks for in all."""
+"""What a pod asks for in all, and what makes it."""
 
 import pytest
 
-from extender.answers.pods import requested
+from extender.answers.pods import requested, workload_of
+from extender.objects.decoding import replaced
+from extender.objects.meta import OwnerReference
 from extender.testing.builders import PodBuilder, make_pod
 
 
@@ -18,3 +20,20 @@ from extender.testing.builders import PodBuilder, make_pod
 )
 def test_requests(pod: PodBuilder, asks: dict[str, str]) -> None:
     assert requested(pod.obj()) == asks
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "labels", "workload"),
+    [
+        pytest.param("StatefulSet", "db", {}, "StatefulSet/db", id="its controller"),
+        pytest.param("ReplicaSet", "web-5d9", {"pod-template-hash": "5d9"}, "Deployment/web", id="the Deployment of a ReplicaSet"),
+        pytest.param("ReplicaSet", "web-5d9", {}, "ReplicaSet/web-5d9", id="a ReplicaSet of no Deployment"),
+        pytest.param("Job", "web-5d9", {"pod-template-hash": "5d9"}, "Job/web-5d9", id="the hash means nothing to others"),
+    ],
+)
+def test_what_makes_a_pod(kind: str, owner: str, labels: dict[str, str], workload: str) -> None:
+    pod = make_pod().label(labels).obj()
+    of_both = [OwnerReference(kind="Node", name="n"), OwnerReference(kind=kind, name=owner, controller=True)]
+
+    assert workload_of(pod) == ""
+    assert workload_of(replaced(pod, metadata=replaced(pod.metadata, owner_references=of_both))) == workload

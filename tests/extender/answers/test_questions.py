@@ -118,6 +118,44 @@ def test_the_picture_comes_when_it_is_asked_for() -> None:
     assert explained(questions, "p").picture is None
 
 
+# Why this node.
+
+
+def test_why_a_pod_is_on_its_node_is_told_from_the_decision() -> None:
+    async def tell() -> None:
+        records = Records(now=NOON.timestamp)
+        scheduling = Scheduling(records)
+        scheduling.comes(A, B, a_pod("taken", 2).node("a"), a_pod("p"))
+        await scheduling.decides()
+        questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue, records=records)
+        scheduling.cluster.changed(None, a_pod("later", 3).node("b").obj())
+
+        found = await questions.explain("default", "p")
+
+        assert found is not None
+        assert (found.node, found.scores_of, [score.node for score in found.scores]) == ("b", "decision", ["b", "a"])
+        assert found.choice.startswith(f"b had the highest score of 2 nodes, {found.scores[0].total}; a came next with")
+        fit = found.scores[0].plugins["NodeResourcesFit"]
+        assert (fit.normalized, fit.weight, fit.weighted) == (fit.raw, 1, fit.raw)
+
+    story(tell)
+
+
+def test_why_a_pod_of_another_scheduler_is_on_its_node_is_worked_out_again() -> None:
+    """
+    As if it had no node yet: its own requests do not speak against it.
+    """
+    found = explained(about(A, B, pods=[a_pod("taken", 2).node("a"), a_pod("p", 3).node("b")]), "p")
+
+    assert (found.scores_of, found.scores) == ("now", ())
+    assert found.choice == "As things are now, no other node passes, so that nothing would be scored."
+    found = explained(about(A, B, pods=[a_pod("taken", 2).node("a"), a_pod("p").node("b")]), "p")
+    assert [score.node for score in found.scores] == ["b", "a"]
+    assert found.choice.startswith("As things are now, without this pod, b has the highest score of 2 nodes")
+    full = about(A, B, pods=[a_pod("taken", 3).node("a"), a_pod("p", 2).node("a")])
+    assert explained(full, "p").choice == "As things are now, a would refuse this pod; it would find 1 node."
+
+
 # Whose pods.
 
 

@@ -179,7 +179,7 @@ class World:
             if self.reflector(table).objects != objects:
                 told.append(f"the reflector of {table} knows {self.known(table)}, there are {sorted(name for _, name in objects)}")
         if in_cache(self.cluster) != in_cache(fresh):
-            told.append("the cache is not what it would be if it were filled anew")
+            told.append("the cache is not what it would be if it were filled again")
         if self.cluster.pending != fresh.pending or self.cluster.cache.objects.pvcs != fresh.cache.objects.pvcs:
             told.append("pending pods or claims are not what they would be")
         return told

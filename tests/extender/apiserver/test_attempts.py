@@ -1,4 +1,4 @@
-"""What is written arrives, once, whatever happens on the way; and whoever cannot be sure is told so."""
+"""A write arrives once, whatever fails on the way; a caller is told when it cannot be known."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""Catching up: whoever begins to decide asks first what is new, and knows it before he decides."""
+"""Catching up: a new leader lists what has changed before it decides."""
 
 import asyncio
 

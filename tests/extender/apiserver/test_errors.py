@@ -1,4 +1,4 @@
-"""What an answer means to whoever asked."""
+"""What each kind of answer means for the caller."""
 
 import json
 

@@ -175,7 +175,7 @@ def test_contradictory_calls_are_refused(cache: Cache, act: Callable[[Cache, Pod
 )
 def test_contradictory_updates_are_refused(cache: Cache, new: PodBuilder, error: str) -> None:
     """
-    A pod that is deleted and made anew under its name is another pod: it has another UID.
+    A pod that is deleted and made again under its name is another pod: it has another UID.
     """
     with pytest.raises(CacheError) as caught:
         cache.update_pod(POD.obj(), new.obj())
@@ -371,7 +371,7 @@ def test_an_inconsistent_order_of_nodes_is_recovered_by_the_next_snapshot() -> N
 
 def test_the_nodes_keep_their_places_until_one_comes_or_goes() -> None:
     """
-    Whoever remembers something of a place would else have to begin anew.
+    Whoever remembers something of a place would else have to begin again.
     """
     cache = make_cache(NODE, make_node("m"), make_node("o"))
     cache.update_snapshot()
@@ -382,7 +382,8 @@ def test_the_nodes_keep_their_places_until_one_comes_or_goes() -> None:
     snapshot = cache.update_snapshot()
 
     assert snapshot.changes.since(before) is None
-    assert snapshot.changes.since(renumbered) == [snapshot.nodes.index["o"]]
+    changed = snapshot.changes.since(renumbered)
+    assert changed is not None and changed.tolist() == [snapshot.nodes.index["o"]]
 
 
 def test_columns_that_were_looked_up_are_kept_up_to_date() -> None:
@@ -521,7 +522,7 @@ def test_a_resource_that_a_pod_is_first_to_request_is_found_on_every_node() -> N
 
 def test_taints_that_no_node_has_any_more_are_forgotten() -> None:
     """
-    A node whose taints change with every heartbeat does not make every decision slower for ever.
+    A node whose taints change with every heartbeat does not make every decision slower forever.
     """
     node = make_node("n").capacity(cpu="4", pods=10)
     cache = make_cache(node)

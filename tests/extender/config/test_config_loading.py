@@ -103,9 +103,11 @@ def test_values_and_defaults(text, attribute, value):
             id="victim policies",
         ),
         pytest.param(
-            "DynamicResources", "{filterTimeout: 0s}", DynamicResourcesArgs(filter_timeout=Duration()), id="a zero duration is, too"
+            "DynamicResources", "{filterTimeout: 0s}", DynamicResourcesArgs(Duration(), Duration.of(600)), id="a zero duration is, too"
         ),
-        pytest.param("DynamicResources", "{filterTimeout: null}", DynamicResourcesArgs(), id="null is none"),
+        pytest.param(
+            "DynamicResources", "{filterTimeout: null}", DynamicResourcesArgs(Duration.of(10), Duration.of(600)), id="null is none"
+        ),
         pytest.param(
             "NodeResourcesBalancedAllocation",
             "{resources: [{name: a}, {name: b, weight: 0}]}",

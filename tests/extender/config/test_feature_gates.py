@@ -8,6 +8,8 @@ import pytest
 
 from extender.config import (
     DEFAULT_PLUGINS,
+    ConfigErrors,
+    DynamicResourcesArgs,
     FeatureGates,
     UtilizationShapePoint,
     VolumeBindingArgs,
@@ -128,7 +130,7 @@ def test_defaults_of_a_version_that_do_not_hold_here_are_known() -> None:
     """
     The start of the service names them.
     """
-    assert "DRADeviceTaintRules" in {name for name, is_on, _ in differences("1.37") if not is_on}
+    assert [(name, is_on) for name, is_on, _ in differences("1.33")] == [("PodLevelResources", True)]
     assert all(why for version in VERSIONS for _, _, why in differences(version))
 
 
@@ -154,6 +156,32 @@ def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
 
     assert old.plugin_config["VolumeBinding"] == VolumeBindingArgs()
     assert new.plugin_config["VolumeBinding"] == VolumeBindingArgs(shape=(UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0)))
+
+
+@pytest.mark.parametrize(
+    ("off", "given", "why"),
+    [
+        pytest.param("DRASchedulerFilterTimeout", "filterTimeout: 5s", "DRASchedulingFilterTimeout feature gate is disabled", id="search"),
+        pytest.param(
+            "DRADeviceBindingConditions",
+            "bindingTimeout: 5m",
+            "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled",
+            id="binding",
+        ),
+    ],
+)
+def test_a_timeout_may_only_be_given_while_its_gate_is_on_and_has_no_default_otherwise(off: str, given: str, why: str) -> None:
+    """
+    ValidateDynamicResourcesArgs, SetDefaults_DynamicResourcesArgs.
+    """
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: "
+    features = FeatureGates.of({off: False})
+    [profile] = load(f"{head}[{{plugins: {{}}}}]", features).profiles
+    args = profile.plugin_config["DynamicResources"]
+    assert isinstance(args, DynamicResourcesArgs)
+    assert [args.filter_timeout, args.binding_timeout].count(None) == 1
+    with pytest.raises(ConfigErrors, match=rf"Forbidden: {why}$"):
+        load(f"{head}[{{pluginConfig: [{{name: DynamicResources, args: {{{given}}}}}]}}]", features)
 
 
 @pytest.mark.parametrize(

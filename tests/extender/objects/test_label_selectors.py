@@ -223,7 +223,7 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
         pytest.param("a,\0", None, id="and ends the text where one should begin"),
         pytest.param("!", None, id="not, but what"),
         pytest.param("a in", None, id="in what"),
-        pytest.param("a in (b", None, id="open for ever"),
+        pytest.param("a in (b", None, id="open forever"),
         pytest.param("a in (=)", None, id="an operator for a value"),
         pytest.param("a ! b", None, id="not is no operator between words"),
     ],

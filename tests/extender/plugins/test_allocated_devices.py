@@ -1,4 +1,4 @@
-"""What claims hold is followed from cycle to cycle, and what was found on nodes is used again while it holds: as if all were found anew."""
+"""What claims hold is followed from cycle to cycle. What was found on nodes is used again while it holds; the result is the same."""
 
 import random
 from collections.abc import Sequence
@@ -94,9 +94,9 @@ class Cluster:
         return told
 
     def searched(self, claim: ResourceClaim) -> list[str]:
-        anew = Cluster()
-        anew.holders = self.holders
-        return anew.found(claim)
+        again = Cluster()
+        again.holders = self.holders
+        return again.found(claim)
 
     def allocator(self, claims: Sequence[ResourceClaim], allocated: AllocatedState) -> Allocator:
         return Allocator(claims, self.classes, self.slices, allocated, Matches())

@@ -2,6 +2,7 @@
 
 import pytest
 
+from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceSlice
 from extender.plugins.dynamic_resources.errors import NodeAllocationError, OutOfStepsError
 from extender.plugins.dynamic_resources.pools import Slices
@@ -119,7 +120,7 @@ def test_where_an_allocation_can_be_used(slices: list[ResourceSlice], selector: 
 
 def test_pools_are_kept_while_slices_stay() -> None:
     """
-    What was put together for a node is used again; slices that were published anew are other slices.
+    What was put together for a node is used again; slices that were published again are other slices.
     """
     slices = [make_slice("a"), make_slice("b", pool="shared", allNodes=True)]
     known = Slices(slices)
@@ -128,6 +129,17 @@ def test_pools_are_kept_while_slices_stay() -> None:
     assert known.are_same(list(slices))
     assert not known.are_same([slices[0], make_slice("b", pool="shared", allNodes=True)])
     assert not known.are_same(slices[:1])
+
+
+def test_pools_are_those_of_the_node_as_it_is() -> None:
+    """
+    A node that changes sees what its new labels select, as do others of its name.
+    """
+    in_a = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
+    known = Slices([make_slice("s", nodeSelector=in_a)])
+    elsewhere = replaced(NODE, metadata=replaced(NODE.metadata, labels={"zone": "b"}))
+
+    assert [len(known.pools_for(node)) for node in (NODE, elsewhere, NODE, elsewhere)] == [1, 0, 1, 0]
 
 
 def test_results_for_removed_devices_are_dropped() -> None:

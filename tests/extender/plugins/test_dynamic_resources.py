@@ -292,9 +292,8 @@ def test_looking_for_devices_may_take_any_time_while_the_gate_of_the_timeout_is_
     """
     DRASchedulerFilterTimeout=false.
     """
-    args = DynamicResourcesArgs(filter_timeout=Duration(1))
     snapshot = cluster(*TWO_AND_ONE, claim("c"))
-    framework = make_framework(lambda _, handle: DynamicResources(args, handle), features={"DRASchedulerFilterTimeout": False})
+    framework = make_framework(lambda _, handle: DynamicResources(None, handle), features={"DRASchedulerFilterTimeout": False})
     [(_, plugin)] = framework.plugins.filter
     assert isinstance(plugin, DynamicResources)
 
@@ -341,7 +340,7 @@ def test_gates_of_devices_have_the_defaults_of_the_version() -> None:
 
     assert of["1.34"] == DeviceFeatures(taints=False, partitions=False, binding_conditions=False)
     assert of["1.36"] == DeviceFeatures()
-    assert of["1.37"] == DeviceFeatures(fractional_ranges=True)
+    assert of["1.37"] == DeviceFeatures(fractional_ranges=True, taint_rules=True)
 
 
 def plugin_with(gates: dict[str, bool]) -> DynamicResources:

@@ -176,7 +176,7 @@ def test_who_may_be_a_victim_is_for_the_plugin_to_say() -> None:
     outcome = preempt(snapshot, evaluator=lambda framework: Evaluator(framework, every, yours))
 
     assert victims(outcome) == {"m": ["yours"]}
-    assert outcome.statuses == {"n": fwk.unresolvable(NO_VICTIMS)}
+    assert outcome.statuses is not None and outcome.statuses.explicit == {"n": fwk.unresolvable(NO_VICTIMS)}
 
 
 # Which nodes.
@@ -278,7 +278,8 @@ def test_why_preemption_does_not_help() -> None:
     )
     assert outcome.status == fwk.unschedulable(message)
     assert outcome.nominated_node == ""
-    assert outcome.statuses == {
+    assert outcome.statuses is not None
+    assert outcome.statuses.explicit == {
         "vital": fwk.unresolvable(NO_VICTIMS),
         "mixed": fwk.unschedulable("Insufficient cpu").by("NodeResourcesFit"),
     }

@@ -100,7 +100,7 @@ def in_lockstep(case: Case) -> dict[str, Outcome]:
     if not state.run_pre_filter_plugins().status.is_success:
         return {}
     run = dry_run(state, case.pod, np.arange(len(snapshot.nodes)), replace(V1_36, may_go=may_go))
-    outcomes: dict[str, Outcome] = {node: _plain(status) for node, status in run.statuses.items()}
+    outcomes: dict[str, Outcome] = {node: _plain(status) for node, status in run.statuses.explicit.items()}
     outcomes |= dict.fromkeys(run.fits_as_is, ("fits", (), 0))
     for found in run.candidates.listed():
         outcomes[found.node] = ("candidate", tuple(pod.key for pod in found.victims), found.num_pdb_violations)

@@ -39,6 +39,8 @@ class Duel:
             now=lambda: self.now,
         )
         self.num_rivals = self.num_evicted = 0
+        self.nominated: set[str] = set()
+        """UIDs of the pods for which the node is kept."""
         self.rival_comes()
 
     def rival_comes(self) -> None:
@@ -47,9 +49,13 @@ class Duel:
 
     def tried(self, pod: Pod = PREEMPTOR) -> fwk.PostFilterResult:
         """An attempt of the pod; the victims go at once."""
+        if pod.uid in self.nominated:
+            pod = replaced(pod, status=replaced(pod.status, nominated_node_name="n"))
         state = Cycle(self.framework, self.cache.update_snapshot(), pod)
         state.run_pre_filter_plugins()
         result = asyncio.run(state.run_post_filter_plugins(fwk.NodeStatuses({"n": fwk.unschedulable("Insufficient cpu")})))
+        if result.candidate is not None:
+            self.nominated.add(pod.uid)
         for victim in result.candidate.victims if result.candidate is not None else ():
             self.cache.remove_pod(victim)
             self.num_evicted += 1
@@ -116,6 +122,15 @@ def test_a_preemption_whose_victims_have_not_gone_is_not_wasted() -> None:
         assert result.candidate is not None
         for victim in result.candidate.victims:
             duel.cache.add_pod(victim)  # it takes its time
+    assert duel.metrics() == (0, 0)
+
+
+def test_a_preemption_that_the_scheduler_itself_gave_up_is_not_wasted() -> None:
+    duel = Duel()
+    for _ in range(3):
+        assert duel.tried().candidate is not None
+        duel.nominated.clear()  # the node was cordoned for a moment
+        duel.rival_comes()
     assert duel.metrics() == (0, 0)
 
 

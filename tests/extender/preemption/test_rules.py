@@ -170,7 +170,7 @@ def test_a_node_without_pods_of_lower_priority_is_of_no_help(rules: fwk.Preempti
     outcome = preempt(cluster(n=(2, [pod("equal", cpu=2, priority=100)])), replace(rules, takes_free_nodes=False))
 
     assert outcome.statuses is not None
-    assert outcome.statuses["n"].message == expected
+    assert outcome.statuses.of("n").message == expected
 
 
 # Where preemption may help, and who may try.
@@ -273,7 +273,7 @@ def test_the_preempt_verb_follows_the_rules(rules: fwk.PreemptionRules, expected
 def test_answers_give_the_reasons_of_the_rules(rules: fwk.PreemptionRules, expected: str) -> None:
     snapshot = cluster(a=(2, [pod("old", cpu=2, started=SIX)]), b=(2, [pod("new", cpu=2, started=EIGHTEEN)]))
 
-    answer = preemption_answer(preempt(snapshot, rules), snapshot, make_pod().priority(100).obj())
+    answer = preemption_answer(preempt(snapshot, rules), snapshot, make_pod().priority(100).obj(), 0.0)
 
     assert answer.candidates[1].why_not == expected
 
@@ -286,7 +286,7 @@ def test_answers_do_not_call_a_victim_the_most_important_one_that_is_not(rules: 
         b=(2, [pod("mid", cpu=2, priority=5, app="web")]),
     )
 
-    answer = preemption_answer(preempt(snapshot, rules), snapshot, make_pod().priority(100).obj())
+    answer = preemption_answer(preempt(snapshot, rules), snapshot, make_pod().priority(100).obj(), 0.0)
 
     assert answer.candidates[1].why_not.startswith(f"its {expected} victim has priority")
 
@@ -294,8 +294,8 @@ def test_answers_do_not_call_a_victim_the_most_important_one_that_is_not(rules: 
 def test_answers_list_a_node_that_needs_no_victims() -> None:
     snapshot = cluster(full=(2, [pod("low", cpu=2)]), free=(2, []))
 
-    answer = preemption_answer(preempt(snapshot, V1_12), snapshot, make_pod().priority(100).obj())
-    alone = preemption_answer(preempt(cluster(free=(2, [])), V1_12), snapshot, make_pod().priority(100).obj())
+    answer = preemption_answer(preempt(snapshot, V1_12), snapshot, make_pod().priority(100).obj(), 0.0)
+    alone = preemption_answer(preempt(cluster(free=(2, [])), V1_12), snapshot, make_pod().priority(100).obj(), 0.0)
 
     assert (answer.node, answer.victims, answer.num_candidates) == ("free", (), 2)
     assert [(one.node, one.why_not) for one in answer.candidates] == [

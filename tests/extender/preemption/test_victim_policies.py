@@ -105,7 +105,7 @@ def test_pods_that_have_not_run_for_long_stay() -> None:
     [
         pytest.param({}, False, id="no annotations"),
         pytest.param({"minimum-preemptable-priority": "101"}, False, id="no time"),
-        pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "-1"}, True, id="for ever"),
+        pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "-1"}, True, id="forever"),
         pytest.param({"minimum-preemptable-priority": "100", "toleration-seconds": "-1"}, False, id="the preemptor is important enough"),
         pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "7200"}, True, id="within its time"),
         pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "3600"}, False, id="after its time"),

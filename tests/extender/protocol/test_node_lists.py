@@ -7,6 +7,7 @@ from msgspec import Raw
 
 from extender.golang.json import JsonError, TooLargeError
 from extender.protocol.node_lists import DecodedNodes
+from extender.protocol.verb_arguments import read_extender_args
 
 
 def body(name: str, version: int = 0) -> Raw:
@@ -140,3 +141,40 @@ def test_several_threads_may_use_it() -> None:
 
     assert not failures
     assert len(known) <= 20
+
+
+def args(names: bytes, pod: bytes = b'{"metadata":{"name":"p"}}') -> bytes:
+    return b'{"Pod":%s,"Nodes":null,"NodeNames":%s}' % (pod, names)
+
+
+@pytest.mark.parametrize(
+    ("names", "read"),
+    [
+        pytest.param(b'["known-a","known-b"]', ["known-a", "known-b"], id="in order"),
+        pytest.param(b'["known-b","known-a"]', ["known-b", "known-a"], id="in another order"),
+        pytest.param(b'["known-a","known-b","known-a"]', ["known-a", "known-b"], id="a name twice"),
+        pytest.param(b' [ "known-a",\n"\\u006bnown-b" ] ', ["known-a", "known-b"], id="written otherwise"),
+        pytest.param(b"[]", [], id="none"),
+    ],
+)
+def test_names_that_were_checked_before_are_read_as_the_first_time(names: bytes, read: list[str]) -> None:
+    read_extender_args(args(b'["known-a","known-b"]'), DecodedNodes())
+
+    assert [read_extender_args(args(names), DecodedNodes()).names for _ in range(3)] == [read] * 3
+
+
+@pytest.mark.parametrize("names", [b'["known-a",1]', b'["known-a","Known"]', b'{"known-a":1}', b'["known-a"'])
+def test_what_is_no_list_of_names_is_refused_each_time(names: bytes) -> None:
+    read_extender_args(args(b'["known-a"]'), DecodedNodes())
+
+    for _ in range(2):
+        with pytest.raises(JsonError):
+            read_extender_args(args(names), DecodedNodes())
+
+
+def test_beside_names_that_were_checked_before_the_pod_is_checked() -> None:
+    deep = b'{"metadata":{"name":"p"},"spec":%s}' % (b'{"a":' * 80 + b"1" + b"}" * 80)
+    read_extender_args(args(b'["known-a"]'), DecodedNodes())
+
+    with pytest.raises(JsonError, match="nested more than 64 levels deep"):
+        read_extender_args(args(b'["known-a"]', deep), DecodedNodes())

@@ -1,5 +1,6 @@
 """What counts as an answer: JSON as Go reads it, and numbers that make sense."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.framework import ExtenderError
+from extender.protocol.node_lists import DecodedNodes
+from extender.protocol.verb_arguments import read_extender_args
 from extender.protocol.verb_results import (
+    filter_result,
     read_binding_result,
     read_filter_result,
     read_preemption_result,
@@ -135,3 +139,27 @@ def test_long_texts_are_cut() -> None:
     reasons = read_filter_result(b'{"FailedNodes": {"a": "' + b"x" * 5000 + b'"}}').failed
 
     assert reasons["a"] == "x" * 1023 + "…"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pytest.param('{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}', id="as Go writes them"),
+        pytest.param(' {"metadata":{"name":"a"}} ,\n{"metadata": {"name":"b"}}\t', id="with spaces"),
+        pytest.param('{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},{"metadata":{"name":"a"}}', id="one of them twice"),
+    ],
+)
+@pytest.mark.parametrize("kept", [[0, 1], [1], []])
+def test_nodes_in_full_come_back_as_they_were_sent(items: str, kept: list[int]) -> None:
+    body = b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"metadata":{"items":[]},"items":[%s]},"NodeNames":null}' % items.encode()
+    failed = {"c": '{"items":[]}'}
+
+    answer = json.loads(b"".join(filter_result(read_extender_args(body, DecodedNodes()), kept, failed, {})))
+
+    assert answer == {
+        "Nodes": {"metadata": {}, "items": [{"metadata": {"name": "ab"[place]}} for place in kept]},
+        "NodeNames": None,
+        "FailedNodes": failed,
+        "FailedAndUnresolvableNodes": {},
+        "Error": "",
+    }

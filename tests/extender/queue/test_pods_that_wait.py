@@ -345,7 +345,7 @@ def test_a_nomination_shows_the_pod_as_it_is_now() -> None:
 
 def test_a_nomination_is_of_a_pod_not_of_its_name() -> None:
     """
-    The pod was made anew while its predecessor was being tried.
+    The pod was made again while its predecessor was being tried.
     """
     clocked = ClockedQueue()
     clocked.add(make_pod("a").uid("old"))

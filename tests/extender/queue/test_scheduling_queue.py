@@ -8,7 +8,7 @@ from extender.framework import ActionType, ClusterEvent, EventResource, Queueing
 from extender.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT, EVENT_UNSCHEDULED_POD_UPDATE
 from extender.queue import AlreadyQueuedError, SchedulingQueue
 from extender.testing import make_node, make_pod, virtual_time
-from tests.extender.queue.clocked import NODE_ADD, PVC_ADD, ClockedQueue, always, broken, never, open_gate_named
+from tests.extender.queue.clocked import NODE_ADD, POD_LABEL, PVC_ADD, ClockedQueue, always, broken, never, open_gate_named
 
 NODE = make_node("n").obj()
 
@@ -324,6 +324,34 @@ def test_the_hint_of_the_plugin_that_refused_a_pod_decides(hint: object, later: 
     clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
 
     assert clocked.places() == {"a": place}
+
+
+def test_an_event_moves_the_pods_that_were_refused_by_plugins_that_registered_for_it() -> None:
+    clocked = ClockedQueue({NODE_ADD: {"Fit": always, "Zone": always, "Ports": never}, PVC_ADD: {"Volumes": always}})
+    refusals = {"a": ["Fit"], "b": ["Zone"], "c": ["Ports"], "d": ["Volumes"], "e": ["Volumes", "Zone"], "f": ["Fit"]}
+    for name, plugins in refusals.items():
+        clocked.refused(make_pod(name), *plugins)
+
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    assert clocked.places() == {
+        "a": "backoff", "b": "backoff", "c": "unschedulable", "d": "unschedulable", "e": "backoff", "f": "backoff",
+    }  # fmt: skip
+
+
+def test_a_refused_pod_that_is_gated_later_waits_for_the_events_of_its_gate() -> None:
+    closed = {"default/a"}
+    registered = {POD_LABEL: {"Fit": always}, NODE_ADD: {"Gate": always}}
+    clocked = ClockedQueue(registered, gate=lambda pod: "Gate" if pod.key in closed and pod.labels else "")
+    info = clocked.refused(make_pod("a"), "Fit")
+    clocked.now += 60
+    clocked.queue.update(info.pod, make_pod("a").label(app="web").obj(), [POD_LABEL])
+    assert clocked.places() == {"a": "gated"}
+    closed.clear()
+
+    clocked.queue.move_all_to_active_or_backoff_queue(NODE_ADD, None, NODE)
+
+    assert clocked.places() == {"a": "active"}
 
 
 def test_a_hint_sees_the_pod_and_the_change() -> None:

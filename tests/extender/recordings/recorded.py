@@ -11,6 +11,7 @@ from extender.assembly.own_cluster import own_cluster
 from extender.config import Configuration
 from extender.embedded.api_resources import PODS, Object
 from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.http_extender import Transports, no_transport
 from extender.recordings.recording_file import recorded_in
 from extender.testing import virtual_time
 from tests.walks.clusters import node, pod
@@ -20,13 +21,13 @@ Tell = Callable[[ObjectRegistry], Awaitable[None]]
 
 @asynccontextmanager
 async def a_recorded_cluster(
-    file: Path, *objects: Object, configuration: Configuration | None = None, **options: Any
+    file: Path, *objects: Object, configuration: Configuration | None = None, transports: Transports = no_transport, **options: Any
 ) -> AsyncIterator[ObjectRegistry]:
     """A cluster whose pods are scheduled, and whose scheduler is recorded."""
     chosen = configuration or Configuration()
     async with own_cluster(objects, rng=random.Random(1)) as own, recorded_in(file, chosen, **options) as recorder:
         client = own.client()
-        async with live_backend(chosen, client, LiveOptions(decides=True, recorder=recorder), rng=random.Random(1)):
+        async with live_backend(chosen, client, LiveOptions(decides=True, recorder=recorder, transports=transports), rng=random.Random(1)):
             yield own.api.registry
         await client.aclose()
 

@@ -1,14 +1,14 @@
 """Packed arrays say what the arrays said."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from extender import framework as fwk
-from extender.records.arrays import MAX_REASONS, OTHER_REASONS, Naming, NodeNames, keep_scores, keep_verdicts
+from extender.records.arrays import BEST_NODES, MAX_REASONS, OTHER_REASONS, Naming, NodeNames, keep_scores, keep_verdicts
 from extender.runtime.findings import Findings
+from extender.runtime.scoring import Choice, Scores
 from extender.snapshot import Rows, Snapshot
 from extender.testing import make_node, make_snapshot
 
@@ -73,31 +73,33 @@ def test_what_prefilter_said_of_all_nodes() -> None:
     assert kept.asked().tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("total", "bytes_a_node"),
-    [
-        pytest.param([0, 1500, 425], 2, id="as scores are by default"),
-        pytest.param([-(2**15) + 1, 7, 2**15 - 1], 2, id="as far as two bytes go"),
-        pytest.param([-(2**15) - 1, 7, 0], 4, id="negative ones, by a negative weight"),
-        pytest.param([2**15, 7, 0], 4, id="high ones, by a high weight"),
-        pytest.param([2**31, -(2**40), 2**62], 8, id="of extenders"),
-    ],
-)
-def test_scores_are_as_narrow_as_they_can_be(total: list[int], bytes_a_node: int) -> None:
-    snapshot, nodes = a_snapshot(3)
+def a_choice(rows: Rows, total: list[int], chosen: int) -> Choice:
+    """
+    One plugin of weight 2, and extenders that add the rest.
+    """
     scores = np.array(total, np.int64)
-
-    kept = keep_scores(Rows.of(snapshot), scores, max(map(abs, total)), nodes)
-
-    assert kept.total.itemsize == bytes_a_node
-    assert kept.total.tolist() == total
-    assert not np.shares_memory(kept.total, scores)
+    return Choice(rows, scores, chosen, lambda at: Scores({"A": scores[at] // 4}, {"A": scores[at] // 4 * 2}, scores[at], {"A": 2}))
 
 
-def test_the_best_come_first_and_of_equals_the_chosen_one() -> None:
-    snapshot, nodes = a_snapshot(5)
-    rows = Rows.of(snapshot, np.array([4, 1, 3]))
-    kept = keep_scores(rows, np.array([7, 9, 9], np.int64), 9, nodes)
+def test_the_chosen_node_comes_first_then_the_best_and_of_equals_the_first() -> None:
+    snapshot, _ = a_snapshot(5)
+    rows = Rows.of(snapshot, np.array([4, 1, 3, 2]))
 
-    assert kept.best(2, "n3") == [("n3", 9), ("n1", 9)]
-    assert kept.best(9) == [("n1", 9), ("n3", 9), ("n4", 7)]
+    kept = keep_scores(a_choice(rows, [4, 8, 8, 8], 2))
+
+    assert kept.nodes == ("n3", "n1", "n2", "n4")
+    assert kept.total.tolist() == [8, 8, 8, 4]
+    assert (kept.plugins, kept.raw.tolist(), kept.weighted.tolist()) == ((("A", 2),), [[2, 2, 2, 1]], [[4, 4, 4, 2]])
+
+
+@given(st.lists(st.integers(-(2**40), 2**40) | st.sampled_from([0, 7]), min_size=2, max_size=60))
+def test_of_many_nodes_the_best_are_kept(total: list[int]) -> None:
+    snapshot, _ = a_snapshot(len(total))
+    chosen = max(reversed(range(len(total))), key=total.__getitem__)
+
+    kept = keep_scores(a_choice(Rows.of(snapshot), total, chosen))
+
+    assert kept.nodes[0] == f"n{chosen}"
+    assert kept.total.tolist() == sorted(total, reverse=True)[:BEST_NODES]
+    assert len(set(kept.nodes)) == len(kept.nodes)
+    assert [total[int(name[1:])] for name in kept.nodes] == kept.total.tolist()

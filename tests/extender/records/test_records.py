@@ -51,8 +51,8 @@ def test_an_attempt_that_found_a_node() -> None:
         assert made.time == NOON.timestamp()
         assert attempt.details is not None
         assert attempt.details.scores is not None
-        (best, highest), (other, lower) = attempt.details.scores.best(10)
-        assert (best, other) == ("b", "a")
+        assert attempt.details.scores.nodes == ("b", "a")
+        highest, lower = attempt.details.scores.total.tolist()
         assert highest > lower
 
     story(tell)

@@ -25,8 +25,9 @@ def names(shelf: Shelf, count: int) -> NodeNames:
     return shelf.naming.of({f"node-{number}": number for number in range(count)})
 
 
-def scores(nodes: NodeNames) -> Details:
-    return Details(scores=KeptScores(nodes, None, np.zeros(len(nodes.names), np.int16)))
+def scores(num_nodes: int) -> Details:
+    zeros = np.zeros((3, num_nodes), np.int64)
+    return Details(scores=KeptScores(("node",) * num_nodes, zeros[0], (("A", 1), ("B", 2), ("C", 3)), zeros, zeros))
 
 
 def verdicts(nodes: NodeNames) -> Details:
@@ -57,9 +58,8 @@ def test_a_pod_that_is_tried_often_pushes_nobody_out() -> None:
 
 def test_details_go_before_the_attempt() -> None:
     shelf = Shelf(LIMITS)
-    nodes = names(shelf, 100)
     for number in range(1, 5):
-        shelf.put_details(number, Details(scores=KeptScores(nodes, None, np.zeros(3000, np.int16))))
+        shelf.put_details(number, scores(100))
         shelf.put([attempt(number)])
 
     assert [(each.record.id, each.details is not None) for each in shelf.attempts(None, None, None)] == [
@@ -71,12 +71,12 @@ def test_names_count_once_and_as_long_as_somebody_needs_them() -> None:
     shelf = Shelf(Limits())
     nodes = names(shelf, 100)
     empty = shelf.size
-    shelf.put_details(1, scores(nodes))
+    shelf.put_details(1, verdicts(nodes))
     with_one = shelf.size
-    shelf.put_details(2, scores(nodes))
+    shelf.put_details(2, verdicts(nodes))
 
     assert empty == 0
-    assert with_one - nodes.size == shelf.size - with_one == scores(nodes).size
+    assert with_one - nodes.size == shelf.size - with_one == verdicts(nodes).size
     shelf.put_details(1, Details())
     shelf.put_details(2, Details())
     assert shelf.size == 2 * Details().size
@@ -118,7 +118,7 @@ def test_whatever_comes_stays_within_the_limits(taken: list[tuple[str, int, int]
                 number += 1
             case "scores" | "verdicts":
                 nodes = shelf.naming.of(indexes.setdefault(size, {f"n{place}": place for place in range(size)}))
-                shelf.put_details(number, scores(nodes) if what == "scores" else verdicts(nodes))
+                shelf.put_details(number, scores(len(nodes.names)) if what == "scores" else verdicts(nodes))
             case "preemption":
                 shelf.put_preemption(preemption(number - which, *(f"victim-{each}" for each in range(size)), by=f"pod-{which}"))
             case "change":

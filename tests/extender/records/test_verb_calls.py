@@ -59,7 +59,7 @@ def test_of_scores_that_were_asked_for_the_best_are_kept() -> None:
     (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.evaluated) == ("Prioritize", 3)
     assert [score.node for score in answer.scores] == ["a", "b", "c"]
-    assert answer.scores[0] == NodeScore(node="a", total=10)
+    assert answer.scores[0] == NodeScore(node="a", total=10, others=10)
     assert 10 > answer.scores[1].total > answer.scores[2].total == 0
 
 

@@ -1,8 +1,8 @@
 """What is remembered from pod to pod is exact: it is what asking everybody about every node gives."""
 
 import random
-from collections.abc import Callable
-from typing import final
+from collections.abc import Callable, Hashable
+from typing import Final, final
 
 import numpy as np
 import pytest
@@ -15,12 +15,13 @@ from extender.config.configuration import Configuration
 from extender.objects.decoding import convert, replaced
 from extender.objects.devices import DeviceClass
 from extender.objects.grouping import Namespace, Service
+from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
-from extender.runtime.memory import KEPT_SIGNATURES, signature_of
+from extender.runtime.memory import KEPT_SIGNATURES, LONGEST_SIGNATURE, kept_signatures, signature_of
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.runtime.plugin_calls import PluginError
 from extender.runtime.registry import Registry
@@ -39,6 +40,13 @@ def default_framework() -> Framework:
 # Any sequence of pods and changes.
 
 
+def variants(pod: Pod, chance: random.Random) -> list[Pod]:
+    """Pods that differ from this one in one part of the spec each, which is that of another pod."""
+    other = random_cluster(chance).pod
+    parts = ("containers", "tolerations", "node_selector", "affinity")
+    return [replaced(pod, spec=replaced(pod.spec, **{part: getattr(other.spec, part)})) for part in parts]
+
+
 @final
 class World:
     """A cluster that changes by chance."""
@@ -48,7 +56,7 @@ class World:
         cluster = random_cluster(chance)
         self.cache = make_cache(*cluster.nodes, pods=cluster.pods)
         self.nodes = {node.name: node for node in cluster.nodes}
-        self.kinds = [cluster.pod, make_pod("plain").label(app="plain").req(cpu="500m").obj()]
+        self.kinds = [cluster.pod, make_pod("plain").label(app="plain").req(cpu="500m").obj(), *variants(cluster.pod, chance)]
         self.nominated: dict[str, list[Pod]] = {}
         self.count = 0
 
@@ -139,7 +147,17 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
         if totals is not None:
             state.run_pre_score_plugins(feasible)
             assert state.skip_score_plugins == remembered.skip_score_plugins
-            assert totals.tolist() == state.run_score_plugins(feasible).total.tolist()
+            scores = state.run_score_plugins(feasible)
+            assert totals.tolist() == scores.total.tolist()
+            few = np.array(chance.sample(range(len(rows)), min(3, len(rows))), np.intp)
+            parts = remembered.scores_at(rows, few)
+            assert parts.total.tolist() == totals[few].tolist()
+            assert {name: per_row.tolist() for name, per_row in parts.raw.items()} == {
+                name: per_row[few].tolist() for name, per_row in scores.raw.items()
+            }
+            assert {name: per_row.tolist() for name, per_row in parts.weighted.items()} == {
+                name: per_row[few].tolist() for name, per_row in scores.weighted.items()
+            }
 
 
 # What is not asked again.
@@ -327,7 +345,8 @@ def test_no_more_than_so_many_kinds_are_remembered() -> None:
     """
     plugin, cache = Counts(), three_nodes()
     framework = make_framework(plugin)
-    for number in (0, *range(1, KEPT_SIGNATURES), 0, KEPT_SIGNATURES):
+    kept = kept_signatures(num_nodes=3)
+    for number in (0, *range(1, kept), 0, kept):
         cycle(framework, cache, make_pod("p").label(kind=str(number)).obj())
     plugin.asked()
     cycle(framework, cache, make_pod("p").label(kind="0").obj())
@@ -336,6 +355,101 @@ def test_no_more_than_so_many_kinds_are_remembered() -> None:
 
     assert remembered == ([], [])
     assert plugin.asked() == (["a", "b", "c"], ["a", "b", "c"])
+
+
+@pytest.mark.parametrize(("num_nodes", "kept"), [(0, 1024), (100, 1024), (5_000, 209), (100_000, KEPT_SIGNATURES)])
+def test_fewer_kinds_are_remembered_the_more_nodes_there_are(num_nodes: int, kept: int) -> None:
+    assert kept_signatures(num_nodes) == kept
+
+
+def test_a_large_pod_has_no_large_signature() -> None:
+    large = [signature_of(make_pod("p").annotation(text=LONGEST_SIGNATURE * letter).obj()) for letter in "aab"]
+
+    assert large[0] == large[1] != large[2]
+    assert len(large[0]) < LONGEST_SIGNATURE
+
+
+# Pods that a plugin cannot tell apart share what it answered.
+
+
+@final
+class LooksAtOneLabel(fwk.SignPlugin, fwk.FilterPlugin, fwk.ScorePlugin):
+    """Looks at one label of the pod, and notes which nodes it was asked about."""
+
+    looks_only_at_node = True
+
+    def __init__(self, *, signs: Callable[[str], object] = lambda tier: tier) -> None:
+        super().__init__()
+        self._signs = signs
+        self.asked: list[str] = []
+
+    def sign_pod(self, pod: fwk.Pod) -> Hashable:
+        return self._signs(pod.labels.get("tier", ""))
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        self.asked += rows.names
+        return fwk.reject(rows.pod_count >= (2 if "tier" in pod.labels else 1), "full")
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        self.asked += rows.names
+        return np.asarray(len(pod.labels.get("tier", "")) - rows.pod_count + 10)
+
+
+def test_pods_that_a_plugin_cannot_tell_apart_share_what_it_answered() -> None:
+    plugin, cache = LooksAtOneLabel(), three_nodes()
+    framework = make_framework(plugin)
+    first = cycle(framework, cache, make_pod("p").label(tier="web", app="one").obj())
+    plugin.asked.clear()
+    cache.assume_pod(make_pod("p").node("b").obj())
+    second = cycle(framework, cache, make_pod("q").label(tier="web", app="two").obj())
+
+    assert (first, second) == ((["a", "b", "c"], [13, 13, 13]), (["a", "b", "c"], [13, 12, 13]))
+    assert plugin.asked == ["b", "b"]
+
+
+def test_pods_that_a_plugin_can_tell_apart_do_not() -> None:
+    plugin, cache = LooksAtOneLabel(), three_nodes()
+    framework = make_framework(plugin)
+    cache.assume_pod(make_pod("p").node("b").obj())
+    with_tier = cycle(framework, cache, make_pod("p").label(tier="web").obj())
+    without = cycle(framework, cache, make_pod("q").obj())
+
+    assert (with_tier, without) == ((["a", "b", "c"], [13, 12, 13]), (["a", "c"], [10, 10]))
+
+
+def test_a_plugin_that_does_not_sign_pods_keeps_those_beside_it_from_sharing() -> None:
+    """Their answers are kept as one, for equal pods only."""
+    plugin, other, cache = LooksAtOneLabel(), Counts(), three_nodes()
+    framework = make_framework(plugin, other)
+    cycle(framework, cache, make_pod("p").label(app="one").obj())
+    plugin.asked.clear()
+    cycle(framework, cache, make_pod("q").label(app="two").obj())
+
+    assert plugin.asked == ["a", "b", "c", "a", "b", "c"]
+
+
+@pytest.mark.parametrize("signs", [pytest.param(lambda tier: [tier], id="a list"), pytest.param(lambda tier: tier.missing, id="raises")])
+def test_a_signature_that_cannot_be_compared_is_the_fault_of_the_plugin(signs: Callable[[str], object]) -> None:
+    framework, cache = make_framework(LooksAtOneLabel(signs=signs)), three_nodes()
+    with pytest.raises(PluginError, match="LooksAtOneLabel"):
+        cycle(framework, cache, make_pod("p").obj())
+
+
+def test_an_image_that_more_nodes_have_counts_for_more_once_the_node_gets_a_pod() -> None:
+    """As upstream, which counts the nodes with an image again for a node that changed."""
+
+    def node(name: str, image: str) -> Node:
+        return make_node(name).capacity(cpu=8, memory="8Gi", pods=9).image(image, size=900 * 2**20).obj()
+
+    framework, cache = default_framework(), make_cache(node("a", "app:1"), node("b", "other:1"), node("c", "other:1"))
+    pods = [make_pod(name).image("app:1").obj() for name in "pq"]
+    before = signed_cycle(framework, cache, pods[0])
+    cache.update_node(node("b", "other:1"), node("b", "app:1"))
+    cache.assume_pod(make_pod("x").node("a").obj())
+    after = signed_cycle(framework, cache, pods[1])
+    again = signed_cycle(default_framework(), cache, pods[1])
+
+    assert before[1:] != after[1:] == again[1:]
 
 
 # Plugins that skip equal pods.
@@ -425,6 +539,84 @@ def test_a_sampled_cycle_asks_every_plugin_so_that_each_has_its_time() -> None:
         state.pod_signature = signature_of(pod)
         state.run_pre_filter_plugins()
     assert observed == [("SkipsUnlabelled", "Skip")] * 2
+
+
+@final
+class KeepsTheNamespace(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
+    """Lets a pod pass only where the state holds what PreFilter and PreScore wrote, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times_asked = 0
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        return fwk.PreFilterResult(self._answer(state, pod, FILTERED_NAMESPACE))
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        return fwk.reject(np.full(len(rows), state.read(FILTERED_NAMESPACE) != pod.namespace), "of another namespace")
+
+    def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
+        return self._answer(state, pod, SCORED_NAMESPACE)
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        return np.full(len(rows), len(state.read(SCORED_NAMESPACE)))
+
+    def _answer(self, state: fwk.CycleState, pod: fwk.Pod, key: fwk.StateKey[str]) -> fwk.Status:
+        self.times_asked += 1
+        state.write(key, pod.namespace)
+        return fwk.SUCCESS_EQUAL_PODS
+
+
+FILTERED_NAMESPACE: Final = fwk.StateKey[str]("filtered namespace")
+SCORED_NAMESPACE: Final = fwk.StateKey[str]("scored namespace")
+
+
+def test_a_plugin_that_succeeds_for_equal_pods_is_asked_once_and_its_state_is_in_all_their_cycles() -> None:
+    plugin, cache = KeepsTheNamespace(), three_nodes()
+    framework = make_framework(plugin)
+    for uid in "123":
+        asked = signed_cycle(framework, cache, make_pod("p").namespace("ns").uid(uid).obj())
+        assert asked[1:] == (["a", "b", "c"], [2, 2, 2])
+    assert plugin.times_asked == 2
+    assert signed_cycle(framework, cache, make_pod("p").namespace("other").uid("4").obj())[2] == [5, 5, 5]
+    assert plugin.times_asked == 4
+
+
+def test_a_plugin_after_one_that_refuses_a_pod_has_no_state_even_if_it_succeeds_for_equal_pods() -> None:
+    """As upstream, where PostFilter finds no state of a plugin that did not run."""
+    refusing, keeping, cache = RefusesWhenTold(), KeepsTheNamespace(), three_nodes()
+    framework = make_framework(refusing, keeping)
+    assert signed_cycle(framework, cache, make_pod("p").uid("1").obj())[0].find(FILTERED_NAMESPACE) == "default"
+    refusing.refuses = True
+    assert signed_cycle(framework, cache, make_pod("q").uid("2").obj())[0].find(FILTERED_NAMESPACE) is None
+
+
+@final
+class ScoresNothingWhenSkipped(fwk.PreFilterPlugin, fwk.ScorePlugin):
+    """Skips pods without labels, which it would score 0, and counts how often it scored."""
+
+    scores_nothing_when_skipped = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times_scored = 0
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        return fwk.PreFilterResult(fwk.SUCCESS if pod.labels else fwk.SKIP)
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        self.times_scored += 1
+        return np.full(len(rows), len(pod.labels))
+
+
+def test_a_plugin_that_scores_nothing_for_pods_that_it_skipped_does_not_score_them() -> None:
+    plugin, cache = ScoresNothingWhenSkipped(), three_nodes()
+    framework = make_framework(plugin)
+    skipped, _, totals = signed_cycle(framework, cache, make_pod("p").uid("1").obj())
+    assert (totals, plugin.times_scored) == ([0, 0, 0], 0)
+    rows = Rows.of(skipped.snapshot)
+    assert skipped.scores_at(rows, np.arange(3)).total.tolist() == skipped.run_score_plugins(rows).total.tolist() == [0, 0, 0]
+    assert signed_cycle(framework, cache, make_pod("q").uid("2").label(a="b").obj())[2] == [1, 1, 1]
 
 
 def test_a_pod_has_default_spread_constraints_as_soon_as_a_service_selects_it() -> None:

@@ -169,7 +169,7 @@ def test_in_tree_plugins_are_never_quarantined() -> None:
 
 def test_a_plugin_that_blocks_runs_in_a_thread() -> None:
     """
-    The cycle raises what is to be done, and finds the answers when it begins anew.
+    The cycle raises what is to be done, and finds the answers when it begins again.
     """
     framework = framework_of(Slow, may_defer=True)
     kept: fwk.LongWork | None = None

@@ -1,7 +1,7 @@
 """A scheduler with the gates of pod groups on, without a cluster behind it, and groups that are tried in it."""
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -40,8 +40,14 @@ class GroupStage:
         framework, world = self.scheduling.frameworks["default-scheduler"], self.scheduling.world
         return PodGroupTrial(world, SchedulingAlgorithm(), framework, (group.namespace, group.name), group, list(pods))
 
-    async def victims(self, group: PodGroup, pods: Iterable[Pod], *, one_by_one: bool = False) -> GroupVictims:
-        return await find_victims(self.trial(group, pods), group, one_by_one=one_by_one)
+    async def victims(
+        self, group: PodGroup, pods: Iterable[Pod], *, one_by_one: bool = False, clock: Callable[[], float] = lambda: 0.0
+    ) -> GroupVictims:
+        """
+        Arguments:
+            clock: by default it stands still, so that no search ends for want of time.
+        """
+        return await find_victims(self.trial(group, pods), group, one_by_one=one_by_one, clock=clock)
 
 
 def a_group_stage(*objects: HasMetadata, gates: Mapping[str, bool] = GATES, seed: int = 0) -> GroupStage:

@@ -4,9 +4,13 @@ import pytest
 
 from extender.objects.decoding import replaced
 from extender.objects.meta import Condition
-from extender.objects.pod import PodExtendedResourceClaimStatus, PodResourceClaimStatus
+from extender.objects.pod import ContainerStatus, PodExtendedResourceClaimStatus, PodResourceClaimStatus, ResourceRequirements
 from extender.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
+
+
+def running(cpu: str) -> ContainerStatus:
+    return ContainerStatus(name="c0", resources=ResourceRequirements(requests={"cpu": cpu}))
 
 
 @pytest.mark.parametrize(
@@ -57,6 +61,30 @@ def test_a_claim_was_made_for_a_pod(status: dict[str, object]) -> None:
     events = pod_scheduling_properties_change(old, new)
 
     assert [event.label for event in events] == ["UnschedulablePodUpdatePodGeneratedResourceClaim"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "event"),
+    [
+        pytest.param(
+            {"container_statuses": [running("2")]}, {"container_statuses": [running("1")]}, "UpdatePodScaleDown", id="it runs with less"
+        ),
+        pytest.param({"container_statuses": [running("1")]}, {"container_statuses": [running("2")]}, "Update", id="it runs with more"),
+        pytest.param(
+            {"container_statuses": [running("500m")]},
+            {"container_statuses": [running("500m")], "conditions": [Condition(type="PodResizePending", reason="Infeasible")]},
+            "UpdatePodScaleDown",
+            id="the resize that was asked for cannot be done",
+        ),
+        pytest.param({}, {"conditions": [Condition(type="Ready", status="True")]}, "Update", id="it is ready"),
+    ],
+)
+def test_what_the_kubelet_says_of_resources_counts(before: dict[str, object], after: dict[str, object], event: str) -> None:
+    pod = make_pod().node("n").req(cpu="1").obj()
+
+    old, new = (replaced(pod, status=replaced(pod.status, **status)) for status in (before, after))
+
+    assert [each.label for each in pod_scheduling_properties_change(old, new)] == [f"AssignedPod{event}"]
 
 
 def with_condition(kind: str, status: str, reason: str = "") -> NodeBuilder:

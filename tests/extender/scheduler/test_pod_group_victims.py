@@ -27,7 +27,7 @@ class Case:
     members: list[Pod]
 
 
-def a_case(seed: int) -> Case:
+def a_case(seed: int, most_pods: int = 14) -> Case:
     """
     A cluster that is nearly full of pods by themselves and in groups, some protected by a budget, and a group that wants some of its room.
     """
@@ -41,19 +41,20 @@ def a_case(seed: int) -> Case:
     ]
     wholes = [make_pod_group(f"v{number}", 1, priority=rng.choice([5, 10, 60])) for number in range(rng.randint(0, 2))]
     objects += [replaced(each, spec=replaced(each.spec, disruption_mode=rng.choice(["Pod", "PodGroup"]))) for each in wholes]
-    for number in range(rng.randint(0, 14)):
+    free_ports = set(range(NODES))  # no node runs two pods with one host port
+    for number in range(rng.randint(0, most_pods)):
+        on = rng.randrange(NODES)
         pod = (
             make_pod(f"r{number}")
             .label(app=rng.choice("ab"))
             .priority(rng.choice([5, 10, 10, 50, 200]))
             .req(cpu=rng.choice(["500m", "1", "2"]))
         )
-        pod = (
-            pod.node(f"n{rng.randrange(NODES)}").phase("Running").start_time(f"2026-01-01T00:{rng.randrange(60):02}:00Z").uid(f"r{number}")
-        )
+        pod = pod.node(f"n{on}").phase("Running").start_time(f"2026-01-01T00:{rng.randrange(60):02}:00Z").uid(f"r{number}")
         if wholes and rng.random() < 0.4:
             pod = pod.group(rng.choice(wholes).name)
-        if rng.random() < 0.2:
+        if rng.random() < 0.2 and on in free_ports:
+            free_ports.remove(on)
             pod = pod.host_port(80)
         objects.append(pod.obj())
     if rng.random() < 0.4:
@@ -70,6 +71,18 @@ def a_case(seed: int) -> Case:
         builder = builder.host_port(80)
     members = [builder.name(f"g{number}").uid(f"g{number}").obj() for number in range(count)]
     return Case([*objects, group, *members], group, members)
+
+
+def units_of(case: Case, gone: list[str]) -> list[set[str]]:
+    """The victims that can only go together: the pods of a group that is disrupted as a whole, or a pod by itself."""
+    wholes = {each.name for each in case.objects if isinstance(each, PodGroup) and each.goes_as_a_whole}
+    units: dict[str, set[str]] = {}
+    for pod in case.objects:
+        if isinstance(pod, Pod) and pod.uid in gone:
+            group = pod.spec.scheduling_group
+            name = group.pod_group_name if group is not None and group.pod_group_name in wholes else pod.uid
+            units.setdefault(name, set()).add(pod.uid)
+    return [*units.values()]
 
 
 async def both_ways(case: Case) -> tuple[tuple[str, list[str]], tuple[str, list[str]], GroupStage]:
@@ -98,8 +111,14 @@ def test_once_the_victims_are_gone_the_group_fits_and_no_single_one_of_them_coul
         gone = [] if found.candidate is None else [pod.uid for pod in found.candidate.victims]
         if not found.status.is_success:
             return
-        left = [each for each in case.objects if not (isinstance(each, Pod) and each.uid in gone)]
-        assert (await a_group_stage(*left).trial(case.group, case.members).run()).fits
+
+        async def fits_without(removed: set[str]) -> bool:
+            left = [each for each in case.objects if not (isinstance(each, Pod) and each.uid in removed)]
+            return (await a_group_stage(*left).trial(case.group, case.members).run()).fits
+
+        assert await fits_without({*gone})
+        for unit in units_of(case, gone):
+            assert not await fits_without({*gone} - unit)
 
     asyncio.run(tell())
 

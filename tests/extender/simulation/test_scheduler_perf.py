@@ -236,6 +236,84 @@ def test_claims_beyond_the_devices_cannot_be_allocated(tmp_path: Path) -> None:
         played(tmp_path, operations, "{num: 2}")
 
 
+PREPARED = "  featureGates: {DRADeviceBindingConditions: true}\n"
+WAIT_FOR_DRIVER = (
+    DRIVER
+    + """
+    {opcode: createAny, templatePath: claims.yaml, namespace: test}
+    {opcode: createPods, namespace: test, countParam: $num, podTemplatePath: claiming.yaml, steadyState: true}
+    {opcode: updateDeviceConditions, namespace: test, ConditionTypeParam: $type, ConditionStatusParam: $status, durationParam: $long}
+    {opcode: checkPodScheduled, namespace: test, ScheduledParam: $scheduled, durationParam: $long}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_expected", "placed", "note"),
+    [
+        ("DeviceAttached", "true", 2, None),
+        ("DeviceAttached", "false", 2, "2 pods have a node"),
+        ("AttachmentFailed", "false", 0, None),
+        ("AttachmentFailed", "true", 0, "2 pods have no node"),
+    ],
+)
+def test_pods_are_bound_once_the_driver_has_attached_their_devices(
+    tmp_path: Path, condition: str, is_expected: str, placed: int, note: str | None
+) -> None:
+    """
+    And not where it says that it failed; then they wait for the devices once more. Upstream: dra, DRABindingConditionsTest.
+    """
+    params = f'{{num: 2, type: {condition}, status: "True", scheduled: {is_expected}, long: 30s}}'
+
+    report = played(tmp_path, WAIT_FOR_DRIVER, params, PREPARED)
+
+    assert (report.placed, report.refused) == (placed, 2 - placed)
+    assert report.notes == (() if note is None else (f"operation 6: {note}, so that scheduler_perf would fail here",))
+    assert report.simulated_seconds < 60, "the play does not wait until the binding times out"
+
+
+def test_pods_wait_for_a_driver_that_says_nothing(tmp_path: Path) -> None:
+    operations = DRIVER + """
+        {opcode: createAny, templatePath: claims.yaml, namespace: test}
+        {opcode: createPods, namespace: test, count: 2, podTemplatePath: claiming.yaml}
+    """  # fmt: skip
+
+    report = played(tmp_path, operations, "{num: 2}", PREPARED)
+
+    assert (report.placed, report.refused) == (0, 2)
+    assert report.notes == ("operation 4: 2 pods have no node, so that scheduler_perf would fail here",)
+
+
+@pytest.mark.parametrize("version", ["v1alpha3", "v1beta2"])
+def test_rules_about_taints_of_devices_have_two_versions(tmp_path: Path, version: str) -> None:
+    taint = {"key": "k", "value": "v", "effect": "NoSchedule"}
+    spec = {"deviceSelector": {"driver": "gpu.example"}, "taint": taint}
+    rule = manifest("DeviceTaintRule", spec, f"resource.k8s.io/{version}", name="r")
+    (tmp_path / "rule.yaml").write_text(rule)
+    operations = DRIVER + """
+        {opcode: createAny, templatePath: rule.yaml}
+        {opcode: createAny, templatePath: claims.yaml, namespace: test}
+        {opcode: createPods, namespace: test, count: 1, podTemplatePath: claiming.yaml}
+    """  # fmt: skip
+    gates = "{DRADeviceTaints: true, DRADeviceTaintRules: true}"
+
+    assert played(tmp_path, operations, "{num: 2}", f"  featureGates: {gates}\n").placed == 0
+
+
+def test_devices_of_other_workloads_are_ready_at_once(tmp_path: Path) -> None:
+    """
+    Upstream's API server drops binding conditions where a workload does not turn their feature gate on.
+    """
+    operations = DRIVER + """
+        {opcode: createAny, templatePath: claims.yaml, namespace: test}
+        {opcode: createPods, namespace: test, count: 2, podTemplatePath: claiming.yaml}
+        {opcode: updateDeviceConditions, namespace: test, conditionTypeParam: $type, conditionStatusParam: $status, duration: 3s}
+    """  # fmt: skip
+
+    with pytest.raises(WorkloadError, match=r"updateDeviceConditions.*no device of the claim test/.* has binding conditions"):
+        played(tmp_path, operations, '{num: 2, type: DeviceAttached, status: "True"}')
+
+
 @pytest.mark.parametrize(
     ("operation", "why"),
     [
@@ -253,12 +331,14 @@ def test_claims_beyond_the_devices_cannot_be_allocated(tmp_path: Path) -> None:
         ("{opcode: sleep, duration: 99999h}", "longer than 31 days"),
         ("{opcode: stopCollectingMetrics}", "no measurement is under way"),
         ("{opcode: barrier, stageRequirement: Done}", "the stage 'Done' is not supported"),
+        ("{opcode: updateDeviceConditions, namespace: a, conditionTypeParam: $text, conditionStatusParam: $text}", "one of True, False"),
+        ("{opcode: updateDeviceConditions, namespace: a, conditionTypeParam: $text, conditionStatusParam: $yes}", "there are no claims"),
         ("{opcode: updateAny, templatePath: class.yaml}", "updateAny: class.yaml: there is no DeviceClass gpus"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_played_is_refused_with_the_operation(tmp_path: Path, operation: str, why: str) -> None:
     with pytest.raises(WorkloadError) as raised:
-        played(tmp_path, operation, "{num: 1, text: x}")
+        played(tmp_path, operation, '{num: 1, text: x, "yes": "True"}')
 
     assert "Case/small: operation 0" in str(raised.value)
     assert why in str(raised.value)

@@ -13,7 +13,7 @@ from extender.snapshot import Attribute
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.snapshot.symbols import LabelIndex
-from extender.snapshot.tallies import JOURNAL_LENGTH, KEPT_PER_ATTRIBUTE, Tallies, classes_relevant_to
+from extender.snapshot.tallies import JOURNAL_LENGTH, KEPT_COLUMNS, KEPT_PER_ATTRIBUTE, Tallies, classes_relevant_to
 from extender.testing import make_cache, make_node, make_pod, make_snapshot
 
 WEB, DB = (LabelClass("default", frozenset({("app", app)}), False) for app in ("web", "db"))
@@ -153,7 +153,7 @@ def test_the_sums_cannot_be_written_to() -> None:
 
 def test_the_least_recently_read_questions_are_dropped() -> None:
     """
-    A forgotten question is simply asked anew.
+    A forgotten question is simply asked again.
     """
     snapshot = make_snapshot(make_node("n"), pods=[make_pod("p").node("n")])
     asked: list[object] = []
@@ -233,3 +233,46 @@ def test_the_index_names_each_class_once() -> None:
     either = selector_of(LabelSelector(match_expressions=[LabelSelectorRequirement("app", "In", ["web", "db"])]))
 
     assert sorted(tallies.index(Attribute.LABELS, LabelIndex).candidates(either)) == codes
+
+
+@settings(deadline=None)
+@given(st.randoms(use_true_random=False))
+def test_sums_by_the_value_of_a_label_follow_pods_and_labels(chance: random.Random) -> None:
+    """
+    Pods come and go, and nodes get another zone or lose it. The sums by zone are always those of the nodes that are in the zone now.
+    """
+    nodes = {name: make_node(name).label(zone=chance.choice("xy")).obj() for name in "abc"}
+    cache = make_cache(*nodes.values())
+    for number in range(chance.randrange(1, 20)):
+        name = chance.choice("abc")
+        if chance.random() < 0.7:
+            cache.add_pod(make_pod(f"p{number}").label(app=chance.choice(("web", "db"))).node(name).obj())
+        elif chance.random() < 0.5 and cache.pods:
+            cache.remove_pod(chance.choice(cache.pods))
+        else:
+            node = make_node(name)
+            old, nodes[name] = nodes[name], (node.label(zone=chance.choice("xyz")) if chance.random() < 0.7 else node).obj()
+            cache.update_node(old, nodes[name])
+        snapshot = cache.update_snapshot()
+        if chance.random() < 0.5:
+            continue
+
+        tally, zone = snapshot.tally(Attribute.LABELS, "web", is_web), snapshot.nodes.label("zone")
+        by_value = tally.by_value(zone)
+        expected = dict.fromkeys((*zone.values, None), 0)
+        for pod in cache.pods:
+            expected[nodes[pod.spec.node_name].metadata.labels.get("zone")] += pod.labels["app"] == "web"
+        assert dict(zip((*zone.values, None), by_value.tolist(), strict=True)) == expected
+        assert tally.per_node.sum() == by_value.sum()
+
+
+def test_sums_by_value_are_kept_for_a_few_labels() -> None:
+    """Any pod may spread over any label: the sums of one question are kept for the last few of them."""
+    keys = [f"key{number}" for number in range(2 * KEPT_COLUMNS)]
+    cache = make_cache(make_node("n").label(dict.fromkeys(keys, "x")), pods=[make_pod("p").label(app="web").node("n")])
+    for _ in range(2):
+        snapshot = cache.update_snapshot()
+        tally = snapshot.tally(Attribute.LABELS, "web", is_web)
+        sums = [tally.by_value(snapshot.nodes.label(key)).tolist() for key in keys]
+        assert sums == [[len(cache.pods), 0]] * len(keys)
+        cache.assume_pod(make_pod(f"q{len(cache.pods)}").label(app="web").node("n").obj())

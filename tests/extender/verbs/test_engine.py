@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from extender.cache.cluster import Cluster
+from extender.cache.overlay import STEP
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load
 from extender.evaluation.scenario import evaluate_scenario
@@ -54,6 +55,23 @@ def test_a_pod_goes_where_there_is_room() -> None:
     assert ready.is_ready
     assert kept(ready, "a", "b") == ["b"]
     assert ready.filter(ASKED.obj(), node_names=["a", "c"]).failed == {"a": "Insufficient cpu", "c": "node not known to the extender yet"}
+
+
+@pytest.mark.parametrize("names", ["abcd", "dcba", "cadb", "dxab", "ca"])
+def test_the_order_of_the_names_is_that_of_the_answer(names: str) -> None:
+    """
+    kube-scheduler names nodes in the order in which its threads came to them.
+    """
+    nodes = [make_node(name).capacity(cpu=cpu) for name, cpu in (("a", 1), ("b", 3), ("c", 0), ("d", 2))]
+    ready = engine(*nodes, pods=[make_pod("full").req(cpu=1).node("a")])
+
+    result = ready.filter(ASKED.obj(), node_names=list(names))
+
+    assert [names[place] for place in result.kept] == [name for name in names if name in "bd"]
+    assert sorted(result.failed | result.failed_and_unresolvable) == sorted(name for name in names if name not in "bd")
+    assert dict(zip(names, ready.prioritize(ASKED.obj(), node_names=list(names)), strict=True)) == dict(
+        zip(sorted(names), ready.prioritize(ASKED.obj(), node_names=sorted(names)), strict=True)
+    )
 
 
 def test_a_reason_of_thousands_is_told_in_part() -> None:
@@ -342,7 +360,7 @@ def test_a_node_that_is_listed_twice_is_one_node() -> None:
     twice = engine(A.label({"topology.kubernetes.io/zone": "z1"}), A.label({"topology.kubernetes.io/zone": "z2"}).capacity(cpu=2))
 
     assert kept(twice, "a", pod=make_pod("big").req(cpu=2)) == ["a"]
-    assert twice.filter(ASKED.obj(), nodes=[A.obj()]).kept == [0]
+    assert list(twice.filter(ASKED.obj(), nodes=[A.obj()]).kept) == [0]
 
 
 # Nominations.
@@ -376,7 +394,7 @@ def test_nominated_pods_count_on_nodes_that_the_caller_describes() -> None:
     ready = engine(A, pods=[NOMINATED])
 
     assert ready.filter(ASKED.obj(), nodes=[A.obj()]).failed == {"a": "Insufficient cpu"}
-    assert ready.filter(ASKED.obj(), nodes=[A.capacity(cpu=2).obj()]).kept == [0]
+    assert list(ready.filter(ASKED.obj(), nodes=[A.capacity(cpu=2).obj()]).kept) == [0]
 
 
 # Nodes in full.
@@ -392,7 +410,7 @@ def test_what_the_caller_says_of_a_node_goes_before_what_we_know() -> None:
     in_full = ready.filter(ASKED.obj(), nodes=[larger, new])
     by_name = ready.filter(ASKED.obj(), node_names=["a", "new"])
 
-    assert (in_full.kept, in_full.failed) == ([0, 1], {})
+    assert (list(in_full.kept), in_full.failed) == ([0, 1], {})
     assert (by_name.kept, by_name.failed) == ([], {"a": "Insufficient cpu", "new": "node not known to the extender yet"})
 
 
@@ -411,7 +429,7 @@ def test_a_resource_that_only_the_callers_node_has() -> None:
     ready = engine(A, B)
     gpu = ASKED.req({"example.com/gpu": 1})
 
-    assert ready.filter(gpu.obj(), nodes=[A.capacity({"example.com/gpu": 1}).capacity(cpu=1).obj()]).kept == [0]
+    assert list(ready.filter(gpu.obj(), nodes=[A.capacity({"example.com/gpu": 1}).capacity(cpu=1).obj()]).kept) == [0]
     assert ready.filter(gpu.obj(), node_names=["a", "b"]).failed_and_unresolvable == dict.fromkeys("ab", "Insufficient example.com/gpu")
     assert len(ready.prioritize(gpu.obj(), node_names=["a", "b"])) == 2
 
@@ -481,3 +499,32 @@ def test_asking_what_if_changes_nothing() -> None:
 
 def test_an_asked_pod_is_read_as_it_was_written() -> None:
     assert kept(engine(A), "a", pod=PodBuilder(Pod()).name("bare")) == ["a"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_many_changed_nodes_are_taken_in_a_few_at_a_time(known: bool) -> None:
+    """
+    A caller that sends its nodes in full may send thousands that differ from those of the cluster.
+    """
+    names = [f"node-{number}" for number in range(1_000)]
+    ready = engine(*(make_node(name).capacity(cpu=2) for name in names if known))
+    nodes = [make_node(name).capacity(cpu=number % 2).obj() for number, name in enumerate(names)]
+    turns = 0
+
+    async def another() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def take_in() -> None:
+        others = asyncio.create_task(another())
+        await ready.take_in(nodes)
+        others.cancel()
+
+    asyncio.run(take_in())
+
+    assert turns >= len(nodes) // STEP - 1
+    assert list(ready.filter(ASKED.obj(), nodes=nodes).kept) == list(range(1, len(names), 2))
+    assert list(ready.filter(ASKED.obj(), nodes=nodes[:3]).kept) == [1]
+    assert kept(ready, "node-0") == (["node-0"] if known else [])

@@ -212,6 +212,7 @@ LAYOUTS: Final = {
         (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE), _resource_claim
     ),
     "Workload": Layout((NAME, AGE), _only_age),
+    "DeviceTaintRule": Layout((NAME, AGE), _only_age),
     "ResourceSlice": Layout(
         (
             NAME,

@@ -109,7 +109,7 @@ def test_a_strangers_plugin_says_what_a_pod_lacks_and_what_to_change() -> None:
         ("none", [("licenses", "5")]),
         ("three", [("cpu", "1"), ("licenses", "2")]),
     ]
-    assert found == (Fix(kind="other", text="do with 2 licenses", opens=1, nodes=("two",)),)
+    assert [(each.kind, each.text, each.opens, each.nodes) for each in found] == [("other", "do with 2 licenses", 1, ("two",))]
 
 
 def test_changes_that_several_plugins_suggest_are_made_together_where_none_helps_alone() -> None:

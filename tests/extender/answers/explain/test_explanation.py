@@ -68,7 +68,9 @@ def test_a_pod_that_fits_is_shown_with_the_best_nodes() -> None:
 
     assert (found.feasible_nodes, found.message, found.waterfall, found.fixes, found.preemption) == (12, "", (), (), None)
     assert [score.node for score in found.scores] == [f"n{number:02}" for number in range(1, 11)]
-    assert all(score.total == sum(score.plugins.values()) for score in found.scores)
+    assert all(score.total == sum(part.weighted for part in score.plugins.values()) for score in found.scores)
+    assert all(part.weighted == part.normalized * part.weight for score in found.scores for part in score.plugins.values())
+    assert (found.scores_of, found.choice) == ("now", "")
     assert found.scores[0] == NodeScore(node="n01", total=found.scores[0].total, plugins=found.scores[1].plugins)
 
 

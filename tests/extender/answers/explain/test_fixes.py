@@ -301,7 +301,8 @@ def test_a_pod_that_may_not_preempt_is_told_what_it_could_do() -> None:
     told = found(snapshot, WEB.req(cpu=4).priority(5).preemption_policy("Never").obj())
     (preempting,) = (fix for fix in told if fix.kind == "preemption")
 
-    assert preempting == Fix(kind="preemption", text="let it preempt (preemptionPolicy PreemptLowerPriority)", opens=2, nodes=("a", "c"))
+    assert (preempting.text, preempting.nodes) == ("let it preempt (preemptionPolicy PreemptLowerPriority)", ("a", "c"))
+    assert preempting.objects[0]["preemptionPolicy"] == "PreemptLowerPriority"
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def outcome_of(snapshot: Snapshot, pod: Pod) -> PreemptionOutcome:
 
 
 def answered(snapshot: Snapshot, pod: Pod, limit: int = 20) -> PreemptionAnswer:
-    return preemption_answer(outcome_of(snapshot, pod), snapshot, pod, limit)
+    return preemption_answer(outcome_of(snapshot, pod), snapshot, pod, 0.0, limit)
 
 
 def test_a_victim_is_told_with_who_made_it_and_when_it_started() -> None:
@@ -187,7 +187,7 @@ def test_an_extender_that_failed_is_why_no_candidate_was_chosen() -> None:
     found = outcome_of(snapshot, PENDING.obj())
     failed = dataclasses.replace(found, status=fwk.error("the extender is down"), chosen=None, best=None, nominated_node=None)
 
-    answer = preemption_answer(failed, snapshot, PENDING.obj())
+    answer = preemption_answer(failed, snapshot, PENDING.obj(), 0.0)
 
     assert (answer.node, answer.victims, answer.message) == ("", (), "the extender is down")
     assert [(one.node, one.why_not) for one in answer.candidates] == [("a", "the extender is down")]

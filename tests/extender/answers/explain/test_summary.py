@@ -28,7 +28,7 @@ NO_PREEMPTION = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit
 
 def sentence(snapshot: Snapshot, pod: PodBuilder, *, preempts: bool = True) -> str:
     evaluation = asyncio.run(evaluate(Cycle(FRAMEWORK if preempts else NO_PREEMPTION, snapshot, pod.obj(), NO_NOMINATIONS)))
-    preemption = None if evaluation.preemption is None else preemption_answer(evaluation.preemption, snapshot, pod.obj())
+    preemption = None if evaluation.preemption is None else preemption_answer(evaluation.preemption, snapshot, pod.obj(), 0.0)
     return summary(pod.obj(), evaluation, waterfall(evaluation), preemption)
 
 

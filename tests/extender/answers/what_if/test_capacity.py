@@ -38,7 +38,7 @@ def cluster_of(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder] = ()) ->
     return Cluster.of(ClusterState(nodes=[node.obj() for node in nodes], pods=[pod.obj() for pod in pods]))
 
 
-def fitting(cluster: Cluster, pod: Pod, limit: int = 1000) -> Capacity:
+def fitting(cluster: Cluster, pod: Pod, limit: int | None = 1000) -> Capacity:
     return capacity(cluster, simulated_frameworks(Configuration(), cluster), pod, limit)
 
 
@@ -73,6 +73,33 @@ def test_counting_stops_at_the_limit_of_the_question() -> None:
     found = fitting(cluster, make_pod().req(cpu=1).obj(), limit=3)
 
     assert (found.fits, found.is_limit, found.stopped_by) == (3, True, "")
+
+
+def test_a_high_limit_is_reached_without_placing_copies_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Then nodes are filled evenly: each has its share, and none more than it takes. What is a high limit is lowered here.
+    """
+    monkeypatch.setattr("extender.answers.what_if.capacity._FIRST_PLACED", 2)
+    monkeypatch.setattr("extender.answers.what_if.capacity._placed", None)
+    cluster = cluster_of([node("a", 4), node("b", 1), node("c", 4)])
+
+    found = fitting(cluster, make_pod().req(cpu=1).obj(), limit=6)
+
+    assert (found.fits, found.is_limit) == (6, True)
+    assert {room.node: room.pods for room in found.by_node} == {"a": 3, "b": 1, "c": 2}
+    assert found.notes == ("counting ends at 6; the nodes are filled evenly up to there, not in the scheduler's order",)
+
+
+def test_without_a_limit_copies_are_placed_one_by_one_for_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("extender.answers.what_if.capacity._FIRST_PLACED", 2)
+    together = make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web").obj()
+
+    found = fitting(cluster_of([node("a", 4)]), together, limit=None)
+    alone = fitting(cluster_of([node("a", 4)]), make_pod().req(cpu=1).obj(), limit=None)
+
+    assert (found.fits, found.is_limit) == (2, True)
+    assert found.notes == ("counting ends at 2, since they are placed one by one; a higher limit counts on",)
+    assert (alone.fits, alone.is_limit) == (4, False)
 
 
 def test_copies_that_are_placed_one_by_one_end_earlier(monkeypatch: pytest.MonkeyPatch) -> None:

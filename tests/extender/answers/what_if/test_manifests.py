@@ -254,6 +254,21 @@ def test_what_admission_refuses_is_refused_where_the_classes_are_known(spec: dic
             id="a Job of the wrong form",
         ),
         pytest.param(
+            {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "x"}, "spec": {"replicatedJobs": 7}},
+            "JobSet x: Expected `array`, got `int` - at `$.spec.replicatedJobs`",
+            id="a JobSet of the wrong form",
+        ),
+        pytest.param(
+            {
+                "apiVersion": "jobset.x-k8s.io/v1alpha2",
+                "kind": "JobSet",
+                "metadata": {"name": "x"},
+                "spec": {"replicatedJobs": [{"name": "a", "replicas": 10**9}]},
+            },
+            "JobSet x: more than 5000 Jobs cannot be created at a time",
+            id="too many Jobs",
+        ),
+        pytest.param(
             workload("DaemonSet", pod_spec={"containers": 7}),
             "DaemonSet web: Expected `array`, got `int` - at `$.containers`",
             id="a template of the wrong form",
@@ -406,6 +421,24 @@ def test_a_job_makes_as_many_pods_as_run_at_a_time(spec: dict[str, Any], pods: i
 
     assert names(made) == [f"sum-{number}" for number in range(1, pods + 1)]
     assert all(each.labels["job-name"] == "sum" for each in made)
+
+
+def job_set(name: str = "train", **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": name}, "spec": spec}
+
+
+def replicated(name: str, replicas: Any = 1, **spec: Any) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"role": name}}, "spec": {**POD_SPEC, "restartPolicy": "Never"}}
+    return {"name": name, "replicas": replicas, "template": {"spec": {"template": template, **spec}}}
+
+
+def test_a_job_set_makes_the_pods_of_all_its_jobs() -> None:
+    made = taken(cluster(), [job_set(replicatedJobs=[replicated("leader"), replicated("worker", 2, parallelism=2)])])
+
+    assert names(made) == ["train-leader-0-1", *(f"train-worker-{job}-{pod}" for job in (0, 1) for pod in (1, 2))]
+    assert [each.labels["jobset.sigs.k8s.io/replicatedjob-name"] for each in made] == ["leader", *["worker"] * 4]
+    assert {each.labels["role"] for each in made} == {"leader", "worker"}
+    assert not taken(cluster(), [job_set(suspend=True, replicatedJobs=[replicated("worker")])])
 
 
 def test_a_cron_job_runs_once() -> None:

@@ -1,4 +1,4 @@
-"""Workloads that are written anew although they have pods: fewer of them, or others, as far as their controllers get."""
+"""Workloads that are written again although they have pods: fewer of them, or others, as far as their controllers get."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -32,7 +32,7 @@ def priority_class(name: str, value: int) -> dict[str, Any]:
 
 def failures(*then: dict[str, Any], given: dict[str, Any] | None = None, when: dict[str, Any] | None = None) -> list[tuple[str, str]]:
     rule = read_rule({"given": given or {"nodes": {"count": 3, "zones": ["a", "b"], "cpu": 2}}, "when": when or {}, "then": list(then)})
-    return [(failure.expected, failure.happened) for failure in verify(rule, [], [], Configuration(), TrialRegistry)]
+    return [(failure.expected, failure.happened) for failure in verify(rule, [], [], Configuration(), TrialRegistry).unmet]
 
 
 NO_ROOM = (
@@ -123,7 +123,7 @@ def test_budgets_are_reckoned_when_their_pods_run() -> None:
     given = {"nodes": [{"name": "full", "cpu": 2}, {"name": "free", "cpu": 2}], "objects": [workload(replicas=2), budget]}
     rule = read_rule({"given": given, "when": {"drain": "full"}, "then": [{"pods": "app=shop", "placed": 2}]})
 
-    assert verify(rule, [], [], Configuration(), TrialRegistry) == []
+    assert verify(rule, [], [], Configuration(), TrialRegistry).unmet == []
 
 
 def test_who_is_replaced_by_its_controller_is_not_evicted() -> None:

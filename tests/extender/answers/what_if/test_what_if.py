@@ -10,7 +10,7 @@ import pytest
 
 from extender import framework as fwk
 from extender.answers.profiles import simulated_frameworks
-from extender.answers.types import WhatIf, WhatIfRequest
+from extender.answers.types import NodesLike, WhatIf, WhatIfRequest
 from extender.answers.what_if.simulation import Simulation
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.cache.cluster import Cluster
@@ -486,7 +486,7 @@ def test_pods_that_push_each_other_out_for_ever_are_told_apart_from_progress() -
     (loop,) = simulation.loops
     assert loop.text == (
         "default/a evicts default/b from n, then default/b evicts default/a from n, "
-        "then default/a would evict default/b from n again, and so on for ever"
+        "then default/a would evict default/b from n again, and so on forever"
     )
     assert [pod.name for pod in loop.pods] == ["a", "b"]
     assert [(each.victim.pod.name, each.lands_on) for each in simulation.evictions] == [("b", "n"), ("a", "")]
@@ -501,7 +501,7 @@ def test_a_pod_that_can_never_use_the_room_it_makes_stops_making_it() -> None:
     )
 
     (loop,) = simulation.loops
-    assert loop.text == "default/web evicts default/b from n, then default/web would evict default/b from n again, and so on for ever"
+    assert loop.text == "default/web evicts default/b from n, then default/web would evict default/b from n again, and so on forever"
     assert {each.pod.name: each.node for each in simulation.placements} == {"web": "", "b": "n"}
 
 
@@ -627,3 +627,48 @@ def test_what_was_counted_is_freed_with_the_answer() -> None:
 
     assert placed["p"] in {"a", "b"}
     assert len(kept) == len(before)
+
+
+# Nodes like one that exists.
+
+
+def test_nodes_like_one_take_pods_as_it_would_and_are_told_of_by_name() -> None:
+    about = cluster(node("a", cpu=2).taint("dedicated", "gpu").label(disk="ssd"), pods=(running("full", "a", cpu=2),))
+    tolerant = written("new", 2, tolerations=[{"operator": "Exists"}], nodeSelector={"disk": "ssd"})
+
+    answer = ask(about, tolerant, add_nodes=[NodesLike(like="a", count=2)])
+
+    assert places(answer)["new"] in ("a-new-1", "a-new-2")
+
+
+def test_a_node_like_one_that_is_cordoned_is_not() -> None:
+    assert places(ask(cluster(node("a").unschedulable()), written("new"), add_nodes=[NodesLike(like="a")])) == {"new": "a-new-1"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        ([NodesLike(like="b")], 'node "b" not found'),
+        ([NodesLike(like="a", count=1000), NodesLike(like="a")], "more than 1000 nodes cannot be added at a time"),
+    ],
+)
+def test_nodes_that_cannot_be_added(wanted: list[NodesLike], words: str) -> None:
+    with pytest.raises(WhatIfError, match=words):
+        ask(cluster(node("a")), add_nodes=wanted)
+
+
+def test_whoever_adds_nodes_is_told_whether_pending_pods_would_fit() -> None:
+    """
+    Without asking: nobody adds nodes for their own sake.
+    """
+    waiting = tuple(make_pod(name).uid(name).req(cpu=cpu).obj() for name, cpu in (("one", 4), ("two", 4), ("huge", 9)))
+    about = cluster(node("a"), pods=(running("full", "a", cpu=4), *waiting))
+
+    answer = ask(about.fork(), add_nodes=[NodesLike(like="a")])
+    none = ask(about.fork(), {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "tiny"}, "status": {"allocatable": {"cpu": "1"}}})
+    asked = ask(about.fork(), add_nodes=[NodesLike(like="a", count=2)], include_pending=True)
+
+    assert answer.summary == "1 of 3 pending pods would now fit; include the pending pods to see where."
+    assert none.summary == "None of the 3 pending pods would fit then."
+    assert sorted(places(asked).values()) == ["", "a-new-1", "a-new-2"]
+    assert "would now fit" not in asked.summary

@@ -1,4 +1,4 @@
-"""How many pods may go is always known; what was promised to an eviction counts as gone, but not for ever."""
+"""How many pods may go is always known; what was promised to an eviction counts as gone, but not forever."""
 
 from typing import Any
 

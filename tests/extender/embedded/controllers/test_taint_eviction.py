@@ -98,7 +98,7 @@ async def test_pods_stay_five_minutes_on_a_node_that_does_not_answer() -> None:
     [
         pytest.param([], 0, id="none"),
         pytest.param([("a", None)], 0, id="not all taints"),
-        pytest.param([("a", None), ("b", None)], None, id="for ever"),
+        pytest.param([("a", None), ("b", None)], None, id="forever"),
         pytest.param([("a", 30), ("b", None)], 30, id="one for a while"),
         pytest.param([("a", 30), ("b", 20)], 20, id="the shortest counts"),
         pytest.param([("a", 30), ("b", -5)], 0, id="less than nothing is nothing"),

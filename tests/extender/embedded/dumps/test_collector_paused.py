@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from extender.embedded.dumps.state_file import collector_paused
+from extender.concurrency.short_collections import collector_paused
 
 
 def test_the_collector_rests_and_works_again_even_after_a_failure() -> None:

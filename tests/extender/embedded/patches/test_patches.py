@@ -1,11 +1,15 @@
 """PATCH: JSON patch, merge patch, strategic merge patch and server-side apply."""
 
+import copy
 from typing import Any
 
 import pytest
 
+from extender.embedded.api_resources import PODS
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.patches import patch_types
+from extender.embedded.patches.patch_types import Patch
+from extender.embedded.schema import api_types
 from tests.extender.embedded.asking import PODS_PATH, add_node, add_pod, ask, make_api, pod
 
 
@@ -252,3 +256,53 @@ def test_nothing_is_patched_into_being() -> None:
     code, status = patch(make_api(), patch_types.MERGE, {"metadata": {"labels": {"x": "y"}}})
 
     assert (code, status["message"]) == (404, 'pods "a" not found')
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (patch_types.JSON, [{"op": "remove", "path": "/spec/containers/0"}, {"op": "add", "path": "/metadata/labels/x", "value": "2"}]),
+        (patch_types.MERGE, {"metadata": {"labels": {"app": None, "x": "2"}}, "spec": {"containers": []}}),
+        (patch_types.STRATEGIC, {"spec": {"containers": [{"name": "one", "image": "new"}, {"name": "two", "$patch": "delete"}]}}),
+        (patch_types.STRATEGIC, {"spec": {"containers": [{"name": "one", "env": [{"name": "A", "value": "2"}]}]}}),
+        (patch_types.STRATEGIC, {"spec": {"$setElementOrder/containers": [{"name": "two"}, {"name": "one"}]}}),
+        (patch_types.STRATEGIC, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/b"], "labels": {"$patch": "replace", "x": "2"}}}),
+        (patch_types.STRATEGIC, {"spec": {"$retainKeys": ["nodeName"], "nodeName": "node-1"}}),
+    ],
+)
+def test_a_patch_leaves_the_original_as_it_was(kind: str, body: Any) -> None:
+    original = {
+        "metadata": {"labels": {"app": "web"}, "finalizers": ["a/b", "c/d"]},
+        "spec": {"containers": [{"name": "one", "image": "old", "env": [{"name": "A", "value": "1"}]}, {"name": "two", "image": "old"}]},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]},
+    }
+    before = copy.deepcopy(original)
+
+    patched = Patch(kind, body).of(api_types.type_of(PODS), original)
+
+    assert original == before
+    assert patched != before
+    assert patched["status"] == before["status"]
+
+
+def test_a_patch_of_the_status_keeps_the_fields_of_a_pod_in_order() -> None:
+    api = make_api()
+    stored = add_pod(api, "a", labels={"x": "1"})
+
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    code, patched = patch(api, patch_types.STRATEGIC, {"status": {"conditions": [condition]}}, f"{PODS_PATH}/a/status")
+
+    assert code == 200
+    assert list(patched) == ["kind", "apiVersion", "metadata", "spec", "status"]
+    assert patched["spec"] == stored["spec"]
+    assert patched["status"]["conditions"][0]["reason"] == "Unschedulable"
+
+
+def test_what_a_patch_changes_in_a_spec_is_read_and_completed() -> None:
+    api = make_api()
+    add_pod(api, "a")
+
+    body = {"spec": {"tolerations": [{"key": "k", "operator": "Exists", "unknown": 1}]}}
+    code, patched = patch(api, patch_types.STRATEGIC, body, query="?fieldValidation=Warn")
+
+    assert (code, patched["spec"]["tolerations"][0]) == (200, {"key": "k", "operator": "Exists"})

@@ -1,6 +1,7 @@
 """The store: objects, one counter, a history of bounded length."""
 
 import asyncio
+import tracemalloc
 
 import pytest
 
@@ -54,6 +55,21 @@ def test_the_history_is_bounded() -> None:
         store.read(NODES, at=10)
     assert store.compacted(NODES) >= 1000 - 125
     assert store.follow([PODS], 10).take() == [], "other kinds remember as long"
+
+
+def test_objects_that_come_and_go_without_anybody_listing_them_leave_nothing() -> None:
+    store, held = ObjectStore(history=8), []
+    tracemalloc.start()
+    try:
+        for _ in range(2):
+            for number in range(10_000):
+                store.put(NODES, "", name := f"a-node-with-a-long-name-{number}", node(name))
+                store.remove(NODES, "", name)
+            held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+
+    assert held[1] - held[0] < 100_000
 
 
 def test_the_history_of_large_objects_is_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,171 @@
+"""`reprieve shadow`: would this configuration decide as the scheduler of the cluster does?"""
+
+import asyncio
+import enum
+import signal
+from pathlib import Path
+from typing import Annotated, Final, final
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from api.cli.showing import Output, OutputOption, heading, name_of, plural, show, table
+from api.cli.signatures import Options
+from api.cli.sources import Source
+from api.cli.waiting import WaitingLine
+from api.fatal_errors import MisuseError, StartUpError
+from api.ui.wording import percent_of
+from extender.answers.shadow.agreement import Agreement, AgreementShare, Difference
+from extender.evaluation.decided import Decided
+from extender.golang.durations import Duration, DurationError
+
+SHOWN: Final = 30
+"""The number of differences in the table, unless it is wide."""
+MOST: Final = 1000
+"""The number of differences that a service sends."""
+
+
+@final
+class ShadowAction(enum.StrEnum):
+    """What `reprieve shadow` does."""
+
+    REPORT = "report"
+    RUN = "run"
+
+
+def shadow(
+    action: Annotated[ShadowAction, typer.Argument(help="report: of a service or a recording; run: follow a cluster here, then report.")],
+    path: Annotated[Path | None, typer.Argument(metavar="[RECORDING]", help="Report over what serve --record wrote.")] = None,
+    *,
+    source: Annotated[Source, Options.of(Source, only=("server", "token", "kubeconfig", "context", "config"))],
+    lasting: Annotated[str | None, typer.Option("--for", help="How long to follow, such as 24h (until interrupted).")] = None,
+    at_least: Annotated[
+        float | None, typer.Option(min=0, max=100, help="Exit with 1 if fewer percent of the clear decisions agree.")
+    ] = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say how often this configuration decides as the scheduler of a cluster does, where it does not, and which plugin is why.
+
+    Nothing is written to the cluster, and nothing has to be installed in it. A service that was started with --shadow is asked; with `run`,
+    the cluster of a kubeconfig is followed here until the time is over or the command is interrupted, and then reported on.
+    """
+    if action is ShadowAction.RUN:
+        found = _followed(source, _seconds(lasting))
+    elif path is not None:
+        found = _over(path, source.config)
+    else:
+        found = asyncio.run(_asked(source))
+    show(found, output, _in_words)
+    agreement = found.total.agreement
+    if at_least is not None and (agreement or 0.0) * 100 < at_least:
+        raise typer.Exit(1)
+
+
+async def _asked(source: Source) -> Agreement:
+    async with source.open_service() as service:
+        found = await service.agreement(MOST)
+    if found is None:
+        raise StartUpError("the service has no shadow: start it with --shadow, or follow a cluster here with `reprieve shadow run`")
+    return found
+
+
+def _over(path: Path, config: Path | None) -> Agreement:
+    from api.cli.replay import quiet  # noqa: PLC0415 - asking a service takes no engine
+    from api.cli.simulate import on_one_line, progress, usable  # noqa: PLC0415
+    from extender.answers.shadow.recorded import agreement_over  # noqa: PLC0415
+    from extender.config import ConfigErrors  # noqa: PLC0415
+    from extender.recordings.entries import Recording, RecordingError  # noqa: PLC0415
+
+    try:
+        recording = Recording(path)
+        configuration = recording.configuration if config is None else usable(config)
+        with quiet(), progress(path.name, "decisions") as advance:
+            return agreement_over(recording, configuration, str(config or "the recorded one"), advance)
+    except (RecordingError, ConfigErrors) as exc:
+        raise StartUpError(on_one_line(exc)) from exc
+
+
+def _followed(source: Source, seconds: float | None) -> Agreement:
+    from api.cli.local_answers import shadow_of  # noqa: PLC0415 - asking a service takes no engine
+    from api.cli.reaching import reach  # noqa: PLC0415
+
+    async def follow() -> Agreement:
+        ended = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        await reach(source.kubeconfig, source.context)
+        with WaitingLine("listing") as line:
+            async with shadow_of(source.kubeconfig, source.context, source.config, line.show) as following:
+                words = "following; interrupt to end" if seconds is None else f"following for {seconds:g} s"
+                typer.echo(words, err=True)
+                line.show(words)
+                try:
+                    async with asyncio.timeout(seconds):
+                        await ended.wait()
+                except TimeoutError:
+                    await following.caught_up()
+                return following.agreement(MOST)
+
+    return asyncio.run(follow())
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return None if text is None else Duration.parse(text).seconds
+    except DurationError as exc:
+        raise MisuseError(f"--for {text!r:.40}: give a duration such as 90s or 24h") from exc
+
+
+def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:
+    total = found.total
+    shown.print(Text(f"{_percent(total.agreement)} of {plural(total.decisions - total.unclear, 'clear decision')} agree", style="bold"))
+    shown.print(f"{total.same} the same, {total.ties} among equals, {total.different} different, {total.unclear} unclear")
+    shown.print(f"{found.configuration} beside the scheduler, from {found.since} to {found.until}")
+    if found.evicted:
+        shown.print(f"{plural(found.evicted, 'pod')} evicted, of which {found.spared} would have stayed")
+    for title, shares in (("By plugin", found.by_plugin), ("By shape", found.by_shape), ("By what was said", found.by_reason)):
+        _shares(shown, title, shares, is_wide=is_wide)
+    if found.differences:
+        listed = found.differences if is_wide else found.differences[:SHOWN]
+        shown.print(heading("Differences, newest first"))
+        made = table("time", "pod", "what", "plugin", "scheduler", "here", "why")
+        for each in listed:
+            what = each.kind if each.is_clear else f"{each.kind} (unclear)"
+            made.add_row(each.time, name_of(each.pod), what, each.plugin, _words(each.theirs), _words(each.ours), _why(each))
+        shown.print(made)
+        hidden = sum(found.by_kind.values()) - len(listed)
+        if hidden:
+            shown.print(Text(f"and {hidden} more", style="dim"))
+    costs = found.costs
+    shown.print(Text(f"it took {costs.seconds:.3f} s of processor time, {costs.per_decision * 1000:.2f} ms a decision", style="dim"))
+    if costs.behind > 1:
+        shown.print(Text(f"note: {costs.behind:.0f} s behind the cluster, with {plural(costs.waiting, 'change')} waiting", style="dim"))
+    for note in found.notes:
+        shown.print(Text(f"note: {note}", style="dim"))
+
+
+def _shares(shown: Console, title: str, shares: tuple[AgreementShare, ...], *, is_wide: bool) -> None:
+    listed = shares if is_wide else [share for share in shares if share.different or share.unclear]
+    if not listed:
+        return
+    shown.print(heading(title))
+    made = table("", "decisions", "agree", "different", "unclear")
+    for share in listed:
+        made.add_row(share.name, str(share.decisions), _percent(share.agreement), str(share.different), str(share.unclear))
+    shown.print(made)
+
+
+def _why(difference: Difference) -> str:
+    for_whom = f", evicted for {name_of(difference.preemptor)}" if difference.preemptor is not None else ""
+    return f"{difference.reason}{for_whom}"
+
+
+def _words(decided: Decided) -> str:
+    if decided.nominated and decided.status != "Evicted":
+        return f"{decided.nominated}, by preemption"
+    return decided.node or decided.status
+
+
+def _percent(part: float | None) -> str:
+    return "-" if part is None else percent_of(part)

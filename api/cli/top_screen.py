@@ -1,0 +1,118 @@
+"""The screen of `reprieve top`. It needs the extra `top`, and so nothing else imports it."""
+
+from typing import ClassVar, Final, final
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.widgets import DataTable, Footer, Static
+
+from api.cli.pending import within
+from api.cli.service_answers import ServiceAnswers
+from api.cli.showing import name_of, plural
+from api.cli.sources import Answers
+from api.fatal_errors import StartUpError
+from extender.answers.pending import Pending
+from extender.answers.types import Explanation, Preemptions
+from extender.records.values import PodName
+
+SHOWN_PREEMPTIONS: Final = 5
+SHOWN_FIXES: Final = 3
+
+
+@final
+class TopScreen(App[None]):
+    """Asks again and again, and shows the newest answers: pods that wait, by reason and workload; preemptions; one pod's explanation.
+
+    State: the first pod of each row, and the error that ended it.
+    """
+
+    CSS = """
+    #waiting { height: 1fr; }
+    #why { height: 1fr; border-top: solid $panel; }
+    #preempted { height: auto; max-height: 7; border-top: solid $panel; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "quit", "Quit"), Binding("r", "ask", "Ask now")]
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, asked: Answers, namespace: str | None, interval: float) -> None:
+        super().__init__()
+        self.failed: StartUpError | None = None
+        self._asked = asked
+        self._namespace = namespace
+        self._interval = interval
+        self._firsts: dict[str, PodName] = {}
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="counts", markup=False)
+        yield DataTable(id="waiting", cursor_type="row")
+        with VerticalScroll(id="why"):
+            yield Static(id="explanation", markup=False)
+        yield Static(id="preempted", markup=False)
+        yield Footer()
+
+    async def on_mount(self) -> None:
+        self._table.add_columns("pods", "workload", "priority", "since", "reason")
+        await self.action_ask()
+        self.set_interval(self._interval, self.action_ask)
+
+    async def action_ask(self) -> None:
+        """Asks for the newest answers. What keeps the source from answering ends the screen."""
+        try:
+            found = within(await self._asked.pending(), self._namespace)
+            preempted = await self._asked.preemptions(None, SHOWN_PREEMPTIONS) if isinstance(self._asked, ServiceAnswers) else None
+        except StartUpError as exc:
+            self.failed = exc
+            self.exit()
+            return
+        self._show(found)
+        self.query_one("#preempted", Static).update("" if preempted is None else _preempted(preempted))
+        await self._explain()
+
+    async def on_data_table_row_highlighted(self) -> None:
+        """Explains the first pod of the row that is chosen now."""
+        await self._explain()
+
+    @property
+    def _table(self) -> "DataTable[str]":
+        return self.query_one("#waiting", DataTable)
+
+    def _show(self, found: Pending) -> None:
+        short = ", ".join(each.resource for each in found.lacking)
+        self.query_one("#counts", Static).update(f"{plural(found.pods, 'pod')} waiting" + (f", short of {short}" if short else ""))
+        chosen = self._table.cursor_row
+        self._table.clear()
+        self._firsts = {}
+        for reason in found.reasons:
+            for each in reason.workloads:
+                key = f"{each.namespace}/{each.workload}/{reason.reason}"
+                name = "/".join(filter(None, (each.namespace, each.workload)))
+                self._table.add_row(str(each.pods), name, str(each.priority), each.since or "", reason.reason, key=key)
+                if each.first:
+                    self._firsts[key] = each.first[0]
+        if self._table.row_count:
+            self._table.move_cursor(row=min(chosen, self._table.row_count - 1))
+
+    async def _explain(self) -> None:
+        panel = self.query_one("#explanation", Static)
+        if not self._table.row_count:
+            panel.update("No pod waits.")
+            return
+        key = self._table.coordinate_to_cell_key(self._table.cursor_coordinate).row_key.value
+        first = self._firsts.get(key or "")
+        answer = None if first is None else await self._asked.explain(first.namespace, first.name)
+        panel.update("" if answer is None else _explained(answer))
+
+
+def _explained(answer: Explanation) -> str:
+    nearest = [f"  {near.node}: {', '.join(near.reasons)}" for near in answer.nearest[:SHOWN_FIXES]]
+    fixes = [f"  {fix.text} ({plural(fix.opens, 'node')})" for fix in answer.fixes[:SHOWN_FIXES]]
+    lines = [f"{name_of(answer.pod)}  {answer.state}", answer.summary]
+    lines += ["nearest:", *nearest] if nearest else []
+    lines += ["it would fit if:", *fixes] if fixes else []
+    return "\n".join(lines)
+
+
+def _preempted(found: Preemptions) -> str:
+    lines = [f"{made.time}  {name_of(victim.pod)} for {name_of(made.by)} on {made.node}" for made in found.items for victim in made.victims]
+    return "\n".join(("recently preempted:", *lines[:SHOWN_PREEMPTIONS])) if lines else "nobody was preempted recently"

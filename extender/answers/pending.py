@@ -1,0 +1,158 @@
+"""Pending pods by what keeps them from their nodes, and by the workload that they belong to."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Final, final
+
+from extender.answers.types import Answer, Queue, QueuePlace, ReasonCount
+from extender.records.values import PodName
+
+FIRST_PODS: Final = 5
+"""The number of pods of a workload that are named."""
+NOT_TRIED: Final = "not tried yet"
+NO_REASON: Final = "no reason is known"
+
+_CLAUSES: Final = re.compile(r"(\d+) (.+?)(?=, \d+ |$)")
+_NAMED: Final = re.compile(r'"[^"]*"')
+_SHORT_OF: Final = "Insufficient "
+_OF_FEW_PODS: Final = "Too many pods"
+
+
+@final
+class PendingWorkload(Answer, frozen=True, kw_only=True):
+    """The pods of one workload that wait for the same reason. Pods that the caller may not see are together, without a name."""
+
+    namespace: str
+    workload: str = ""
+    """Kind/name, as in `QueuePlace`; empty for pods that no controller made, which are together."""
+    pods: int
+    priority: int = 0
+    """The highest priority among these pods."""
+    since: str | None = None
+    """When the first of them began to wait."""
+    first: tuple[PodName, ...] = ()
+    """The first few that the caller may see, in the order of the queue."""
+
+
+@final
+class PendingReason(Answer, frozen=True, kw_only=True):
+    """The pods that wait for one reason."""
+
+    reason: str
+    """The reasons of the nodes, in kube-scheduler's words: the resources that are scarce, then the reason of most nodes. Names in quotes
+    are left out."""
+    nodes: tuple[ReasonCount, ...] = ()
+    """Each of these reasons, with the most nodes on which it holds for one of the pods."""
+    pods: int
+    workloads: tuple[PendingWorkload, ...]
+    """The workloads of these pods; the one with most of them comes first."""
+
+
+@final
+class PendingResource(Answer, frozen=True, kw_only=True):
+    """A resource of which nodes have too little for pending pods."""
+
+    resource: str
+    pods: int
+
+
+@final
+class Pending(Answer, frozen=True, kw_only=True):
+    """GET /v1/pending: why pods wait, in groups."""
+
+    pods: int
+    """All of them; with very many, not all are in a group."""
+    reasons: tuple[PendingReason, ...] = ()
+    """The groups; the one with most pods comes first."""
+    lacking: tuple[PendingResource, ...] = ()
+    """The one that most pods lack first, and of equal ones the one that is missing on most nodes."""
+    deciding: bool = True
+    """False if another scheduler decides: the pods are those without a node then."""
+
+
+def pending(queue: Queue) -> Pending:
+    """Returns the pods of the queue in groups. What the caller may not see is to be left out of the queue before."""
+    places: dict[tuple[str, ...], list[QueuePlace]] = defaultdict(list)
+    most: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    lacking: dict[str, list[int]] = defaultdict(list)
+    for place in queue.items:
+        found = _reasons(place)
+        key = tuple(sorted(found))
+        places[key].append(place)
+        for reason, nodes in found.items():
+            most[key][reason] = max(nodes, most[key][reason])
+        for reason, nodes in found.items():
+            if resource := _resource_in(reason):
+                lacking[resource].append(nodes)
+    return Pending(
+        pods=max(len(queue.items), sum(queue.counts.values())),
+        reasons=tuple(sorted((_group(most[key], group) for key, group in places.items()), key=lambda each: (-each.pods, each.reason))),
+        lacking=tuple(
+            PendingResource(resource=resource, pods=len(nodes))
+            for resource, nodes in sorted(lacking.items(), key=lambda each: (-len(each[1]), -sum(each[1]), each[0]))
+        ),
+        deciding=queue.deciding,
+    )
+
+
+def clauses(message: str) -> list[tuple[int, str]]:
+    """Returns (nodes, reason) of each reason in kube-scheduler's message, most nodes first; none if it is not about nodes."""
+    _, found, rest = message.partition(" nodes are available: ")
+    named = _CLAUSES.findall(re.split(r"\. |\.$", rest)[0]) if found else []
+    return sorted(((int(nodes), reason) for nodes, reason in named), key=lambda clause: -clause[0])
+
+
+def _reasons(place: QueuePlace) -> Counter[str]:
+    """Returns reason -> nodes; a reason that is not about nodes has none."""
+    if place.gated_by:
+        return Counter({f"gated by {place.gated_by}": 0})
+    if place.message:
+        by_nodes: Counter[str] = Counter()
+        for nodes, reason in clauses(place.message):
+            by_nodes[_without_names(reason)] += nodes
+        return by_nodes or Counter({_without_names(place.message.partition(" nodes are available: ")[2] or place.message): 0})
+    if place.refused_by:
+        return Counter({f"refused by {', '.join(place.refused_by)}": 0})
+    return Counter({NOT_TRIED if place.queue in ("active", "inFlight") else NO_REASON: 0})
+
+
+def _without_names(text: str) -> str:
+    """Returns the text without the names in quotes, so that equal reasons are equal texts."""
+    return _NAMED.sub('"…"', text).rstrip(".")
+
+
+def _resource_in(reason: str) -> str:
+    """Returns the resource of which there is too little; empty if the reason is another one."""
+    return "pods" if reason == _OF_FEW_PODS else reason.removeprefix(_SHORT_OF) if reason.startswith(_SHORT_OF) else ""
+
+
+def _group(nodes: Counter[str], places: Sequence[QueuePlace]) -> PendingReason:
+    by_workload: dict[tuple[str, str], list[QueuePlace]] = defaultdict(list)
+    for place in places:
+        by_workload[place.pod.namespace, place.workload].append(place)
+    lacks = {reason for reason in nodes if _resource_in(reason)}
+    ordered = sorted(nodes.items(), key=lambda each: (each[0] not in lacks, -each[1], each[0]))
+    return PendingReason(
+        reason=", ".join(reason for reason, _ in ordered),
+        nodes=tuple(ReasonCount(reason=reason, nodes=count) for reason, count in ordered if count),
+        pods=len(places),
+        workloads=tuple(
+            sorted(
+                (_workload(*key, members) for key, members in by_workload.items()),
+                key=lambda each: (-each.pods, each.namespace, each.workload),
+            )
+        ),
+    )
+
+
+def _workload(namespace: str, workload: str, places: Sequence[QueuePlace]) -> PendingWorkload:
+    return PendingWorkload(
+        namespace=namespace,
+        workload=workload,
+        pods=len(places),
+        priority=max(place.pod.priority for place in places),
+        since=min(filter(None, map(attrgetter("since"), places)), default=None),
+        first=tuple(place.pod for place in places[:FIRST_PODS] if not place.pod.hidden),
+    )

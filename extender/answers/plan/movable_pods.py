@@ -1,0 +1,148 @@
+"""Which running pods may move to another node, and why the others stay."""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, final
+
+import numpy as np
+
+from extender.answers.what_if.departures import belongs_to_node, is_recreated, recreated
+from extender.answers.what_if.group_attempts import group_key
+from extender.cache.cluster import Cluster
+from extender.objects.label_selectors import Selector, SelectorError, selector_of
+from extender.objects.pod import Pod
+from extender.preemption import rules_of
+from extender.preemption.budgets import may_be_victims
+from extender.preemption.victim_policy import lost_gpu_hours
+from extender.runtime.framework import Framework
+from extender.runtime.memory import signature_of
+
+NO_CONTROLLER: Final = "have no controller that would recreate them"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MovablePod:
+    """A running pod that a controller recreates once it is evicted.
+
+    Attributes:
+        running: the pod on its node.
+        pod: the pod as it is recreated, without a node.
+        budgets: namespace/name of the PodDisruptionBudgets that its eviction takes from: none, or one.
+        kind: equal for pods that are alike to every Filter, so that it makes no difference which of them moves.
+        gpu_hours: what it has computed on its GPUs since its last checkpoint, or since its start.
+    """
+
+    running: Pod
+    pod: Pod
+    budgets: tuple[str, ...]
+    kind: Hashable
+    gpu_hours: float
+
+    @property
+    def uid(self) -> str:
+        return self.pod.uid
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MovablePods:
+    """The running pods of a cluster, by whether they may move.
+
+    Attributes:
+        by_uid: UID -> a pod that may move. The pods that lose least by it come first: those of the lowest priority, then those that have
+            computed least.
+        staying: why pods stay -> how many.
+        allowed: namespace/name of a PodDisruptionBudget -> the evictions that it allows now.
+    """
+
+    by_uid: Mapping[str, MovablePod]
+    staying: Mapping[str, int]
+    allowed: Mapping[str, int]
+
+
+def movable_pods(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Pod, now: Callable[[], datetime]) -> MovablePods:
+    """Returns the pods that may be evicted by an eviction request as things are, and that come back somewhere.
+
+    Arguments:
+        frameworks: by scheduler name; of this cluster.
+        wanted: the pod for which they would move: what the profile's victim policy protects from it stays.
+    """
+    budgets = _budgets(cluster)
+    protected = _protected(cluster, frameworks, wanted)
+    moment = now().timestamp()
+    found: list[MovablePod] = []
+    staying: Counter[str] = Counter()
+    for running in cluster.cache.pods:
+        spent = tuple(
+            name for name, namespace, selector, _ in budgets if namespace == running.namespace and selector.matches(running.labels)
+        )
+        why = _why_it_stays(running, frameworks.get(running.scheduler_name)) or (
+            "are protected by the victim policy" if running.uid in protected else _why_budgets_forbid(spent, budgets)
+        )
+        if why:
+            staying[why] += 1
+            continue
+        pod = recreated(running)
+        found.append(MovablePod(running, pod, spent, _kind(pod, spent), lost_gpu_hours(running, moment)))
+    found.sort(key=lambda each: (each.pod.priority, each.gpu_hours, each.pod.key))
+    return MovablePods({each.uid: each for each in found}, staying, {name: allowed for name, _, _, allowed in budgets})
+
+
+_Budget = tuple[str, str, Selector, int]
+"""namespace/name, namespace, selector, evictions allowed."""
+
+
+def _budgets(cluster: Cluster) -> list[_Budget]:
+    """Returns the budgets as the eviction API reads them: an empty selector selects all pods, one that cannot be read none."""
+    found: list[_Budget] = []
+    for budget in cluster.cache.objects.pdbs.values():
+        if budget.spec.selector is None:
+            continue
+        try:
+            selector = selector_of(budget.spec.selector)
+        except SelectorError:
+            continue
+        namespace = budget.metadata.namespace or "default"
+        found.append((f"{namespace}/{budget.metadata.name}", namespace, selector, budget.status.disruptions_allowed))
+    return found
+
+
+def _why_it_stays(pod: Pod, framework: Framework | None) -> str:
+    if pod.is_terminating:
+        return "are terminating already"
+    if belongs_to_node(pod):
+        return "belong to their nodes"
+    if not is_recreated(pod):
+        return NO_CONTROLLER
+    if framework is None:
+        return "belong to a scheduler that is not known here"
+    if group_key(framework, pod) is not None:
+        return "belong to a pod group"
+    return ""
+
+
+def _why_budgets_forbid(names: tuple[str, ...], budgets: list[_Budget]) -> str:
+    if len(names) > 1:
+        return "have more than one PodDisruptionBudget, so that no eviction request is granted"
+    if any(allowed <= 0 for name, _, _, allowed in budgets if name in names):
+        return "have a PodDisruptionBudget that allows no eviction now"
+    return ""
+
+
+def _protected(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Pod) -> frozenset[str]:
+    framework = frameworks.get(wanted.scheduler_name)
+    if framework is None:
+        return frozenset()
+    snapshot = cluster.cache.update_snapshot()
+    slots = np.flatnonzero(snapshot.pods.node >= 0)
+    may_go = may_be_victims(snapshot, wanted, slots, rules_of(framework.plugins.post_filter))
+    return frozenset(snapshot.pod_at(slot).uid for slot in slots[~may_go].tolist())
+
+
+def _kind(pod: Pod, budgets: tuple[str, ...]) -> Hashable:
+    # Claims and volumes of its own make a pod unlike all others.
+    own = pod.spec.resource_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
+    return pod.uid if own else (signature_of(pod), budgets)

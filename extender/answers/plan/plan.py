@@ -1,0 +1,201 @@
+"""plan(): the moves of running pods after which new pods fit, as an answer."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Final, final
+
+from extender.answers.plan.answer import PlanAnswer, PlannedMove, PlanRequest, StayingPods
+from extender.answers.plan.movable_pods import MovablePod, MovablePods, movable_pods
+from extender.answers.plan.search import TRIALS, PlanSearch, SearchResult
+from extender.answers.plan.trial_moves import BoundReachedError, TrialMoves
+from extender.answers.plan.wanted_pods import FoundPlan, WantedPods
+from extender.answers.pods import requested, victim
+from extender.answers.profiles import simulated_frameworks, stand_in_notes
+from extender.answers.types import Placement, WhatIf, WhatIfRequest
+from extender.answers.what_if.admission import Admits
+from extender.answers.what_if.departures import drop_leftover_claims
+from extender.answers.what_if.group_attempts import group_key
+from extender.answers.what_if.manifests import Applied, ManifestError, apply_manifests
+from extender.answers.what_if.what_if import WhatIfError, what_if
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import IsWanted, always_wanted
+from extender.config.configuration import Configuration
+from extender.objects.pod import Pod
+from extender.objects.quantity import QuantityError
+from extender.objects.resource_amounts import validate_requests
+from extender.records.values import PodName
+from extender.runtime.framework import Framework, closed_at_the_end
+
+MAX_WANTED: Final = 200
+"""The most pods for which a plan is made."""
+_TOLD: Final = 3
+"""The moves that the summary names."""
+
+
+@final
+class PlanError(Exception):
+    """There can be no plan for these objects; the message says why."""
+
+
+def plan(
+    cluster: Cluster,
+    configuration: Configuration,
+    request: PlanRequest,
+    admits: Admits,
+    now: Callable[[], datetime],
+    *,
+    for_everybody: bool = False,
+    trials: int = TRIALS,
+    is_wanted: IsWanted = always_wanted,
+) -> PlanAnswer:
+    """Returns the moves after which the pods of the request fit. Nothing is written.
+
+    Arguments:
+        cluster: changed by the search; pass a fork.
+        admits: makes the API server that the request's objects pass through.
+        for_everybody: see `simulated_frameworks`.
+        trials: see `PlanSearch`.
+        is_wanted: whether the answer is still wanted.
+
+    Raises:
+        PlanError: an object cannot be created, or is not one that a plan can be made for.
+        AbandonedError: the answer is not wanted any more.
+    """
+    try:
+        without = what_if(
+            cluster.fork(), configuration, WhatIfRequest(create=request.create), admits, for_everybody=for_everybody, is_wanted=is_wanted
+        )
+        applied = apply_manifests(cluster, request.create, admits())
+    except (ManifestError, WhatIfError) as exc:
+        raise PlanError(str(exc)) from exc
+    pods = _wanted_of(applied)
+    drop_leftover_claims(cluster, pods)
+    frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
+    with closed_at_the_end(frameworks):
+        pods = sorted(pods, key=lambda pod: -pod.priority)
+        with_groups = [(group_key(_framework_of(pod, frameworks), pod), pod) for pod in pods]
+        movable = movable_pods(cluster, frameworks, pods[0], now)
+        trial = TrialMoves(cluster, frameworks, movable, is_wanted)
+        result = PlanSearch(trial, WantedPods(trial, with_groups), trials).run(request.max_moves)
+        moves = () if result.plan is None else _moves(trial, result.plan)
+    return _answer(pods, result, moves, without, movable, request.max_moves, (*stand_in_notes(frameworks), *_notes(applied)))
+
+
+def _wanted_of(applied: Applied) -> Sequence[Pod]:
+    if applied.surplus or applied.rollouts or applied.on_named_nodes or applied.daemons:
+        raise PlanError("a plan is for new pods that a scheduler places: leave out pods with a node, changed workloads and new nodes")
+    if not applied.pods:
+        raise PlanError("there is no pod without a node in it")
+    if len(applied.pods) > MAX_WANTED:
+        raise PlanError(f"a plan is for at most {MAX_WANTED} pods, and these are {len(applied.pods)}")
+    for pod in applied.pods:
+        try:
+            validate_requests(pod)
+        except QuantityError as exc:
+            raise PlanError(f"Pod {pod.key}: {exc}") from exc
+    return applied.pods
+
+
+def _framework_of(pod: Pod, frameworks: Mapping[str, Framework]) -> Framework:
+    framework = frameworks.get(pod.scheduler_name)
+    if framework is None:
+        raise PlanError(f'no profile here for schedulerName "{pod.scheduler_name}"')
+    return framework
+
+
+def _notes(applied: Applied) -> tuple[str, ...]:
+    gated = [pod.key for pod in applied.pods if pod.spec.scheduling_gates]
+    missing = (f"ResourceClaimTemplate {name} is not known here: put it into the file as well" for name in applied.missing_templates)
+    return (*applied.notes, *missing, *(f"{key} has scheduling gates: the plan is for the time when they are gone" for key in gated))
+
+
+def _moves(trial: TrialMoves, found: FoundPlan) -> tuple[PlannedMove, ...]:
+    """Plays the plan once more, and returns its moves with what has to be known of each."""
+    moves: list[PlannedMove] = []
+    trial.allow(2 * TRIALS)
+    trial.may_wait = True
+    with ExitStack() as stack:
+        for each, node in found.moves:
+            moves.append(_move(trial, each, node))
+            if not stack.enter_context(trial.moved(each, node)):
+                raise LookupError(f"{each.pod.key} could move to {node}, and cannot any more")
+    return tuple(moves)
+
+
+def _move(trial: TrialMoves, each: MovablePod, node: str) -> PlannedMove:
+    try:
+        needs_steering = node not in trial.first_choices(each.pod)
+    except BoundReachedError:
+        needs_steering = True
+    return PlannedMove(
+        pod=PodName.of(each.pod),
+        from_node=trial.node_of(each.uid),
+        to_node=node,
+        owner=victim(each.running, 0.0).owner,
+        requests=requested(each.pod),
+        gpu_hours=each.gpu_hours,
+        needs_steering=needs_steering,
+        waits_for=tuple(name.partition("/")[2] for name in trial.budgets_used_up(each)),
+    )
+
+
+def _answer(
+    pods: Sequence[Pod],
+    result: SearchResult,
+    moves: tuple[PlannedMove, ...],
+    without: WhatIf,
+    movable: MovablePods,
+    max_moves: int,
+    notes: tuple[str, ...],
+) -> PlanAnswer:
+    found = result.plan
+    nodes = {} if found is None else found.nodes
+    messages = {placement.pod.key: placement.message for placement in without.placements}
+    placements = tuple(
+        Placement(
+            pod=PodName.of(pod),
+            cause="created",
+            requests=requested(pod),
+            node=nodes.get(pod.uid, ""),
+            message="" if found is not None and not found.moves else messages.get(pod.key, ""),
+        )
+        for pod in pods
+    )
+    return PlanAnswer(
+        summary=_summary(pods, nodes, moves, result, max_moves),
+        fits=found is not None,
+        moves=moves,
+        placements=placements,
+        are_pinned=found is not None and found.is_pinned,
+        gpu_hours=round(sum((move.gpu_hours for move in moves), 0.0), 3),
+        instead=() if found is not None and not found.moves else tuple(each for each in without.evictions if each.why == "preempted"),
+        staying=tuple(
+            StayingPods(reason=why, pods=number) for why, number in sorted(movable.staying.items(), key=lambda each: (-each[1], each[0]))
+        ),
+        looked_through=result.looked_through,
+        is_complete=result.is_complete,
+        notes=notes,
+    )
+
+
+def _summary(pods: Sequence[Pod], nodes: Mapping[str, str], moves: Sequence[PlannedMove], result: SearchResult, max_moves: int) -> str:
+    """Returns the answer in a sentence or two."""
+    who = pods[0].key if len(pods) == 1 else f"All {len(pods)} pods"
+    if result.plan is None:
+        whom = pods[0].key if len(pods) == 1 else f"all {len(pods)} pods"
+        if result.is_complete:
+            return f"No plan of at most {_times(max_moves)} makes room for {whom}."
+        looked = f", and all plans of at most {_times(result.looked_through)} were looked at" if result.looked_through > 0 else ""
+        return f"No plan was found that makes room for {whom}. The search reached its bound{looked}: there may be one."
+    where = f" on {nodes[pods[0].uid]}" if len(pods) == 1 else ""
+    if not moves:
+        return f"{who} {'fits' if len(pods) == 1 else 'fit'}{where} without any move."
+    steps = [f"{move.pod.key} from {move.from_node} to {move.to_node}" for move in moves[:_TOLD]]
+    more = f", and {len(moves) - _TOLD} more" if len(moves) > _TOLD else ""
+    fewer = "" if result.is_complete else " There may be a plan with fewer moves."
+    return f"{who} would fit{where} after {_times(len(moves))}: {', then '.join(steps)}{more}.{fewer}"
+
+
+def _times(number: int) -> str:
+    return "1 move" if number == 1 else f"{number} moves"

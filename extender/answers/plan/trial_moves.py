@@ -1,0 +1,393 @@
+"""TrialMoves: a copy of a cluster in which pods are evicted, placed elsewhere, and moved back.
+
+Every verdict is one of the profile's Filters about the cluster as the moves before have left it, and every placement runs Reserve.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final, final
+
+import numpy as np
+
+from extender.answers.plan.movable_pods import MovablePod, MovablePods
+from extender.answers.what_if.departures import give_back_claims
+from extender.cache.cluster import Cluster
+from extender.concurrency.abandoned import IsWanted, check_wanted
+from extender.objects.devices import ResourceClaim
+from extender.objects.pod import Pod
+from extender.preemption.dry_run import reprieve
+from extender.runtime.cycle import Cycle
+from extender.runtime.framework import Framework
+from extender.runtime.nominations import Nominations
+from extender.runtime.plugin_calls import PluginError
+from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.snapshot import PodChanges, Rows, Snapshot
+from extender.snapshot.axes import Index
+
+_ROWS_OF_A_TRIAL: Final = 500
+"""A round over more hypothetical nodes than these counts as several trials."""
+
+Domain = frozenset[str] | None
+"""The names of the nodes that a pod may get; None for all of them."""
+
+
+@final
+class BoundReachedError(Exception):
+    """As many trials were made as a part of a search may make."""
+
+
+@final
+class TrialMoves:
+    """State: the cluster, the node of each movable pod, what is reserved, what budgets have given, and how many trials are left.
+
+    Moves are context managers: at the end of the block everything is as before.
+    """
+
+    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework], pods: MovablePods, is_wanted: IsWanted) -> None:
+        """Nothing has moved yet.
+
+        Arguments:
+            cluster: used by the trial alone.
+            frameworks: by scheduler name; used by the trial alone.
+        """
+        self.cluster: Final = cluster
+        self.frameworks: Final = frameworks
+        self.pods: Final = pods
+        self.may_wait = False
+        """Whether a pod may move after its budget was used up by earlier moves, once these pods run again."""
+        self.has_met_budget = False
+        """Whether a pod was left where it is for the sake of a budget that earlier moves have used up."""
+        self._is_wanted = is_wanted
+        self._left = 0
+        self._settled: dict[str, tuple[Cycle | None, Pod]] = {}
+        """UID -> the pod where it was placed, and the cycle that reserved something for it, if any."""
+        self._spent: Counter[str] = Counter()
+        self._moved: Counter[tuple[Hashable, str]] = Counter()
+        """How many pods of a kind a node has more than at the beginning."""
+        self._on: dict[str, dict[str, MovablePod]] = {}
+        """Node -> its movable pods by UID."""
+        self._node_of: dict[str, str] = {}
+        self._rank = {uid: rank for rank, uid in enumerate(pods.by_uid)}
+        for uid, each in pods.by_uid.items():
+            self._node_of[uid] = each.running.spec.node_name
+            self._on.setdefault(self._node_of[uid], {})[uid] = each
+
+    # Bounds.
+
+    def allow(self, trials: int) -> None:
+        """Sets how many trials may be made from now on before BoundReachedError."""
+        self._left = trials
+
+    @property
+    def trials_left(self) -> int:
+        return self._left
+
+    def take(self, trials: int = 1) -> None:
+        """Counts trials.
+
+        Raises:
+            BoundReachedError: there are none left.
+            AbandonedError: the answer is not wanted any more.
+        """
+        check_wanted(self._is_wanted)
+        self._left -= trials
+        if self._left < 0:
+            raise BoundReachedError
+
+    # What is where.
+
+    @property
+    def state(self) -> Hashable:
+        """A value that is equal for equal distributions of the pods, where pods that are alike count as equal."""
+        return frozenset((at, count) for at, count in self._moved.items() if count)
+
+    def state_after(self, each: MovablePod, node: str) -> Hashable:
+        """Returns what `state` will be once the pod has moved to the node."""
+        moved = Counter(self._moved)
+        moved[each.kind, self._node_of[each.uid]] -= 1
+        moved[each.kind, node] += 1
+        return frozenset((at, count) for at, count in moved.items() if count)
+
+    def node_of(self, uid: str) -> str:
+        return self._node_of[uid]
+
+    def different_pods(self, node: str) -> list[MovablePod]:
+        """Returns one pod of each kind on the node that may move now, the one that loses least."""
+        return list({each.kind: each for each in self._movable_on(node)[::-1]}.values())[::-1]
+
+    def different_pods_everywhere(self) -> list[MovablePod]:
+        """Returns one pod of each kind on each node that may move now, those that lose least first."""
+        return sorted((each for node in self._on for each in self.different_pods(node)), key=lambda each: self._rank[each.uid])
+
+    def _movable_on(self, node: str) -> list[MovablePod]:
+        """Returns the pods on the node that may move now, those that lose least first."""
+        pods = self._on.get(node, {})
+        return [pods[uid] for uid in sorted(pods, key=self._rank.__getitem__) if self._may_move(pods[uid])]
+
+    def _may_move(self, each: MovablePod) -> bool:
+        if self.may_wait or not self.budgets_used_up(each):
+            return True
+        self.has_met_budget = True
+        return False
+
+    def budgets_used_up(self, each: MovablePod) -> tuple[str, ...]:
+        """Returns the budgets of the pod from which the moves so far have taken all that they allowed."""
+        return tuple(name for name in each.budgets if self._spent[name] >= self.pods.allowed[name])
+
+    # Questions.
+
+    def nodes_for(self, pod: Pod, domain: Domain = None, *, best_first: bool = True) -> list[str]:
+        """Returns the nodes that would take the pod now, other than its own if it has one.
+
+        Arguments:
+            best_first: whether they are to be in the order in which the scheduler prefers them.
+        """
+        own = self._node_of.get(pod.uid)
+        with self._without(pod):
+            return [name for name in self._feasible(pod, domain, best_first=best_first) if name != own]
+
+    def fits(self, pod: Pod, node: str) -> bool:
+        """Returns whether the node would take the pod now."""
+        with self._without(pod):
+            return self._passing(pod, node) is not None
+
+    def first_choices(self, pod: Pod) -> frozenset[str]:
+        """Returns the nodes among which the scheduler would choose for the pod now, its own aside if it has one."""
+        own = self._node_of.get(pod.uid)
+        with self._without(pod):
+            scored = [(name, score) for name, score in self._scored(pod) if name != own]
+        highest = max((score for _, score in scored), default=0)
+        return frozenset(name for name, score in scored if score == highest)
+
+    def in_the_way(self, pod: Pod, leaving: Sequence[MovablePod]) -> list[MovablePod]:
+        """Returns those of the pods of which one has to leave its node, and no other pod, so that the pod fits there."""
+        with self._without(pod):
+            cycle = self._cycle(pod)
+            if cycle is None:
+                return []
+            places = [_place(cycle, self._node_of[each.uid]) for each in leaving]
+            leaving = [each for each, place in zip(leaving, places, strict=True) if place is not None and each.uid != pod.uid]
+            if not leaving:
+                return []
+            going = PodChanges(np.arange(len(leaving)), _slots(cycle.snapshot, leaving), np.full(len(leaving), -1), rows_are_distinct=True)
+            index = cycle.snapshot.nodes.index
+            rows = Rows.of(cycle.snapshot, np.array([index[self._node_of[each.uid]] for each in leaving], np.intp)).changed(going)
+            try:
+                ok = cycle.run_filters_with_nominated_pods(rows).ok
+            except PluginError:
+                return []
+            return [each for each, opens in zip(leaving, ok.tolist(), strict=True) if opens]
+
+    def nodes_to_clear(self, pod: Pod, domain: Domain = None) -> list[tuple[str, int]]:
+        """Returns the nodes that would take the pod if all that may move left them, and how many have to leave: those where fewest first.
+
+        The numbers come from taking the pods back one by one, those that lose most first, and so may be too high.
+        """
+        with self._without(pod):
+            cycle = self._cycle(pod)
+            if cycle is None:
+                return []
+            index = cycle.snapshot.nodes.index
+            in_play = None if cycle.within is None else set(cycle.within.tolist())
+            leaving: dict[str, list[MovablePod]] = {}
+            for name in self._on if domain is None else domain & self._on.keys():
+                place = index.get(name)
+                if place is not None and (in_play is None or place in in_play) and (pods := self._movable_on(name)):
+                    leaving[name] = [each for each in pods[::-1] if each.uid != pod.uid]
+            try:
+                return self._cleared(cycle, leaving) if leaving else []
+            except PluginError:
+                return []
+
+    def _cleared(self, cycle: Cycle, leaving: Mapping[str, list[MovablePod]]) -> list[tuple[str, int]]:
+        """Returns `nodes_to_clear`, of these nodes.
+
+        Arguments:
+            leaving: node -> the pods that leave, in the order in which they are taken back.
+        """
+        snapshot, names = cycle.snapshot, list(leaving)
+        row = np.repeat(np.arange(len(names)), [len(pods) for pods in leaving.values()])
+        slots = np.concatenate([_slots(snapshot, pods) for pods in leaving.values()])
+        places = np.array([snapshot.nodes.index[name] for name in names], np.intp)
+        without = Rows.of(snapshot, places).changed(PodChanges(row, slots, np.full(len(slots), -1)))
+        fits = cycle.run_filters_with_nominated_pods(without).ok
+        kept = fits[row]
+        back = (np.cumsum(fits) - 1)[row[kept]]
+        self.take(int(np.bincount(back, minlength=1).max()) * (1 + len(names) // _ROWS_OF_A_TRIAL))
+        stays = reprieve(cycle, without.take(fits), slots[kept], back)
+        going = np.bincount(back[~stays], minlength=int(np.count_nonzero(fits))).tolist()
+        cleared = [name for name, ok in zip(names, fits.tolist(), strict=True) if ok]
+        return sorted(zip(cleared, going, strict=True), key=lambda each: each[1])
+
+    def is_decided_by_nodes(self, pod: Pod) -> bool:
+        """Returns whether each node by itself decides whether it takes the pod. Then more pods on a node never help."""
+        cycle = self._cycle(pod, is_counted=False)
+        return cycle is not None and all(
+            plugin.looks_only_at_node for name, plugin in cycle.framework.plugins.filter if name not in cycle.skip_filter_plugins
+        )
+
+    # Moves.
+
+    @contextmanager
+    def moved(self, each: MovablePod, node: str) -> Iterator[bool]:
+        """Moves the pod to another node for the block. Yields False, and nothing has moved, if the node does not take it."""
+        before = self._node_of[each.uid]
+        with self._evicted(each):
+            if not self._settle(each.pod, node):
+                yield False
+                return
+            self._spent.update(each.budgets)
+            self._leave(each.uid, each, before)
+            self._arrive(each.uid, each, node)
+            try:
+                yield True
+            finally:
+                self._leave(each.uid, each, node)
+                self._arrive(each.uid, each, before)
+                self._spent.subtract(each.budgets)
+                self._unsettle(each.pod)
+
+    @contextmanager
+    def placed(self, pod: Pod, node: str) -> Iterator[bool]:
+        """Places a pending pod for the block. Yields False if the node does not take it."""
+        if not self._settle(pod, node):
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            self._unsettle(pod)
+
+    @contextmanager
+    def _without(self, pod: Pod) -> Iterator[None]:
+        """Evicts the pod for the block if it runs."""
+        running = self.pods.by_uid.get(pod.uid)
+        if running is None:
+            yield
+        else:
+            with self._evicted(running):
+                yield
+
+    @contextmanager
+    def _evicted(self, each: MovablePod) -> Iterator[None]:
+        """Has the pod without a node for the block."""
+        cluster, before = self.cluster, self._node_of[each.uid]
+        if each.uid in self._settled:
+            self._unsettle(each.pod)
+            try:
+                yield
+            finally:
+                if not self._settle(each.pod, before, is_counted=False):
+                    raise LookupError(f"{each.pod.key} was on {before}, and does not fit there any more")
+            return
+        claims = _claims_of(cluster, each.running)
+        cluster.changed(each.running, None)
+        give_back_claims(cluster, each.running)
+        cluster.changed(None, each.pod)
+        try:
+            yield
+        finally:
+            cluster.changed(each.pod, None)
+            for claim in claims:
+                cluster.changed(None, claim)
+            cluster.changed(None, each.running)
+
+    def _settle(self, pod: Pod, node: str, *, is_counted: bool = True) -> bool:
+        """Assumes a pending pod on a node that takes it, and reserves what it needs."""
+        cycle = self._passing(pod, node, is_counted=is_counted)
+        assumed = None if cycle is None else self.cluster.assume(pod.uid, node)
+        if cycle is None or assumed is None:
+            return False
+        if not run_reserve_plugins(cycle, assumed, node).is_success:
+            run_unreserve_plugins(cycle, assumed, node)
+            self.cluster.forget(pod.uid)
+            return False
+        # A plugin that skipped the pod in PreFilter reserves nothing for it.
+        has_reserved = any(plugin.name not in cycle.skip_filter_plugins for plugin in cycle.framework.plugins.reserve)
+        self._settled[pod.uid] = cycle if has_reserved else None, assumed
+        return True
+
+    def _unsettle(self, pod: Pod) -> None:
+        cycle, assumed = self._settled.pop(pod.uid)
+        if cycle is not None:
+            run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
+        self.cluster.forget(pod.uid)
+
+    def _arrive(self, uid: str, each: MovablePod, node: str) -> None:
+        self._node_of[uid] = node
+        self._on.setdefault(node, {})[uid] = each
+        self._moved[each.kind, node] += 1
+
+    def _leave(self, uid: str, each: MovablePod, node: str) -> None:
+        del self._on[node][uid]
+        self._moved[each.kind, node] -= 1
+
+    # Cycles.
+
+    def _cycle(self, pod: Pod, *, is_counted: bool = True) -> Cycle | None:
+        """Returns a cycle of the pod after PreFilter; None if that refuses it."""
+        if is_counted:
+            self.take()
+        framework = self.frameworks[pod.scheduler_name]
+        nominations = Nominations(self.cluster.nominees(self.frameworks))
+        cycle = Cycle(framework, self.cluster.cache.update_snapshot(), pod, nominations)
+        try:
+            return cycle if cycle.run_pre_filter_plugins().status.is_success else None
+        except PluginError:
+            return None
+
+    def _feasible(self, pod: Pod, domain: Domain, *, best_first: bool) -> list[str]:
+        if best_first:
+            names = [name for name, _ in sorted(self._scored(pod), key=lambda each: -each[1])]
+        else:
+            names = [name for name, _ in self._scored(pod, with_scores=False)]
+        return names if domain is None else [name for name in names if name in domain]
+
+    def _scored(self, pod: Pod, *, with_scores: bool = True) -> list[tuple[str, int]]:
+        """Returns the nodes that would take a pending pod, with their total scores; all of them are 0 without scores."""
+        cycle = self._cycle(pod)
+        if cycle is None:
+            return []
+        try:
+            rows = cycle.feasible_rows()
+            if not with_scores or len(rows) < 2:
+                return [(name, 0) for name in rows.names]
+            cycle.run_pre_score_plugins(rows)
+            return list(zip(rows.names, cycle.total_scores(rows).tolist(), strict=True))
+        except PluginError:
+            return []
+
+    def _passing(self, pod: Pod, node: str, *, is_counted: bool = True) -> Cycle | None:
+        """Returns the cycle of a pending pod that passes all Filters on the node."""
+        cycle = self._cycle(pod, is_counted=is_counted)
+        place = None if cycle is None else _place(cycle, node)
+        if cycle is None or place is None:
+            return None
+        try:
+            verdicts = cycle.run_filters_with_nominated_pods(Rows.of(cycle.snapshot, np.array([place], np.intp)))
+        except PluginError:
+            return None
+        return cycle if verdicts.all_ok else None
+
+
+def _place(cycle: Cycle, node: str) -> int | None:
+    place = cycle.snapshot.nodes.index.get(node)
+    return place if place is not None and (cycle.within is None or bool(np.isin(place, cycle.within))) else None
+
+
+def _slots(snapshot: Snapshot, pods: Sequence[MovablePod]) -> Index:
+    return np.array([snapshot.pods.slots[each.uid] for each in pods], np.intp)
+
+
+def _claims_of(cluster: Cluster, pod: Pod) -> list[ResourceClaim]:
+    """Returns the ResourceClaims that an eviction of the pod changes."""
+    special = pod.status.extended_resource_claim_status
+    if special is None and not pod.spec.resource_claims:
+        return []
+    name = "" if special is None else special.resource_claim_name
+    return [
+        claim
+        for (namespace, claim_name), claim in cluster.cache.objects.resource_claims.items()
+        if (namespace, claim_name) == (pod.namespace, name) or any(each.uid == pod.uid for each in claim.status.reserved_for)
+    ]

@@ -1,0 +1,129 @@
+"""What commands print on a terminal of 80 columns: no word is cut, in answers and in help; and the codes with which they end."""
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from typer.testing import CliRunner
+
+from api.cli import SUBCOMMANDS, app
+from api.cli.showing import AnswerTable, table
+from tests.api.in_process import reprieve
+from tests.api.test_following import free_port
+from tests.api.test_questions import pod
+
+NODE = "ip-10-0-113-207.eu-central-1.compute.internal"
+MESSAGE = "0/5000 nodes are available: 4000 Insufficient nvidia.com/gpu, 1000 node(s) had untolerated taint(s). no new claims to deallocate"
+WORDS = st.text("abcdefghij-./0123456789", min_size=1, max_size=50)
+
+
+def printed(shown: AnswerTable, width: int = 80) -> list[str]:
+    output = io.StringIO()
+    Console(file=output, width=width, highlight=False, markup=False).print(shown)
+    return output.getvalue().splitlines()
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def test_a_long_message_wraps_at_blanks() -> None:
+    made = table("pod", "node", "message")
+    made.add_row("shop/web-0", NODE, MESSAGE)
+
+    lines = printed(made)
+
+    assert max(map(len, lines)) <= 80
+    assert lines[1].startswith(f"shop/web-0   {NODE}   ")
+    assert {*words(MESSAGE)} <= {*words(" ".join(lines))}
+
+
+def test_the_least_important_column_goes_first() -> None:
+    made = table("pod", "when", "node", "message", less_important=("when", "node"))
+    made.add_row("shop/web-0", "2026-11-23T05:00:00.123456Z", NODE, "Insufficient nvidia.com/gpu")
+
+    assert printed(made)[0].split() == ["POD", "NODE", "MESSAGE"]
+    assert printed(made, width=60)[0].split() == ["POD", "MESSAGE"]
+    assert printed(made, width=400)[0].split() == ["POD", "WHEN", "NODE", "MESSAGE"]
+
+
+def test_names_that_are_wider_than_the_terminal_stand_below_each_other() -> None:
+    made, long, longest = table("pod", "node"), "payments-of-the-eu-region/checkout-7d4b9c6f5d-x2x9q", 90 * "x"
+    made.add_row(long, NODE)
+    made.add_row(longest, NODE)
+
+    assert printed(made)[:3] == [f"POD: {long}", f"NODE: {NODE}", ""]
+    assert "".join(printed(made)[3:6]) == f"POD:{longest}"
+
+
+@given(st.lists(st.lists(st.lists(WORDS, max_size=8).map(" ".join), min_size=4, max_size=4), min_size=1, max_size=5))
+def test_no_word_is_cut(rows: list[list[str]]) -> None:
+    made = table("one", "two", "three", "four", less_important=("three", "two"))
+    for row in rows:
+        made.add_row(*row)
+
+    found = words(" ".join(printed(made)).replace("ONE:", "").replace("FOUR:", ""))
+
+    for row in rows:
+        assert {*words(row[0]), *words(row[3])} <= {*found}
+
+
+@pytest.mark.parametrize("arguments", [[], *([name] for name in SUBCOMMANDS)], ids=str)
+def test_help_cuts_nothing(arguments: list[str]) -> None:
+    shown = CliRunner().invoke(app, [*arguments, "-h"], env={"COLUMNS": "80", "TERM": "xterm"}).stdout
+    group = typer.main.get_command(app)
+    command = group.commands[arguments[0]].load() if arguments else group  # type: ignore[attr-defined]
+
+    assert [line for line in shown.splitlines() if len(line) > 80] == []
+    assert "…" not in shown
+    assert re.search(r"\w\.\.\.$", shown, re.MULTILINE) is None
+    options: list[Any] = [each for each in command.params if each.param_type_name == "option" and not vars(each).get("hidden")]
+    assert [name for each in options for name in each.opts if name not in shown] == []
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> str:
+    file = tmp_path / "pods.yaml"
+    file.write_text(yaml.safe_dump(pod("small", "500m")))
+    (tmp_path / "huge.yaml").write_text(yaml.safe_dump(pod("huge", "500")))
+    return str(file)
+
+
+@pytest.mark.parametrize("command", ["fits", "victims", "whatif"])
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        pytest.param("pods.yaml", 0, id="there is room"),
+        pytest.param("huge.yaml", 1, id="there is no room"),
+        pytest.param("none.yaml", 2, id="there is no such file"),
+    ],
+)
+def test_the_exit_code_answers(command: str, file: str, code: int, manifest: str, dump: Path) -> None:
+    done = reprieve(command, "-f", str(Path(manifest).with_name(file)), "--dump", str(dump))
+
+    assert done.returncode == code
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["why", "shop/too-large", "--dump", "DUMP"], 0),
+        (["why", "shop/nobody", "--dump", "DUMP"], 1),
+        (["why", "shop/x", "--dump", "/nowhere"], 2),
+        (["why", "--no-such-option"], 2),
+        (["why", "shop/x", "--kubeconfig", "/nowhere"], 2),
+        (["whatif", "--drain", "node-9", "--dump", "DUMP"], 2),
+        (["why", "shop/x", "--server", "127.0.0.1:PORT"], 3),
+    ],
+)
+def test_what_went_wrong_is_in_the_exit_code(arguments: list[str], code: int, dump: Path) -> None:
+    given = [word.replace("DUMP", str(dump)).replace("PORT", str(free_port())) for word in arguments]
+
+    assert reprieve(*given).returncode == code

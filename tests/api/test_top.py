@@ -1,0 +1,91 @@
+"""`reprieve top`, on a terminal that a program watches: the newest answers of a source, and the explanation of what is chosen."""
+
+import asyncio
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+from textual.widgets import DataTable, Static
+
+from api.cli.local_answers import about_dump
+from api.cli.service_answers import from_service
+from api.cli.sources import DEFAULT_SERVER
+from api.cli.top_screen import TopScreen
+from api.fatal_errors import SourceAwayError
+from tests.api.in_process import reprieve
+from tests.api.serving import serving
+from tests.api.test_following import free_port
+from tests.api.test_questions import get, until
+
+
+def text_of(screen: TopScreen, name: str) -> str:
+    return str(screen.query_one(name, Static).render())
+
+
+def test_it_shows_what_waits_who_went_and_why(dump: Path) -> None:
+    async def looked_at(address: str) -> tuple[str, list[str], str, str]:
+        async with from_service(address, DEFAULT_SERVER, None) as asked:
+            screen = TopScreen(asked, None, 3600)
+            async with screen.run_test() as pilot:
+                await pilot.pause()
+                row = [str(cell) for cell in screen.query_one(DataTable).get_row_at(0)]
+                found = text_of(screen, "#counts"), row, text_of(screen, "#preempted"), text_of(screen, "#explanation")
+                await pilot.press("q")
+        assert screen.failed is None
+        return found
+
+    with serving(state=dump) as service:
+        until(lambda: get(service, "/v1/preemptions")["items"] and get(service, "/v1/pending")["pods"])
+        counts, row, preempted, why = asyncio.run(looked_at(f"127.0.0.1:{service.port}"))
+
+    assert "waiting, short of cpu" in counts
+    assert row[1].startswith("shop") and row[4] == "Insufficient cpu"
+    assert "shop/too-large  Pending" in why and "nearest:" in why
+    assert "bank/batch-0 for shop/urgent on node-0" in preempted
+
+
+def test_a_dump_is_shown_as_well_without_preemptions(dump: Path) -> None:
+    async def looked_at() -> tuple[int, str]:
+        async with about_dump(dump, None) as asked:
+            screen = TopScreen(asked, "nobody", 3600)
+            async with screen.run_test() as pilot:
+                await pilot.pause()
+                return screen.query_one(DataTable).row_count, text_of(screen, "#explanation")
+
+    assert asyncio.run(looked_at()) == (0, "No pod waits.")
+
+
+def test_a_source_that_goes_away_ends_it(dump: Path) -> None:
+    async def looked_at() -> TopScreen:
+        with serving(state=dump) as service:
+            asked = from_service(f"127.0.0.1:{service.port}", DEFAULT_SERVER, None)
+            answers = await asked.__aenter__()
+        screen = TopScreen(answers, None, 3600)
+        async with screen.run_test() as pilot:
+            await pilot.pause()
+        await asked.__aexit__(None, None, None)
+        return screen
+
+    assert isinstance(asyncio.run(looked_at()).failed, SourceAwayError)
+
+
+def test_it_needs_a_terminal(dump: Path) -> None:
+    done = reprieve("top", "--dump", str(dump))
+
+    assert done.returncode == 2
+    assert b"`reprieve pending --watch` prints the same anywhere" in done.stderr
+
+
+def test_a_service_that_is_away_is_said_after_the_terminal_is_given_back() -> None:
+    shown, terminal = pty.openpty()
+    try:
+        command = [sys.executable, "-m", "api.cli", "top", "--server", f"127.0.0.1:{free_port()}"]
+        done = subprocess.run(command, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE, timeout=120, check=False)
+    finally:
+        os.close(terminal)
+        os.close(shown)
+
+    assert done.returncode == 3
+    assert b"cannot be reached; is it running, and is the address right?" in done.stderr

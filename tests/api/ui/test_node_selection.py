@@ -1,0 +1,67 @@
+"""Which of thousands of nodes are shown: grouped, sorted and filtered as people ask for it."""
+
+import msgspec
+import pytest
+
+from api.ui.node_selection import MOST_GROUPS, NodeSelection, chosen, group_keys, groups_of
+from extender.answers.cluster_map import NodeOnMap
+from tests.api.ui.samples import node, standing
+
+GPU = "nvidia.com/gpu=present:NoSchedule"
+NODES = (
+    node(standing("x", 3000), name="n1", zone="a"),
+    msgspec.structs.replace(node(name="n2", zone="a"), labels={"pool": "gpu", "disk": "ssd"}, taints=(GPU,)),
+    msgspec.structs.replace(
+        node(standing("y", 1000), name="n10", zone="b"), labels={"pool": "web"}, conditions=("DiskPressure",), cordoned=True
+    ),
+)
+
+
+def names(nodes: tuple[NodeOnMap, ...]) -> list[str]:
+    return [each.name for each in nodes]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        pytest.param("", ["n1", "n2", "n10"], id="all"),
+        pytest.param("N1", ["n1", "n10"], id="a part of the name"),
+        pytest.param("pool=gpu", ["n2"], id="a label"),
+        pytest.param("ssd", ["n2"], id="the value of a label"),
+        pytest.param("nvidia.com/gpu", ["n2"], id="a taint"),
+        pytest.param("diskpressure", ["n10"], id="a condition"),
+        pytest.param("cordoned", ["n10"], id="cordoned"),
+        pytest.param("n1 -cordoned", ["n1"], id="without a word"),
+        pytest.param("n1 pool=gpu", [], id="all words"),
+    ],
+)
+def test_the_filter(words: str, found: list[str]) -> None:
+    assert names(chosen(NODES, words)) == found
+
+
+def test_nodes_are_grouped_by_zone_by_pool_or_by_any_label() -> None:
+    assert [(group.title, names(group.nodes), group.words) for group in groups_of(NODES, NodeSelection())] == [
+        ("a", ["n1", "n2"], "a"), ("b", ["n10"], "b"),
+    ]  # fmt: skip
+    assert [(group.title, names(group.nodes), group.words) for group in groups_of(NODES, NodeSelection(group="pool"))] == [
+        ("no pool", ["n1"], ""), ("gpu", ["n2"], "pool=gpu"), ("web", ["n10"], "pool=web"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sort", "first"), [("", "n1"), ("fullest", "n1"), ("emptiest", "n2")])
+def test_nodes_of_a_group_are_sorted_by_how_full_they_are(sort: str, first: str) -> None:
+    assert groups_of(NODES, NodeSelection(sort=sort))[0].nodes[0].name == first
+
+
+def test_labels_that_tell_nodes_apart_are_offered_and_pools_first() -> None:
+    labels = [{"karpenter.sh/nodepool": pool, "a": "same", "hostname": f"h{number}"} for number, pool in enumerate("xy" * MOST_GROUPS)]
+
+    assert group_keys(NodeOnMap(name="n", labels=each) for each in labels) == ("zone", "karpenter.sh/nodepool")
+    assert group_keys(NODES) == ("zone", "pool")
+
+
+def test_an_address_keeps_what_is_asked_for() -> None:
+    asked = NodeSelection("cpu", "pool", "fullest", "a b")
+
+    assert asked.query() == "?by=cpu&group=pool&sort=fullest&node=a+b"
+    assert asked.query(node="", group="zone") == "?by=cpu&sort=fullest"

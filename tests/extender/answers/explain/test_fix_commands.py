@@ -1,0 +1,144 @@
+"""What would help, as something to use: a patch that an API server applies, a command, and objects for a what-if."""
+
+import shlex
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+import pytest
+
+from extender.answers.explain.fix_commands import MAX_TRIED, command_of, objects_to_try, patch_of
+from extender.embedded.patches.strategic_merge import merge
+from extender.embedded.schema import api_types
+from extender.objects.decoding import convert
+from extender.objects.pod import Pod
+from extender.testing import make_pod
+
+HARD: dict[str, Any] = {
+    "containers": [
+        {"name": "main", "resources": {"requests": {"cpu": "4", "memory": "1Gi"}}, "ports": [{"containerPort": 80, "hostPort": 80}]},
+        {"name": "side", "resources": {"requests": {"cpu": "1"}}},
+    ],
+    "nodeSelector": {"disk": "ssd", "zone": "a"},
+    "tolerations": [{"key": "a", "operator": "Exists"}],
+    "schedulingGates": [{"name": "one"}, {"name": "two"}],
+    "topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}],
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]
+            },
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "preference": {"matchExpressions": [{"key": "new", "operator": "Exists"}]}}
+            ],
+        }
+    },
+}
+
+
+MAIN, SIDE = HARD["containers"]
+
+
+def of(spec: dict[str, Any], **metadata: Any) -> Pod:
+    return convert(Pod, {"metadata": {"name": "p", "namespace": "shop", **metadata}, "spec": spec})
+
+
+def changed(**members: Any) -> dict[str, Any]:
+    """
+    The spec with members replaced; None takes one away.
+    """
+    return {name: value for name, value in (deepcopy(HARD) | members).items() if value is not None}
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(changed(nodeSelector={"zone": "a"}), id="a label less"),
+        pytest.param(changed(nodeSelector=None), id="no selector"),
+        pytest.param(changed(tolerations=[*HARD["tolerations"], {"key": "b", "operator": "Exists"}]), id="a toleration more"),
+        pytest.param(changed(schedulingGates=None), id="no gates"),
+        pytest.param(changed(schedulingGates=[{"name": "two"}]), id="a gate less"),
+        pytest.param(
+            changed(topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]),
+            id="only prefer to spread",
+        ),
+        pytest.param(
+            changed(affinity={"nodeAffinity": {k: v for k, v in HARD["affinity"]["nodeAffinity"].items() if k.startswith("pref")}}),
+            id="nothing required",
+        ),
+        pytest.param(
+            changed(
+                containers=[{**HARD["containers"][0], "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}, HARD["containers"][1]]
+            ),
+            id="less of a resource",
+        ),
+        pytest.param(changed(containers=[{**MAIN, "ports": [{"containerPort": 80}]}, SIDE]), id="no host port"),
+    ],
+)
+def test_an_api_server_that_applies_the_patch_has_the_changed_pod(after: dict[str, Any]) -> None:
+    before, then = of(HARD), of(after)
+
+    patch = patch_of(before, then)
+
+    assert patch
+    kind = api_types.find("", "v1", "Pod")
+    assert kind is not None
+    patched = merge(kind, {"spec": msgspec.to_builtins(before.spec)}, {"spec": deepcopy(patch)})
+    assert of(patched["spec"]).spec == then.spec
+
+
+def test_of_a_patch_other_containers_are_no_part() -> None:
+    """
+    The scheduler does not know their environment, which a patch must leave alone.
+    """
+    after = changed(containers=[{**MAIN, "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}, SIDE])
+
+    assert patch_of(of(HARD), of(after)) == {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
+
+
+def owned(kind: str, name: str) -> dict[str, Any]:
+    owner = {"apiVersion": "v1", "kind": kind, "name": name, "uid": "u", "controller": True}
+    return {"ownerReferences": [owner], "labels": {"pod-template-hash": "5d8"}}
+
+
+@pytest.mark.parametrize(
+    ("owner", "patch", "words"),
+    [
+        pytest.param(
+            owned("ReplicaSet", "web-5d8"), {"nodeSelector": {"a": "it's"}},
+            ["kubectl", "-n", "shop", "patch", "deployment", "web", "-p", '{"spec":{"template":{"spec":{"nodeSelector":{"a":"it\'s"}}}}}'],
+            id="the template of its Deployment",
+        ),
+        pytest.param(
+            owned("StatefulSet", "db"), {"tolerations": []},
+            ["kubectl", "-n", "shop", "patch", "statefulset", "db", "-p", '{"spec":{"template":{"spec":{"tolerations":[]}}}}'],
+            id="the template of its StatefulSet",
+        ),
+        pytest.param(
+            owned("Job", "once"), {"tolerations": []},
+            ["kubectl", "-n", "shop", "patch", "pod", "p", "-p", '{"spec":{"tolerations":[]}}'],
+            id="the pod, where the template of its Job cannot be changed",
+        ),
+        pytest.param(
+            owned("ReplicaSet", "web-5d8"), {"schedulingGates": None},
+            ["kubectl", "-n", "shop", "patch", "pod", "p", "-p", '{"spec":{"schedulingGates":null}}'],
+            id="the gates of the pod alone",
+        ),
+        pytest.param({}, {"nodeSelector": None}, [], id="nothing, where a pod would have to be created again"),
+        pytest.param({}, {}, [], id="nothing, where the pod does not change"),
+    ],
+)  # fmt: skip
+def test_the_command_changes_what_makes_the_pod(owner: dict[str, Any], patch: dict[str, Any], words: list[str]) -> None:
+    assert shlex.split(command_of(of(HARD, **owner), patch)) == words
+
+
+def test_what_is_tried_has_a_name_and_a_class_of_its_own() -> None:
+    made, pod = objects_to_try(make_pod("web").priority(7).node("a").req(cpu=1).obj())
+
+    assert (made["kind"], made["value"]) == ("PriorityClass", 7)
+    assert pod["metadata"]["name"] == "web-tried"
+    assert pod["spec"].keys() == {"containers", "priorityClassName"}
+
+
+def test_a_very_large_pod_is_not_tried_by_an_address() -> None:
+    assert objects_to_try(make_pod("web").label(**{f"l{number}": "x" * 60 for number in range(MAX_TRIED // 60)}).obj()) == ()

@@ -1,0 +1,116 @@
+"""Anything is found by parts of its name, and the pods of a workload, a group or a namespace are listed."""
+
+import pytest
+
+from extender.answers.finding import MOST_OF_A_KIND, Population, find, namespaces_with_pods, pods_of, seen
+from extender.answers.pod_lists import NamespacePods
+from extender.cache.cluster import Cluster
+from extender.objects.decoding import replaced
+from extender.objects.meta import OwnerReference
+from extender.objects.pod import Pod, PodSchedulingGroup
+from extender.testing import make_node, make_pod
+
+
+def a_pod(namespace: str, name: str, *, owner: str = "", node: str = "", group: str = "") -> Pod:
+    pod = make_pod(name).namespace(namespace).uid(f"{namespace}/{name}").label({"pod-template-hash": "5d9"}).node(node).obj()
+    kind, _, owned_by = owner.partition("/")
+    owners = [OwnerReference(kind=kind, name=owned_by, controller=True)] if owner else []
+    scheduling_group = PodSchedulingGroup(pod_group_name=group) if group else None
+    return replaced(
+        pod, metadata=replaced(pod.metadata, owner_references=owners), spec=replaced(pod.spec, scheduling_group=scheduling_group)
+    )
+
+
+def people() -> Population:
+    cluster = Cluster()
+    for node in ("web-node-1", "node-2"):
+        cluster.changed(None, make_node(node).obj())
+    for pod in (
+        a_pod("shop", "web-5d9-a", owner="ReplicaSet/web-5d9", node="node-2"),
+        a_pod("shop", "web-5d9-b", owner="ReplicaSet/web-5d9"),
+        a_pod("web", "db-0", owner="StatefulSet/db", node="node-2"),
+        a_pod("ml", "train-0", owner="Job/train", group="webbing"),
+    ):
+        cluster.changed(None, pod)
+    return Population.of(cluster)
+
+
+EVERYWHERE = {"shop", "web", "ml"}
+
+
+def names(query: str, may_see: set[str] = EVERYWHERE, limit: int = 20) -> list[tuple[str, str]]:
+    return [(each.kind, f"{each.namespace}/{each.name}") for each in seen(find(people(), query), may_see, limit).items]
+
+
+def test_everything_with_the_name_is_found_and_the_exact_name_is_the_first() -> None:
+    assert names("web") == [
+        ("workload", "shop/Deployment/web"),
+        ("namespace", "web/web"),
+        ("node", "/web-node-1"),
+        ("group", "ml/webbing"),
+        ("pod", "shop/web-5d9-a"),
+        ("pod", "shop/web-5d9-b"),
+        ("workload", "web/StatefulSet/db"),
+        ("pod", "web/db-0"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param("9-b shop", [("pod", "shop/web-5d9-b")], id="all words, in any order"),
+        pytest.param("NODE-2", [("node", "/node-2")], id="in any case"),
+        pytest.param("deployment", [("workload", "shop/Deployment/web")], id="a kind"),
+        pytest.param("job/tr", [("workload", "ml/Job/train")], id="a kind and a name, as kubectl writes them"),
+        pytest.param("web-5d9-a", [("pod", "shop/web-5d9-a")], id="a pod"),
+        pytest.param("nobody", [], id="nothing"),
+        pytest.param("  ", [], id="no words"),
+    ],
+)
+def test_what_is_found(query: str, found: list[tuple[str, str]]) -> None:
+    assert names(query) == found
+
+
+def test_nothing_of_other_namespaces_is_found() -> None:
+    assert names("web", {"ml"}) == [("node", "/web-node-1"), ("group", "ml/webbing")]
+    assert names("train", {"shop"}) == []
+
+
+def test_many_pods_of_one_namespace_do_not_hide_those_of_another() -> None:
+    many = [a_pod("crowd", f"web-{number:03}") for number in range(3 * MOST_OF_A_KIND)]
+    crowded = Population([], [*many, a_pod("shop", "web-9")])
+
+    found = find(crowded, "web")
+
+    assert [each.name for each in seen(found, {"shop"}, 20).items] == ["web-9"]
+    assert found.more
+    assert len(found.items) == MOST_OF_A_KIND + 1
+
+
+def test_no_more_than_the_limit_are_shown() -> None:
+    shown = seen(find(people(), "web"), EVERYWHERE, 3)
+
+    assert (len(shown.items), shown.more) == (3, True)
+
+
+def test_pods_of_a_namespace_a_workload_and_a_group() -> None:
+    shop = pods_of(people(), "shop", "", "", 10)
+
+    assert [(each.pod.name, each.node, each.workload) for each in shop.items] == [
+        ("web-5d9-b", "", "Deployment/web"),
+        ("web-5d9-a", "node-2", "Deployment/web"),
+    ]
+    assert pods_of(people(), "shop", "Deployment/web", "", 10).total == 2
+    assert pods_of(people(), "shop", "ReplicaSet/web-5d9", "", 10).total == 2
+    assert pods_of(people(), "shop", "Deployment/db", "", 10).total == 0
+    assert [each.pod.name for each in pods_of(people(), "ml", "", "webbing", 10).items] == ["train-0"]
+    assert pods_of(people(), "ml", "", "others", 10).items == ()
+    assert len(pods_of(people(), "shop", "", "", 1).items) == 1
+
+
+def test_namespaces_with_their_pods() -> None:
+    assert namespaces_with_pods(people()).namespaces == (
+        NamespacePods(namespace="ml", pods=1, pending=1),
+        NamespacePods(namespace="shop", pods=2, pending=1),
+        NamespacePods(namespace="web", pods=1, pending=0),
+    )

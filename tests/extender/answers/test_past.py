@@ -1,0 +1,152 @@
+"""What was decided in a time: filtered by what people know, equal attempts as one, page after page, and nothing told by a filter."""
+
+import random
+from collections.abc import Container
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from extender import framework as fwk
+from extender.answers.past import MAX_ALIKE, MAX_ATTEMPTS, Past, PastQuery, past
+from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.records.records import Records
+from extender.runtime.findings import Findings
+from extender.snapshot import Rows
+from extender.testing import make_node, make_pod, make_snapshot
+from tests.extender.records.deciding import Scheduling, story
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
+REFUSED = fwk.unschedulable("0/1 nodes are available: 1 Insufficient cpu.")
+
+
+class Told:
+    """
+    Records of attempts, one a minute, the last one at noon.
+    """
+
+    def __init__(self, *attempts: tuple[str, str]) -> None:
+        """
+        (namespace/name, node); no node if the pod was refused.
+        """
+        self.now = NOON - 60 * len(attempts)
+        self.records = Records(now=lambda: self.now)
+        for pod, node in attempts:
+            self.now += 60
+            namespace, _, name = pod.partition("/")
+            info = QueuedPodInfo(make_pod(name).namespace(namespace).uid(pod).obj(), 0.0)
+            info.attempts = 1
+            if node:
+                self.records.decided(info, "default-scheduler", node, 3, 2, 0.001)
+            else:
+                self.records.failed(info, "default-scheduler", REFUSED, 0.001)
+
+    def ask(self, may_see: Container[str] = ("shop", "batch"), **query: Any) -> Past:
+        wanted = PastQuery(**query)
+        return past(list(self.records.attempts()), list(self.records.preemptions()), wanted, may_see, NOON)
+
+
+def rows(found: Past) -> list[tuple[str, int]]:
+    return [(each.attempt.pod.key, each.count) for each in found.alike]
+
+
+TOLD = Told(("shop/web-1", "a1"), ("batch/job-1", ""), ("shop/web-2", "b1"), ("batch/job-1", ""), ("shop/db-0", "a2"))
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param({}, [("shop/db-0", 1), ("batch/job-1", 2), ("shop/web-2", 1), ("shop/web-1", 1)], id="everything, newest first"),
+        pytest.param({"outcome": "unschedulable"}, [("batch/job-1", 2)], id="an outcome"),
+        pytest.param({"outcome": "asked"}, [], id="another outcome"),
+        pytest.param({"name": "web"}, [("shop/web-2", 1), ("shop/web-1", 1)], id="a workload"),
+        pytest.param({"name": "shop/db"}, [("shop/db-0", 1)], id="a part of a name"),
+        pytest.param({"namespace": "batch"}, [("batch/job-1", 2)], id="a namespace"),
+        pytest.param({"node": "a"}, [("shop/db-0", 1), ("shop/web-1", 1)], id="nodes"),
+        pytest.param({"since": NOON - 60}, [("shop/db-0", 1), ("batch/job-1", 1)], id="since a time"),
+        pytest.param({"until": NOON - 180}, [("batch/job-1", 1), ("shop/web-1", 1)], id="until a time"),
+        pytest.param({"name": "web", "node": "b"}, [("shop/web-2", 1)], id="both"),
+    ],
+)
+def test_decisions_are_found_by(query: dict[str, Any], found: list[tuple[str, int]]) -> None:
+    assert rows(TOLD.ask(**query)) == found
+
+
+def test_what_is_counted_over_time_is_what_was_found() -> None:
+    found = TOLD.ask(name="job", since=NOON - 300, until=NOON)
+
+    assert (found.begin, found.end, found.total) == (NOON - 300, NOON, 2)
+    assert [place for place, count in enumerate(found.counts) if count.refused] == [40, 80]
+    assert not any(count.placed or count.failed for count in found.counts)
+
+
+def test_a_pod_that_may_not_be_seen_is_not_found_by_its_name() -> None:
+    """
+    It is listed among all, where its name is then left out; whether a filter finds it would tell the name.
+    """
+    only_shop = frozenset({"shop"})
+
+    assert rows(TOLD.ask(only_shop, name="job")) == []
+    assert rows(TOLD.ask(only_shop, namespace="batch")) == []
+    assert ("batch/job-1", 2) in rows(TOLD.ask(only_shop))
+
+
+def test_all_pages_together_are_everything() -> None:
+    chance = random.Random(3)
+    told = Told(*((f"shop/p{chance.randrange(200)}", chance.choice(["a", "b", ""])) for _ in range(900)))
+
+    before, seen, pages = None, 0, 0
+    while before != 0:
+        found = told.ask(before=before)
+        assert len(found.alike) <= MAX_ALIKE
+        assert found.total == 900
+        seen += sum(each.count for each in found.alike)
+        before, pages = found.older, pages + 1
+
+    assert seen == 900
+    assert pages > 2
+
+
+def test_a_pod_that_is_tried_for_ever_does_not_make_a_page_without_end() -> None:
+    told = Told(*[("shop/p", "")] * 20)
+
+    assert MAX_ATTEMPTS <= 3000
+    assert rows(told.ask()) == [("shop/p", 16)]  # as many as are kept of a pod
+
+
+def test_decisions_are_found_by_the_plugin_that_refused() -> None:
+    records = Records(now=lambda: NOON)
+    for name, plugin in (("p", "Fit"), ("q", "Taints")):
+        info = QueuedPodInfo(make_pod(name).uid(name).obj(), 0.0)
+        rows_of_all = Rows.of(make_snapshot(make_node("a")))
+        everywhere = rows_of_all.node == 0
+        verdicts = fwk.Verdicts(fwk.reject(everywhere, "no").codes, (), ((plugin, everywhere),))
+        records.refused(info.pod, Findings(rows_of_all, verdicts))
+        records.failed(info, "default-scheduler", REFUSED, 0.001)
+
+    found = past(list(records.attempts()), [], PastQuery(plugin="Fit"), {"default"}, NOON)
+
+    assert rows(found) == [("default/p", 1)]
+
+
+def test_whoever_was_preempted_is_found_by_a_part_of_the_name() -> None:
+    async def tell() -> None:
+        records = Records(now=lambda: NOON)
+        scheduling = Scheduling(records)
+        scheduling.comes(
+            make_node("a").capacity(cpu=2, pods=10),
+            make_pod("report-08").namespace("batch").uid("low").req(cpu=2).node("a"),
+            make_pod("vip").namespace("shop").uid("high").req(cpu=2).priority(9),
+        )
+        await scheduling.decides()
+
+        def found(may_see: Container[str], **query: Any) -> int:
+            asked = PastQuery(**query)
+            return len(past(list(records.attempts()), list(records.preemptions()), asked, may_see, NOON).preemptions)
+
+        everything = {"batch", "shop"}
+        assert [found(everything, name=name) for name in ("report", "batch/", "vip", "web")] == [1, 1, 1, 0]
+        assert [found(everything, node=node) for node in ("a", "b")] == [1, 0]
+        assert found({"shop"}, name="report") == 0
+
+    story(tell)

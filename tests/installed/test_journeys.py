@@ -1,0 +1,176 @@
+"""Three people at work, each in a shell of an empty environment: one guards training jobs, one is on call, one tests rules in CI."""
+
+import json
+import xml.etree.ElementTree as ET
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.installed.environment import Environment
+from tests.installed.journey import Journey, free_port
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def ago(**time: float) -> str:
+    return (datetime.now(UTC) - timedelta(**time)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def node(name: str, zone: str = "a", **allocatable: str) -> dict[str, Any]:
+    labels = {"kubernetes.io/hostname": name, ZONE: zone}
+    room = {"cpu": "8", "memory": "32Gi", "pods": "110", **allocatable}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": {"allocatable": room}}
+
+
+def pod(name: str, namespace: str, requests: dict[str, str], node: str = "", *, started: str = "", **further: Any) -> dict[str, Any]:
+    kept: dict[str, Any] = {key: further.pop(key) for key in ("labels", "annotations") if key in further}
+    metadata = {"name": name, "namespace": namespace, **kept}
+    containers = [{"name": "c", "image": "registry.example/app:1", "resources": {"requests": requests, "limits": requests}}]
+    spec = {"containers": containers, **({"nodeName": node} if node else {}), **further}
+    status = {"phase": "Running", "startTime": started} if node else {}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
+
+
+def write(file: Path, *objects: dict[str, Any]) -> None:
+    document = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": [*objects]}
+    file.write_text(yaml.safe_dump(document))
+
+
+@pytest.fixture
+def shell(environment: Environment, tmp_path: Path) -> Journey:
+    return Journey(environment, tmp_path)
+
+
+# J2: a GPU cluster's administrator spares training jobs that are far from their last checkpoint.
+
+POLICY = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: DefaultPreemption
+    args:
+      protect:
+        selector: {matchLabels: {role: driver}}
+        minRunTime: 20m
+      cost:
+        perHour: gpus
+"""
+
+
+def training(name: str, node: str, *, started: str, checkpoint: str = "", **labels: str) -> dict[str, Any]:
+    annotations = {"volcano.sh/last-checkpoint-time": checkpoint} if checkpoint else {}
+    return pod(name, "ml", {"nvidia.com/gpu": "8"}, node, started=started, priority=10, labels=labels, annotations=annotations)
+
+
+def test_an_administrator_spares_training_far_from_its_checkpoint(shell: Journey) -> None:
+    """
+    kube-scheduler evicts the pod that started last. With the policy the one goes that has just saved its work.
+    """
+    write(
+        shell.folder / "cluster.yaml",
+        *(node(f"gpu-{number}", **{"nvidia.com/gpu": "8"}) for number in range(4)),
+        training("driver", "gpu-0", started=ago(hours=1), role="driver"),
+        training("young", "gpu-1", started=ago(minutes=2)),
+        training("unsaved", "gpu-2", started=ago(hours=6)),
+        training("saved", "gpu-3", started=ago(hours=9), checkpoint=ago(minutes=3)),
+    )
+    write(shell.folder / "urgent.yaml", pod("urgent", "ml", {"nvidia.com/gpu": "8"}, priority=1000))
+    (shell.folder / "policy.yaml").write_text(POLICY)
+
+    alone = shell.type("reprieve victims -f urgent.yaml --dump cluster.yaml")
+    with_policy = shell.type("reprieve victims -f urgent.yaml --dump cluster.yaml --config policy.yaml")
+    answer = json.loads(shell.type("reprieve victims -f urgent.yaml --dump cluster.yaml --config policy.yaml -o json"))
+
+    assert "would evict 1 pod on gpu-1" in alone and "ml/young" in alone
+    assert "would evict 1 pod on gpu-3" in with_policy and "ml/saved" in with_policy
+    [placement] = answer["placements"]
+    candidates = {each["node"] for each in placement["preemption"]["candidates"]}
+    assert candidates == {"gpu-2", "gpu-3"}  # the driver and the young pod are protected
+
+
+# J4: somebody on call at 03:12.
+
+
+def test_somebody_on_call_finds_out_why_what_helps_and_who_went(shell: Journey) -> None:
+    write(
+        shell.folder / "cluster.yaml",
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000},
+        node("node-a-1", "a"), node("node-b-1", "b"), node("node-b-2", "b"),
+        pod("etl-4", "batch", {"cpu": "6"}, "node-b-1", started=ago(minutes=3), priority=0),
+        pod("db-0", "payments", {"cpu": "6"}, "node-b-2", started=ago(hours=5), priority=5000),
+        pod("etl-1", "batch", {"cpu": "6"}, "node-a-1", started=ago(hours=5), priority=0),
+        pod("api-7f9", "payments", {"cpu": "3"}, priority=10, preemptionPolicy="Never", nodeSelector={ZONE: "b"}),
+    )  # fmt: skip
+    write(shell.folder / "pod.yaml", pod("api-new", "payments", {"cpu": "3"}, nodeSelector={ZONE: "b"}))
+    port, kube = free_port(), free_port()
+    server = f"http://127.0.0.1:{port}"
+    with shell.beside(f"reprieve serve --state cluster.yaml --port {port} --kubernetes-port {kube}") as serving:
+        serving.until_ready(f"{server}/readyz")
+        on_call = {"REPRIEVE_SERVER": server}
+
+        groups = shell.type("reprieve pending", also=on_call)
+        why = shell.type("reprieve why payments/api-7f9", also=on_call)
+        tried = shell.type("reprieve whatif -f pod.yaml --priority-class high --preempt", also=on_call)
+        shell.type("kubectl-reprieve whatif -f pod.yaml --priority-class high --no-preempt", fails=True, also=on_call)
+        assert "No pod waits" not in groups and "payments" in groups
+        assert "Pending" in why and "node(s) didn't match Pod's node affinity/selector" in why
+        assert "It would fit if" in why and "retried on" in why and "preemptionPolicy=Never" in why
+        assert "batch/etl-4" in tried and "node-b-1" in tried
+
+        write(shell.folder / "high.yaml", pod("api-high", "payments", {"cpu": "3"}, nodeSelector={ZONE: "b"}, priorityClassName="high"))
+        pods = f"{server}/api/v1/namespaces/payments/pods"
+        shell.type(f"curl -sf -H 'Content-Type: application/yaml' --data-binary @high.yaml {pods}")
+        asked = "reprieve who-preempted batch/etl-4 --since 2d"
+        shell.type(f"until {asked}; do sleep 0.2; done", also=on_call)
+        last = shell.type(asked, also=on_call)
+        assert "for payments/api-high (priority 1000)" in last
+    print(shell.report())
+
+
+# J6: an engineer of CI keeps scheduling rules as tests.
+
+RULE = """
+name: web is spread, and production stays
+given:
+  nodes: {count: 6, zones: [a, b, c], cpu: 4}
+  existing: running.yaml
+when: {apply: web.yaml}
+then:
+  - {pods: app=web, placed: 3, spread: {by: zone, maxSkew: 1}}
+  - {noPreemptionOf: priorityClass=prod}
+  - {pending: 0}
+"""
+
+
+def test_an_engineer_of_ci_gates_a_change_by_rules(shell: Journey) -> None:
+    rules = shell.folder / "tests"
+    rules.mkdir()
+    (rules / "spread.yaml").write_text(RULE)
+    prod = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "prod"}, "value": 10}
+    write(rules / "running.yaml", prod, pod("prod-0", "shop", {"cpu": "3"}, priorityClassName="prod", priority=10))
+    constraint = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule"}
+    spread = {**constraint, "labelSelector": {"matchLabels": {"app": "web"}}}
+
+    def change(cpu: str) -> None:
+        spec = {"containers": pod("c", "shop", {"cpu": cpu})["spec"]["containers"], "topologySpreadConstraints": [spread]}
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+        workload = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+        write(rules / "web.yaml", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": workload})
+
+    change("1")
+    shell.type("reprieve verify tests --golden golden.yaml --update")
+    shell.type("reprieve verify tests --golden golden.yaml --k8s 1.34,1.37 --junit out.xml")
+    assert len(ET.parse(shell.folder / "out.xml").getroot().findall(".//testcase")) == 2
+    assert ET.parse(shell.folder / "out.xml").getroot().find(".//failure") is None
+
+    change("5")
+    said = shell.type("reprieve verify tests --golden golden.yaml --junit out.xml", fails=True)
+    failure = ET.parse(shell.folder / "out.xml").getroot().find(".//failure")
+
+    assert "Insufficient cpu" in said
+    assert "as in golden.yaml" in said
+    assert failure is not None and "Insufficient cpu" in "".join(failure.itertext()) + failure.get("message", "")

@@ -1,0 +1,107 @@
+"""A cluster whose schedulers are processes that come and go, and moments at which they are stopped."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from extender.config import Configuration, FeatureGates
+from extender.config.loading import load
+from extender.testing.faults import Action, Call, Fault
+from tests.api.test_following import free_port, kubeconfig_for
+from tests.invariants.door import SECONDS, Door, Hold, a_door
+from tests.invariants.processes import Nursery, Scheduler, a_scheduler
+from tests.invariants.worlds import World, a_world
+
+CONFIGURATION: Final = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection: {{leaderElect: {elects}, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 200ms}}
+profiles:
+- plugins: {{multiPoint: {{enabled: [{{name: Moments}}]}}}}
+"""
+BINDING: Final[Mapping[str, Any]] = {"verb": "create", "resource": "pods", "subresource": "binding"}
+VICTIM: Final[Mapping[str, Any]] = {"verb": "delete", "resource": "pods"}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a scheduler is stopped: a request of it that is held."""
+
+    where: Mapping[str, Any]
+    which: Callable[[Call], bool] | None = None
+    skip: int = 0
+    is_done: bool = False
+    """The request is held after the server has done it, not before."""
+    makes_room: bool = False
+    """There is room only where others go."""
+    waits: bool = False
+    """The pod is to wait at Permit."""
+    holds_all: bool = False
+    """Later requests of the same kind are held, too."""
+
+
+def said(point: str, pod: str) -> Moment:
+    """The plugin says so."""
+    return Moment({}, lambda call: call.request.url.path == f"/moments/{point}/{pod}")
+
+
+class Stage:
+    """A cluster, its API server, and schedulers that come and go."""
+
+    def __init__(self, world: World, door: Door, nursery: Nursery, folder: Path, gates: str) -> None:
+        self.world = world
+        self.door = door
+        self.metrics = f"http://127.0.0.1:{(port := free_port())}/metrics"
+        self._port = port
+        self._nursery = nursery
+        self._folder = folder
+        self._gates = gates
+        self._started = 0
+
+    @asynccontextmanager
+    async def a_scheduler(self, *, elects: bool = False) -> AsyncIterator[Scheduler]:
+        """A process. With an election it has to lead first."""
+        self._started += 1
+        config = self._folder / "config.yaml"
+        config.write_text(CONFIGURATION.format(elects=str(elects).lower()))
+        kubeconfig = kubeconfig_for(int(self.door.url.rpartition(":")[2]), self._folder)
+        arguments = ["serve", "--schedule", "--port", str(self._port), "--kubeconfig", str(kubeconfig), "--config", str(config)]
+        arguments += [f"--feature-gates={self._gates}"] if self._gates else []
+        log = self._folder / f"{self._started}.log"
+        async with a_scheduler(self._nursery, arguments, {"MOMENTS": self.door.url}, log) as scheduler:
+            yield scheduler
+
+    def hold(self, moment: Moment) -> Hold:
+        """The request of that moment is held."""
+        hold = Hold()
+        action: Action = hold.after() if moment.is_done else hold.before()
+        times = None if moment.holds_all else 1
+        self.door.faults.add(Fault(action, **moment.where, where=moment.which, skip=moment.skip, times=times))
+        return hold
+
+
+async def eventually(holds: Callable[[], Coroutine[Any, Any, bool]]) -> None:
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    while not await holds():
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.02)
+
+
+def on_a_stage(
+    nursery: Nursery, folder: Path, tell: Callable[[Stage], Coroutine[Any, Any, None]], gates: Mapping[str, bool] | None = None
+) -> None:
+    """
+    Arguments:
+        gates: feature gates of the API server and of the schedulers.
+    """
+    configuration = load(CONFIGURATION.partition("leaderElection")[0], FeatureGates.of(gates)) if gates else Configuration()
+    written = ",".join(f"{name}={str(on).lower()}" for name, on in (gates or {}).items())
+
+    async def run() -> None:
+        async with a_world(configuration=configuration) as world, a_door(world) as door:
+            await tell(Stage(world, door, nursery, folder, written))
+
+    asyncio.run(run())
