@@ -53,16 +53,16 @@ class KubernetesApp:
             return
         if self._requests >= MAX_REQUESTS:
             raise _too_many("requests")
-        answer = self._api.handle(_request(scope, body))
-        if isinstance(answer, StreamResponse):
-            await self._watched(answer, receive, send)
-            return
-        # Answers wait for callers to read them, and some are large.
+        # Long requests wait for each other, and answers for callers to read them; some are large.
         self._requests += 1
         try:
-            await _whole(answer, send)
+            answer = await self._api.respond(_request(scope, body))
+            if not isinstance(answer, StreamResponse):
+                await _whole(answer, send)
+                return
         finally:
             self._requests -= 1
+        await self._watched(answer, receive, send)
 
     async def _watched(self, answer: StreamResponse, receive: Receive, send: Send) -> None:
         if self._watches >= MAX_WATCHES:

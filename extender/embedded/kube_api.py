@@ -1,8 +1,9 @@
-"""Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.handle` answers one request. There is no HTTP server in here.
+"""Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.respond` answers one request. There is no HTTP server in here.
 
 Upstream: apiserver/pkg/endpoints, installer.go, handlers (v1.36.2).
 """
 
+import asyncio
 import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -11,6 +12,7 @@ from typing import Any, Final, final
 
 import orjson
 
+from extender.concurrency.abandoned import in_thread
 from extender.embedded import statuses
 from extender.embedded.api_resources import BINDINGS, Object, Resource
 from extender.embedded.patches.patch_types import TYPES, Patch
@@ -26,10 +28,18 @@ from extender.embedded.responses.response import Presenter, Response, StreamResp
 from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store import list_pages, selections, versions, watch_streams
+from extender.embedded.store.transaction import Transaction
 from extender.golang.schema import read_as, type_meta
 
 MIN_WATCH_SECONDS: Final = 1800
 """The shortest duration of a watch that names none; the longest is twice as much. Upstream: MinRequestTimeout."""
+
+LONG: Final = 2**16
+"""Bytes of a body and of the object that it changes. To read, validate and compare more takes more than ten milliseconds."""
+LONG_LIST: Final = 200
+"""Objects of a list that is not shown as they are stored."""
+MAX_ATTEMPTS: Final = 5
+"""How often a long write is worked out when others write meanwhile. Upstream: handlers/patch.go, MaxRetryWhenPatchConflicts."""
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 
@@ -54,8 +64,19 @@ class _Call:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What a request has led to, before it is put into an answer."""
+
+    shown: Callable[[], Response]
+    """Is called when a write is done, because only then is its resourceVersion known."""
+    is_long: bool = False
+    """It takes long to show, and can be shown in a thread."""
+
+
+@final
 class KubeApi:
-    """Answers requests as kube-apiserver does.
+    """Answers requests as kube-apiserver does. State: whether a long request is worked out.
 
     Arguments:
         address: the `host:port` under which callers reach this server, for the discovery documents.
@@ -64,17 +85,62 @@ class KubeApi:
     def __init__(self, registry: ObjectRegistry, *, address: str = "") -> None:
         self.registry: Final = registry
         self._address = address
+        # One thread: each more would let the event loop wait longer for its turn.
+        self._long: Final = asyncio.Lock()
+
+    async def respond(self, request: Request) -> Response | StreamResponse:
+        """Returns the answer, as `handle` does. What takes long is worked out in a thread, so that others are answered meanwhile."""
+        try:
+            place = self._long_write(request)
+            if place is not None:
+                return self._completed(request, await self._written(request, *place))
+            found = self._answer(request)
+            if isinstance(found, _Outcome) and found.is_long:
+                async with self._long:
+                    return self._completed(request, await in_thread(lambda _: found.shown()))
+            return self._completed(request, found)
+        except Exception as error:
+            return self._refused(request, error)
 
     def handle(self, request: Request) -> Response | StreamResponse:
-        """Returns the answer. A watch begins now, even if its first chunk is asked for later."""
+        """Returns the answer, however long it takes. A watch begins now, even if its first chunk is asked for later."""
         try:
-            answer = self._answer(request)
-        except ApiStatus as refusal:
-            answer = _json(refusal.code, refusal.as_object(), refusal.headers)
-        except Exception:
-            # No request may end the service.
-            logger.exception("%r %r", request.method, request.path)
-            answer = _json(500, statuses.internal_error("the request could not be processed").as_object())
+            return self._completed(request, self._answer(request))
+        except Exception as error:
+            return self._refused(request, error)
+
+    def _long_write(self, request: Request) -> tuple[Resource, str] | None:
+        """Returns the resource and the name of what a request writes if that takes long; None for all other requests."""
+        info = request_info(request, self.registry.features) if request.method in ("POST", "PUT", "PATCH") else None
+        if info is None or info.resource is BINDINGS or (info.verb == "create" and info.subresource):
+            return None
+        former = self.registry.store.get(info.resource, info.namespace, info.name)
+        length = len(request.body) + (0 if former is None else len(former.body))
+        return (info.resource, info.name) if length > LONG else None
+
+    async def _written(self, request: Request, resource: Resource, name: str) -> "Response | StreamResponse | _Outcome":
+        async with self._long:
+            for _ in range(MAX_ATTEMPTS):
+                found = await self._written_unless_changed(request)
+                if found is not None:
+                    return found
+        raise statuses.conflict(resource, name)
+
+    async def _written_unless_changed(self, request: Request) -> "Response | StreamResponse | _Outcome | None":
+        transaction = Transaction(self.registry.store)
+        beside = KubeApi(self.registry.within(transaction), address=self._address)
+        found = await in_thread(lambda _: beside._answer(request))
+        return found if transaction.commit() else None
+
+    def _refused(self, request: Request, error: Exception) -> Response | StreamResponse:
+        if isinstance(error, ApiStatus):
+            return self._completed(request, _json(error.code, error.as_object(), error.headers))
+        # No request may end the service.
+        logger.error("%r %r", request.method, request.path, exc_info=error)
+        return self._completed(request, _json(500, statuses.internal_error("the request could not be processed").as_object()))
+
+    def _completed(self, request: Request, found: "Response | StreamResponse | _Outcome") -> Response | StreamResponse:
+        answer = found.shown() if isinstance(found, _Outcome) else found
         headers = {"Audit-Id": self._audit_id(request), "Cache-Control": "no-cache, private", **answer.headers}
         if isinstance(answer, StreamResponse):
             return StreamResponse(answer.status, answer.chunks, headers)
@@ -83,7 +149,7 @@ class KubeApi:
     def _audit_id(self, request: Request) -> str:
         return request.headers.get("audit-id") or str(uuid.UUID(int=self.registry.rng.getrandbits(128), version=4))
 
-    def _answer(self, request: Request) -> Response | StreamResponse:
+    def _answer(self, request: Request) -> Response | StreamResponse | _Outcome:
         info = request_info(request, self.registry.features)
         if info is None:
             return self._document(request)
@@ -109,7 +175,7 @@ class KubeApi:
 
     # --- reading
 
-    def _get(self, call: _Call) -> Response:
+    def _get(self, call: _Call) -> Response | _Outcome:
         asked = list_pages.parse_resource_version(request_options.text(call.request.query, "resourceVersion"))
         store = self.registry.store
         if asked > store.resource_version:
@@ -121,7 +187,7 @@ class KubeApi:
             raise statuses.not_found(call.resource, call.info.name)
         return Response(200, versions.body(call.resource, stored), {"Content-Type": media_types.JSON})
 
-    def _list(self, call: _Call) -> Response | StreamResponse:
+    def _list(self, call: _Call) -> StreamResponse | _Outcome:
         options = request_options.list_options(call.request.query, watch=call.info.is_watch)
         selected = selections.selection(call.resource, options.label_selector, options.field_selector)
         if call.info.name:
@@ -129,7 +195,9 @@ class KubeApi:
         if options.watch:
             return self._watch(call, options, selected)
         page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, options)
-        return Response(200, self._presenter(call).listed(page), {"Content-Type": media_types.JSON})
+        presenter = self._presenter(call)
+        is_long = len(page.objects) > LONG_LIST and not presenter.shows_stored
+        return _Outcome(lambda: Response(200, presenter.listed(page), {"Content-Type": media_types.JSON}), is_long)
 
     def _watch(self, call: _Call, options: request_options.ListOptions, selected: selections.ObjectSelection) -> StreamResponse:
         seconds = options.timeout_seconds or MIN_WATCH_SECONDS * (1 + self.registry.rng.random())
@@ -153,7 +221,7 @@ class KubeApi:
 
     # --- writing
 
-    def _create(self, call: _Call) -> Response:
+    def _create(self, call: _Call) -> _Outcome:
         media_type = self._media_type(call)
         body = _limited(call.request)
         write = self._write_options(call, "CreateOptions")
@@ -168,7 +236,7 @@ class KubeApi:
             obj = self.registry.create(call.resource, namespace, self._typed(call, body, media_type), write)
         return self._shown(call, 201, obj, write)
 
-    def _update(self, call: _Call) -> Response:
+    def _update(self, call: _Call) -> _Outcome:
         body = _limited(call.request)
         write = self._write_options(call, "UpdateOptions")
         media_type = self._media_type(call)
@@ -180,7 +248,7 @@ class KubeApi:
         obj = self.registry.update(*call.place, raw, write, subresource=subresource)
         return self._shown(call, 201 if write.created else 200, obj, write)
 
-    def _patch(self, call: _Call) -> Response:
+    def _patch(self, call: _Call) -> _Outcome:
         media_type = media_types.of_body(call.request.headers.get("content-type", ""), TYPES)
         body = _limited(call.request)
         write = self._write_options(call, "PatchOptions", is_apply=media_type == TYPES[-1])
@@ -192,7 +260,7 @@ class KubeApi:
         obj = self.registry.patch(*call.place, Patch(media_type, value), write, subresource=call.info.subresource)
         return self._shown(call, 201 if write.created else 200, obj, write)
 
-    def _delete(self, call: _Call) -> Response:
+    def _delete(self, call: _Call) -> _Outcome:
         options = self._delete_options(call)
         result = self.registry.delete(*call.place, options)
         is_left = self.registry.store.get(*call.place) is not None
@@ -238,17 +306,17 @@ class KubeApi:
         resource = call.resource
         return request_bodies.typed(body, media_type, resource.group, resource.version, resource.kind)
 
-    def _shown(self, call: _Call, code: int, obj: Object, write: WriteOptions | None = None) -> Response:
+    def _shown(self, call: _Call, code: int, obj: Object, write: WriteOptions | None = None) -> _Outcome:
         headers = {"Content-Type": media_types.JSON}
         if write is not None and write.warnings:
             headers["Warning"] = ", ".join(map(_warning, dict.fromkeys(write.warnings)))
-        return Response(code, self._presenter(call).one(obj), headers)
+        return _Outcome(lambda: Response(code, self._presenter(call).one(obj), headers))
 
     def _presenter(self, call: _Call) -> Presenter:
         kind = "Scale" if call.info.subresource == "scale" else ""
         return Presenter(call.resource, call.form, request_options.text(call.request.query, "includeObject"), self.registry.now, kind)
 
-    _VERBS: Final[Mapping[str, Callable[["KubeApi", _Call], Response | StreamResponse]]] = {
+    _VERBS: Final[Mapping[str, Callable[["KubeApi", _Call], Response | StreamResponse | _Outcome]]] = {
         "get": _get,
         "list": _list,
         "create": _create,

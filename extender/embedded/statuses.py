@@ -10,6 +10,9 @@ from extender.embedded.api_resources import Object, Resource
 from extender.golang import field_errors
 from extender.golang.field_errors import FieldError
 
+MAX_ERRORS: Final = 1000
+"""The errors of an object that are reported: there may be more of them than bytes in the object."""
+
 
 @final
 class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
@@ -139,7 +142,8 @@ def bad_request(message: str) -> ApiStatus:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiStatus:
-    """422: fields of the object are wrong. Upstream: NewInvalid."""
+    """422: fields of the object are wrong. Upstream, which lists all errors: NewInvalid."""
+    errors = errors[:MAX_ERRORS]
     # Upstream prints an error that several rules found only once, but lists every cause.
     texts = list(dict.fromkeys(map(str, errors)))
     qualified = f"{kind}.{group}" if group else kind

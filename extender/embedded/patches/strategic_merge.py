@@ -86,8 +86,9 @@ def _marked(patch: Object) -> Object:
 def _retain_keys(original: Object, patch: Object) -> None:
     if RETAIN_KEYS not in patch:
         return
-    kept = patch.pop(RETAIN_KEYS)
-    if not isinstance(kept, list) or any(
+    given = patch.pop(RETAIN_KEYS)
+    kept = {name for name in given if isinstance(name, str)} if isinstance(given, list) else set()
+    if not isinstance(given, list) or any(
         value is not None and name not in kept and not name.startswith((DELETE_FROM, ORDER)) for name, value in patch.items()
     ):
         raise PatchFormatError("invalid patch format of retainKeys")
@@ -134,17 +135,14 @@ def _delete_from(original: Object, name: str, values: Any) -> None:
     if not isinstance(values, list):
         raise PatchFormatError("invalid patch format of primitive list")
     if isinstance(original.get(name), list):
-        original[name] = [value for value in original[name] if value not in values]
+        gone = set(map(repr, values))
+        original[name] = [value for value in original[name] if repr(value) not in gone]
 
 
 def _merge_lists(field: Field, original: list[Any], patch: list[Any]) -> list[Any]:
     items = [*original, *patch]
     if not any(isinstance(each, dict) for each in items):
-        distinct: list[Any] = []
-        for each in items:
-            if each not in distinct:
-                distinct.append(each)
-        return _in_order(None, distinct, patch, original)
+        return _in_order(None, list({repr(each): each for each in items}.values()), patch, original)
     if not all(isinstance(each, dict) for each in items):
         raise PatchError("list element types are not identical")
     merge_key = field.patch_key
@@ -153,9 +151,12 @@ def _merge_lists(field: Field, original: list[Any], patch: list[Any]) -> list[An
     original, patch = _apply_markers(merge_key, original, patch)
     merged = list(original)
     of = field.type.item if isinstance(field.type, ListOf) else _ANYTHING
+    key = _key_of(merge_key)
+    # Backwards, so that of several with one key the first counts.
+    places = {key(value): place for place, value in reversed(list(enumerate(merged)))}
     for value in patch:
-        place = _find(merge_key, merged, _required(merge_key, value))
-        if place is None:
+        place = places.setdefault(key(value), len(merged))
+        if place == len(merged):
             merged.append(value)
         else:
             merged[place] = merge(of, merged[place], dict(value))
@@ -165,18 +166,18 @@ def _merge_lists(field: Field, original: list[Any], patch: list[Any]) -> list[An
 def _apply_markers(merge_key: str, original: list[Any], patch: list[Any]) -> tuple[list[Any], list[Any]]:
     """Applies the items of the patch that are only directives."""
     plain = [each for each in patch if MARKER not in each]
+    key, gone = _key_of(merge_key), set()
     for each in patch:
         marker = each.get(MARKER)
         if marker == "delete":
-            gone = _required(merge_key, each)
-            original = [value for value in original if value.get(merge_key) != gone]
+            gone.add(key(each))
         elif marker == "merge":
             raise PatchError("merging lists cannot yet be specified in the patch")
         elif marker is not None and marker != "replace":
             raise PatchError(f"unknown patch type: {marker} in map: {printed(each)}")
     if any(each.get(MARKER) == "replace" for each in patch):
         return plain, []
-    return original, plain
+    return [each for each in original if repr(each.get(merge_key)) not in gone], plain
 
 
 def _in_order(merge_key: str | None, merged: Sequence[Any], order: Sequence[Any], former: Sequence[Any]) -> list[Any]:
@@ -202,10 +203,6 @@ def _required(merge_key: str, value: Any) -> Any:
     if not isinstance(value, dict) or merge_key not in value:
         raise PatchError(f"map: {printed(value)} does not contain declared merge key: {merge_key}")
     return value[merge_key]
-
-
-def _find(merge_key: str, items: Sequence[Any], wanted: Any) -> int | None:
-    return next((place for place, each in enumerate(items) if _required(merge_key, each) == wanted), None)
 
 
 _NOTHING: Final = object()

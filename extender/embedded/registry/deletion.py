@@ -59,11 +59,12 @@ def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Obje
     # 4. Nothing keeps the object.
     if is_dry_run:
         return _outcome(resource, obj)
-    return _outcome(resource, versions.shown(resource, store.remove(resource, stored.namespace, stored.name)))
+    metadata["resourceVersion"] = str(store.remove(resource, stored.namespace, stored.name).resource_version)
+    return _outcome(resource, obj)
 
 
 def _written(store: ObjectStore, resource: Resource, stored: Stored, obj: Object, is_dry_run: bool) -> Object:
-    if not is_dry_run and obj != versions.shown(resource, stored):
+    if not is_dry_run and versions.differs(resource, stored, obj):
         store.put(resource, stored.namespace, stored.name, versions.stored_form(resource, obj))
     return obj
 

@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final, final
 
+import orjson
+
 from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.embedded import statuses, validation
 from extender.embedded.admission import admission_plugins, strategies
@@ -24,7 +26,7 @@ from extender.embedded.requests import request_bodies
 from extender.embedded.requests.request_options import WriteOptions
 from extender.embedded.schema import api_types
 from extender.embedded.store import versions
-from extender.embedded.store.object_store import ObjectStore, Stored
+from extender.embedded.store.object_store import Objects, ObjectStore, Stored
 from extender.embedded.validation.pod_group_rules import drop_group_fields
 from extender.golang.field_errors import FieldError
 from extender.golang.times import rfc3339
@@ -46,6 +48,7 @@ class ObjectRegistry:
         now: the wall clock, for timestamps.
         rng: the source of uids and generated names.
         features: the features that are on; they decide what objects may ask for.
+        objects: what `create`, `update` and `patch` read and write in place of the store: a transaction.
     """
 
     def __init__(
@@ -55,11 +58,17 @@ class ObjectRegistry:
         now: Callable[[], datetime],
         rng: random.Random,
         features: FeatureGates = DEFAULT_FEATURES,
+        objects: Objects | None = None,
     ) -> None:
         self.store: Final = store
+        self._objects: Final = objects or store
         self.now: Final = now
         self.rng: Final = rng
         self.features: Final = features
+
+    def within(self, transaction: Objects) -> "ObjectRegistry":
+        """Returns a registry with the same rules whose writes are those of a transaction."""
+        return ObjectRegistry(self.store, now=self.now, rng=self.rng, features=self.features, objects=transaction)
 
     def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
         """Returns an object, or its Scale. Raises ApiStatus 404 if it does not exist."""
@@ -114,7 +123,7 @@ class ObjectRegistry:
         _place(resource, namespace, new["metadata"])
         _check_name(new["metadata"], namespace, name)
         _drop_duplicate_owners(new["metadata"], write)
-        stored = self.store.get(resource, namespace, name)
+        stored = self._objects.get(resource, namespace, name)
         uid = new["metadata"].get("uid")
         if stored is None:
             # A uid says that an object is to be replaced, so that none must be created in its place.
@@ -148,7 +157,7 @@ class ObjectRegistry:
         write = options or WriteOptions()
         if subresource == "scale":
             return self._rescale(resource, namespace, name, lambda scale: patch.of(scale_subresource.scale_type(), scale), write)
-        stored = self.store.get(resource, namespace, name)
+        stored = self._objects.get(resource, namespace, name)
         if stored is None and (patch.type != APPLY or subresource):
             raise statuses.not_found(resource, name)
         old = None if stored is None else versions.shown(resource, stored)
@@ -189,11 +198,11 @@ class ObjectRegistry:
     def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
         """Writes an object that the API itself has changed, without validation and managedFields; returns it as it was stored."""
         if not dry_run:
-            self.store.put(resource, stored.namespace, stored.name, versions.stored_form(resource, new))
+            self._objects.put(resource, stored.namespace, stored.name, versions.stored_form(resource, new))
         return versions.typed(resource, new)
 
     def _stored(self, resource: Resource, namespace: str, name: str) -> Stored:
-        stored = self.store.get(resource, namespace, name)
+        stored = self._objects.get(resource, namespace, name)
         if stored is None:
             raise statuses.not_found(resource, name)
         return stored
@@ -208,7 +217,7 @@ class ObjectRegistry:
     def _create(self, resource: Resource, namespace: str, obj: Object, write: WriteOptions) -> Object:
         metadata = obj["metadata"]
         drop_group_fields(resource, obj, None, self.features)
-        admission_plugins.admit_create(self.store, resource, namespace, obj)
+        admission_plugins.admit_create(self._objects, resource, namespace, obj)
         metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
         metadata["creationTimestamp"] = rfc3339(self.now())
         is_generated = bool(metadata.get("generateName") and not metadata.get("name"))
@@ -218,7 +227,7 @@ class ObjectRegistry:
         strategies.prepare_for_create(resource, obj)
         name = metadata.get("name", "")
         _refuse_invalid(resource, name, [*validation.validate_create(resource, obj), *validation.behind_gates(obj, None, self.features)])
-        existing = self.store.get(resource, namespace, name)
+        existing = self._objects.get(resource, namespace, name)
         if metadata.get("resourceVersion") not in (None, "", "0"):
             raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
         metadata.pop("resourceVersion", None)
@@ -230,13 +239,13 @@ class ObjectRegistry:
                 refusal = statuses.ApiStatus(refusal.code, refusal.reason, message, refusal.details, refusal.headers)
             raise refusal
         if not write.dry_run:
-            self.store.put(resource, namespace, name, versions.stored_form(resource, obj))
+            self._objects.put(resource, namespace, name, versions.stored_form(resource, obj))
         return versions.typed(resource, obj)
 
     def _replace(self, resource: Resource, stored: Stored, old: Object, new: Object, write: WriteOptions, subresource: str) -> Object:
         metadata, former = new["metadata"], old["metadata"]
         drop_group_fields(resource, new, old, self.features)
-        admission_plugins.admit_update(self.store, resource, new, old, subresource)
+        admission_plugins.admit_update(self._objects, resource, new, old, subresource)
         _check_version(resource, metadata, stored)
         strategies.drop_disabled(resource, new, old, self.features)
         strategies.prepare_for_update(resource, new, old, subresource)
@@ -254,7 +263,7 @@ class ObjectRegistry:
             return versions.typed(resource, old)
         if _is_done(resource, old, new):
             if not write.dry_run:
-                self.store.remove(resource, stored.namespace, stored.name)
+                self._objects.remove(resource, stored.namespace, stored.name)
             return versions.typed(resource, new)
         return self.replace(resource, stored, new, dry_run=write.dry_run)
 
@@ -272,7 +281,7 @@ class ObjectRegistry:
         name = ""
         for _ in range(GENERATE_ATTEMPTS):
             name = base[:MAX_GENERATED_BASE] + "".join(self.rng.choice(NAME_ALPHABET) for _ in range(5))
-            if self.store.get(resource, namespace, name) is None:
+            if self._objects.get(resource, namespace, name) is None:
                 break
         return name
 
@@ -330,15 +339,11 @@ def _check_version(resource: Resource, metadata: Object, stored: Stored) -> None
 def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:
     """Upstream: handlers/rest.go, dedupOwnerReferencesAndAddWarning."""
     owners = metadata.get("ownerReferences") or []
-    kept: list[Object] = []
-    dropped = []
-    for owner in owners:
-        if owner in kept:
-            dropped.append(str(owner.get("uid", "")))
-        else:
-            kept.append(owner)
+    kept: dict[bytes, Object] = {}
+    # Their fields are in the order of their type, so that equal ones have equal JSON.
+    dropped = [str(owner.get("uid", "")) for owner in owners if kept.setdefault(orjson.dumps(owner), owner) is not owner]
     if dropped:
-        metadata["ownerReferences"] = kept
+        metadata["ownerReferences"] = list(kept.values())
         write.warnings.append(
             f".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
             f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {', '.join(dropped)}"

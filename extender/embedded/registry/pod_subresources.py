@@ -181,7 +181,7 @@ def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object,
     }
     status = pod.setdefault("status", {})
     status["conditions"] = with_condition(status.get("conditions"), condition, reg.now())
-    if pod != versions.shown(PODS, stored):
+    if versions.differs(PODS, stored, pod):
         reg.replace(PODS, stored, pod)
     return {**options, "preconditions": {**wanted, "resourceVersion": pod["metadata"]["resourceVersion"]}}
 

@@ -11,7 +11,7 @@ from typing import Final, cast, final
 import orjson
 
 from extender.embedded import statuses
-from extender.embedded.api_resources import Object, Resource
+from extender.embedded.api_resources import NEW_EVENTS, Object, Resource
 from extender.embedded.requests.media_types import Form
 from extender.embedded.responses.tables.table import IncludeObject, table_of
 from extender.embedded.store import versions
@@ -60,6 +60,11 @@ class Presenter:
     include_object: str
     now: Callable[[], datetime]
     kind: str = ""
+
+    @property
+    def shows_stored(self) -> bool:
+        """Returns whether objects are shown as they are stored, so that none is decoded for a list."""
+        return not self.form.shape and self.resource is not NEW_EVENTS
 
     def one(self, obj: Object) -> bytes:
         """Returns an object or a Status."""

@@ -9,6 +9,7 @@ Upstream: apiserver/pkg/storage; pkg/registry, the GetAttrs and SelectableFields
 import asyncio
 import bisect
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
@@ -27,6 +28,8 @@ HISTORY: Final = 20_000
 
 HISTORY_BYTES: Final = 2**26
 """The bytes of objects in the changes of a kind that are remembered: large objects that change often are remembered for fewer changes."""
+
+MANY_LABELS: Final = 1000
 
 AT_ONCE: Final = 1024
 """The number of keys that a View looks up together."""
@@ -183,8 +186,28 @@ def _resource_version(change: StoredChange) -> int:
     return change.resource_version
 
 
+class Objects(ABC):
+    """The objects of a cluster, as the rules of the API read and write them."""
+
+    @abstractmethod
+    def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+        """Returns an object; None if it does not exist."""
+
+    @abstractmethod
+    def read(self, resource: Resource, namespace: str = "") -> Iterable[Stored]:
+        """Returns the objects of a kind, of one namespace or of all, in order of their keys."""
+
+    @abstractmethod
+    def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> object:
+        """Creates or replaces an object; sets its metadata.resourceVersion."""
+
+    @abstractmethod
+    def remove(self, resource: Resource, namespace: str, name: str) -> object:
+        """Removes an object that exists."""
+
+
 @final
-class ObjectStore:
+class ObjectStore(Objects):
     """State, home of the embedded cluster: objects, their latest changes, the resourceVersion.
 
     Arguments:
@@ -250,6 +273,10 @@ class ObjectStore:
                 keys = sorted([*keys[begin:end], *gone])
                 begin, end = 0, len(keys)
         return View(keys, begin, end, kept.objects, earlier)
+
+    def all(self, resource: Resource) -> list[Stored]:
+        """Returns the objects of a kind in the order of their creation. May be called in any thread: nobody can write meanwhile."""
+        return list(self._kept[resource.stored_as].objects.values())
 
     def compact(self, resource_version: int) -> None:
         """Forgets the changes up to this resourceVersion, as etcd does every few minutes."""
@@ -354,9 +381,15 @@ def at_version(stored: Stored, resource_version: int) -> Stored:
 
 
 def _encoded(key: str, resource_version: int, obj: Object, paths: Iterable[str]) -> Stored:
-    body = _dumped({name: value for name, value in obj.items() if name not in ("kind", "apiVersion")})
-    labels = {sys.intern(name): sys.intern(value) for name, value in (obj["metadata"].get("labels") or {}).items()}
-    return Stored(key, resource_version, body, labels, tuple(_values(obj, paths)))
+    labels = obj["metadata"].get("labels") or {}
+    # Labels recur in many objects, but not those of an object that has very many.
+    shared = {sys.intern(name): sys.intern(value) for name, value in labels.items()} if len(labels) <= MANY_LABELS else dict(labels)
+    return Stored(key, resource_version, encoded(obj), shared, tuple(_values(obj, paths)))
+
+
+def encoded(obj: Object) -> bytes:
+    """Returns an object as it is stored: its JSON without kind and apiVersion."""
+    return _dumped({name: value for name, value in obj.items() if name not in ("kind", "apiVersion")})
 
 
 def _dumped(obj: Object) -> bytes:

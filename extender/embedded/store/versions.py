@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 
 from extender.embedded.api_resources import NEW_EVENTS, Object, Resource
-from extender.embedded.store.object_store import Stored
+from extender.embedded.store.object_store import Stored, encoded
 
 NEW_NAME_OF: Final = {
     "involvedObject": "regarding",
@@ -54,6 +54,11 @@ def typed(resource: Resource, obj: Object) -> Object:
 def stored_form(resource: Resource, obj: Object) -> Object:
     """Returns the object in the version in which it is stored. The metadata is shared."""
     return _renamed(obj, CORE_NAME_OF) if resource is NEW_EVENTS else obj
+
+
+def differs(resource: Resource, stored: Stored, obj: Object) -> bool:
+    """Returns whether an object that `shown` returned has been changed since. Encoding a large one takes a fraction of decoding it."""
+    return encoded(stored_form(resource, obj)) != stored.body
 
 
 def _renamed(obj: Object, names: dict[str, str]) -> Object:

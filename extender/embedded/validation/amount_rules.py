@@ -3,6 +3,7 @@
 Upstream: pkg/apis/core/validation/validation.go, validateResourceRequirements, ValidateResourceQuantityValue; core/helper (v1.36.2).
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ from extender.objects.name_syntax import label_key_errors
 from extender.objects.quantity import quantity_of
 from extender.objects.resource_names import HUGEPAGES_PREFIX, is_extended_resource_name, is_native_resource, is_pod_level_resource
 
+MAX_LISTED: Final = 8
+"""The names of resource claims that an error lists."""
 NOT_INTEGER: Final = "must be an integer"
 _COMPUTE: Final = frozenset({"cpu", "memory"})
 _OF_CONTAINERS: Final = _COMPUTE | {"ephemeral-storage"}
@@ -146,6 +149,7 @@ def _claims(path: str, claims: Sequence[Mapping[str, Any]], known: Collection[st
     """Each claim, or each request of one, is named once, and is one of the pod's. Upstream: validateResourceClaimNames."""
     errors = []
     seen: set[str] = set()
+    num_requests: Counter[str] = Counter()
     for place, claim in enumerate(claims):
         here, name, request = f"{path}[{place}]", claim.get("name", ""), claim.get("request", "")
         if not name:
@@ -159,9 +163,17 @@ def _claims(path: str, claims: Sequence[Mapping[str, Any]], known: Collection[st
             if key in seen:
                 errors.append(duplicate(here, key))
             elif not request:
-                errors += [duplicate(here, name) for other in sorted(seen) if other.startswith(f"{name}/")]
+                errors += [duplicate(here, name)] * num_requests[name]
+            else:
+                num_requests[name] += 1
             seen.add(key)
         if name not in known:
-            names = f": {', '.join(sorted(known))}" if known else " which is empty"
-            errors.append(not_found(here, name, f"must be one of the names in pod.spec.resourceClaims{names}"))
+            errors.append(not_found(here, name, f"must be one of the names in pod.spec.resourceClaims{_listed(known)}"))
     return errors
+
+
+def _listed(names: Collection[str]) -> str:
+    """Many names are not listed: each error of a long pod would list them again."""
+    if not names:
+        return " which is empty"
+    return f": {', '.join(sorted(names))}" if len(names) <= MAX_LISTED else ""

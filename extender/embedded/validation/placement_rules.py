@@ -170,10 +170,11 @@ def _chosen_twice(path: str, keys: Sequence[str], selector: Mapping[str, Any]) -
     """The server has added an expression for each key before; a second mention of a key is the user's own."""
     errors = []
     seen = set(selector.get("matchLabels") or ())
+    places = {key: place for place, key in reversed(list(enumerate(keys)))}
     for expression in selector.get("matchExpressions") or ():
         key = expression.get("key", "")
-        if key in keys and key in seen:
-            errors.append(invalid(f"{path}[{keys.index(key)}]", key, "exists in both matchLabelKeys and labelSelector"))
+        if key in places and key in seen:
+            errors.append(invalid(f"{path}[{places[key]}]", key, "exists in both matchLabelKeys and labelSelector"))
         seen.add(key)
     return errors
 
@@ -257,7 +258,8 @@ def _pod_label_keys(path: str, term: Object) -> list[FieldError]:
     if selector is not None:
         # Upstream forgets to name the list in this path.
         errors += _chosen_twice(path, match, selector)
+    both = set(match).intersection(mismatch)
     for place, key in enumerate(match):
-        if key in mismatch:
+        if key in both:
             errors.append(invalid(f"{path}.matchLabelKeys[{place}]", key, "exists in both matchLabelKeys and mismatchLabelKeys"))
     return errors

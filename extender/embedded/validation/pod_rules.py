@@ -166,8 +166,8 @@ def _deadline_update(new: int | None, old: int | None) -> tuple[list[FieldError]
 
 def _added_tolerations(new: Sequence[Object], old: Sequence[Object]) -> list[FieldError]:
     """Upstream: validateOnlyAddedTolerations."""
-    kept = [_but(toleration, "tolerationSeconds") for toleration in new]
-    if any(_but(toleration, "tolerationSeconds") not in kept for toleration in old):
+    kept = {frozenset(_but(toleration, "tolerationSeconds").items()) for toleration in new}
+    if any(frozenset(_but(toleration, "tolerationSeconds").items()) not in kept for toleration in old):
         return [forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")]
     return placement_rules.tolerations("spec.tolerations", new)
 

@@ -425,3 +425,9 @@ def test_fields_of_a_feature_that_was_switched_off_stay_where_they_are() -> None
     code, updated = ask(off, "PUT", f"{CLASSES}/gpu", {**created, "spec": {"extendedResourceName": "example.com/other"}})
 
     assert (code, updated["spec"]["extendedResourceName"]) == (200, "example.com/other")
+
+
+def test_of_very_many_errors_the_first_thousand_are_reported() -> None:
+    code, refusal = ask(make_api(), "POST", PODS_PATH, pod("a", tolerations=[{"operator": "Equal"}] * 2000))
+
+    assert (code, len(refusal["details"]["causes"])) == (422, 1000)

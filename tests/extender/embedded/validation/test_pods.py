@@ -38,6 +38,9 @@ def asking(**parts):
     return container(resources=parts)
 
 
+CLAIMS = [{"name": f"claim-{place}", "resourceClaimName": "any"} for place in range(9)]
+
+
 def preferring(**term):
     weighted = {"weight": 1, "preference": {}, **term}
     return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [weighted]}}}
@@ -157,6 +160,15 @@ def test_what_neither_scheduling_nor_an_answer_reads_is_taken_as_it_is(spec):
             'spec.containers[0].resources.claims[0]: Not found: "x": must be one of the names in pod.spec.resourceClaims which is empty',
         ),
         (
+            {**asking(claims=[{"name": "x"}]), "resourceClaims": CLAIMS[:2]},
+            'spec.containers[0].resources.claims[0]: Not found: "x": must be one of the names in pod.spec.resourceClaims: claim-0, claim-1',
+        ),
+        pytest.param(
+            {**asking(claims=[{"name": "x"}]), "resourceClaims": CLAIMS},
+            'spec.containers[0].resources.claims[0]: Not found: "x": must be one of the names in pod.spec.resourceClaims',
+            id="many names are not listed, because each of many errors would list them",
+        ),
+        (
             {"resourceClaims": [{"name": "a"}]},
             'spec.resourceClaims[0]: Invalid value: {"Name":"a","ResourceClaimName":null,"ResourceClaimTemplateName":null}: '
             "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
@@ -186,6 +198,14 @@ def test_a_resource_without_a_domain_is_named_twice():
         'spec.containers[0].resources.requests[foo]: Invalid value: "foo": must be a standard resource type or fully qualified',
         'spec.containers[0].resources.requests[foo]: Invalid value: "foo": must be a standard resource for containers',
     ]
+
+
+def test_a_claim_is_named_after_its_requests_as_often_as_it_has_them():
+    claims = [{"name": "claim-0", "request": "a"}, {"name": "claim-0", "request": "b"}, {"name": "claim-0"}]
+
+    errors = errors_of({**asking(claims=claims), "resourceClaims": CLAIMS})
+
+    assert errors == ['spec.containers[0].resources.claims[2]: Duplicate value: "claim-0"'] * 2
 
 
 @pytest.mark.parametrize(
