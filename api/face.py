@@ -1,7 +1,7 @@
 """What the routes share: the service behind them, and how requests are decoded and answered."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, final
 
@@ -72,7 +72,10 @@ LONG: Final = 2**16
 """Bytes of a body that takes more than a millisecond to decode."""
 
 
-async def decoded(decode: Callable[[bytes], T], body: bytes) -> T:
+B = TypeVar("B", bound=Sized)
+
+
+async def decoded(decode: Callable[[B], T], body: B) -> T:
     """Returns what `decode` makes of the body; JSON that it cannot read is refused."""
     with unreadable_refused():
         if len(body) > DECODED_IN_THREAD:
@@ -100,7 +103,7 @@ def json_response(body: bytes) -> Response:
 class JsonInParts(Response):
     """A 200 with a JSON body whose parts are not put together in memory: some are as large as all nodes of a cluster."""
 
-    def __init__(self, parts: Sequence[bytes | memoryview]) -> None:
+    def __init__(self, parts: Sequence[bytes]) -> None:
         super().__init__(media_type="application/json", headers={"content-length": str(sum(map(len, parts)))})
         self._parts: Final = parts
 

@@ -47,7 +47,7 @@ async def filter_nodes(request: Request) -> Response:
         )
         face.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
         parts = filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable)
-        return json_response(bytes(parts[0])) if len(parts) == 1 else JsonInParts(parts)
+        return json_response(parts[0]) if len(parts) == 1 else JsonInParts(parts)
     except VerbError as exc:
         request.state.outcome = Outcome.ERROR
         return json_response(filter_error(str(exc)))
@@ -123,7 +123,10 @@ def _caller(request: Request) -> str:
 
 
 async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
-    asked = await decoded(partial(read_extender_args, decoded=face.decoded_nodes), await request.body())
+    arriving = face.decoded_nodes.arriving()
+    async for part in request.stream():
+        arriving.take(part)
+    asked = await decoded(partial(read_extender_args, decoded=face.decoded_nodes), arriving.finish())
     if asked.nodes is not None:
         await face.backend.verbs.take_in(asked.nodes)
     return asked

@@ -28,7 +28,9 @@ class Overlay:
         self.cluster = cluster.fork()
         self._known = dict(cluster.nodes)
         self._from_request: dict[str, Node] = {}
-        self._last: Sequence[Node] = []
+        self._last: tuple[Node, ...] = ()
+        self.names: Sequence[str] = ()
+        """Of the nodes of the last snapshot's request."""
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Applies a change of the original cluster."""
@@ -45,12 +47,14 @@ class Overlay:
 
     def take_in(self, nodes: Sequence[Node]) -> Iterator[None]:
         """Takes many changed nodes over in steps of a few milliseconds, so that `snapshot_with`, which comes next, has little to do."""
+        if self._last is nodes:
+            return
         nodes_now = self.cluster.nodes
         changed = [node for node in nodes if nodes_now.get(node.metadata.name) is not node]
         # New nodes make all nodes be laid out again, which is done once and not in every step.
         are_known = all(node.metadata.name in nodes_now for node in changed)
         for start in range(0, len(changed) - STEP, STEP):
-            self._last = []
+            self._last = ()
             for node in changed[start : start + STEP]:
                 self._from_request[node.metadata.name] = node
                 self.cluster.set_node(node)
@@ -64,11 +68,13 @@ class Overlay:
 
         A node that has not changed is best passed as the same object, which makes the comparison free.
         """
+        nodes = tuple(nodes)
         if self._last == nodes:  # compared by identity first
             return self.cluster.cache.update_snapshot()
-        self._last = list(nodes)
+        self._last = nodes
+        self.names = [node.metadata.name for node in nodes]
         before = self._from_request
-        self._from_request = {node.metadata.name: node for node in nodes}
+        self._from_request = dict(zip(self.names, nodes, strict=True))
         for name in before:
             if name not in self._from_request:
                 known = self._known.get(name)

@@ -4,10 +4,9 @@ kube-scheduler without `nodeCacheCapable` sends every node in full, twice for ea
 An unchanged node becomes the same `Node` object, so that the overlay recognizes it by identity.
 """
 
-import re
 import threading
 from collections.abc import Sequence
-from itertools import count
+from itertools import accumulate, count, islice, takewhile
 from typing import Final, final
 
 import msgspec
@@ -19,6 +18,7 @@ from extender.golang.json_limits import check_json
 from extender.objects import decoding
 from extender.objects.name_syntax import subdomain_errors
 from extender.objects.node import Node
+from extender.protocol.arriving_nodes import KEY, RAW_MARK, ArrivingBody, KnownNode, Run, RunText
 
 MAX_NODES: Final = 20_000
 MAX_BYTES: Final = 256 * 2**20
@@ -30,8 +30,9 @@ MAX_KNOWN_NAMES: Final = 2**17
 DEPTH_OF_ITEM: Final = 3
 """The depth of a node in the body: {"Nodes":{"items":[."""
 
-# Go writes metadata first, and the name first in it. A body of another form is decoded each time, which is slower but correct.
-_KEY: Final = re.compile(rb'\{"metadata":\{"name":"([-a-z0-9.]{1,253})"')
+_CHECKED_AT_A_TIME: Final = 2**17
+"""Bytes of nodes that are checked together: each check takes as long as some kilobytes."""
+
 _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 _known_names: Final[set[str]] = set()
 """Valid names. Thousands of the same come with every call, so each is matched once."""
@@ -78,16 +79,38 @@ def check_node_names(what: str, names: Sequence[str]) -> None:
     _known_names.update(names)
 
 
-class _Known(msgspec.Struct, gc=False):
-    """A body and what it decodes to.
+@final
+class NodesInFull:
+    """The nodes of a call, each once, in their order. State: their bytes in one piece, once these have been asked for.
 
     Attributes:
-        call: the number of the last call that held it.
+        asked: the nodes as the call has them.
+        nodes: the decoded nodes.
+        names: their names.
     """
 
-    body: Raw
-    node: Node
-    call: int
+    def __init__(self, asked: Sequence[KnownNode]) -> None:
+        self.asked: Final = asked
+        by_name: dict[str, KnownNode] = {}
+        for known in asked:
+            by_name.setdefault(known.node.metadata.name, known)
+        self.nodes: Final = tuple(known.node for known in by_name.values())
+        self.names: Final = list(by_name)
+        self._each: Final = list(by_name.values())
+        self._all: RunText | None = None
+
+    @property
+    def all(self) -> RunText | None:
+        """All nodes in one piece, if that has been asked for."""
+        return self._all
+
+    def text(self, kept: Sequence[int]) -> bytes:
+        """Returns the bodies of the nodes at these places, with commas between them."""
+        if len(kept) < len(self._each):
+            return b",".join([self._each[place].body for place in kept])
+        if self._all is None:
+            self._all = RunText(self._each)
+        return self._all.text
 
 
 @final
@@ -100,40 +123,59 @@ class DecodedNodes:
     def __init__(self, *, max_nodes: int = MAX_NODES, max_bytes: int = MAX_BYTES) -> None:
         self._max_nodes = max_nodes
         self._max_bytes = max_bytes
-        self._known: dict[bytes, _Known] = {}
+        self._known: dict[bytes, KnownNode] = {}
         self._size = 0
         self._calls = count(1)
         self._writing = threading.Lock()
+        self._last = NodesInFull([])
 
-    def of(self, bodies: Sequence[Raw]) -> list[Node]:
-        """Returns the decoded nodes, by position.
+    def arriving(self) -> ArrivingBody:
+        """Returns what takes the known nodes out of a call's body as that arrives."""
+        return ArrivingBody(self._known, self._last.all)
+
+    def of(self, items: Sequence[Raw], runs: Sequence[Run] = ()) -> NodesInFull:
+        """Returns the nodes of a call; the same object as for the last call if they are the same.
+
+        Arguments:
+            items: the bodies as they were sent, and a mark for each run of known ones.
+            runs: the runs in their order.
 
         Raises:
             JsonError: a body is no node, is outside the limits, or has an invalid name; with the place of the first one.
         """
         call = next(self._calls)
-        nodes: list[Node] = []
-        learned: dict[bytes, _Known] = {}
-        for place, body in enumerate(bodies):
-            match = _KEY.match(body)
+        asked: list[KnownNode] = []
+        learned: dict[bytes, KnownNode] = {}
+        coming, num_checked = iter(runs), 0
+        for at, body in enumerate(items):
+            if runs and body == RAW_MARK:
+                asked += next(coming)
+                continue
+            match = KEY.match(body)
             known = None if match is None else self._known.get(match[1])
             if known is None or known.body != body:
-                node = _decoded(place, body)
+                if at >= num_checked:
+                    num_checked = at + _num_alike_right(items, at)
+                node = _decoded(len(asked), body, is_checked=at < num_checked)
                 # Of repeated members the last one counts, so that the name may differ from the one that the pattern found.
                 key = node.name.encode()
                 known = self._known.get(key)
                 if known is None or known.body != body:
-                    known = learned[key] = _Known(body.copy(), node, call)
+                    known = learned[key] = KnownNode(body.copy(), node, call)
+            asked.append(known)
+        for known in asked:
             known.call = call
-            nodes.append(known.node)
         if learned:
             self._learn(learned)
-        return nodes
+        last = self._last
+        if last.asked != asked:
+            last = self._last = NodesInFull(asked)
+        return last
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def _learn(self, learned: dict[bytes, _Known]) -> None:
+    def _learn(self, learned: dict[bytes, KnownNode]) -> None:
         with self._writing:
             for key, known in learned.items():
                 self._forget(key)
@@ -152,12 +194,23 @@ class DecodedNodes:
             self._size -= len(known.body)
 
 
-def _decoded(place: int, body: Raw) -> Node:
+def _num_alike_right(items: Sequence[Raw], start: int) -> int:
+    """Returns how many bodies from there on were found to be within the limits of JSON when looked at together; 0 if one of them is not."""
+    sizes = accumulate(map(len, islice(items, start, None)))
+    end = start + sum(1 for _ in takewhile(_CHECKED_AT_A_TIME.__ge__, sizes))
+    try:
+        check_json(b",".join(items[start:end]), DEPTH_OF_ITEM)
+    except JsonError:
+        return 0  # which one, its own check says
+    return end - start
+
+
+def _decoded(place: int, body: Raw, *, is_checked: bool) -> Node:
     what = f"Nodes.items[{place}]"
-    text = bytes(body)
-    if len(text) > MAX_NODE_BYTES:
+    if len(body) > MAX_NODE_BYTES:
         raise TooLargeError(f"{what} has more than {MAX_NODE_BYTES} bytes")
-    check_json(text, DEPTH_OF_ITEM)
+    if not is_checked:
+        check_json(bytes(body), DEPTH_OF_ITEM)
     try:
         node = decoding.decode(Node, body)
     except decoding.DecodeError as exc:

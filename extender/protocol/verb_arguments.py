@@ -6,6 +6,7 @@ Upstream: kube-scheduler/extender/v1, types.go.
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -20,7 +21,8 @@ from extender.objects import decoding
 from extender.objects.name_syntax import dns_label_errors, subdomain_errors
 from extender.objects.node import Node
 from extender.objects.pod import Pod
-from extender.protocol.node_lists import DecodedNodes, EncodedNodes, check_node_names, names_known
+from extender.protocol.arriving_nodes import ArrivedBody, Run
+from extender.protocol.node_lists import DecodedNodes, EncodedNodes, NodesInFull, check_node_names, names_known
 from extender.protocol.wire_types import (
     UID,
     UID_MAX_LENGTH,
@@ -49,18 +51,18 @@ class AskedNodes:
 
     Attributes:
         names: the nodes in the order of the call; None if none were given in either form.
-        nodes: the same nodes in full, if they were sent in full.
-        bodies: the bytes of each of `nodes`.
-        stretch: the bytes of all of `nodes`, from the first to the last, as they stand in the call; None if a node was given twice.
+        in_full: the same nodes, if they were sent in full.
         named: the names in the order of `NodeNames`, if that form was sent.
     """
 
     pod: Pod
     names: Sequence[str] | None = None
-    nodes: Sequence[Node] | None = None
-    bodies: Sequence[Raw] | None = None
-    stretch: memoryview | None = None
+    in_full: NodesInFull | None = None
     named: Sequence[str] | None = None
+
+    @property
+    def nodes(self) -> Sequence[Node] | None:
+        return None if self.in_full is None else self.in_full.nodes
 
 
 @final
@@ -84,40 +86,32 @@ class _Args(msgspec.Struct, frozen=True, gc=False):
     node_names: Raw = field(name="NodeNames", default=Raw())
 
 
-def read_extender_args(body: bytes, decoded: DecodedNodes) -> AskedNodes:
+def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
     """Reads ExtenderArgs, of filter and prioritize.
 
     Raises:
         JsonError: see the table of bad input in the tests.
     """
-    if len(body) > MAX_BYTES_WITHOUT_NODES:
-        check_number_of_values(body)
-    pod_document, bodies, names_document = _parts(body)
+    document, (pod_document, items, names_document), runs = _arrived_parts(body)
     # The nodes have limits of their own, which are checked when one is decoded for the first time.
-    start, end = _stretch(body, bodies) if bodies else (0, 0)
-    rest = body[:start] + body[end:]
+    start, end = _stretch(document, items) if items else (0, 0)
+    rest = document[:start] + document[end:]
     if len(rest) > MAX_BYTES_WITHOUT_NODES:
         raise TooLargeError(f"the body has more than {MAX_BYTES_WITHOUT_NODES} bytes besides the nodes in full")
     named = None if names_document is None else names_known(names_document)
-    if named is not None and names_document is not None and not bodies:
-        start, end = _stretch(body, [names_document])
-        rest = body[:start] + body[end:]
+    if named is not None and names_document is not None and not items:
+        start, end = _stretch(document, [names_document])
+        rest = document[:start] + document[end:]
     check_json(rest)
     pod = _read_pod(pod_document)
-    nodes = None if bodies is None else decoded.of(bodies)
+    in_full = None if items is None else decoded.of(items, runs)
     if named is None and names_document is not None:
         named = _read_names(names_document)
-    if nodes is None or bodies is None:
+    if in_full is None:
         return AskedNodes(pod, names=named, named=named)
-    names = [node.metadata.name for node in nodes]
-    has_repeated = len(set(names)) < len(names)
-    if has_repeated:
-        places = {name: place for place, name in reversed(list(enumerate(names)))}
-        kept = sorted(places.values())
-        names, nodes, bodies = [names[place] for place in kept], [nodes[place] for place in kept], [bodies[place] for place in kept]
-    if named is not None and set(named) != set(names):
+    if named is not None and set(named) != set(in_full.names):
         raise JsonError("Nodes and NodeNames name different nodes")
-    return AskedNodes(pod, names, nodes, bodies, None if has_repeated else memoryview(body)[start:end], named)
+    return AskedNodes(pod, in_full.names, in_full, named)
 
 
 def read_preemption_args(body: bytes) -> AskedPreemption:
@@ -188,7 +182,30 @@ def binding_args(pod: Pod, node: str) -> bytes:
     return _ENCODE(ExtenderBindingArgs(pod.name, pod.namespace, pod.uid, node))
 
 
-def _parts(body: bytes) -> tuple[Raw | None, list[Raw] | None, Raw | None]:
+_Parts = tuple[Raw | None, list[Raw] | None, Raw | None]
+"""Pod, Nodes.items and NodeNames."""
+
+
+def _arrived_parts(body: ArrivedBody) -> tuple[bytes, _Parts, Sequence[Run]]:
+    """Returns a document, its parts, and the runs of nodes that marks among its items stand for."""
+    if body.runs:
+        marked = body.marked()
+        with suppress(JsonError):  # what is wrong, and where, the whole body says
+            _check_size(marked)
+            parts = _parts(marked)
+            if body.is_right(parts[1] or ()):
+                return marked, parts, body.runs
+    whole = body.whole()
+    _check_size(whole)
+    return whole, _parts(whole), ()
+
+
+def _check_size(document: bytes) -> None:
+    if len(document) > MAX_BYTES_WITHOUT_NODES:
+        check_number_of_values(document)
+
+
+def _parts(body: bytes) -> _Parts:
     """Returns Pod, Nodes.items and NodeNames; None for each that is missing or null."""
     args = read(_Args, body)
     if args.nodes is UNSET or (args.nodes is not None and args.nodes.items is UNSET) or not args.pod or not args.node_names:
@@ -197,7 +214,7 @@ def _parts(body: bytes) -> tuple[Raw | None, list[Raw] | None, Raw | None]:
     return None if is_null(args.pod) else args.pod, bodies, None if is_null(args.node_names) else args.node_names
 
 
-def _parts_in_any_case(body: bytes) -> tuple[Raw | None, list[Raw] | None, Raw | None]:
+def _parts_in_any_case(body: bytes) -> _Parts:
     pod, nodes, names = members(_object(body, "the body"), "Pod", "Nodes", "NodeNames")
     if nodes is None:
         return pod, None, names

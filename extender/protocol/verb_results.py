@@ -48,19 +48,16 @@ class ExtenderError(Exception):
 
 def filter_result(
     asked: AskedNodes, kept: Sequence[int], failed: Mapping[str, str], failed_and_unresolvable: Mapping[str, str]
-) -> list[bytes | memoryview]:
+) -> list[bytes]:
     """Writes the nodes that passed, in the form (or both forms) in which they were given, and the reasons of the others.
 
     Arguments:
         kept: the places of the nodes in `asked.names`.
 
     Returns:
-        The parts of the answer. Nodes in full that have all passed are a part of the call, which is not copied.
+        The parts of the answer. The nodes in full are a part of their own, so that they need not be copied.
     """
-    stretch = asked.stretch if len(kept) == len(asked.names or ()) else None
-    nodes = names = None
-    if asked.bodies is not None:
-        nodes = NodeList[Raw](items=[] if stretch is not None else list(_at(asked.bodies, kept)))
+    names = None
     if asked.named is not None and asked.names is not None:
         if asked.named is asked.names:
             names = list(_at(asked.names, kept))
@@ -69,16 +66,16 @@ def filter_result(
             names = [name for name in asked.named if name in passed]
     answer = _ENCODE(
         ExtenderFilterResult(
-            nodes=nodes,
+            nodes=None if asked.in_full is None else NodeList[Raw](items=[]),
             node_names=names,
             failed_nodes=_all_capped(failed),
             failed_and_unresolvable_nodes=_all_capped(failed_and_unresolvable),
         )
     )
-    if stretch is None:
+    if asked.in_full is None:
         return [answer]
     before, after = answer.split(_NO_ITEMS, 1)  # a quote in a reason would be escaped, and what has reasons comes later
-    return [before + _NO_ITEMS[:-1], stretch, _NO_ITEMS[-1:] + after]
+    return [before + _NO_ITEMS[:-1], asked.in_full.text(kept), _NO_ITEMS[-1:] + after]
 
 
 def _at(given: Sequence[T], kept: Sequence[int]) -> Sequence[T]:

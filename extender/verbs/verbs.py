@@ -240,7 +240,8 @@ class Verbs:
     def _snapshot(self, node_names: Sequence[str], nodes: Sequence[Node] | None) -> tuple[Sequence[str], Snapshot]:
         if nodes is None or self._overlay is None:
             return node_names, self._cluster.cache.update_snapshot()
-        return [node.metadata.name for node in nodes], self._overlay.snapshot_with(nodes)
+        snapshot = self._overlay.snapshot_with(nodes)
+        return self._overlay.names, snapshot
 
     def _framework_for(self, pod: Pod) -> Framework:
         validate_requests(pod)

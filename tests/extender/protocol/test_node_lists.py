@@ -6,6 +6,7 @@ import pytest
 from msgspec import Raw
 
 from extender.golang.json import JsonError, TooLargeError
+from extender.protocol.arriving_nodes import ArrivedBody
 from extender.protocol.node_lists import DecodedNodes
 from extender.protocol.verb_arguments import read_extender_args
 
@@ -16,9 +17,9 @@ def body(name: str, version: int = 0) -> Raw:
 
 def test_unchanged_bytes_are_the_same_node() -> None:
     known = DecodedNodes()
-    first = known.of([body("a"), body("b")])
+    first = known.of([body("a"), body("b")]).nodes
 
-    again = known.of([body("b"), body("a")])
+    again = known.of([body("b"), body("a")]).nodes
 
     assert again[0] is first[1]
     assert again[1] is first[0]
@@ -26,9 +27,9 @@ def test_unchanged_bytes_are_the_same_node() -> None:
 
 def test_changed_bytes_are_another_node_and_only_that_one() -> None:
     known = DecodedNodes()
-    first = known.of([body("a"), body("b")])
+    first = known.of([body("a"), body("b")]).nodes
 
-    again = known.of([body("a", 1), body("b")])
+    again = known.of([body("a", 1), body("b")]).nodes
 
     assert again[0].metadata.resource_version == "1"
     assert again[1] is first[1]
@@ -47,9 +48,9 @@ def test_changed_bytes_are_another_node_and_only_that_one() -> None:
 )
 def test_however_it_is_written_it_is_recognised(text: bytes) -> None:
     known = DecodedNodes()
-    (first,) = known.of([Raw(text)])
+    (first,) = known.of([Raw(text)]).nodes
 
-    (again,) = known.of([Raw(text)])
+    (again,) = known.of([Raw(text)]).nodes
 
     assert first.name == "a"
     assert again is first
@@ -59,21 +60,21 @@ def test_a_node_is_what_its_last_name_says() -> None:
     known = DecodedNodes()
     known.of([body("b")])
 
-    (node,) = known.of([Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')])
+    (node,) = known.of([Raw(b'{"metadata":{"name":"b"},"metadata":{"name":"a"}}')]).nodes
 
     assert node.name == "a"
 
 
 def test_the_number_of_remembered_nodes_is_bounded_and_the_oldest_go_first() -> None:
     known = DecodedNodes(max_nodes=3)
-    (a,) = known.of([body("a")])
-    (b,) = known.of([body("b")])
+    (a,) = known.of([body("a")]).nodes
+    (b,) = known.of([body("b")]).nodes
     known.of([body("a")])
     known.of([body("c"), body("d")])
 
     assert len(known) == 3
-    assert known.of([body("a")])[0] is a
-    assert known.of([body("b")])[0] is not b
+    assert known.of([body("a")]).nodes[0] is a
+    assert known.of([body("b")]).nodes[0] is not b
 
 
 def test_the_bytes_of_remembered_nodes_are_bounded() -> None:
@@ -96,10 +97,10 @@ def test_a_changed_node_replaces_the_old_one() -> None:
 def test_the_bytes_of_the_call_are_not_kept() -> None:
     known = DecodedNodes()
     text = bytearray(b'{"metadata":{"name":"a"}}')
-    (first,) = known.of([Raw(text)])
+    (first,) = known.of([Raw(text)]).nodes
     text[:] = b" " * len(text)
 
-    assert known.of([Raw(b'{"metadata":{"name":"a"}}')])[0] is first
+    assert known.of([Raw(b'{"metadata":{"name":"a"}}')]).nodes[0] is first
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_several_threads_may_use_it() -> None:
         try:
             for step in range(200):
                 names = [f"n-{(seed * 7 + step + at) % 40}" for at in range(10)]
-                assert [node.name for node in known.of([body(name, step % 3) for name in names])] == names
+                assert [node.name for node in known.of([body(name, step % 3) for name in names]).nodes] == names
         except BaseException as exc:
             failures.append(exc)
 
@@ -158,23 +159,23 @@ def args(names: bytes, pod: bytes = b'{"metadata":{"name":"p"}}') -> bytes:
     ],
 )
 def test_names_that_were_checked_before_are_read_as_the_first_time(names: bytes, read: list[str]) -> None:
-    read_extender_args(args(b'["known-a","known-b"]'), DecodedNodes())
+    read_extender_args(ArrivedBody([args(b'["known-a","known-b"]')]), DecodedNodes())
 
-    assert [read_extender_args(args(names), DecodedNodes()).names for _ in range(3)] == [read] * 3
+    assert [read_extender_args(ArrivedBody([args(names)]), DecodedNodes()).names for _ in range(3)] == [read] * 3
 
 
 @pytest.mark.parametrize("names", [b'["known-a",1]', b'["known-a","Known"]', b'{"known-a":1}', b'["known-a"'])
 def test_what_is_no_list_of_names_is_refused_each_time(names: bytes) -> None:
-    read_extender_args(args(b'["known-a"]'), DecodedNodes())
+    read_extender_args(ArrivedBody([args(b'["known-a"]')]), DecodedNodes())
 
     for _ in range(2):
         with pytest.raises(JsonError):
-            read_extender_args(args(names), DecodedNodes())
+            read_extender_args(ArrivedBody([args(names)]), DecodedNodes())
 
 
 def test_beside_names_that_were_checked_before_the_pod_is_checked() -> None:
     deep = b'{"metadata":{"name":"p"},"spec":%s}' % (b'{"a":' * 80 + b"1" + b"}" * 80)
-    read_extender_args(args(b'["known-a"]'), DecodedNodes())
+    read_extender_args(ArrivedBody([args(b'["known-a"]')]), DecodedNodes())
 
     with pytest.raises(JsonError, match="nested more than 64 levels deep"):
-        read_extender_args(args(b'["known-a"]', deep), DecodedNodes())
+        read_extender_args(ArrivedBody([args(b'["known-a"]', deep)]), DecodedNodes())

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.framework import ExtenderError
+from extender.protocol.arriving_nodes import ArrivedBody
 from extender.protocol.node_lists import DecodedNodes
 from extender.protocol.verb_arguments import read_extender_args
 from extender.protocol.verb_results import (
@@ -154,7 +155,7 @@ def test_nodes_in_full_come_back_as_they_were_sent(items: str, kept: list[int]) 
     body = b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"metadata":{"items":[]},"items":[%s]},"NodeNames":null}' % items.encode()
     failed = {"c": '{"items":[]}'}
 
-    answer = json.loads(b"".join(filter_result(read_extender_args(body, DecodedNodes()), kept, failed, {})))
+    answer = json.loads(b"".join(filter_result(read_extender_args(ArrivedBody([body]), DecodedNodes()), kept, failed, {})))
 
     assert answer == {
         "Nodes": {"metadata": {}, "items": [{"metadata": {"name": "ab"[place]}} for place in kept]},
