@@ -59,7 +59,8 @@ class Status:
     reasons: tuple[str, ...] = ()
     plugin: str = ""
     for_equal_pods: bool = field(default=False, compare=False)
-    """True promises that every pod with equal spec, labels, annotations and namespace gets the same Status, whatever the cluster is."""
+    """True promises that every pod with equal spec, labels, annotations and namespace gets the same Status, whatever the cluster is; of
+    PreFilter, until a device class changes."""
 
     @property
     def is_success(self) -> bool:
@@ -218,7 +219,7 @@ class NodeStatuses:
     Upstream: pkg/scheduler/framework/interface.go, NodeToStatus (v1.36.2).
     """
 
-    __slots__ = ("_distinct", "_explicit", "_nodes", "_which", "absent")
+    __slots__ = ("_distinct", "_explicit", "_listed", "_nodes", "_which", "absent")
 
     def __init__(self, explicit: dict[str, Status] | None = None, absent: Status | None = None) -> None:
         self.absent: Final = unresolvable() if absent is None else absent
@@ -227,6 +228,7 @@ class NodeStatuses:
         self._nodes: tuple[Sequence[Node], Index] = [], np.zeros(0, np.intp)
         self._distinct: Sequence[Status] = []
         self._which: Index = np.zeros(0, np.intp)
+        self._listed: tuple[int, str] = -1, ""
 
     @staticmethod
     def refused(verdicts: Verdicts, rows: Rows, absent: Status) -> "NodeStatuses":
@@ -293,6 +295,13 @@ class NodeStatuses:
         shared = {id(status): status for status in self._explicit.values()}
         return [(shared[which], number) for which, number in Counter(map(id, self._explicit.values())).items()]
 
+    def listed(self, num_all_nodes: int) -> str:
+        """Returns how many of all nodes have each reason, as kube-scheduler lists them."""
+        if self._listed[0] != num_all_nodes or self._explicit is not None:
+            counts = _histogram(num_all_nodes, self)
+            self._listed = num_all_nodes, ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+        return self._listed[1]
+
     def mark(self, mask: Mask, snapshot: Snapshot, judge: Callable[[Status], bool]) -> None:
         """Sets the entries of nodes with an explicit status to what `judge` says of it.
 
@@ -336,8 +345,7 @@ def fit_error_message(num_all_nodes: int, diagnosis: Diagnosis) -> str:
     if diagnosis.pre_filter_message:
         message += f" {diagnosis.pre_filter_message}."
     else:
-        counts = _histogram(num_all_nodes, diagnosis.statuses)
-        listed = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
+        listed = diagnosis.statuses.listed(num_all_nodes)
         if listed:
             message += f" {listed}."
     if diagnosis.post_filter_message:

@@ -48,9 +48,11 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
     Objects are frozen, so that one changes its group only by being replaced.
     """
 
-    __slots__ = ("_group_of", "_groups", "_items")
+    __slots__ = ("_group_of", "_groups", "_items", "version")
 
     def __init__(self, group_of: Callable[[V], G]) -> None:
+        self.version = 0
+        """Grows with every change."""
         self._group_of = group_of
         self._items: dict[K, V] = {}
         self._groups: dict[G, dict[K, V]] = {}
@@ -58,6 +60,7 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
     def copy(self) -> "GroupedTable[K, V, G]":
         """Returns a table with the same objects in the same order."""
         other: GroupedTable[K, V, G] = GroupedTable(self._group_of)
+        other.version = self.version
         other._items = self._items.copy()
         other._groups = {group: members.copy() for group, members in self._groups.items()}
         return other
@@ -83,6 +86,7 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
         return self._items.get(key, default)
 
     def __setitem__(self, key: K, value: V) -> None:
+        self.version += 1
         old = self._items.get(key)
         group = self._group_of(value)
         if old is not None and self._group_of(old) != group:
@@ -92,6 +96,7 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
 
     def __delitem__(self, key: K) -> None:
         self._leave(key, self._items.pop(key))
+        self.version += 1
 
     def __iter__(self) -> Iterator[K]:
         return iter(self._items)

@@ -37,7 +37,7 @@ _REQUIREMENTS_KEPT: Final = 1024
 _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODER: Final = msgspec.json.Decoder(tuple[dict[str, str] | None, NodeSelector | None])
 
-_MATCHING: Final = fwk.StateKey[Mask]("PreFilterNodeAffinity")
+_MATCHING: Final = fwk.StateKey[Mask]("FilterNodeAffinity")
 _WEIGHTS: Final = fwk.StateKey[Int64s]("PreScoreNodeAffinity")
 
 
@@ -84,18 +84,18 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
         required = _required(pod)
         if required is None and self._added_selector is None and pod.spec.node_selector is None:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
-        state.write(_MATCHING, required_node_affinity_mask(snapshot, pod))
         names = _named_nodes(required)
         if names is not None and not names:
             return fwk.PreFilterResult(fwk.unresolvable(REASON_CONFLICT))
-        return fwk.PreFilterResult(fwk.SUCCESS, names)
+        return fwk.PreFilterResult(fwk.SUCCESS_EQUAL_PODS, names)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods does not change labels."""
         matching = state.find(_MATCHING)
         if matching is None:
-            # A profile may run this Filter without its PreFilter.
+            # Not by PreFilter: for equal pods the Filter is asked about nodes that have changed, and most often there are none.
             matching = required_node_affinity_mask(rows.snapshot, pod)
+            state.write(_MATCHING, matching)
         by_pod = fwk.reject(~matching[rows.node], REASON_POD, unresolvable=True)
         if self._added_selector is None:
             return by_pod

@@ -108,6 +108,13 @@ class Cycle(fwk.CycleState):
         """The number of nodes that PreFilter left in play."""
         return len(self._snapshot.nodes) if self.within is None else len(self.within)
 
+    @property
+    def filters_see_only_nodes(self) -> bool:
+        """True if all pods with the signature of this one get the same verdicts while the snapshot is the same."""
+        if self.depends_on_devices or self.within is not None or self.nominations.by_node:
+            return False
+        return bool(self.pod_signature) and not self.framework.filter_plan(self.skip_filter_plugins).others
+
     # PreFilter.
 
     def run_pre_filter_plugins(self) -> PreFilterOutcome:
@@ -140,11 +147,11 @@ class Cycle(fwk.CycleState):
         names: frozenset[str] | None = None
         narrowed_by: set[str] = set()
         refused: fwk.Status | None = None
-        known = self._remembered
+        kept = {} if self._remembered is None else self._remembered.pre_filter(self._snapshot)
         # A sampled cycle asks all plugins, so that each has its time.
-        answers = known.pre_filter if known is not None and self.observe is None else {}
+        asks_all = self.observe is not None
         for plugin in self.framework.plugins.pre_filter:
-            answer = answers.get(plugin.name)
+            answer = None if asks_all else kept.get(plugin.name)
             if answer is not None:
                 if answer.is_skip:
                     skipped.add(plugin.name)
@@ -155,8 +162,8 @@ class Cycle(fwk.CycleState):
             result = call_plugin(self.observe, plugin.name, "PreFilter", pre_filter_result, plugin, self, self.pod, self._snapshot)
             status = result.status
             code = status.code
-            if status.for_equal_pods and known is not None:
-                known.pre_filter[plugin.name] = self._answer_of(status, num_kept)
+            if status.for_equal_pods and result.node_names is None:
+                kept[plugin.name] = self._answer_of(status, num_kept)
             if code is fwk.Code.SKIP:
                 skipped.add(plugin.name)
                 continue
@@ -284,8 +291,13 @@ class Cycle(fwk.CycleState):
             if verdicts.all_ok:
                 continue
             ok = verdicts.ok
-            passing[~ok if standing is None else standing[~ok]] = False
-            kept = np.flatnonzero(ok)
+            if standing is None:
+                passing = ok
+            else:
+                passing[standing] = ok
+            if name == filters[-1][0]:
+                break
+            kept = ok.nonzero()[0]
             standing = kept if standing is None else standing[kept]
             if not len(kept):
                 break

@@ -167,7 +167,7 @@ class EqualPodsAnswer(NamedTuple):
 class Remembered:
     """The results remembered for the pods of one signature."""
 
-    __slots__ = ("_answers", "_changed", "_changes", "_in_use", "_num_nodes", "_signature", "pre_filter", "pre_score")
+    __slots__ = ("_answers", "_changed", "_changes", "_device_classes", "_in_use", "_num_nodes", "_pre_filter", "_signature", "pre_score")
 
     def __init__(self, signature: bytes, snapshot: Snapshot, in_use: AnswersInUse) -> None:
         """Begins with blank results.
@@ -181,14 +181,22 @@ class Remembered:
         self._in_use = in_use
         self._answers: dict[LocalPlugins[Any], PerNodeAnswer[Any]] = {}
         self._changed: dict[bool, tuple[int, int, Rows | None]] = {}
-        self.pre_filter: dict[str, EqualPodsAnswer] = {}
-        """Plugin -> what its PreFilter answered, if equal pods get the same answer."""
+        self._pre_filter: dict[str, EqualPodsAnswer] = {}
+        self._device_classes = snapshot.objects.device_classes.version
         self.pre_score: dict[str, EqualPodsAnswer] = {}
         """Plugin -> what its PreScore answered, if equal pods get the same answer."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
         """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing here."""
         return self._changes is snapshot.changes and self._num_nodes == len(snapshot.nodes)
+
+    def pre_filter(self, snapshot: Snapshot) -> dict[str, EqualPodsAnswer]:
+        """Returns plugin -> what its PreFilter answered, if equal pods get the same answer. Nothing is kept when device classes change."""
+        version = snapshot.objects.device_classes.version
+        if version != self._device_classes:
+            self._pre_filter.clear()
+            self._device_classes = version
+        return self._pre_filter
 
     def answer(self, local: LocalPlugins[Any], kind: type[A], pod: Pod) -> PerNodeAnswer[A]:
         """Returns what these plugins answered about each node. Pods that they cannot tell apart share one answer.

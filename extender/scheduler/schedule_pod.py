@@ -15,13 +15,17 @@ from extender.klog.logger import Logger
 from extender.metrics import Metrics
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import Findings, diagnosis_of, find, refused_by_pre_filter
+from extender.runtime.framework import Framework
 from extender.runtime.memory import signature_of
 from extender.runtime.plugin_calls import PluginError
 from extender.runtime.scoring import Choice
-from extender.snapshot import Rows
+from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Int64s
 
 _LOG: Final = Logger(__name__)
+
+KEPT_REFUSALS = 16
+"""For as many kinds of pods it is remembered why they fit nowhere, until the cluster changes."""
 
 MIN_FEASIBLE_NODES_TO_FIND = 100
 """Clusters with fewer nodes are not sampled. Upstream: minFeasibleNodesToFind."""
@@ -54,11 +58,14 @@ class ScheduleResult:
 class SchedulingAlgorithm:
     """The algorithm of one scheduler.
 
-    State: where the next search begins, so that all nodes get their turn when not all of them are needed.
+    State: where the next search begins, so that all nodes get their turn when not all of them are needed; and why pods fitted nowhere over
+    the last snapshot.
     """
 
     def __init__(self, metrics: Metrics | None = None) -> None:
         self._next_start_node_index = 0
+        self._refused_over: Snapshot | None = None
+        self._refusals: dict[tuple[Framework, bytes], tuple[Findings, fwk.Diagnosis]] = {}
         self.metrics: Final = metrics or Metrics()
 
     def schedule_pod(self, cycle: Cycle, percentage_of_nodes_to_score: int = 0) -> ScheduleResult:
@@ -126,9 +133,23 @@ class SchedulingAlgorithm:
         if share:
             rows = self._sampled(cycle, rows, num_feasible_nodes_to_find(cycle.num_in_play, share))
         if not len(rows):
-            findings = find(cycle)
-            raise FitError(len(cycle.snapshot.nodes), diagnosis_of(cycle, findings), findings)
+            findings, diagnosis = self._refusal(cycle)
+            raise FitError(len(cycle.snapshot.nodes), diagnosis, findings)
         return rows
+
+    def _refusal(self, cycle: Cycle) -> tuple[Findings, fwk.Diagnosis]:
+        """Returns why the pod fits nowhere. Equal pods that come while nothing has changed share the answer."""
+        if self._refused_over is not cycle.snapshot:
+            self._refused_over = cycle.snapshot
+            self._refusals.clear()
+        key = cycle.framework, cycle.pod_signature
+        refusal = self._refusals.get(key) if cycle.filters_see_only_nodes and cycle.observe is None else None
+        if refusal is None:
+            findings = find(cycle)
+            refusal = findings, diagnosis_of(cycle, findings)
+            if cycle.filters_see_only_nodes and len(self._refusals) < KEPT_REFUSALS:
+                self._refusals[key] = refusal
+        return refusal
 
     def total_scores(self, cycle: Cycle, rows: Rows) -> Int64s:
         """Returns (R,) the weighted sum of the scores of these rows, after PreScore. Raises as `schedule_pod`."""

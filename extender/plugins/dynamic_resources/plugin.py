@@ -138,8 +138,7 @@ class DynamicResources(
             return fwk.PreFilterResult(fwk.unresolvable(str(exc)))
         extended = self._extended(state, pod, snapshot)
         if not claims and extended is None:
-            asks_for_none = not pod.spec.resource_claims and not self._scalars.of(state, lambda: scalar_requests(pod))
-            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS if asks_for_none else fwk.SKIP)
+            return fwk.PreFilterResult(fwk.SKIP if pod.spec.resource_claims else fwk.SKIP_EQUAL_PODS)
         unavailable: list[tuple[ResourceClaim, Mask]] = []
         for claim in claims:
             if claim.status.allocation is not None:

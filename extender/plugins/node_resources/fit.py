@@ -32,8 +32,11 @@ LEAST = int(np.iinfo(np.int64).min)
 
 _UNSCHEDULABLE = np.int8(int(fwk.Code.UNSCHEDULABLE))
 
+_FEW = 16
+"""The answer to a pod with more scalar resources is not kept for equal pods: pods may request thousands."""
+
 _SUCCESS = fwk.PreFilterResult(fwk.SUCCESS_EQUAL_PODS)
-_SUCCESS_WITH_SCALARS = fwk.PreFilterResult(fwk.SUCCESS)
+_SUCCESS_OF_THIS_POD = fwk.PreFilterResult(fwk.SUCCESS)
 
 
 @final
@@ -102,10 +105,10 @@ class NodeResourcesFit(
         request = self._requests.of(state, lambda: self._request(pod))
         state.write(REQUEST, request)
         classes = self._backing(snapshot.objects)
-        if classes and any(place == NOT_NATIVE and _is_backed(name, classes) for name, place, _ in request.amounts):
+        if classes and any(_is_backed(name, classes) for name, _, _ in request.scalars):
             state.depends_on_devices = True
-        # Which extended resources are backed by device classes may change.
-        return _SUCCESS_WITH_SCALARS if request.scalars else _SUCCESS
+            return _SUCCESS_OF_THIS_POD
+        return _SUCCESS if len(request.scalars) <= _FEW else _SUCCESS_OF_THIS_POD
 
     def _request(self, pod: Pod) -> FitRequest:
         requests = filter_requests(pod)
@@ -146,7 +149,7 @@ class NodeResourcesFit(
                 short: Mask = amount > has - (requested[:, place] if is_native else rows.requested_of(name))
                 if not np.count_nonzero(short):
                     continue
-                beyond_capacity: Mask = amount > has
+                beyond_capacity: Mask = short & (amount > has)
                 if not is_native and _is_backed(name, self._backing(rows.snapshot.objects)):
                     # Nodes without any of it are judged by DynamicResources.
                     short, beyond_capacity = short & (has > 0), beyond_capacity & (has > 0)
@@ -212,8 +215,10 @@ def _is_backed(name: str, classes: DeviceClasses) -> bool:
 def _verdicts(num_rows: int, reasons: list[tuple[str, Mask]], unresolvable: Mask | None) -> fwk.Verdicts:
     if not reasons:
         return fwk.accept(num_rows)
-    refused = np.logical_or.reduce([*{id(mask): mask for _, mask in reasons}.values()])
+    refused, *others = {id(mask): mask for _, mask in reasons}.values()
+    for mask in others:
+        refused = refused | mask
     codes = refused.astype(np.int8) * _UNSCHEDULABLE
     if unresolvable is not None:
-        codes[unresolvable] = fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        codes += unresolvable  # the next code, for rows that are refused
     return fwk.Verdicts(codes, tuple(reasons))

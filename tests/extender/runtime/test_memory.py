@@ -20,11 +20,13 @@ from extender.objects.pod import Pod
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
+from extender.runtime.findings import diagnosis_of, find
 from extender.runtime.framework import Framework
 from extender.runtime.memory import KEPT_SIGNATURES, LONGEST_SIGNATURE, kept_signatures, signature_of
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.runtime.plugin_calls import PluginError
 from extender.runtime.registry import Registry
+from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, random_cluster
@@ -118,9 +120,9 @@ class World:
 def test_remembering_changes_no_answer(chance: random.Random) -> None:
     """
     Pods of a few kinds are asked about while pods come and go and nodes change. A framework that remembers says the same of each as one
-    that does not: which nodes are feasible, and how good each is.
+    that does not: which nodes are feasible, and how good each is, or why none is.
     """
-    world, remembering, plain = World(chance), default_framework(), default_framework()
+    world, remembering, plain, algorithm = World(chance), default_framework(), default_framework(), SchedulingAlgorithm()
     for _ in range(chance.randrange(1, 16)):
         for _ in range(chance.choice((0, 1, 1, 2))):
             world.change()
@@ -144,6 +146,13 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
         every = Rows.of(snapshot, state.within)
         feasible = every.take(state.run_filters_with_nominated_pods(every).ok)
         assert rows.names == feasible.names
+        if not len(rows):
+            with pytest.raises(FitError) as refused:
+                algorithm.schedule_pod(Cycle(remembering, snapshot, pod, nominations))
+            why = diagnosis_of(state, find(state))
+            assert refused.value.diagnosis.statuses.explicit == why.statuses.explicit
+            assert refused.value.diagnosis.unschedulable_plugins == why.unschedulable_plugins
+            assert str(refused.value) == fwk.fit_error_message(len(snapshot.nodes), why)
         if totals is not None:
             state.run_pre_score_plugins(feasible)
             assert state.skip_score_plugins == remembered.skip_score_plugins
@@ -634,6 +643,8 @@ def test_a_pod_needs_devices_as_soon_as_a_device_class_backs_its_extended_resour
     backing = convert(DeviceClass, {"metadata": {"name": "gpus"}, "spec": {"extendedResourceName": "example.com/gpu"}})
     cache.objects.device_classes["gpus"] = backing
     assert "DynamicResources" not in signed_cycle(framework, cache, pod.uid("2").obj())[0].skip_filter_plugins
+    del cache.objects.device_classes["gpus"]
+    assert "DynamicResources" in signed_cycle(framework, cache, pod.uid("3").obj())[0].skip_filter_plugins
 
 
 def test_a_pod_is_asked_about_as_soon_as_its_volume_has_a_zone() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from extender import framework as fwk
+from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
@@ -354,6 +355,26 @@ def test_a_cluster_that_shrank_is_searched_from_a_node_that_is_there() -> None:
 def test_an_empty_cluster() -> None:
     with pytest.raises(fwk.NoNodesAvailableError, match="no nodes available to schedule pods"):
         schedule(make_framework(), make_snapshot())
+
+
+def test_equal_pods_share_why_no_node_fits_until_the_cluster_changes() -> None:
+    framework, algorithm, cache = make_framework(NodeResourcesFit()), SchedulingAlgorithm(), make_cache(make_node("a").capacity(cpu=1))
+
+    def why_not_now(pod: PodBuilder, *nominated: PodBuilder) -> FitError:
+        slots = tuple((cache.nominate(each.obj()), each.obj()) for each in nominated)
+        with pytest.raises(FitError) as caught:
+            algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), pod.obj(), Nominations({"a": slots} if slots else {})))
+        return caught.value
+
+    one, other, larger = (make_pod(name).uid(name).req(cpu=cpu) for name, cpu in (("one", 2), ("other", 2), ("larger", 3)))
+    first = why_not_now(one)
+    assert why_not_now(other).findings is first.findings
+    assert why_not_now(larger).findings is not first.findings
+    assert why_not_now(other, make_pod("promised").uid("promised").priority(1)).findings is not first.findings
+
+    cache.add_node(make_node("b").capacity(cpu=1).obj())
+    assert str(first) == "0/1 nodes are available: 1 Insufficient cpu."
+    assert str(why_not_now(other)) == "0/2 nodes are available: 2 Insufficient cpu."
 
 
 def test_why_no_node_fits() -> None:
