@@ -41,7 +41,20 @@ class _ImageState:
     """
 
     size: int
-    nodes: set[str]
+    nodes: set[str] = field(default_factory=set)
+    is_shared: bool = False
+    """A fork has the same set, so that either copies it before it changes it. Kubelets report dozens of images of each node."""
+
+    def copy(self) -> "_ImageState":
+        """Returns an independent state."""
+        self.is_shared = True
+        return _ImageState(self.size, self.nodes, is_shared=True)
+
+    def own_nodes(self) -> set[str]:
+        """Returns the nodes for modification."""
+        if self.is_shared:
+            self.nodes, self.is_shared = self.nodes.copy(), False
+        return self.nodes
 
 
 @final
@@ -98,14 +111,13 @@ class Cache:
         other.members = self.members.copy()
         other._writer = self._writer.fork(other.objects)
         other._tree = self._tree.copy()
-        other._images = {name: _ImageState(state.size, state.nodes.copy()) for name, state in self._images.items()}
+        other._images = {name: state.copy() for name, state in self._images.items()}
         other._images_version, other._images_written = self._images_version, self._images_written.copy()
         # The entries of nodes are copied on write: with a new owner on either side, the first cache to modify one makes a copy.
         self._owner, other._nodes = object(), self._nodes.copy()
         for name, entry in self._nodes.items():
             if entry.node is None:
-                images = {image: _ImageState(state.size, state.nodes.copy()) for image, state in entry.images.items()}
-                other._own(name).images = images
+                other._own(name).images = {image: state.copy() for image, state in entry.images.items()}
         other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
         other._moves, other._rewritten, other._unnominated = self._moves.copy(), self._rewritten.copy(), self._unnominated.copy()
@@ -171,8 +183,8 @@ class Cache:
         entry.images = {}
         self._images_version += 1
         for name, size in image_names(node.status.images).items():
-            state = self._images.setdefault(name, _ImageState(size, set()))
-            state.nodes.add(node.name)
+            state = self._images.setdefault(name, _ImageState(size))
+            state.own_nodes().add(node.name)
             entry.images[name] = state
         self._rewritten.add(node.name)
 
@@ -183,7 +195,7 @@ class Cache:
         for name in image_names(node.status.images):
             state = self._images.get(name)
             if state is not None:
-                state.nodes.discard(node.name)
+                state.own_nodes().discard(node.name)
                 if not state.nodes:
                     del self._images[name]
 

@@ -251,6 +251,29 @@ def test_the_number_of_nodes_of_an_image_is_that_when_the_node_last_changed() ->
     assert touched == {"a": {"img": (10, 2)}, "b": {"img": (10, 2)}}
 
 
+def test_a_fork_and_its_original_count_the_nodes_of_an_image_for_themselves() -> None:
+    """
+    Whichever of the two changes first, and also for a node that is gone while pods are on it.
+    """
+    with_image = {name: make_node(name).image("img", size=10).obj() for name in "abcd"}
+    original = make_cache(with_image["a"], with_image["b"], with_image["c"])
+    original.add_pod(make_pod("p").uid("p").node("c").obj())
+    original.remove_node(with_image["c"])
+    fork = original.fork()
+
+    fork.add_node(with_image["d"])
+    original.remove_node(with_image["b"])
+    again = original.fork()
+    original.remove_node(with_image["a"])
+
+    def counts(cache: Cache) -> dict[str, int]:
+        return {name: node.images["img"][1] for name, node in cache.dump().items()}
+
+    assert counts(fork) == {"a": 3, "b": 3, "c": 2, "d": 3}
+    assert counts(again) == {"a": 1, "c": 1}
+    assert counts(original) == {"c": 0}
+
+
 def test_the_size_of_an_image_is_that_of_the_first_node_with_it() -> None:
     cache = make_cache(make_node("a").image("img", size=10), make_node("b").image("img", size=20))
 
