@@ -14,6 +14,7 @@ from typing import final
 from extender.cache.column_writer import ColumnWriter
 from extender.cache.dump import NodeDump, allocatable_of, node_dump
 from extender.cache.group_members import GroupMembers
+from extender.cache.image_states import ImageState, counted_images
 from extender.cache.node_tree import NodeTree
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
@@ -34,31 +35,6 @@ class CacheError(Exception):
 
 @final
 @dataclass(slots=True)
-class _ImageState:
-    """An image in the cluster: the size that the first node with it reported, and the nodes that have it.
-
-    Upstream: pkg/scheduler/backend/cache/cache.go, addNodeImageStates (v1.36.2).
-    """
-
-    size: int
-    nodes: set[str] = field(default_factory=set)
-    is_shared: bool = False
-    """A fork has the same set, so that either copies it before it changes it. Kubelets report dozens of images of each node."""
-
-    def copy(self) -> "_ImageState":
-        """Returns an independent state."""
-        self.is_shared = True
-        return _ImageState(self.size, self.nodes, is_shared=True)
-
-    def own_nodes(self) -> set[str]:
-        """Returns the nodes for modification."""
-        if self.is_shared:
-            self.nodes, self.is_shared = self.nodes.copy(), False
-        return self.nodes
-
-
-@final
-@dataclass(slots=True)
 class _NodeEntry:
     owner: object
     """The cache that may modify the entry; a fork copies entries of other owners before it modifies them."""
@@ -66,7 +42,7 @@ class _NodeEntry:
     """None for a ghost."""
     slots: list[int] = field(default_factory=list)
     """The slots of the node's pods, in the order of upstream's NodeInfo."""
-    images: dict[str, _ImageState] = field(default_factory=dict)
+    images: dict[str, ImageState] = field(default_factory=dict)
     """Replaced together with the node, never modified."""
     used_ports: set[HostPort] = field(default_factory=set)
     """A set, as in upstream's NodeInfo: a pod that leaves frees its ports even if another pod uses them."""
@@ -83,7 +59,7 @@ class Cache:
         self._nodes: dict[str, _NodeEntry] = {}
         self._owner = object()
         self._tree = NodeTree()
-        self._images: dict[str, _ImageState] = {}
+        self._images: dict[str, ImageState] = {}
         self._images_version = 0
         self._images_written: dict[str, int] = {}
         """Node -> the version of the images at which its own were written to the columns."""
@@ -183,7 +159,7 @@ class Cache:
         entry.images = {}
         self._images_version += 1
         for name, size in image_names(node.status.images).items():
-            state = self._images.setdefault(name, _ImageState(size))
+            state = self._images.setdefault(name, ImageState(size))
             state.own_nodes().add(node.name)
             entry.images[name] = state
         self._rewritten.add(node.name)
@@ -198,12 +174,6 @@ class Cache:
                 state.own_nodes().discard(node.name)
                 if not state.nodes:
                     del self._images[name]
-
-    def _images_now(self, entry: _NodeEntry) -> ImagesOnNode:
-        """Returns the node's images with the current number of nodes that have them."""
-        # A ghost may have an image that no node has any more, or that other nodes have pulled again since.
-        current = entry.images if entry.node is None else self._images
-        return {name: (current[name].size, len(current[name].nodes)) for name in entry.images}
 
     # Pods.
 
@@ -368,7 +338,8 @@ class Cache:
             allowed_pods=allowed_pods,
             pods=[self._writer.pod(slot) for slot in entry.slots],
             used_ports=frozenset(entry.used_ports),
-            images=self._images_now(entry),
+            # A ghost may have an image that no node has any more, or that other nodes have pulled again since.
+            images=counted_images(entry.images, entry.images if entry.node is None else self._images, {}),
         )
 
     # Nominated pods.
@@ -451,11 +422,15 @@ class Cache:
         self._images_written = {
             node.name: self._images_version if node.name in rewritten else self._images_written.get(node.name, -1) for node, _ in entries
         }
+        counted: ImagesOnNode = {}
         self._writer.lay_out(
             [node for node, _ in entries],
             [entry.slots for _, entry in entries],
             [frozenset(entry.used_ports) for _, entry in entries],
-            [self._images_now(entry) if node.name in rewritten else self._writer.images_at(places[node.name]) for node, entry in entries],
+            [
+                counted_images(entry.images, self._images, counted) if node.name in rewritten else self._writer.images_at(places[node.name])
+                for node, entry in entries
+            ],
         )
         return len(listed)
 
@@ -475,13 +450,14 @@ class Cache:
                 self._writer.take_off_node(slot)
             if place is not None and name in self._nodes:
                 touched.add(name)
+        counted: ImagesOnNode = {}
         for name in touched:
             entry, place = self._nodes[name], places[name]
             self._writer.write_order(place, entry.slots)
             self._writer.write_ports(place, frozenset(entry.used_ports))
             if self._images_written.get(name) != self._images_version:
                 self._images_written[name] = self._images_version
-                self._writer.write_images(place, self._images_now(entry))
+                self._writer.write_images(place, counted_images(entry.images, self._images, counted))
 
     def _settle_slots(self) -> None:
         """Makes added pods findable by UID, and frees the slots of pods that left."""

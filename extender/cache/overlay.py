@@ -49,16 +49,24 @@ class Overlay:
         """Takes many changed nodes over in steps of a few milliseconds, so that `snapshot_with`, which comes next, has little to do."""
         if self._last is nodes:
             return
-        nodes_now = self.cluster.nodes
-        changed = [node for node in nodes if nodes_now.get(node.metadata.name) is not node]
-        # New nodes make all nodes be laid out again, which is done once and not in every step.
-        are_known = all(node.metadata.name in nodes_now for node in changed)
-        for start in range(0, len(changed) - STEP, STEP):
+        nodes_now, wanted = self.cluster.nodes, {node.metadata.name for node in nodes}
+        changes: list[tuple[str, Node | None]] = [(name, None) for name in self._from_request if name not in wanted]
+        # Nodes that come or go make all nodes be laid out again, which is done once and not in every step.
+        has_new = any(name not in self._known for name, _ in changes)
+        for node in nodes:
+            now = nodes_now.get(node.metadata.name)
+            if now is not node:
+                changes.append((node.metadata.name, node))
+                has_new = has_new or now is None
+        for start in range(0, len(changes) - STEP, STEP):
             self._last = ()
-            for node in changed[start : start + STEP]:
-                self._from_request[node.metadata.name] = node
-                self.cluster.set_node(node)
-            if are_known:
+            for name, new in changes[start : start + STEP]:
+                if new is None:
+                    self._give_back(name)
+                else:
+                    self._from_request[name] = new
+                    self.cluster.set_node(new)
+            if not has_new:
                 with suppress(CacheError):  # the next snapshot has recovered
                     self.cluster.cache.update_snapshot()
             yield
@@ -73,15 +81,19 @@ class Overlay:
             return self.cluster.cache.update_snapshot()
         self._last = nodes
         self.names = [node.metadata.name for node in nodes]
-        before = self._from_request
-        self._from_request = dict(zip(self.names, nodes, strict=True))
-        for name in before:
-            if name not in self._from_request:
-                known = self._known.get(name)
-                if known is None:
-                    self.cluster.drop_node(name)
-                else:
-                    self.cluster.set_node(known)
-        for node in self._from_request.values():
+        wanted = dict(zip(self.names, nodes, strict=True))
+        for name in [name for name in self._from_request if name not in wanted]:
+            self._give_back(name)
+        self._from_request = wanted
+        for node in wanted.values():
             self.cluster.set_node(node)
         return self.cluster.cache.update_snapshot()
+
+    def _give_back(self, name: str) -> None:
+        """Makes a node that was in a request what it is in the original cluster."""
+        self._from_request.pop(name, None)
+        known = self._known.get(name)
+        if known is None:
+            self.cluster.drop_node(name)
+        else:
+            self.cluster.set_node(known)

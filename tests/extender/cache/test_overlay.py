@@ -2,11 +2,12 @@
 
 import random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.cache.cluster import Cluster
-from extender.cache.overlay import Overlay
+from extender.cache.overlay import STEP, Overlay
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import replaced
 from extender.objects.node import Node
@@ -119,3 +120,25 @@ def test_of_two_nodes_with_one_name_the_last_counts() -> None:
     nodes: list[Node] = [make_node("a").capacity(cpu=8).obj(), make_node("a").capacity(cpu=16).obj()]
 
     assert cpu(overlay().snapshot_with(nodes))["a"] == (16, 1)
+
+
+@pytest.mark.parametrize("num_own", [1000, 0], ids=["known nodes", "imagined nodes"])
+def test_the_nodes_of_a_request_are_given_back_a_few_at_a_time(num_own: int) -> None:
+    """
+    Whatever is asked between two steps.
+    """
+    names = [f"node-{number}" for number in range(1000)]
+    over = Overlay(Cluster.of(ClusterState(nodes=[make_node(name).capacity(cpu=1).obj() for name in names[:num_own]])))
+    large, many = ([make_node(name).capacity(cpu=cpu).obj() for name in names] for cpu in (9, 5))
+    over.snapshot_with(large)
+
+    steps = over.take_in(many[:300])
+    next(steps)
+    between = cpu(over.snapshot_with(many[200:]))
+    num_steps = 1 + sum(1 for _ in steps)
+    after = cpu(over.snapshot_with(many[:300]))
+
+    own = dict.fromkeys(names[:num_own], (1, 0))
+    assert num_steps == 1000 // STEP - 1
+    assert between == own | dict.fromkeys(names[200:], (5, 0))
+    assert after == own | dict.fromkeys(names[:300], (5, 0))
