@@ -26,6 +26,9 @@ _WINDOW: Final = 2**18
 _STEPS: Final = bytes({0x7B: 1, 0x5B: 1, 0x7D: 255, 0x5D: 255}.get(byte, 0) for byte in range(256))
 _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"{}[]")
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_ESCAPES: Final = re.compile(rb'\\[\\"]')
+_FEW_ESCAPES: Final = 64
+"""The least bytes for each escape: with few escapes, one search takes a third of the time of two replacements, with many it takes more."""
 _NUMBERS: Final = bytes(0x30 if byte in b"-+.0123456789eE" else 0x20 for byte in range(256))
 _LONG_NUMBER: Final = b"0" * (MAX_NUMBER + 1)
 _LARGE_NUMBER: Final = re.compile(rb"[0-9.]+[eE]\+?[0-9]{3,}")
@@ -42,8 +45,7 @@ def check_json(document: bytes, depth: int = 0) -> None:
     if not document.isascii():
         _check_utf8(document)
     if b"\\" in document:
-        # Escaped backslashes are removed first, so that a backslash that is left escapes the character after it.
-        document = document.replace(b"\\\\", b"").replace(b'\\"', b"")
+        document = _without_escaped_quotes(document)
     position, inside = 0, False
     while position < len(document):
         # A window ends at a quote, so that it splits neither a string nor a number.
@@ -83,6 +85,14 @@ def check_number_of_values(body: bytes, limit: int = MAX_VALUES, what: str = "th
 def is_too_deep(document: bytes, max_depth: int = MAX_DEPTH) -> bool:
     """Returns whether objects and arrays are nested more deeply than that, wherever in the document."""
     return document.count(b"{") + document.count(b"[") > max_depth and _depths(_STRINGS.sub(b"", document))[0] > max_depth
+
+
+def _without_escaped_quotes(document: bytes) -> bytes:
+    """Returns the document without `\\\\` and `\\"`, so that each quote that is left begins or ends a string."""
+    if document.count(b"\\") < len(document) // _FEW_ESCAPES:
+        return _ESCAPES.sub(b"", document)
+    # Escaped backslashes are removed first, so that a backslash that is left escapes the character after it.
+    return document.replace(b"\\\\", b"").replace(b'\\"', b"")
 
 
 def _check_utf8(document: bytes) -> None:

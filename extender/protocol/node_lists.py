@@ -18,6 +18,7 @@ from extender.golang.json_limits import check_json
 from extender.objects import decoding
 from extender.objects.name_syntax import subdomain_errors
 from extender.objects.node import Node
+from extender.objects.node_decoding import NodeDecoder
 from extender.protocol.arriving_nodes import KEY, RAW_MARK, ArrivingBody, KnownNode, Run, RunText
 
 MAX_NODES: Final = 20_000
@@ -128,6 +129,7 @@ class DecodedNodes:
         self._calls = count(1)
         self._writing = threading.Lock()
         self._last = NodesInFull([])
+        self._decode = NodeDecoder()
 
     def arriving(self) -> ArrivingBody:
         """Returns what takes the known nodes out of a call's body as that arrives."""
@@ -156,7 +158,7 @@ class DecodedNodes:
             if known is None or known.body != body:
                 if at >= num_checked:
                     num_checked = at + _num_alike_right(items, at)
-                node = _decoded(len(asked), body, is_checked=at < num_checked)
+                node = _decoded(len(asked), body, self._decode, is_checked=at < num_checked)
                 # Of repeated members the last one counts, so that the name may differ from the one that the pattern found.
                 key = node.name.encode()
                 known = self._known.get(key)
@@ -205,14 +207,14 @@ def _num_alike_right(items: Sequence[Raw], start: int) -> int:
     return end - start
 
 
-def _decoded(place: int, body: Raw, *, is_checked: bool) -> Node:
+def _decoded(place: int, body: Raw, decode: NodeDecoder, *, is_checked: bool) -> Node:
     what = f"Nodes.items[{place}]"
     if len(body) > MAX_NODE_BYTES:
         raise TooLargeError(f"{what} has more than {MAX_NODE_BYTES} bytes")
     if not is_checked:
         check_json(bytes(body), DEPTH_OF_ITEM)
     try:
-        node = decoding.decode(Node, body)
+        node = decode(body)
     except decoding.DecodeError as exc:
         raise JsonError(f"{what}: {exc}") from exc
     if not node.name:
