@@ -192,6 +192,10 @@ def _device_classes() -> GroupedTable[str, DeviceClass, str]:
     return GroupedTable(lambda device_class: device_class.spec.extended_resource_name or "")
 
 
+def _services() -> GroupedTable[Key, Service, str]:
+    return GroupedTable(lambda service: service.metadata.namespace or "default")
+
+
 def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
     return GroupedTable(lambda attachment: attachment.spec.node_name)
 
@@ -213,7 +217,8 @@ class ClusterObjects:
     csi_storage_capacities: dict[Key, CSIStorageCapacity] = field(default_factory=dict)
     volume_attachments: GroupedTable[str, VolumeAttachment, str] = field(default_factory=_volume_attachments)
     """Grouped by node."""
-    services: dict[Key, Service] = field(default_factory=dict)
+    services: GroupedTable[Key, Service, str] = field(default_factory=_services)
+    """Grouped by namespace."""
     replication_controllers: dict[Key, ReplicationController] = field(default_factory=dict)
     replica_sets: dict[Key, ReplicaSet] = field(default_factory=dict)
     stateful_sets: dict[Key, StatefulSet] = field(default_factory=dict)

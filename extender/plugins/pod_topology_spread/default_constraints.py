@@ -3,13 +3,10 @@
 Upstream: framework/plugins/helper/spread.go (v1.36.2).
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
-from typing import Final, final
+from typing import Final
 
 from extender import framework as fwk
-from extender.objects.cluster import ClusterObjects, Key
-from extender.objects.grouping import Service
+from extender.objects.cluster import ClusterObjects
 from extender.objects.label_selectors import Selector, SelectorError, selector_from_labels, selector_of, selector_with
 from extender.objects.meta import LabelSelector, OwnerReference
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
@@ -23,40 +20,12 @@ SYSTEM_DEFAULTS: Final = (
 """Upstream: framework/plugins/podtopologyspread/plugin.go, systemDefaultConstraints."""
 
 
-@final
-class ServicesByNamespace:
-    """The services by namespace. State: the index, and the services from which it was made."""
-
-    def __init__(self) -> None:
-        self._known: list[Service] = []
-        self._by_namespace: dict[str, list[Service]] = {}
-
-    def selecting(self, services: Mapping[Key, Service], pod: fwk.Pod) -> dict[str, str]:
-        """Returns the merged selectors of all services that select the pod. A service without a selector selects nothing."""
-        merged: dict[str, str] = {}
-        for service in self._of_namespace(services, pod.namespace):
-            selector = service.spec.selector
-            if selector and selector.items() <= pod.labels.items():
-                merged |= selector
-        return merged
-
-    def _of_namespace(self, services: Mapping[Key, Service], namespace: str) -> list[Service]:
-        listed = [*services.values()]
-        # Comparing identical objects is fast, so that this costs little while the services do not change.
-        if listed != self._known:
-            by_namespace: defaultdict[str, list[Service]] = defaultdict(list)
-            for (owner, _), service in services.items():
-                by_namespace[owner].append(service)
-            self._known, self._by_namespace = listed, dict(by_namespace)
-        return self._by_namespace.get(namespace, [])
-
-
-def default_selector(pod: fwk.Pod, objects: ClusterObjects, services: ServicesByNamespace) -> Selector:
+def default_selector(pod: fwk.Pod, objects: ClusterObjects) -> Selector:
     """Returns a selector for the pods of the pod's services and of its controller; empty if it has neither.
 
     Upstream: spread.go, DefaultSelector.
     """
-    labels = services.selecting(objects.services, pod)
+    labels = _selectors_of_services(pod, objects)
     owner = next((owner for owner in pod.metadata.owner_references if owner.controller), None)
     if owner is None:
         return selector_from_labels(labels)
@@ -66,6 +35,16 @@ def default_selector(pod: fwk.Pod, objects: ClusterObjects, services: ServicesBy
             labels |= controller.spec.selector or {}
         return selector_from_labels(labels)
     return _narrowed(selector_from_labels(labels), _selector_of_owner(owner, pod.namespace, objects))
+
+
+def _selectors_of_services(pod: fwk.Pod, objects: ClusterObjects) -> dict[str, str]:
+    """Returns the merged selectors of all services that select the pod. A service without a selector selects nothing."""
+    merged: dict[str, str] = {}
+    for service in objects.services.group(pod.namespace).values():
+        selector = service.spec.selector
+        if selector and selector.items() <= pod.labels.items():
+            merged |= selector
+    return merged
 
 
 def _selector_of_owner(owner: OwnerReference, namespace: str, objects: ClusterObjects) -> LabelSelector | None:

@@ -15,7 +15,7 @@ from extender.plugins.pod_topology_spread.constraints import (
     compiled,
     with_selector,
 )
-from extender.plugins.pod_topology_spread.default_constraints import SYSTEM_DEFAULTS, ServicesByNamespace, default_selector
+from extender.plugins.pod_topology_spread.default_constraints import SYSTEM_DEFAULTS, default_selector
 from extender.snapshot.axes import Int64s, Mask
 
 _MEASURED: Final = fwk.StateKey[Sequence[filtering.Domains]]("PreFilterPodTopologySpread")
@@ -38,7 +38,6 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         self._is_system_defaulted = args.defaulting_type == SYSTEM_DEFAULTING
         self._defaults = SYSTEM_DEFAULTS if self._is_system_defaulted else args.default_constraints
         self._default_actions = frozenset(constraint.when_unsatisfiable for constraint in self._defaults)
-        self._services = ServicesByNamespace()
         self._matches_keys = self.feature_gates.enabled("MatchLabelKeysInPodTopologySpread")
         self._compares = self.feature_gates.enabled("TaintTolerationComparisonOperators")
 
@@ -126,7 +125,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
             return compiled(own, labels, action, compares_tolerations=self._compares)
         if action not in self._default_actions:
             return ()
-        selector = default_selector(pod, objects, self._services)
+        selector = default_selector(pod, objects)
         if selector.is_empty:
             return ()
         defaults = compiled(self._defaults, labels, action, compares_tolerations=self._compares)
