@@ -95,6 +95,10 @@ class SchedulingAlgorithm:
     def run_pre_filter(self, cycle: Cycle) -> None:
         """Runs PreFilter. Raises as `schedule_pod`."""
         num_nodes = len(cycle.snapshot.nodes)
+        if self._refused_over is not cycle.snapshot:
+            # Here and not when a pod is refused, so that an old snapshot's memory is not kept for long.
+            self._refused_over = None
+            self._refusals.clear()
         if not num_nodes:
             raise fwk.NoNodesAvailableError
         cycle.pod_signature = signature_of(cycle.pod)
@@ -139,16 +143,13 @@ class SchedulingAlgorithm:
 
     def _refusal(self, cycle: Cycle) -> tuple[Findings, fwk.Diagnosis]:
         """Returns why the pod fits nowhere. Equal pods that come while nothing has changed share the answer."""
-        if self._refused_over is not cycle.snapshot:
-            self._refused_over = cycle.snapshot
-            self._refusals.clear()
         key = cycle.framework, cycle.pod_signature
         refusal = self._refusals.get(key) if cycle.filters_see_only_nodes and cycle.observe is None else None
         if refusal is None:
             findings = find(cycle)
             refusal = findings, diagnosis_of(cycle, findings)
             if cycle.filters_see_only_nodes and len(self._refusals) < KEPT_REFUSALS:
-                self._refusals[key] = refusal
+                self._refused_over, self._refusals[key] = cycle.snapshot, refusal
         return refusal
 
     def total_scores(self, cycle: Cycle, rows: Rows) -> Int64s:
