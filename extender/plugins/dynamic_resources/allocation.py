@@ -4,6 +4,7 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_i
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import final
 
 from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
@@ -18,13 +19,25 @@ from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.plugins.dynamic_resources.results import allocation_result
 from extender.plugins.dynamic_resources.search import MOST_RESULTS, Demand, Search
 from extender.plugins.dynamic_resources.selection import Allowance, Matches, Selection
+from extender.plugins.dynamic_resources.suitable_devices import SuitableDevices
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Allocations:
+    """What was found on a node."""
+
+    of_claims: tuple[AllocationResult, ...] | None
+    """An allocation for each claim; None if the node has not enough devices."""
+    num_pools: int
+    """How many of the node's first pools this depends on."""
 
 
 @final
 class Allocator:
     """Allocates the same claims on any node. What does not depend on the node is computed once."""
 
-    __slots__ = ("_alternatives", "_features", "_matches", "_num_requests", "allocated", "claims", "classes", "slices")
+    __slots__ = ("_alternatives", "_features", "_matches", "_num_requests", "allocated", "claims", "classes", "slices", "suitable")
 
     def __init__(
         self,
@@ -39,13 +52,15 @@ class Allocator:
         self.allocated = allocated
         self.claims = claims
         self.classes = classes
+        self.suitable = SuitableDevices()
+        """What is known from earlier searches for claims of the same content, slices and classes."""
         self._matches = matches
         self._features = features
         self._num_requests = sum(len(claim.spec.devices.requests) for claim in claims)
         self._alternatives: list[list[list[DeviceRequestAlternative]]] | None = None
 
-    def allocate(self, node: Node, allowance: Allowance) -> list[AllocationResult] | None:
-        """Returns an allocation for each claim, None if the node has not enough devices.
+    def allocate(self, node: Node, allowance: Allowance) -> Allocations:
+        """Returns what can be allocated on the node.
 
         Raises:
             AllocationError: a claim, class or slice is invalid.
@@ -58,13 +73,13 @@ class Allocator:
         pools = self.slices.pools_for(node)
         demands = self._demands(node, pools, selection)
         constraints = [constraints_of(claim) for claim in self.claims]
-        offers = [offer for pool in pools for offer in pool.offers]
-        search = Search(node, offers, demands, constraints, self.allocated, selection, self._features)
+        search = Search(node, pools, demands, constraints, self.allocated, selection, self.suitable, self._features)
         if search.find():
-            return [allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True)]
+            found = tuple(allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True))
+            return Allocations(found, search.num_pools)
         if any(pool.is_invalid for pool in pools):
             raise NodeAllocationError("invalid resource pools were encountered")
-        return None
+        return Allocations(None, len(pools))
 
     def _demands(self, node: Node, pools: Sequence[Pool], selection: Selection) -> list[list[list[Demand]]]:
         """Returns, per claim and request, its alternatives on the node."""

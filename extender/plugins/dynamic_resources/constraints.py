@@ -12,6 +12,7 @@ from typing import final
 from extender.objects.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
 from extender.plugins.dynamic_resources.errors import AllocationError
 from extender.plugins.dynamic_resources.pools import Offer
+from extender.plugins.dynamic_resources.suitable_devices import Block, attribute_of
 
 
 class AttributeConstraint(ABC):
@@ -27,9 +28,13 @@ class AttributeConstraint(ABC):
         """True if the constraint applies to the request: by its name, or to a subrequest by `request/subrequest`; without names, to all."""
         return not self._requests or request in self._requests or full_name in self._requests
 
+    def excludes(self, block: Block) -> bool:
+        """True if no device of the block can be added to those that the constraint has."""
+        return False
+
     def add(self, request: str, offer: Offer) -> bool:
         """Adds the device if the constraint allows it; returns whether it did."""
-        attribute = _attribute_of(offer, self._attribute)
+        attribute = attribute_of(offer, self._attribute)
         return attribute is not None and self._add(request, attribute)
 
     @abstractmethod
@@ -51,6 +56,9 @@ class MatchAttribute(AttributeConstraint):
         super().__init__(attribute, requests)
         self._value = DeviceAttribute()
         self._num_devices = 0
+
+    def excludes(self, block: Block) -> bool:
+        return bool(self._num_devices) and self._value not in block.values_of(self._attribute)
 
     def _add(self, request: str, attribute: DeviceAttribute) -> bool:
         if self._num_devices and (attribute != self._value or attribute == DeviceAttribute()):
@@ -99,13 +107,3 @@ def _constraint(claim: ResourceClaim, place: int, constraint: DeviceConstraint) 
     if constraint.distinct_attribute is not None:
         return DistinctAttribute(constraint.distinct_attribute, constraint.requests)
     raise AllocationError(f"claim {claim.key}, constraint #{place}: empty constraint (unsupported constraint type?)")
-
-
-def _attribute_of(offer: Offer, name: str) -> DeviceAttribute | None:
-    """Returns the attribute of a fully qualified name; the device may omit the domain if it is the driver's."""
-    attributes = offer.device.attributes
-    domain, slash, identifier = name.partition("/")
-    attribute = attributes.get(name)
-    if attribute is None and slash and domain == offer.id.driver:
-        attribute = attributes.get(identifier)
-    return attribute

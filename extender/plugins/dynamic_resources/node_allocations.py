@@ -4,27 +4,32 @@ Upstream searches all nodes in parallel threads, and stops after filterTimeout: 
 Filter (v1.36.2).
 """
 
-import operator
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final, TypeVar, final
 
 import msgspec
 
-from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
+from extender.objects.decoding import replaced
+from extender.objects.devices import AllocationResult, DeviceClass, DeviceSubRequest, ExactDeviceRequest, ResourceClaim
 from extender.objects.node import Node
 from extender.plugins.dynamic_resources.allocated_state import AllocatedState, PoolId, PoolState
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError, OutOfStepsError, TimedOutError
-from extender.plugins.dynamic_resources.pools import Pool
+from extender.plugins.dynamic_resources.pools import NodePools, Pool, Slices
 from extender.plugins.dynamic_resources.selection import Allowance
+from extender.plugins.dynamic_resources.suitable_devices import SuitableDevices
+
+R = TypeVar("R", ExactDeviceRequest, DeviceSubRequest)
 
 NOT_ENOUGH: Final = "cannot allocate all claims"
 
 LOOP_STEPS: Final = 4_000
 """The steps of a cycle in the event loop. They take about 20 ms."""
+RESUMED_STEPS: Final = 500
+"""The steps of a cycle after a search in the thread: what the thread found may hold no longer, but the next search is usually shorter."""
 FIRST_SLICE: Final = 0.25
 """Seconds that the thread spends on one pod before it turns to the next. Doubled as long as they are not enough for one node."""
 
@@ -43,6 +48,8 @@ class NodeAllocation:
     refusal: str = ""
     error: AllocationError | None = None
     """A claim, class or slice is invalid, so that the cycle fails."""
+    num_pools: int | None = None
+    """How many of the node's first pools the result depends on; None for all of them."""
 
 
 _NOT_ENOUGH: Final = NodeAllocation(refusal=NOT_ENOUGH)
@@ -57,73 +64,112 @@ def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> Nod
         TimeoutError: the time is up.
     """
     try:
-        allocations = allocator.allocate(node, allowance)
+        found = allocator.allocate(node, allowance)
     except NodeAllocationError as exc:
         return NodeAllocation(refusal=str(exc))
     except AllocationError as exc:
         return NodeAllocation(error=AllocationError(str(exc)))
     except TimedOutError as exc:
         raise TimeoutError(f"node {node.name}: timed out trying to allocate devices") from exc
-    return _NOT_ENOUGH if allocations is None else NodeAllocation(tuple(allocations))
+    return _NOT_ENOUGH if found.of_claims is None else NodeAllocation(found.of_claims, num_pools=found.num_pools)
 
 
 @final
 class KnownAllocations:
     """What was found on nodes for claims of one content, such as those of one template, as long as nothing that matters there changes.
 
-    Between two pods usually the devices of one node change. State: the results, the nodes that use each pool, and its versions.
+    Between two pods usually the devices of one node change. What was found in pools that are alike for many nodes is found once for all of
+    them. State: the results, those that depend on each pool, and its versions.
     """
 
-    __slots__ = ("_found", "_nodes_of", "_versions")
+    __slots__ = ("_found", "_results_of", "_versions", "suitable")
 
     def __init__(self) -> None:
-        self._found: dict[str, tuple[Node, NodeAllocation]] = {}
-        self._nodes_of: dict[PoolId, set[str]] = {}
+        # By the name of the node, or by the id of the first pools of nodes.
+        self._found: dict[str | int, tuple[Node | tuple[Pool, ...], NodeAllocation]] = {}
+        self._results_of: dict[PoolId, set[str | int]] = {}
         self._versions: dict[PoolId, int] = {}
+        self.suitable = SuitableDevices()
 
     def follow(self, allocated: AllocatedState) -> None:
         """Drops what depends on pools of which other devices are in use now."""
         for pool, _ in allocated.versions.items() - self._versions.items():
-            for node in self._nodes_of.pop(pool, ()):
-                self._found.pop(node, None)
+            for key in self._results_of.pop(pool, ()):
+                self._found.pop(key, None)
         self._versions = allocated.versions
 
-    def on(self, node: Node) -> NodeAllocation | None:
-        """Returns what was found on the node; None if that is not known, or no longer true."""
-        node_then, found = self._found.get(node.metadata.name, _NOTHING)
-        return found if node_then is node else None
+    def on(self, node: Node, pools: NodePools) -> NodeAllocation | None:
+        """Returns what was found on the node, or on one with the same first pools; None if that is not known, or no longer true."""
+        if pools.head:
+            for shared in (pools.head, pools):
+                then, found = self._found.get(id(shared), _NOTHING)
+                if then is shared:
+                    return found
+        then, found = self._found.get(node.metadata.name, _NOTHING)
+        return found if then is node else None
 
-    def remember(self, node: Node, pools: Iterable[Pool], found: NodeAllocation) -> None:
+    def remember(self, node: Node, pools: NodePools, found: NodeAllocation) -> None:
         """Keeps what was found on the node, unless it is an error, which names the claim."""
-        if found.error is None:
-            for pool in pools:
-                self._nodes_of.setdefault(pool.id, set()).add(node.name)
-            self._found[node.name] = (node, found)
+        if found.error is not None:
+            return
+        depends_on = pools[: found.num_pools]
+        key: str | int = node.name
+        of: Node | tuple[Pool, ...] = node
+        if pools.head and len(depends_on) <= len(pools.head):
+            # A refusal also depends on there being no other pools.
+            of = pools if found.refusal else pools.head
+            key = id(of)
+        for pool in depends_on:
+            self._results_of.setdefault(pool.id, set()).add(key)
+        self._found[key] = (of, found)
 
 
 @final
 class KnownContents:
-    """`KnownAllocations` for the last few contents of claims, for the same slices and classes. State: these."""
+    """`KnownAllocations` for the last few contents of claims, for the same slices. State: these."""
 
-    __slots__ = ("_by_content", "_inputs")
+    __slots__ = ("_by_content", "_slices")
 
     def __init__(self) -> None:
-        self._inputs: tuple[object, ...] = ()
-        self._by_content: OrderedDict[tuple[bytes, ...], KnownAllocations] = OrderedDict()
+        self._slices: Slices | None = None
+        self._by_content: OrderedDict[bytes, KnownAllocations] = OrderedDict()
 
     def of(self, allocator: Allocator) -> KnownAllocations:
         """Returns what is known of the allocator's claims with the devices that are in use."""
-        inputs = (allocator.slices, *allocator.classes.values())
-        if not (len(inputs) == len(self._inputs) and all(map(operator.is_, inputs, self._inputs))):
-            self._inputs = inputs
+        if allocator.slices is not self._slices:
+            self._slices = allocator.slices
             self._by_content.clear()
-        content = tuple(_ENCODER.encode(claim.spec.devices) for claim in allocator.claims)
+        content = _content_of(allocator.claims, allocator.classes)
         known = self._by_content.setdefault(content, KnownAllocations())
         self._by_content.move_to_end(content)
         if len(self._by_content) > _CONTENTS:
             self._by_content.popitem(last=False)
         known.follow(allocator.allocated)
+        allocator.suitable = known.suitable
         return known
+
+
+def _content_of(claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceClass]) -> bytes:
+    """What allocations depend on besides slices and devices in use. Classes count by what they say, and by which of them are the same:
+    a resource of its own for each pod may mean a class of its own for each, and all these classes ask for the same."""
+    numbers: dict[str, int] = {}
+
+    def numbered(one: R) -> R:
+        return replaced(one, device_class_name=str(numbers.setdefault(one.device_class_name, len(numbers))))
+
+    contents = []
+    for claim in claims:
+        requests = [
+            replaced(
+                request,
+                exactly=None if request.exactly is None else numbered(request.exactly),
+                first_available=[numbered(one) for one in request.first_available],
+            )
+            for request in claim.spec.devices.requests
+        ]
+        contents.append(replaced(claim.spec.devices, requests=requests))
+    specs = (classes[name].spec if name in classes else None for name in numbers)
+    return _ENCODER.encode((contents, [None if spec is None else (spec.selectors, spec.config) for spec in specs]))
 
 
 @final
@@ -178,11 +224,16 @@ class LongSearch:
         began = time.monotonic()
         allowance = Allowance(seconds=self.timeout - self._spent, slice_seconds=self._slice, is_wanted=is_wanted)
         in_use = nodes[0][1].allocated.by_pool()
+        known: dict[Allocator, KnownAllocations] = {}
         num_done = 0
         try:
             for node, allocator in nodes:
                 pools = allocator.slices.pools_for(node)
-                allocation = allocation_on(node, allocator, allowance)
+                known_here = known.setdefault(allocator, KnownAllocations())
+                allocation = known_here.on(node, pools)
+                if allocation is None:
+                    allocation = allocation_on(node, allocator, allowance)
+                    known_here.remember(node, pools, allocation)
                 self._found[node.name] = _Found(node, pools, _in_use(pools, in_use), allocation)
                 num_done += 1
         except OutOfStepsError:

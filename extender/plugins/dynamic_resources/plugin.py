@@ -35,7 +35,14 @@ from extender.plugins.dynamic_resources.device_counts import ClassDevices, Devic
 from extender.plugins.dynamic_resources.device_features import DeviceFeatures
 from extender.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
 from extender.plugins.dynamic_resources.hints import ClaimHints
-from extender.plugins.dynamic_resources.node_allocations import LOOP_STEPS, KnownContents, LongSearch, NodeAllocation, allocation_on
+from extender.plugins.dynamic_resources.node_allocations import (
+    LOOP_STEPS,
+    RESUMED_STEPS,
+    KnownContents,
+    LongSearch,
+    NodeAllocation,
+    allocation_on,
+)
 from extender.plugins.dynamic_resources.node_claims import (
     ExtendedRequests,
     NodeClaims,
@@ -333,7 +340,7 @@ class DynamicResources(
         long_search = self._long_searches.get((pod.key, pod.uid))
         if long_search is not None and not are_same(long_search.inputs, to_allocate.inputs):
             long_search = None
-        steps = math.inf if not self.may_defer else 0 if long_search is not None else LOOP_STEPS
+        steps = math.inf if not self.may_defer else RESUMED_STEPS if long_search is not None else LOOP_STEPS
         return ClaimsOfCycle(
             tuple(claims),
             tuple(unavailable),
@@ -357,13 +364,14 @@ class DynamicResources(
             found = cycle.node_allocations.get(name)
             if found is None:
                 known_here = known[wanted]
-                found = known_here.on(node)
+                pools = self._slices.pools_for(node)
+                found = known_here.on(node, pools)
                 if found is None:
                     found = self._searched(cycle, node, wanted.allocator)
                     if found is None:
                         left = zip(nodes[row:], wanted_on[row:], strict=True)
                         raise self._deferred(pod, cycle, to_allocate, [(other, each.allocator) for other, each in left if each is not None])
-                    known_here.remember(node, self._slices.pools_for(node), found)
+                    known_here.remember(node, pools, found)
                 cycle.node_allocations[name], cycle.claims_on[name] = found, wanted
             if found.error is not None:
                 raise AllocationError(str(found.error))

@@ -8,6 +8,7 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incub
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Final, final
 
 from extender.objects.devices import Device, DeviceTaintRule, ResourceSlice, with_taints_of
@@ -41,7 +42,7 @@ class Offer:
 class Pool:
     """A pool as one node sees it. It offers no devices while it is incomplete or invalid."""
 
-    __slots__ = ("counters", "id", "is_incomplete", "is_invalid", "offers", "slices")
+    __slots__ = ("counters", "id", "is_alike", "is_incomplete", "is_invalid", "offers", "slices")
 
     def __init__(
         self,
@@ -62,6 +63,11 @@ class Pool:
         self.is_invalid = is_invalid
         self.offers = tuple(Offer(self, resource_slice, device) for resource_slice in usable for device in resource_slice.spec.devices)
         """By slice name, then in the slice's order: allocation takes the first device that fits."""
+        self.is_alike = not any(
+            one.spec.node_name is not None or one.spec.per_device_node_selection or any(device.binds_to_node for device in one.spec.devices)
+            for one in usable
+        )
+        """True if an allocation of its devices does not depend on the node."""
 
     @property
     def has_binding_conditions(self) -> bool:
@@ -70,10 +76,20 @@ class Pool:
 
 
 @final
+class NodePools(tuple[Pool, ...]):
+    """The pools with devices for some nodes, in the order in which they are tried."""
+
+    head: tuple[Pool, ...]
+    """The first of them, as far as they are alike for all nodes; the same object for all nodes that begin with them."""
+
+
+@final
 class Slices:
     """All slices of the cluster, until a driver publishes others. Caches the pools of nodes."""
 
-    __slots__ = ("_all", "_by_pool", "_features", "_for_node", "_of_node", "_pools", "_selectors", "_shared", "num_devices")
+    __slots__ = (
+        "_all", "_by_pool", "_features", "_for_node", "_heads", "_made", "_of_node", "_pools", "_selectors", "_shared", "num_devices",
+    )  # fmt: skip
 
     def __init__(self, slices: Sequence[ResourceSlice] = (), features: DeviceFeatures = ALL_FEATURES) -> None:
         self._all = slices
@@ -81,8 +97,11 @@ class Slices:
         self._for_node: dict[str, list[ResourceSlice]] = {}
         self._shared: list[ResourceSlice] = []
         self._by_pool: dict[PoolId, list[ResourceSlice]] = {}
-        self._pools: dict[tuple[int, ...], list[Pool]] = {}
-        self._of_node: dict[str, tuple[Node, list[Pool]]] = {}
+        # Slices live as long as this object, so that their ids are valid keys.
+        self._made: dict[tuple[int, ...], Pool | None] = {}
+        self._pools: dict[tuple[int, ...], NodePools] = {}
+        self._heads: dict[tuple[int, ...], tuple[Pool, ...]] = {}
+        self._of_node: dict[str, tuple[Node, NodePools]] = {}
         self._selectors: dict[int, ParsedNodeSelector] = {}
         self.num_devices = 0
         for resource_slice in slices:
@@ -100,7 +119,7 @@ class Slices:
         """True if these are exactly the same slices."""
         return len(slices) == len(self._all) and all(map(operator.is_, slices, self._all))
 
-    def pools_for(self, node: Node) -> list[Pool]:
+    def pools_for(self, node: Node) -> NodePools:
         """Returns the pools with devices for the node, in the order in which they are tried.
 
         Raises:
@@ -172,7 +191,7 @@ class Slices:
             parsed = self._selectors[id(selector)] = strict_node_selector_of(selector)
         return parsed.matches(node)
 
-    def _pools_of(self, relevant: Iterable[ResourceSlice]) -> list[Pool]:
+    def _pools_of(self, relevant: Iterable[ResourceSlice]) -> NodePools:
         by_pool: dict[PoolId, list[ResourceSlice]] = {}
         for resource_slice in relevant:
             same = by_pool.setdefault(_pool_of(resource_slice), [])
@@ -181,10 +200,20 @@ class Slices:
                 same.clear()
             if not same or generation == same[0].spec.pool.generation:
                 same.append(resource_slice)
-        pools = [pool for pool_id, slices in sorted(by_pool.items()) if (pool := self._pool(pool_id, slices)) is not None]
-        return sorted(pools, key=lambda pool: pool.has_binding_conditions)
+        found = [pool for pool_id, slices in sorted(by_pool.items()) if (pool := self._pool(pool_id, slices)) is not None]
+        pools = NodePools(sorted(found, key=lambda pool: pool.has_binding_conditions))
+        head = tuple(takewhile(lambda pool: pool.is_alike, pools))
+        pools.head = self._heads.setdefault(tuple(map(id, head)), head)
+        return pools
 
     def _pool(self, pool_id: PoolId, usable: list[ResourceSlice]) -> Pool | None:
+        """Returns the pool, the same one for all nodes that can use these slices of it; None as for `_new_pool`."""
+        key = tuple(map(id, usable))
+        if key not in self._made:
+            self._made[key] = self._new_pool(pool_id, usable)
+        return self._made[key]
+
+    def _new_pool(self, pool_id: PoolId, usable: list[ResourceSlice]) -> Pool | None:
         """Returns the pool; None if there is a newer generation, which has nothing for the node."""
         described = usable[0].spec.pool
         slices = usable

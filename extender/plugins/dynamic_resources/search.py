@@ -5,6 +5,7 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_i
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, final
 
 from extender.objects.devices import Device
@@ -19,6 +20,7 @@ from extender.plugins.dynamic_resources.pools import Offer, Pool
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 from extender.plugins.dynamic_resources.results import Pick
 from extender.plugins.dynamic_resources.selection import Selection
+from extender.plugins.dynamic_resources.suitable_devices import Block, Line, SuitableDevices
 
 CounterSets = dict[str, Amounts]
 """Counter set -> counter -> nanos."""
@@ -72,6 +74,11 @@ def _consume(left: CounterSets, device: Device, sign: int) -> None:
         add_amounts(left.setdefault(consumption.counter_set, {}), amounts, sign)
 
 
+Place = tuple[int, int]
+"""A device on offer: the number of its block, and its place there."""
+BEGINNING: Final = (0, 0)
+SKIPPED_PER_STEP: Final = 8
+"""Blocks that are skipped in the time of a step."""
 MOST_RESULTS: Final = 32
 """The number of devices that a claim can hold. Upstream: resourceapi.AllocationResultsMaxSize."""
 
@@ -111,25 +118,27 @@ class Search:
     def __init__(
         self,
         node: Node,
-        offers: Sequence[Offer],
+        pools: Sequence[Pool],
         demands: Sequence[Sequence[Sequence[Demand]]],
         constraints: Sequence[Sequence[AttributeConstraint]],
         allocated: AllocatedState,
         selection: Selection,
+        suitable: SuitableDevices,
         features: DeviceFeatures = ALL_FEATURES,
     ) -> None:
         """Prepares a search.
 
         Arguments:
-            offers: the devices for the node, in the order in which they are tried.
+            pools: those with devices for the node, in the order in which they are tried.
             demands: per claim and request, the alternatives.
             constraints: per claim, without devices.
+            suitable: what is known from earlier searches for claims of this content.
             features: those that are on.
         """
         self.picks: list[list[Pick]] = [[] for _ in demands]
         """Per claim, the devices found so far."""
         self._node = node
-        self._offers = offers
+        self._pools = pools
         self._demands = demands
         self._constraints = constraints
         self._allocated = allocated
@@ -137,6 +146,15 @@ class Search:
         self._features = features
         self._counters = SharedCounters(allocated)
         self._using: dict[DeviceId, _Use] = {}
+        self._suitable = suitable
+        self._lines: dict[tuple[int, str], Line] = {}
+
+    @property
+    def num_pools(self) -> int:
+        """How many of the first pools the search has looked at. The others may change without changing what it found."""
+        if any(demand.all_devices is not None for requests in self._demands for alternatives in requests for demand in alternatives):
+            return len(self._pools)
+        return max((line.num_pools for line in self._lines.values()), default=0)
 
     def find(self) -> bool:
         """Finds devices for all claims, and leaves them in `picks`; returns whether it did.
@@ -165,11 +183,11 @@ class Search:
                 return False
         alternatives = self._demands[claim][request]
         if not alternatives[0].alternative.subrequest:
-            return self._find_devices(claim, request, alternatives[0], 0, 0)
+            return self._find_devices(claim, request, alternatives[0], 0, BEGINNING)
         has_room = False
         for demand in alternatives:
             try:
-                if self._find_devices(claim, request, demand, 0, 0):
+                if self._find_devices(claim, request, demand, 0, BEGINNING):
                     return True
                 has_room = True
             except _TooManyDevicesError:
@@ -178,12 +196,12 @@ class Search:
             raise _TooManyDevicesError
         return False
 
-    def _find_devices(self, claim: int, request: int, demand: Demand, found: int, start: int) -> bool:
+    def _find_devices(self, claim: int, request: int, demand: Demand, found: int, start: Place) -> bool:
         """Finds the missing devices of a demand, and goes on with the next request.
 
         Arguments:
             found: the number of devices that it has.
-            start: the first device on offer to try.
+            start: the first device to try.
         """
         self._selection.allowance.spend()
         if demand.all_devices is not None and not demand.all_devices:
@@ -193,14 +211,54 @@ class Search:
         if len(self.picks[claim]) + demand.count - found > MOST_RESULTS:
             raise _TooManyDevicesError
         if demand.all_devices is not None:
-            return self._find_with(claim, request, demand, demand.all_devices[found], found, 0)
-        for place in range(start, len(self._offers)):
-            offer = self._offers[place]
-            if self._is_available(claim, demand.alternative, offer) and self._find_with(claim, request, demand, offer, found, place + 1):
-                return True
+            return self._find_with(claim, request, demand, demand.all_devices[found], found, BEGINNING)
+        line, constraints = self._line(claim, demand), self._concerned(claim, demand.alternative)
+        number, first = start
+        while (block := line.block(number)) is not None:
+            if block.is_checked and any(constraint.excludes(block) for constraint in constraints):
+                number, first = number + 1, 0
+                if number % SKIPPED_PER_STEP == 0:
+                    self._selection.allowance.spend()
+                continue
+            for place in range(first, len(block.offers)):
+                offer = block.offers[place]
+                if self._is_available(claim, demand.alternative, offer, is_checked=block.is_checked) and self._find_with(
+                    claim, request, demand, offer, found, (number, place + 1)
+                ):
+                    return True
+            number, first = number + 1, 0
         return False
 
-    def _find_with(self, claim: int, request: int, demand: Demand, offer: Offer, found: int, start: int) -> bool:
+    def _line(self, claim: int, demand: Demand) -> Line:
+        """The devices that are tried for a demand."""
+        request = demand.alternative.full_name
+        line = self._lines.get((claim, request))
+        if line is None:
+            check = partial(self._checked, claim, demand)
+            line = self._lines[claim, request] = self._suitable.line(claim, request, self._pools, self._allocated, check)
+        return line
+
+    def _checked(self, claim: int, demand: Demand, pool: Pool) -> Block:
+        """The devices of the pool that a search for this demand alone could take; all of them if that depends on the node, or if some
+        cannot be judged: whether a search comes to such a device is for the search to find."""
+        if any(offer.slice.spec.per_device_node_selection for offer in pool.offers):
+            return Block(pool.offers, is_checked=False)
+        alone = Search(
+            self._node, (), self._demands, [()] * len(self._demands), self._allocated, self._selection, self._suitable, self._features
+        )
+        try:
+            return Block(tuple(offer for offer in pool.offers if alone._could_take(claim, demand, offer)), is_checked=True)
+        except AllocationError:
+            return Block(pool.offers, is_checked=False)
+
+    def _could_take(self, claim: int, demand: Demand, offer: Offer) -> bool:
+        """True if the device can be taken first."""
+        if not self._is_available(claim, demand.alternative, offer) or not self._take(claim, demand, offer):
+            return False
+        self._give_back(claim, demand.alternative, offer)
+        return True
+
+    def _find_with(self, claim: int, request: int, demand: Demand, offer: Offer, found: int, start: Place) -> bool:
         """Tries to go on with this device."""
         if not self._take(claim, demand, offer):
             return False
@@ -212,10 +270,13 @@ class Search:
                 self._give_back(claim, demand.alternative, offer)
         return is_found
 
-    def _is_available(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
+    def _is_available(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer, *, is_checked: bool = False) -> bool:
         """True if the device is free, selected and large enough; the cheap checks come first."""
         if self._is_in_use(claim, alternative, offer):
             return False
+        if is_checked:
+            self._selection.allowance.spend()
+            return True
         return self._selection.selects(alternative, offer, self._node) and self._has_capacity(alternative, offer)
 
     def _is_in_use(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer) -> bool:

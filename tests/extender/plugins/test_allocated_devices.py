@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from extender.objects.devices import ResourceClaim
+from extender.objects.node import Node
 from extender.plugins.dynamic_resources.allocated_state import AllocatedDevices, AllocatedState, allocated_state_of
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.node_allocations import KnownContents, allocation_on
@@ -86,7 +87,7 @@ class Cluster:
         known = self.known.of(allocator)
         told = []
         for node in NODES:
-            found = known.on(node)
+            found = known.on(node, self.slices.pools_for(node))
             if found is None:
                 found = allocation_on(node, allocator, Allowance())
                 known.remember(node, self.slices.pools_for(node), found)
@@ -124,7 +125,7 @@ def test_only_nodes_whose_pools_have_changed_are_searched_again() -> None:
 
     known = cluster.known.of(allocator)
 
-    assert [known.on(node) is not None for node in NODES] == [True, False, True]
+    assert [known.on(node, cluster.slices.pools_for(node)) is not None for node in NODES] == [True, False, True]
     assert cluster.found(wanting("second")) == ["d0", "d1", "d0"]
 
 
@@ -133,12 +134,17 @@ def test_nothing_is_known_of_other_slices_classes_nodes_or_contents() -> None:
     cluster.found(wanting("first"))
 
     def is_known(claim: ResourceClaim, node: int = 0) -> bool:
-        return cluster.known.of(cluster.allocator([claim], AllocatedState())).on(NODES[node]) is not None
+        return is_known_on(claim, NODES[node])
+
+    def is_known_on(claim: ResourceClaim, node: Node) -> bool:
+        return cluster.known.of(cluster.allocator([claim], AllocatedState())).on(node, cluster.slices.pools_for(node)) is not None
 
     assert is_known(wanting("other"))
     assert not is_known(wanting("other", count=2))
-    assert cluster.known.of(cluster.allocator([wanting("other")], AllocatedState())).on(make_node("n0").obj()) is None
+    assert not is_known_on(wanting("other"), make_node("n0").obj())
     cluster.classes = {"any": make_device_class("any")}
+    assert is_known(wanting("other"))
+    cluster.classes = {"any": make_device_class("any", "true")}
     assert not is_known(wanting("other"))
     cluster.found(wanting("first"))
     cluster.slices = Slices(SLICES)

@@ -33,7 +33,7 @@ def told(of: ResourceClaim) -> list[tuple[str, list[str], Any]]:
     """(source, requests, mode) of each configuration in the claim's allocation."""
     slices = Slices([make_slice("gpu-1", "gpu-2", "gpu-3")])
     classes = {"plain": device_class("plain"), "fast": device_class("fast", "turbo", "loud")}
-    allocations = Allocator([of], classes, slices, allocated_state_of([]), Matches()).allocate(make_node("n").obj(), Allowance())
+    allocations = Allocator([of], classes, slices, allocated_state_of([]), Matches()).allocate(make_node("n").obj(), Allowance()).of_claims
     assert allocations is not None
     return [(one.source, one.requests, one.opaque.parameters["mode"]) for one in allocations[0].devices.config if one.opaque]
 

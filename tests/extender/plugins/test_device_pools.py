@@ -110,7 +110,7 @@ def test_where_an_allocation_can_be_used(slices: list[ResourceSlice], selector: 
     """
     The allocation says which nodes can reach all of its devices.
     """
-    allocations = allocator([make_claim("c", exactly(len(slices)))], slices).allocate(NODE, Allowance())
+    allocations = allocator([make_claim("c", exactly(len(slices)))], slices).allocate(NODE, Allowance()).of_claims
 
     assert allocations is not None
     terms = allocations[0].node_selector.node_selector_terms if allocations[0].node_selector is not None else []

@@ -171,7 +171,7 @@ def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], con
     """
     A device that allows it is shared until its capacity is used up.
     """
-    allocations = allocator([make_claim("c", *requests)], [make_slice(shared_device())], held).allocate(NODE, Allowance())
+    allocations = allocator([make_claim("c", *requests)], [make_slice(shared_device())], held).allocate(NODE, Allowance()).of_claims
 
     results = None if allocations is None else allocations[0].devices.results
     found = None if results is None else [int(result.consumed_capacity["bandwidth"]) // 10**9 for result in results]
@@ -196,7 +196,7 @@ def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str 
     A device may give its capacity in certain amounts only; requests are rounded up to them.
     """
     wanted = exactly(1) if asked is None else bandwidth(asked)
-    allocations = allocator([make_claim("c", wanted)], [make_slice(shared_device(**policy))]).allocate(NODE, Allowance())
+    allocations = allocator([make_claim("c", wanted)], [make_slice(shared_device(**policy))]).allocate(NODE, Allowance()).of_claims
 
     results = None if allocations is None else allocations[0].devices.results
     assert (None if results is None else results[0].consumed_capacity["bandwidth"]) == consumed
@@ -220,7 +220,7 @@ def test_ranges_with_fractions_count_in_thousandths_while_their_gate_is_on(
     told = []
     for is_on in (False, True):
         claims, slices = [make_claim("c", bandwidth(asked))], [make_slice(shared_device(validRange=policy))]
-        allocations = allocator(claims, slices, features=DeviceFeatures(fractional_ranges=is_on)).allocate(NODE, Allowance())
+        allocations = allocator(claims, slices, features=DeviceFeatures(fractional_ranges=is_on)).allocate(NODE, Allowance()).of_claims
         assert allocations is not None
         told.append(allocations[0].devices.results[0].consumed_capacity["bandwidth"])
 
