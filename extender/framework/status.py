@@ -191,8 +191,8 @@ def first_of(verdicts: Sequence[Verdicts]) -> Verdicts:
     codes = verdicts[0].codes.copy()
     reasons = list(verdicts[0].reasons)
     for later in verdicts[1:]:
-        still_ok = codes == Code.SUCCESS
-        codes = np.where(still_ok, later.codes, codes).astype(np.int8)
+        still_ok = codes == _SUCCESS
+        codes += later.codes * still_ok  # where nothing has refused so far the code is 0
         reasons += [(reason, mask & still_ok) for reason, mask in later.reasons]
     return Verdicts(codes, tuple(reasons))
 

@@ -408,12 +408,13 @@ class Cycle(fwk.CycleState):
         for local in plan.normalized:
             (scorer,) = local.runs
             raw = remembered_raw_scores(known, local, self._only_raw_scores, snapshot, self.pod)
+            raw_of_rows = rows.of_nodes(raw.values)
             weighted = raw.weighted if rows.is_all and self.observe is None else None
             if weighted is None:
-                weighted = self._normalized_scores(scorer, rows.of_nodes(raw.values)) * scorer.weight
+                weighted = self._normalized_scores(scorer, raw_of_rows) * scorer.weight
                 if rows.is_all:
                     raw.weighted = weighted
-            parts.append((scorer, raw.values if rows.is_all else rows.of_nodes(raw.values), weighted))
+            parts.append((scorer, raw_of_rows, weighted))
             total += weighted
         for scorer in plan.others:
             if scorer.plugin.scores_nothing_when_skipped and scorer.name in self.skip_filter_plugins and self.observe is None:

@@ -30,6 +30,9 @@ KEPT_REFUSALS = 16
 MIN_FEASIBLE_NODES_TO_FIND = 100
 """Clusters with fewer nodes are not sampled. Upstream: minFeasibleNodesToFind."""
 
+FEW_ROWS = 8192
+"""In as many rows the best ones are listed, which takes as long as counting them."""
+
 
 class FitError(Exception):
     """The pod fits nowhere. The message is that of its event."""
@@ -206,5 +209,19 @@ def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
 
 def select_host(total: Int64s, rng: random.Random) -> int:
     """Returns the row with the highest total; a random one of them when several tie."""
-    (best,) = (total == total[total.argmax()]).nonzero()
-    return int(best[rng.randrange(len(best))]) if len(best) > 1 else int(best[0])
+    highest = int(total.argmax())
+    is_best = total == total[highest]
+    num_best = int(np.count_nonzero(is_best))
+    if num_best == 1:
+        return highest
+    nth = rng.randrange(num_best)
+    # The halves without it are dropped, so that in a large cluster the places of all equals are never listed.
+    first, end = 0, len(is_best)
+    while end - first > FEW_ROWS:
+        middle = (first + end) // 2
+        before = int(np.count_nonzero(is_best[first:middle]))
+        if nth < before:
+            end = middle
+        else:
+            nth, first = nth - before, middle
+    return first + int(is_best[first:end].nonzero()[0][nth])

@@ -5,9 +5,10 @@ The arrays are read-only views. Only `cache.column_writer` writes them, between 
 
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
+import numpy.typing as npt
 
 from extender.objects.node import ContainerImage, Node, Taint
 from extender.objects.pod import Pod
@@ -20,19 +21,24 @@ MAX_COLUMNS_OF_A_KIND = 512
 """Limits how many label keys, scalar resources, images and host ports are remembered, of each. The pods of a cluster use far fewer at a
 time; the limit bounds the memory that requests can claim."""
 
+D = TypeVar("D", bound=np.generic)
+
 
 @final
 class LabelColumn:
     """The values of one label key: a code per node, and the value of each code."""
 
-    __slots__ = ("_bins", "_in_use", "codes", "key", "values")
+    __slots__ = ("_bins", "_in_use", "_is_numbering", "codes", "key", "values")
 
     def __init__(self, key: str, nodes: list[Node]) -> None:
         self.key = key
         self._bins: Index | None = None
         self._in_use: Mask | None = None
+        self._is_numbering: bool | None = None
+        written = [node.metadata.labels.get(key) for node in nodes]
         self.values: SymbolTable[str] = SymbolTable()
-        self.codes: Codes = np.fromiter((self._code(node) for node in nodes), np.int32, len(nodes))
+        intern = self.values.intern
+        self.codes: Codes = np.array([ABSENT if value is None else intern(value) for value in written], np.int32)
 
     @staticmethod
     def absent(key: str, num_nodes: int) -> "LabelColumn":
@@ -49,8 +55,10 @@ class LabelColumn:
 
     def set(self, index: int, node: Node) -> None:
         """Sets the value of the node at `index`. Only the cache calls this."""
-        self.codes[index] = self._code(node)
-        self._bins = self._in_use = None
+        code = self._code(node)
+        if code != self.codes[index]:  # nodes report their status often, and seldom have other labels
+            self.codes[index] = code
+            self._bins = self._in_use = self._is_numbering = None
 
     @property
     def bins(self) -> Index:
@@ -71,6 +79,21 @@ class LabelColumn:
             self._in_use[ABSENT] = False
             self._in_use.flags.writeable = False
         return self._in_use
+
+    def at_nodes(self, by_value: npt.NDArray[D], node: Index | None = None) -> npt.NDArray[D]:
+        """(N,) the entries of an array by value, or (R,) those of the nodes at some places. It may be a view.
+
+        Arguments:
+            by_value: (V + 1,) by code; the last entry is for nodes without the label.
+            node: (R,) the places; None for all nodes.
+        """
+        if self._is_numbering is None:
+            self._is_numbering = len(self.values) == len(self.codes) and bool((self.codes == np.arange(len(self.codes))).all())
+        if self._is_numbering:  # as hostnames do: the node at place 7 has value 7
+            return by_value[:-1] if node is None else by_value.take(node)
+        if node is None:
+            return np.concatenate((by_value[-1:], by_value[:-1])).take(self.bins)
+        return by_value.take(self.codes.take(node).astype(np.intp))  # numpy is slower with other integers
 
     def _code(self, node: Node) -> int:
         value = node.metadata.labels.get(self.key)

@@ -7,15 +7,16 @@ AddPod/RemovePod; here the same arrays have the changes already in them, so that
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, TypeVar, final
 
 import numpy as np
+import numpy.typing as npt
 
 from extender.golang.int64 import parse_int64
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
-from extender.snapshot.columns import PodColumns
+from extender.snapshot.columns import LabelColumn, PodColumns
 from extender.snapshot.pod_attributes import Attribute, HostPort
 from extender.snapshot.snapshot import Snapshot
 from extender.snapshot.symbols import ABSENT
@@ -60,6 +61,8 @@ class NodeInfo:
     def labels(self) -> dict[str, str]:
         return self.node.metadata.labels
 
+
+D = TypeVar("D", bound=np.generic)
 
 Changed = Callable[[Int64s, PodChanges], Int64s]
 """Returns a column over rows after a step's changes, given the column before them."""
@@ -110,7 +113,8 @@ class Rows:
         """Returns only these rows, renumbered, with their changes."""
         index: Index = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen.astype(np.intp, copy=False)
         if self._base is None:
-            return Rows(self.snapshot, self.node[index], None, None, None)
+            node = index if self.is_all else self.node[index]
+            return Rows(self.snapshot, node, None, None, None)
         return Rows(self.snapshot, self.node[index], self, index, None)
 
     def changed(self, changes: PodChanges) -> "Rows":
@@ -278,11 +282,16 @@ class Rows:
         if self.is_all:
             return per_node
         # Amounts of several resources are stored resource by resource, and so are what is taken of them.
-        return per_node[self.node] if per_node.ndim == 1 else per_node.T.take(self.node, 1).T
+        return per_node.take(self.node) if per_node.ndim == 1 else per_node.T.take(self.node, 1).T
 
     def codes_of_nodes(self, per_node: Codes) -> Codes:
         """(R,) the rows' entries of a column of codes over nodes."""
         return per_node if self.is_all else per_node[self.node]
+
+    def of_values(self, column: LabelColumn, by_value: npt.NDArray[D]) -> npt.NDArray[D]:
+        """(R,) the rows' entries of an array over the values of a label, (V + 1,) by code; the last entry is for nodes without it. It may
+        be a view."""
+        return column.at_nodes(by_value, None if self.is_all else self.node)
 
     # Rows as objects.
 

@@ -104,8 +104,9 @@ class Tally:
         sums = np.zeros(num_nodes, np.int64)
         if self._weights:
             counted = np.flatnonzero(self._is_weighed(codes))
-            counted = counted[node[counted] >= 0]
-            np.add.at(sums, node[counted], self.weights[codes[counted]])
+            places, weights = node.take(counted), self.weights[codes.take(counted)]
+            has_node = places >= 0
+            np.add.at(sums, places[has_node], weights[has_node])
         self._sums, self.moves_read = sums, moves_read
         self._by_value.clear()
         self.per_node = sums.view()

@@ -30,11 +30,13 @@ class TopologyCounts:
     column: LabelColumn
     counts: Int64s
     """(V + 1,) pods on the nodes with each value; the last entry, for nodes without the label, is 0."""
+    occupied: Mask
+    """(V + 1,) the values with any pods."""
 
     @property
     def are_empty(self) -> bool:
         """True if no value has any pods."""
-        return not self.counts.any()
+        return not self.occupied.any()
 
 
 @final
@@ -98,9 +100,11 @@ def _affinity_counts(snapshot: fwk.Snapshot, terms: Sequence[Term]) -> tuple[Top
 
 def _counts(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> TopologyCounts:
     column = snapshot.nodes.label(topology_key)
-    counts = snapshot.tally(*question).by_value(column).copy()
-    counts[-1] = 0
-    return TopologyCounts(question, column, counts)
+    counts = snapshot.tally(*question).by_value(column)
+    if counts[-1]:
+        counts = counts.copy()
+        counts[-1] = 0
+    return TopologyCounts(question, column, counts, counts > 0)
 
 
 def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
@@ -113,11 +117,15 @@ def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
         far = _lacks_affinity(rows, required)
         if far.any():
             checks.append(fwk.reject(far, AFFINITY, unresolvable=True))
+    is_hypothetical = rows.is_hypothetical
     for all_counts, reason in ((required.anti_affinity, ANTI_AFFINITY), (required.existing, EXISTING_ANTI_AFFINITY)):
         for by_value in all_counts:
-            if by_value.are_empty and not rows.is_hypothetical:
+            if is_hypothetical:
+                conflicts = _after(rows, by_value, _before(rows, by_value)) > 0
+            elif by_value.are_empty:
                 continue
-            conflicts = _after(rows, by_value, _before(rows, by_value)) > 0
+            else:
+                conflicts = rows.of_values(by_value.column, by_value.occupied)
             if conflicts.any():
                 checks.append(fwk.reject(conflicts, reason))
     return fwk.first_of(checks) if checks else fwk.accept(len(rows))
@@ -149,8 +157,7 @@ def _lacks_affinity(rows: fwk.Rows, required: Required) -> Mask:
 
 def _before(rows: fwk.Rows, by_value: TopologyCounts) -> Int64s:
     """(R,) the pods at the row's value, in the snapshot."""
-    counts: Int64s = by_value.counts[rows.codes_of_nodes(by_value.column.codes)]
-    return counts
+    return rows.of_values(by_value.column, by_value.counts)
 
 
 def _after(rows: fwk.Rows, by_value: TopologyCounts, before: Int64s) -> Int64s:

@@ -71,9 +71,9 @@ def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Quest
 
 def raw_scores(rows: fwk.Rows, found: Sequence[ScoresByValue]) -> Int64s:
     """(R,) the sum over the topology keys; negative where anti-affinity prevails. Upstream: scoring.go, Score."""
-    scores = np.zeros(len(rows), np.int64)
-    for of_key in found:
-        scores += of_key.by_value[rows.codes_of_nodes(of_key.column.codes)]
+    scores = rows.of_values(found[0].column, found[0].by_value)
+    for of_key in found[1:]:
+        scores = scores + rows.of_values(of_key.column, of_key.by_value)
     return scores
 
 
@@ -84,7 +84,13 @@ def normalized(scores: Int64s) -> Int64s:
     least, most = int(scores[scores.argmin()]), int(scores[scores.argmax()])  # faster than min and max
     if least == most:
         return np.zeros_like(scores)
-    shares = (scores - least).astype(np.float64) / float(most - least)
+    above = scores - least
+    if most - least < len(scores):  # then each different score is worked out once
+        return _scaled(np.arange(most - least + 1), most - least).take(above)
+    return _scaled(above, most - least)
+
+
+def _scaled(above: Int64s, span: int) -> Int64s:
     # Truncated as in Go: 0.29 * 100 is 28.999..., which becomes 28.
-    result: Int64s = (fwk.MAX_NODE_SCORE * shares).astype(np.int64)
+    result: Int64s = (fwk.MAX_NODE_SCORE * (above.astype(np.float64) / float(span))).astype(np.int64)
     return result

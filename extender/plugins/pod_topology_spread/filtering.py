@@ -128,7 +128,7 @@ def verdicts(pod: fwk.Pod, rows: fwk.Rows, measured: Sequence[Domains]) -> fwk.V
             ahead = _exceeds_skew(domains)
             if not np.count_nonzero(ahead):
                 continue
-            refused = ahead[code]
+            refused = rows.of_values(domains.column, ahead)
         else:
             refused = _would_exceed_skew(domains, rows, code, moved)
         if np.count_nonzero(refused):

@@ -119,6 +119,19 @@ def test_the_host_is_one_of_the_highest(totals: list[int], best: set[int]) -> No
     assert {select_host(np.array(totals, np.int64), framework.random) for _ in range(40)} == best
 
 
+def test_in_a_large_cluster_each_of_the_highest_is_as_likely() -> None:
+    """
+    The random number is the place among the best, however many nodes there are.
+    """
+    chance = random.Random(3)
+    totals = np.array([chance.randrange(3) for _ in range(50_000)], np.int64)
+    best = np.flatnonzero(totals == 2)
+
+    chosen = [select_host(totals, random.Random(seed)) for seed in range(20)]
+
+    assert chosen == [best[random.Random(seed).randrange(len(best))] for seed in range(20)]
+
+
 # The nominated node.
 
 NOMINATED = POD.nominated_node("b")

@@ -191,6 +191,30 @@ def test_labels_are_read_as_numbers(label: str | None, number: int) -> None:
     assert rows.label_number("rank", default=-1).tolist() == [number, 2]
 
 
+def test_what_each_value_of_a_label_has_is_read_for_the_nodes_with_it() -> None:
+    """
+    The last number is for nodes without the label. A label may number the nodes, as hostnames do, and may change.
+    """
+    nodes = [make_node(name).label(host=name) for name in ("a", "b", "c")]
+    cache = make_cache(*nodes)
+    number_of = {"a": 10, "b": 20, "c": 30, "x": 40, None: 50}
+
+    def numbers(*some: int) -> list[int]:
+        rows = Rows.of(cache.update_snapshot(), np.array(some) if some else None)
+        column = rows.snapshot.nodes.label("host")
+        return [*map(int, rows.of_values(column, np.array([number_of[value] for value in [*column.values, None]])))]
+
+    before = numbers(), numbers(2, 0)
+    cache.update_node(nodes[1].obj(), make_node("b").label(host="x").obj())
+    renamed = numbers(), numbers(1, 1, 2)
+    cache.update_node(nodes[0].obj(), make_node("a").obj())
+    without = numbers(), numbers(0, 1)
+
+    assert before == ([10, 20, 30], [30, 10])
+    assert renamed == ([10, 40, 30], [40, 40, 30])
+    assert without == ([50, 40, 30], [50, 40])
+
+
 def test_rows_have_a_readable_repr() -> None:
     snapshot = two_nodes()
 
