@@ -326,9 +326,9 @@ class Cache:
         requested: Counter[str] = Counter()
         cpu = memory = 0
         for slot in entry.slots:
-            encoding = self._writer.encoding(slot)
-            requested.update({name: amount for name, amount in encoding.requests if amount})
-            cpu, memory = cpu + encoding.non_zero[0], memory + encoding.non_zero[1]
+            amounts_of_pod, cpu_of_pod, memory_of_pod = self._writer.requests(slot)
+            requested.update(amounts_of_pod)
+            cpu, memory = cpu + cpu_of_pod, memory + memory_of_pod
         amounts, allowed_pods = allocatable_of(entry.node)
         return node_dump(
             has_node=entry.node is not None,

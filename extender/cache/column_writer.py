@@ -9,7 +9,7 @@ from typing import TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from extender.cache.pod_encoding import PodEncoding, codes_of, encode_pod
+from extender.cache.pod_encoding import codes_of, encode_pod
 from extender.golang.int64 import wrap
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
@@ -47,6 +47,7 @@ class ColumnWriter:
         self._filled_resources = 3  # the places on axis K that have been filled from the nodes
         self._offered: set[str] = set()
         self._unoffered: dict[str, dict[int, int]] = {}
+        self._unoffered_of: dict[int, list[str]] = {}  # slot -> the resources that no node offered when the pod came
         self._label_keys: set[str] = set()
         self._scalar_columns: dict[str, Int64s] = {}
         self._requested = _zeros(8, 64)
@@ -67,7 +68,6 @@ class ColumnWriter:
 
         self._pods: list[Pod | None] = []
         self._slots: dict[str, int] = {}
-        self._encodings: list[PodEncoding | None] = []
         self._free: list[int] = []
         self._node = np.full(256, NO_NODE, np.intp)
         self._position = _zeros(256)
@@ -82,7 +82,8 @@ class ColumnWriter:
     def fork(self, objects: ClusterObjects) -> "ColumnWriter":
         """Returns an independent copy with its own buffers and codes, which another thread may use.
 
-        Values that are replaced and never modified (the slots, images and ports of a node, the encoding of a pod) are shared.
+        Values that are replaced and never modified (the slots, images and ports of a node, the names of what a pod asks for) are
+        shared.
 
         Arguments:
             objects: the other objects of the new writer's cluster.
@@ -115,12 +116,13 @@ class ColumnWriter:
         """
         encoding = encode_pod(pod)
         slot = self._free.pop() if self._free else self._new_slot()
-        self._pods[slot], self._encodings[slot] = pod, encoding
+        self._pods[slot] = pod
         self._requests[: len(self.resources), slot] = 0
         for name, amount in encoding.requests:
             place = self.resources.code_of(name)
             if place == ABSENT:
                 self._unoffered.setdefault(name, {})[slot] = amount
+                self._unoffered_of.setdefault(slot, []).append(name)
                 if name in self._offered:
                     self._add_resource(name)
             else:
@@ -140,12 +142,12 @@ class ColumnWriter:
         pod = self._pods[slot]
         if pod is not None and self._slots.get(pod.uid) == slot:
             del self._slots[pod.uid]
-        for name, _ in self.encoding(slot).requests:
+        for name in self._unoffered_of.pop(slot, ()):
             if (asked := self._unoffered.get(name)) is not None:
                 asked.pop(slot, None)
                 if not asked:
                     del self._unoffered[name]
-        self._pods[slot] = self._encodings[slot] = None
+        self._pods[slot] = None
         self._free.append(slot)
 
     def pod(self, slot: int) -> Pod:
@@ -155,12 +157,12 @@ class ColumnWriter:
             raise LookupError(f"pod slot {slot} is free")
         return pod
 
-    def encoding(self, slot: int) -> PodEncoding:
-        """Returns the encoding of the pod in a slot that is in use."""
-        encoding = self._encodings[slot]
-        if encoding is None:
-            raise LookupError(f"pod slot {slot} is free")
-        return encoding
+    def requests(self, slot: int) -> tuple[dict[str, int], int, int]:
+        """Returns resource -> what the pod in a slot requests, without zeros; and its cpu and memory with defaults."""
+        amounts = dict(zip(self.resources, self._requests[: len(self.resources), slot].tolist(), strict=True))
+        amounts |= {name: self._unoffered[name][slot] for name in self._unoffered_of.get(slot, ()) if name in self._unoffered}
+        cpu, memory = self._non_zero_requests[:, slot].tolist()
+        return {name: amount for name, amount in amounts.items() if amount}, cpu, memory
 
     def put_on_node(self, slot: int, node: int) -> None:
         """Counts the pod on the node at this place."""
@@ -214,12 +216,11 @@ class ColumnWriter:
     def _new_slot(self) -> int:
         slot = len(self._pods)
         self._pods.append(None)
-        self._encodings.append(None)
         if slot >= len(self._node):
             room = 2 * len(self._node)
             self._node = _resized(self._node, room, NO_NODE)
             self._position = _resized(self._position, room)
-            self._requests = _resized(self._requests, room)
+            self._requests = _resized(self._requests, room, used=len(self.resources))
             self._non_zero_requests = _resized(self._non_zero_requests, room)
             self._priority = _resized(self._priority, room)
             self._start_time = _resized(self._start_time, room)
@@ -473,11 +474,13 @@ def _add(amounts: Int64s, place: int, amount: int) -> None:
     amounts[place] = wrap(int(amounts[place]) + amount)
 
 
-def _resized(array: npt.NDArray[D], room: int, fill: int = 0) -> npt.NDArray[D]:
-    """Returns a copy with this much room on the last axis."""
-    resized = np.full((*array.shape[:-1], room), fill, array.dtype)
+def _resized(array: npt.NDArray[D], room: int, fill: int = 0, used: int | None = None) -> npt.NDArray[D]:
+    """Returns a copy with this much room on the last axis; of the first axis as many are copied as are used. Zeros that are never written
+    take no memory."""
+    shape = (*array.shape[:-1], room)
+    resized = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
     kept = min(room, array.shape[-1])
-    resized[..., :kept] = array[..., :kept]
+    resized[..., :kept][:used] = array[..., :kept][:used]
     return resized
 
 

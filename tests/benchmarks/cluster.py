@@ -1,5 +1,6 @@
 """The clusters that the figures are about: the same as those the Go scheduler's figures were taken on."""
 
+from extender.apiserver.informers.keeping import NodeKeeper, PodKeeper
 from extender.cache import Cache
 from extender.objects.decoding import convert
 from extender.objects.node import Node
@@ -36,13 +37,13 @@ def make_pod(
 
 
 def make_cache(num_nodes: int, pods_a_node: int = 10, num_apps: int = NUM_APPS) -> Cache:
-    """Nodes with small running pods, each node with different apps."""
-    cache = Cache()
+    """Nodes with small running pods, each node with different apps, kept as the informers keep them."""
+    cache, kept_node, kept_pod = Cache(), NodeKeeper(), PodKeeper()
     for number in range(num_nodes):
-        node = make_node(number)
+        node = kept_node(make_node(number))
         cache.add_node(node)
         for place in range(pods_a_node):
-            cache.add_pod(make_pod(f"{node.name}-{place}", app=(number + place) % num_apps, node=node.name))
+            cache.add_pod(kept_pod(make_pod(f"{node.name}-{place}", app=(number + place) % num_apps, node=node.name)))
     return cache
 
 
