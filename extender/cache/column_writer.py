@@ -310,9 +310,9 @@ class ColumnWriter:
         self._used_ports = used_ports
         self._images_on = images
         unchanged = self._carry_over(nodes)
-        carried = [node for node, is_unchanged in zip(nodes, unchanged.tolist(), strict=True) if is_unchanged]
-        self._offered = {name for node in carried for name in node.status.allocatable}
-        self._label_keys = {key for node in carried for key in node.metadata.labels}
+        carried = np.flatnonzero(unchanged).tolist()
+        self._offered = {name for place in carried if place not in self._invalid for name in nodes[place].status.allocatable}
+        self._label_keys = {key for place in carried for key in nodes[place].metadata.labels}
         self._drop_unused_taint_sets(np.flatnonzero(unchanged))
         self._index = {node.name: place for place, node in enumerate(nodes)}
         self._nodes = list(nodes)

@@ -520,6 +520,23 @@ def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already
     assert seen(cache.update_snapshot()) == seen(rebuilt.update_snapshot())
 
 
+def test_a_node_that_cannot_be_read_offers_nothing_either_when_the_nodes_are_laid_out_again() -> None:
+    """
+    If it did, a pod that is assumed would change what the last snapshot says of others.
+    """
+    unreadable = make_node("n").capacity({"example.com/gpu": 8}, cpu="x")
+    asking = make_pod("pending").req({"example.com/gpu": 2}).obj()
+    cache = make_cache(unreadable)
+    cache.update_snapshot()
+    cache.add_node(make_node("m").capacity(cpu=4).obj())
+    cache.nominate(asking)
+    before = cache.update_snapshot()
+    cache.assume_pod(make_pod("assumed").req({"example.com/gpu": 1}).node("m").obj())
+
+    assert before.pods.unoffered["example.com/gpu"][0] == 2
+    assert list(cache.update_snapshot().resources) == ["cpu", "memory", "ephemeral-storage"]
+
+
 def test_hypotheses_count_resources_that_no_node_offers() -> None:
     pods = [make_pod(name).req({"example.com/gpu": amount}).node("n").obj() for name, amount in (("a", 1), ("b", 2))]
     snapshot = make_snapshot(NODE, pods=pods)
