@@ -12,8 +12,10 @@ LONGEST_NAME: Final = 64
 """Characters of a name that are repeated."""
 
 
-def only_known_parameters(request: Request) -> None:
+async def only_known_parameters(request: Request) -> None:
     """A dependency of routes. Refuses parameters that the route does not read, because a misspelt limit limits nothing.
+
+    It waits for nothing; but a function that is not asynchronous would be called in a thread, with the backend that this needs imported.
 
     Raises:
         Refusal: 400, with the parameter's name.

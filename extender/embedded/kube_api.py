@@ -6,8 +6,8 @@ Upstream: apiserver/pkg/endpoints, installer.go, handlers (v1.36.2).
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 import orjson
@@ -28,6 +28,7 @@ from extender.embedded.responses.response import Presenter, Response, StreamResp
 from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store import list_pages, selections, versions, watch_streams
+from extender.embedded.store.object_store import Stored
 from extender.embedded.store.transaction import Transaction
 from extender.golang.schema import read_as, type_meta
 
@@ -72,6 +73,8 @@ class _Outcome:
     """Is called when a write is done, because only then is its resourceVersion known."""
     is_long: bool = False
     """It takes long to show, and can be shown in a thread."""
+    steps: Iterable[None] = ()
+    """What is still to be done; others may have their turn after each."""
 
 
 @final
@@ -95,9 +98,12 @@ class KubeApi:
             if place is not None:
                 return self._completed(request, await self._written(request, *place))
             found = self._answer(request)
-            if isinstance(found, _Outcome) and found.is_long:
-                async with self._long:
-                    return self._completed(request, await in_thread(lambda _: found.shown()))
+            if isinstance(found, _Outcome):
+                for _ in found.steps:
+                    await asyncio.sleep(0)
+                if found.is_long:
+                    async with self._long:
+                        return self._completed(request, await in_thread(lambda _: found.shown()))
             return self._completed(request, found)
         except Exception as error:
             return self._refused(request, error)
@@ -105,7 +111,11 @@ class KubeApi:
     def handle(self, request: Request) -> Response | StreamResponse:
         """Returns the answer, however long it takes. A watch begins now, even if its first chunk is asked for later."""
         try:
-            return self._completed(request, self._answer(request))
+            found = self._answer(request)
+            if isinstance(found, _Outcome):
+                for _ in found.steps:
+                    pass
+            return self._completed(request, found)
         except Exception as error:
             return self._refused(request, error)
 
@@ -195,6 +205,9 @@ class KubeApi:
         if options.watch:
             return self._watch(call, options, selected)
         page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, options)
+        return self._listed(call, page)
+
+    def _listed(self, call: _Call, page: list_pages.Page) -> _Outcome:
         presenter = self._presenter(call)
         is_long = len(page.objects) > LONG_LIST and not presenter.shows_stored
         return _Outcome(lambda: Response(200, presenter.listed(page), {"Content-Type": media_types.JSON}), is_long)
@@ -267,18 +280,26 @@ class KubeApi:
         # Only requests with orphanDependents learn that the deletion was accepted, but is not done. Upstream: handlers/delete.go.
         return self._shown(call, 202 if is_left and options.get("orphanDependents") is False else 200, result)
 
-    def _delete_collection(self, call: _Call) -> Response:
+    def _delete_collection(self, call: _Call) -> _Outcome:
         list_options = request_options.list_options(call.request.query)
         selected = selections.selection(call.resource, list_options.label_selector, list_options.field_selector)
         options = self._delete_options(call)
         page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, list_options)
-        for stored in page.objects:
+        return replace(self._listed(call, page), steps=self._deleting(call.resource, page.objects, options))
+
+    def _deleting(self, resource: Resource, objects: Iterable[Stored], options: Object) -> Iterator[None]:
+        length = 0
+        for stored in objects:
             try:
-                self.registry.delete(call.resource, stored.namespace, stored.name, options)
+                self.registry.delete(resource, stored.namespace, stored.name, options)
             except ApiStatus as refusal:
                 if refusal.code != 404:
                     raise
-        return Response(200, self._presenter(call).listed(page), {"Content-Type": media_types.JSON})
+            # To delete a small object takes as long as to decode a kilobyte.
+            length += 1000 + len(stored.body)
+            if length > LONG:
+                yield
+                length = 0
 
     def _write_options(self, call: _Call, kind: str, *, is_apply: bool = False) -> WriteOptions:
         return request_options.write_options(call.request.query, call.request.headers.get("user-agent", ""), kind, is_apply=is_apply)

@@ -49,6 +49,7 @@ LONG_REQUESTS: dict[str, Callable[[KubeApi], Awaitable[tuple[int, Any]]]] = {
     "a long pod is created": lambda api: respond(api, "POST", PODS_PATH, long_pod("another")),
     "a long pod is replaced": lambda api: respond(api, "PUT", f"{PODS_PATH}/long", long_pod("long", is_new="yes")),
     "a little of a long pod is patched": lambda api: patch_long_pod(api, is_new="yes"),
+    "many pods are deleted": lambda api: respond(api, "DELETE", PODS_PATH),
     "many pods are listed as a table": lambda api: respond(api, "GET", "/api/v1/pods", accept=TABLE),
 }
 
@@ -67,7 +68,7 @@ def test_others_are_answered_before_a_long_request(request_it: Callable[[KubeApi
             return code
 
         long, _ = await asyncio.gather(
-            ask_and_tell("long", request_it(api)), ask_and_tell("short", respond(api, "GET", f"{PODS_PATH}/pod-1"))
+            ask_and_tell("long", request_it(api)), ask_and_tell("short", respond(api, "GET", "/api/v1/namespaces/default"))
         )
         return answered, long
 
