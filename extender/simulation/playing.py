@@ -5,13 +5,14 @@ import gc
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from extender.assembly.scheduling import assemble_scheduler
 from extender.cache.cluster import Cluster
 from extender.concurrency import virtual_time
-from extender.config import Configuration
+from extender.config import Configuration, DynamicResourcesArgs
+from extender.golang.durations import Duration
 from extender.objects.decoding import replaced
 from extender.objects.pod import Pod
 from extender.plugins import IN_TREE
@@ -79,7 +80,7 @@ def play_in_full(
         WorkloadError: it cannot be played.
         ConfigErrors: what is wrong with the configuration or with a plugin.
     """
-    configuration = workload.configured(configuration)
+    configuration = _without_real_time(workload.configured(configuration))
     if configuration.extenders:
         raise WorkloadError("the configuration has extenders, which are not called in a simulation: leave them out")
     try:
@@ -89,6 +90,21 @@ def play_in_full(
         raise WorkloadError(f"{workload.name} does not come to an end: {str(exc)[:200]}") from exc
     except StuckError as exc:
         raise WorkloadError(f"{workload.name}: {exc}") from exc
+
+
+def _without_real_time(configuration: Configuration) -> Configuration:
+    """Returns the configuration without the timeout of the search for devices: it counts real time, so that a busy machine would decide."""
+    profiles = tuple(
+        replace(profile, plugin_configs=tuple(replace(each, args=_without_timeout(each.args)) for each in profile.plugin_configs))
+        for profile in configuration.profiles
+    )
+    return replace(configuration, profiles=profiles)
+
+
+def _without_timeout(args: object) -> object:
+    if not isinstance(args, DynamicResourcesArgs) or args.filter_timeout is None:
+        return args
+    return replace(args, filter_timeout=Duration())
 
 
 async def _play(

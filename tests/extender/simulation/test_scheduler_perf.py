@@ -195,6 +195,23 @@ def test_claims_of_templates_take_devices_until_none_is_left(tmp_path: Path) -> 
     assert (report.placed, report.withdrawn, report.refused) == (8, 1, 0)
 
 
+def test_a_search_for_devices_does_not_time_out_because_the_machine_is_slow(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("""
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: DynamicResources
+    args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: DynamicResourcesArgs, filterTimeout: 1ns}
+""")
+    operations = DRIVER + """
+        {opcode: createAny, templatePath: claims.yaml, namespace: test}
+        {opcode: createPods, namespace: test, count: 4, podTemplatePath: claiming.yaml}
+    """  # fmt: skip
+
+    assert played(tmp_path, operations, "{num: 2}", "  schedulerConfigPath: config.yaml\n").placed == 4
+
+
 def test_pods_that_request_extended_resources_take_devices_until_none_is_left(tmp_path: Path) -> None:
     """
     And give them back. Upstream: test/integration/scheduler_perf/dra, SchedulingWithExtendedResource.
