@@ -14,7 +14,7 @@ class ListedPod(Answer, frozen=True, kw_only=True):
     node: str = ""
     """Empty for a pod that waits."""
     workload: str = ""
-    """As in `QueuePlace`."""
+    """The workload that the pod belongs to, written as in `QueuePlace`."""
     group: str = ""
     """The name of its pod group."""
     since: str | None = None

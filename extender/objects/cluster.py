@@ -218,7 +218,7 @@ class ClusterObjects:
     volume_attachments: GroupedTable[str, VolumeAttachment, str] = field(default_factory=_volume_attachments)
     """Grouped by node."""
     services: GroupedTable[Key, Service, str] = field(default_factory=_services)
-    """Grouped by namespace."""
+    """Services are grouped by namespace, since a pod is selected by those of its own."""
     replication_controllers: dict[Key, ReplicationController] = field(default_factory=dict)
     replica_sets: dict[Key, ReplicaSet] = field(default_factory=dict)
     stateful_sets: dict[Key, StatefulSet] = field(default_factory=dict)

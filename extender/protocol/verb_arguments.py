@@ -183,7 +183,7 @@ def binding_args(pod: Pod, node: str) -> bytes:
 
 
 _Parts = tuple[Raw | None, list[Raw] | None, Raw | None]
-"""Pod, Nodes.items and NodeNames."""
+"""The raw Pod, the items of Nodes, and NodeNames; None for what the arguments do not have."""
 
 
 def _arrived_parts(body: ArrivedBody) -> tuple[bytes, _Parts, Sequence[Run]]:

@@ -140,7 +140,7 @@ class KeptScores(msgspec.Struct, frozen=True, gc=False):
     """The weighted scores of the best B nodes that a pod could choose from: the chosen one, then the others, best first."""
 
     nodes: tuple[str, ...]
-    """(B,)"""
+    """(B,) the names of the nodes, in that order."""
     total: Int64s
     """(B,) with what extenders added."""
     plugins: tuple[tuple[str, int], ...]
@@ -148,7 +148,7 @@ class KeptScores(msgspec.Struct, frozen=True, gc=False):
     raw: Int64s
     """(P, B) before normalising."""
     weighted: Int64s
-    """(P, B)"""
+    """(P, B) the normalised scores, each with its plugin's weight."""
 
     @property
     def size(self) -> int:
