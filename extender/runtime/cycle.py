@@ -32,7 +32,14 @@ from extender.runtime.memory import (
 )
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
 from extender.runtime.plugin_calls import PluginError, call_plugin, call_plugin_async
-from extender.runtime.plugin_results import filter_verdicts, post_filter_result, pre_filter_result, pre_score_status, refuse_unknown_codes
+from extender.runtime.plugin_results import (
+    filter_fits,
+    filter_verdicts,
+    post_filter_result,
+    pre_filter_result,
+    pre_score_status,
+    refuse_unknown_codes,
+)
 from extender.runtime.scoring import Part, Scores, WeightedScorer, in_range, normalized_scores, plugin_scores, scores_at
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
@@ -284,25 +291,25 @@ class Cycle(fwk.CycleState):
 
     def _passing(self, filters: Filters, rows: Rows) -> Mask:
         """Returns (R,) the rows that these Filters let pass, without reasons."""
-        passing = ~np.zeros(len(rows), np.bool_)  # faster than ones
-        standing: Index | None = None
+        num_rows = len(rows)
+        passing: Mask | None = None
+        standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
         for name, plugin in filters:
-            verdicts = self.run_filter_plugin(name, plugin, rows)
-            if verdicts.all_ok:
+            ok = call_plugin(self.observe, name, "Filter", filter_fits, plugin, self, self.pod, rows)
+            num_passing = np.count_nonzero(ok)
+            if num_passing == len(ok):
                 continue
-            ok = verdicts.ok
-            if standing is None:
+            if passing is None or standing is None:
                 passing = ok
             else:
+                passing = passing.copy()  # it may be the array of a plugin
                 passing[standing] = ok
-            if name == filters[-1][0]:
+            if name == filters[-1][0] or not num_passing:
                 break
             kept = ok.nonzero()[0]
             standing = kept if standing is None else standing[kept]
-            if not len(kept):
-                break
             rows = rows.take(kept)
-        return passing
+        return np.ones(num_rows, np.bool_) if passing is None else passing
 
     # PostFilter.
 

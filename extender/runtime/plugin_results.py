@@ -13,6 +13,7 @@ from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Rows, Snapshot
+from extender.snapshot.axes import Mask
 
 _ERROR: Final = int(fwk.Code.ERROR)
 _REFUSED: Final = int(fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
@@ -42,6 +43,18 @@ def filter_verdicts(plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, r
     for _, mask in result.reasons:
         _check_array(mask, len(rows), "booleans")
     return result
+
+
+def filter_fits(plugin: fwk.FilterPlugin, state: fwk.CycleState, pod: Pod, rows: Rows) -> Mask:
+    """Returns (R,) the rows that pass, without reasons."""
+    fits: Mask | None = plugin.fits(state, pod, rows)
+    if fits is None:
+        verdicts = filter_verdicts(plugin, state, pod, rows)
+        if not verdicts.all_ok:
+            refuse_unknown_codes(plugin.name, verdicts)
+        return verdicts.ok
+    _check_array(fits, len(rows), "booleans")
+    return fits
 
 
 async def post_filter_result(

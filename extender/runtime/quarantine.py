@@ -27,7 +27,7 @@ QUARANTINED: Final = "the plugin is quarantined"
 """What the reason of such an error begins with."""
 
 _CALLED_IN_LOOP: Final = (
-    "pre_enqueue", "pre_filter", "filter", "pre_score", "score", "normalize_score", "reserve", "permit", "pre_bind_pre_flight",
+    "pre_enqueue", "pre_filter", "filter", "fits", "pre_score", "score", "normalize_score", "reserve", "permit", "pre_bind_pre_flight",
 )  # fmt: skip
 _AWAITED: Final = ("post_filter", "pre_bind", "bind", "post_bind")
 
@@ -108,7 +108,8 @@ def guard(plugin: fwk.Plugin, quarantine: Quarantine) -> None:
     The calls of a plugin that looks at one node at a time are watched together: guard what runs it on rows, too.
     """
     for name in _CALLED_IN_LOOP:
-        if hasattr(plugin, name) and not (isinstance(plugin, _EACH_NODE) and name in ("filter", "score")):
+        is_of_framework = getattr(type(plugin), name, None) is getattr(fwk.FilterPlugin, name, None)  # `fits` that answers None
+        if hasattr(plugin, name) and not is_of_framework and not (isinstance(plugin, _EACH_NODE) and name in ("filter", "score")):
             setattr(plugin, name, _watched(getattr(plugin, name), name, plugin, quarantine))
     for name in _AWAITED:
         if hasattr(plugin, name):

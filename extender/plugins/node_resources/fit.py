@@ -159,6 +159,24 @@ class NodeResourcesFit(
                 unresolvable = beyond_capacity if unresolvable is None else unresolvable | beyond_capacity
         return _verdicts(len(rows), reasons, unresolvable)
 
+    def fits(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Mask | None:
+        """Returns (R,) the rows with room; None for a pod whose requests device classes back."""
+        request = state.read(REQUEST)
+        refused: Mask = rows.pod_count >= rows.allowed_pods
+        if request.is_empty:
+            return ~refused
+        classes = self._backing(rows.snapshot.objects)
+        if classes and any(_is_backed(name, classes) for name, _, _ in request.scalars):
+            return None
+        native = len(NATIVE_RESOURCES)
+        free = rows.allocatable.T[:native] - rows.requested.T[:native]
+        refused |= np.logical_or.reduce(request.native[:, np.newaxis] > free)
+        for name, _, amount in request.scalars:
+            if name not in rows.snapshot.nodes.offered:
+                return np.zeros(len(rows), np.bool_)
+            refused |= amount > rows.allocatable_of(name) - rows.requested_of(name)
+        return ~refused
+
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Computes what the pod adds to each scored resource."""
 

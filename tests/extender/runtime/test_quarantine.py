@@ -115,6 +115,19 @@ def test_a_plugin_that_fails_again_and_again_is_not_called(
     assert quarantines(framework).of("Moody").last_failure.endswith(last)
 
 
+def test_failures_of_decisions_that_ask_for_no_reasons_count(mood: Callable[[Callable[[], Any]], None]) -> None:
+    framework = framework_of(Moody)
+    mood(raises)
+
+    for _ in range(MOST_FAILURES):
+        cycle = Cycle(framework, SNAPSHOT, POD)
+        cycle.run_pre_filter_plugins()
+        with pytest.raises(PluginError):
+            cycle.feasible_rows()
+
+    assert quarantines(framework).reasons()[0].startswith("Moody: the plugin is quarantined until 00:00:10")
+
+
 def test_its_scores_are_left_out(mood: Callable[[Callable[[], Any]], None]) -> None:
     framework = framework_of(Moody)
     scorer = next(scorer for scorer in framework.plugins.score if scorer.name == "Moody").plugin

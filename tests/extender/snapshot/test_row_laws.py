@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from extender import framework as fwk
 from extender.plugins import IN_TREE
+from extender.snapshot.axes import Mask
 from extender.testing import check_filter, make_node, make_pod, make_snapshot, random_cluster, random_cluster_with_volumes
 
 FILTERS = {name: plugin for name, plugin in IN_TREE.items() if issubclass(plugin, fwk.FilterPlugin)}
@@ -20,7 +21,7 @@ FILTERS = {name: plugin for name, plugin in IN_TREE.items() if issubclass(plugin
 @given(chance=st.randoms(use_true_random=False))
 def test_in_tree_filters_keep_the_laws(name: str, chance: random.Random) -> None:
     """
-    A row is an honest hypothesis, and rows do not talk.
+    A row is an honest hypothesis, rows do not talk, and what is said without reasons is what is said with them.
     """
     plugin, cluster = FILTERS[name](), random_cluster(chance)
     assert isinstance(plugin, fwk.FilterPlugin)
@@ -68,11 +69,23 @@ class PromisesTooMuch(fwk.FilterPlugin):
         return fwk.reject(rows.pod_count > 0, "crowded")
 
 
+@final
+class FitsMore(fwk.FilterPlugin):
+    """Lets rows pass without reasons that it refuses with one."""
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        return fwk.reject(rows.pod_count > 0, "crowded")
+
+    def fits(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Mask:
+        return rows.pod_count >= 0
+
+
 @pytest.mark.parametrize(
     ("plugin", "law"),
     [
         (ReadsTheSnapshot(), "law 1, a row is an honest hypothesis"),
         (CountsRows(), "law 2, rows do not talk"),
+        (FitsMore(), "law 3, fits is filter without reasons"),
         (PromisesTooMuch(), "looks_at_pods is False"),
     ],
 )
