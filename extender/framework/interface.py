@@ -215,6 +215,13 @@ class PreFilterPlugin(Plugin):
         What it keeps in `state` must hold for every hypothesis over the snapshot.
         """
 
+    def prepare(self, pod: Pod) -> None:
+        """Works out what follows from the pod alone, for a cache of the plugin's, which is then found in the cycle; by default nothing.
+
+        Called in a thread before the first cycle of a pod with a long spec, where `Handle.may_defer` is true. What is wrong with the pod is
+        said in the cycle: an exception here is only logged.
+        """
+
 
 class FilterPlugin(Plugin):
     """Decides on which nodes a pod cannot run. Three laws, checked by `extender.testing.check_filter`:

@@ -5,14 +5,17 @@ Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.3
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, final
+
+import msgspec
 
 from extender.golang.field_errors import FieldError, aggregate, child, index, invalid, marshalled, not_supported
 from extender.golang.schema import written_or_null
 from extender.objects.label_selectors import Operator, Requirement, Selector, SelectorError, requirement_errors, selector_from_labels
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import Node
-from extender.objects.pod import Pod, PreferredSchedulingTerm
+from extender.objects.pod import Affinity, NodeAffinity, Pod, PodSpec, PreferredSchedulingTerm
 
 NAME_FIELD: Final = "metadata.name"
 """The one field of a node that a term can speak of."""
@@ -25,6 +28,10 @@ _OPERATORS: Final = {
     "Gt": Operator.GREATER_THAN,
     "Lt": Operator.LESS_THAN,
 }
+_DEMANDS_KEPT: Final = 1024
+_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
+_DEMANDS: Final = msgspec.json.Decoder(tuple[dict[str, str] | None, NodeSelector | None])
+_PREFERENCES: Final = msgspec.json.Decoder(list[PreferredSchedulingTerm])
 _FIELD_OPERATORS: Final = ("In", "NotIn")
 
 
@@ -103,6 +110,9 @@ class RequiredNodeAffinity:
         return self.selector.error if self.labels is None or self.labels.matches(node.labels) else None
 
 
+_NO_DEMANDS: Final = RequiredNodeAffinity()
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class PreferredTerm:
@@ -132,6 +142,32 @@ def required_node_affinity(pod: Pod) -> RequiredNodeAffinity:
         labels=selector_from_labels(pod.spec.node_selector) if pod.spec.node_selector else None,
         selector=node_selector_of(required) if required is not None else None,
     )
+
+
+def parsed_node_affinity(pod: Pod) -> RequiredNodeAffinity:
+    """Returns `required_node_affinity`, which is kept for pods with equal demands."""
+    affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
+    required = affinity.required if affinity else None
+    if required is None and not pod.spec.node_selector:
+        return _NO_DEMANDS
+    return _parsed_demands(_ENCODE((pod.spec.node_selector, required)))
+
+
+@lru_cache(maxsize=_DEMANDS_KEPT)
+def _parsed_demands(encoded: bytes) -> RequiredNodeAffinity:
+    node_selector, required = _DEMANDS.decode(encoded)
+    affinity = Affinity(node_affinity=NodeAffinity(required=required))
+    return required_node_affinity(Pod(spec=PodSpec(node_selector=node_selector, affinity=affinity)))
+
+
+def parsed_preferred_terms(terms: Sequence[PreferredSchedulingTerm]) -> PreferredTerms:
+    """Returns `preferred_terms`, which are kept for pods with equal terms. Raises as it does."""
+    return _parsed_preferences(_ENCODE(terms))
+
+
+@lru_cache(maxsize=_DEMANDS_KEPT)
+def _parsed_preferences(encoded: bytes) -> PreferredTerms:
+    return preferred_terms(_PREFERENCES.decode(encoded))
 
 
 def node_selector_of(selector: NodeSelector, path: str = "") -> ParsedNodeSelector:

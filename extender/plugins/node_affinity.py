@@ -1,7 +1,6 @@
 """NodeAffinity: restricts and ranks nodes by the pod's nodeSelector and node affinity, and by those that the profile adds for all pods."""
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import islice
 from typing import Final, final
 
@@ -21,21 +20,20 @@ from extender.objects.node_selectors import (
     PreferredTerms,
     RequiredNodeAffinity,
     node_selector_of,
+    parsed_node_affinity,
+    parsed_preferred_terms,
     preferred_terms,
-    required_node_affinity,
 )
-from extender.objects.pod import Affinity, PodSpec
+from extender.objects.pod import Affinity
 from extender.objects.pod import NodeAffinity as NodeAffinityStanza
 from extender.snapshot.axes import Int64s, Mask
-from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask, term_mask
+from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask, weights_of_terms
 
 REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
 REASON_CONFLICT: Final = "pod affinity terms conflict"
 
-_REQUIREMENTS_KEPT: Final = 1024
 _ENCODE: Final = msgspec.json.Encoder().encode
-_DECODER: Final = msgspec.json.Decoder(tuple[dict[str, str] | None, NodeSelector | None])
 
 _MATCHING: Final = fwk.StateKey[Mask]("FilterNodeAffinity")
 _WEIGHTS: Final = fwk.StateKey[Int64s]("PreScoreNodeAffinity")
@@ -72,7 +70,7 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
         """Raises SelectorError if an invalid term may be what keeps the pod off the node."""
         if self._added_selector is not None and not self._added_selector.matches(new):
             return fwk.QueueingHint.QUEUE_SKIP
-        required = _parsed_requirements(_ENCODE((pod.spec.node_selector, _required(pod))))
+        required = parsed_node_affinity(pod)
         return fwk.queue_if(_matches(required, new) and (old is None or not _matches(required, old)))
 
     def sign_pod(self, pod: fwk.Pod) -> bytes:
@@ -88,6 +86,11 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
         if names is not None and not names:
             return fwk.PreFilterResult(fwk.unresolvable(REASON_CONFLICT))
         return fwk.PreFilterResult(fwk.SUCCESS_EQUAL_PODS, names)
+
+    def prepare(self, pod: fwk.Pod) -> None:
+        """Parses the pod's demands and preferences."""
+        parsed_node_affinity(pod)
+        _preferred(pod)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods does not change labels."""
@@ -145,8 +148,8 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
     def _weights(self, preferred: PreferredTerms | None, snapshot: fwk.Snapshot) -> Int64s:
         weights = np.zeros(len(snapshot.nodes), np.int64)
         for terms in (self._added_terms, preferred):
-            for wanted in terms.terms if terms is not None else ():
-                weights += term_mask(snapshot, wanted.term) * np.int64(wanted.weight)
+            if terms is not None:
+                weights += weights_of_terms(snapshot, terms.terms)
         return weights
 
 
@@ -160,7 +163,7 @@ def _preferred(pod: fwk.Pod) -> PreferredTerms | None:
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     if not affinity or affinity.preferred is None:
         return None
-    return preferred_terms(affinity.preferred)
+    return parsed_preferred_terms(affinity.preferred)
 
 
 def _named_nodes(required: NodeSelector | None) -> frozenset[str] | None:
@@ -174,15 +177,6 @@ def _named_nodes(required: NodeSelector | None) -> frozenset[str] | None:
             return None
         names |= frozenset.intersection(*named)
     return names
-
-
-@lru_cache(maxsize=_REQUIREMENTS_KEPT)
-def _parsed_requirements(encoded: bytes) -> RequiredNodeAffinity:
-    """Returns the parsed requirements. They are cached by their encoding, since each node event is checked against many pods with the
-    same ones."""
-    node_selector, required = _DECODER.decode(encoded)
-    affinity = Affinity(node_affinity=NodeAffinityStanza(required=required))
-    return required_node_affinity(fwk.Pod(spec=PodSpec(node_selector=node_selector, affinity=affinity)))
 
 
 def _matches(required: RequiredNodeAffinity, node: fwk.Node) -> bool:

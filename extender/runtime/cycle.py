@@ -25,6 +25,7 @@ from extender.runtime.memory import (
     Memory,
     Remembered,
     Scorers,
+    is_of_long_pod,
     remembered_fits,
     remembered_raw_scores,
     remembered_sum,
@@ -123,6 +124,15 @@ class Cycle(fwk.CycleState):
         return bool(self.pod_signature) and not self.framework.filter_plan(self.skip_filter_plugins).others
 
     # PreFilter.
+
+    def prepare(self, signature: bytes) -> None:
+        """Has the plugins prepare for the pod with this signature if it is long. Comes first in a cycle whose runner does `LongWork`.
+
+        Raises:
+            LongWork: they are not prepared yet.
+        """
+        if is_of_long_pod(signature) and self.framework.may_defer:
+            self.framework.preparations.check(self.pod, signature, self.framework.plugins.pre_filter)
 
     def run_pre_filter_plugins(self) -> PreFilterOutcome:
         """Runs every PreFilter, and keeps and returns the combined result.

@@ -20,6 +20,7 @@ from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.objects.cluster import ClusterObjects
 from extender.objects.pod import Pod
 from extender.runtime.memory import FilterPlan, Memory, ScorePlan, filter_plan, score_plan
+from extender.runtime.preparation import Preparations
 from extender.runtime.scoring import WeightedScorer
 from extender.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
 
@@ -96,7 +97,8 @@ class PluginsByPoint:
 class Framework:
     """The plugins of one profile, and the Handle that they are given.
 
-    State: the memory of results for equal pods (`memory`), and in how many attempts each plugin ran (`evaluations`).
+    State: the memory of results for equal pods (`memory`), the long pods that plugins are prepared for (`preparations`), and in how many
+    attempts each plugin ran (`evaluations`).
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class Framework:
         self.may_defer: Final = may_defer
         self.feature_gates: Final = feature_gates
         self.memory: Final = Memory()
+        self.preparations: Final = Preparations()
         self.evaluations: Final = Evaluations()
         self._random = rng
         self._extenders = tuple(extenders)

@@ -35,6 +35,12 @@ MOST_SIGNATURES = 1024
 LONGEST_SIGNATURE = 4096
 """Longer ones are kept as a hash, so that pods with large specs take no more memory than others."""
 
+LONG_POD = 64 * 1024
+"""Pods of more bytes are long; see `extender.runtime.preparation`."""
+
+_LONG_PREFIX = b"long "
+"""A shorter pod's signature begins with a bracket, or is a hash."""
+
 NEVER = -1
 
 _ENCODE = msgspec.json.Encoder(order="deterministic").encode
@@ -264,7 +270,15 @@ def signature_of(pod: Pod) -> bytes:
     """Returns bytes that are equal for pods which `looks_only_at_node` plugins cannot tell apart."""
     meta = pod.metadata
     encoded = _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
-    return encoded if len(encoded) <= LONGEST_SIGNATURE else sha256(encoded).digest()
+    if len(encoded) <= LONGEST_SIGNATURE:
+        return encoded
+    digest = sha256(encoded).digest()
+    return digest if len(encoded) <= LONG_POD else _LONG_PREFIX + digest
+
+
+def is_of_long_pod(signature: bytes) -> bool:
+    """Returns whether the pod with this signature has more than LONG_POD bytes."""
+    return signature.startswith(_LONG_PREFIX)
 
 
 def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod) -> Mask:

@@ -10,6 +10,7 @@ from typing import TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
+from extender.golang.int64 import parse_int64
 from extender.objects.node import ContainerImage, Node, Taint
 from extender.objects.pod import Pod
 from extender.objects.quantity import value_of
@@ -28,13 +29,14 @@ D = TypeVar("D", bound=np.generic)
 class LabelColumn:
     """The values of one label key: a code per node, and the value of each code."""
 
-    __slots__ = ("_bins", "_in_use", "_is_numbering", "codes", "key", "values")
+    __slots__ = ("_bins", "_in_use", "_integers", "_is_numbering", "codes", "key", "values")
 
     def __init__(self, key: str, nodes: list[Node]) -> None:
         self.key = key
         self._bins: Index | None = None
         self._in_use: Mask | None = None
         self._is_numbering: bool | None = None
+        self._integers: tuple[int, Index, Int64s] | None = None
         written = [node.metadata.labels.get(key) for node in nodes]
         self.values: SymbolTable[str] = SymbolTable()
         intern = self.values.intern
@@ -59,6 +61,14 @@ class LabelColumn:
         if code != self.codes[index]:  # nodes report their status often, and seldom have other labels
             self.codes[index] = code
             self._bins = self._in_use = self._is_numbering = None
+
+    @property
+    def integers(self) -> tuple[Index, Int64s]:
+        """(codes, numbers) of the values that spell an int64."""
+        if self._integers is None or self._integers[0] < len(self.values):
+            found = {code: number for code, value in enumerate(self.values) if (number := parse_int64(value)) is not None}
+            self._integers = len(self.values), np.array([*found], np.intp), np.array([*found.values()], np.int64)
+        return self._integers[1:]
 
     @property
     def bins(self) -> Index:

@@ -3,12 +3,23 @@
 A requirement is evaluated once for each value that its label has in the cluster, not once for each node.
 """
 
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
 import numpy as np
 
+from extender.golang.int64 import parse_int64
 from extender.objects.label_selectors import Operator, Requirement, Selector
-from extender.objects.node_selectors import NAME_FIELD, FieldRequirement, ParsedNodeSelector, ParsedTerm, required_node_affinity
+from extender.objects.node_selectors import (
+    NAME_FIELD,
+    FieldRequirement,
+    ParsedNodeSelector,
+    ParsedTerm,
+    PreferredTerm,
+    parsed_node_affinity,
+)
 from extender.objects.pod import Pod
-from extender.snapshot.axes import Mask
+from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.columns import LabelColumn
 from extender.snapshot.snapshot import Snapshot
 from extender.snapshot.symbols import ABSENT
@@ -21,7 +32,7 @@ def required_node_affinity_mask(snapshot: Snapshot, pod: Pod) -> Mask:
 
     Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match (v1.36.2).
     """
-    required = required_node_affinity(pod)
+    required = parsed_node_affinity(pod)
     mask = np.ones(len(snapshot.nodes), np.bool_) if required.labels is None else label_selector_mask(snapshot, required.labels)
     if required.selector is not None:
         mask &= node_selector_mask(snapshot, required.selector)
@@ -33,17 +44,76 @@ def node_selector_mask(snapshot: Snapshot, selector: ParsedNodeSelector) -> Mask
     nodes = snapshot.nodes
     mask = np.zeros(len(nodes), np.bool_)
     # Terms of one expression about the same label are taken together by value, and spread over the nodes once: there may be thousands.
-    by_key: dict[str, Mask] = {}
+    by_key: defaultdict[str, list[Requirement]] = defaultdict(list)
     for term in selector.terms:
-        key = term.expressions[0].key if len(term.expressions) == 1 and not (term.fields or term.errors) else None
-        if key in nodes.label_keys:
-            matching = _matching_values(nodes.label(key), term.expressions[0])
-            by_key[key] = by_key[key] | matching if key in by_key else matching
+        expression = _only_expression(term)
+        if expression is not None and expression.key in nodes.label_keys:
+            by_key[expression.key].append(expression)
         else:
             mask |= term_mask(snapshot, term)
-    for key, matching in by_key.items():
-        mask |= matching[nodes.label(key).codes]
+    for key, requirements in by_key.items():
+        column = nodes.label(key)
+        mask |= _values_matching_any(column, requirements)[column.codes]
     return mask
+
+
+def weights_of_terms(snapshot: Snapshot, terms: Sequence[PreferredTerm]) -> Int64s:
+    """(N,) the sum of the weights of the terms that match the node."""
+    nodes = snapshot.nodes
+    weights = np.zeros(len(nodes), np.int64)
+    by_key: defaultdict[str, Counter[Requirement]] = defaultdict(Counter)  # as in `node_selector_mask`
+    for preferred in terms:
+        expression = _only_expression(preferred.term)
+        if expression is not None and expression.key in nodes.label_keys:
+            by_key[expression.key][expression] += preferred.weight
+        else:
+            weights += term_mask(snapshot, preferred.term) * np.int64(preferred.weight)
+    for key, requirements in by_key.items():
+        column = nodes.label(key)
+        weights += _weights_of_values(column, requirements)[column.codes]
+    return weights
+
+
+def _only_expression(term: ParsedTerm) -> Requirement | None:
+    """Returns the expression of a term that consists of one."""
+    return term.expressions[0] if len(term.expressions) == 1 and not (term.fields or term.errors) else None
+
+
+def _values_matching_any(column: LabelColumn, requirements: Iterable[Requirement]) -> Mask:
+    """(V + 1,) whether each value of the label matches one of the requirements; see `_matching_values`."""
+    matches = np.zeros(len(column.values) + 1, np.bool_)
+    named: set[int] = set()
+    for requirement in dict.fromkeys(requirements):
+        if requirement.operator is Operator.IN:
+            named |= _codes_of(column, requirement)
+        else:
+            matches |= _matching_values(column, requirement)
+            if matches.all():
+                return matches
+    matches[[*named]] = True
+    return matches
+
+
+def _weights_of_values(column: LabelColumn, weights: Mapping[Requirement, int]) -> Int64s:
+    """(V + 1,) the sum of the weights of the requirements that each value of the label matches."""
+    total = np.zeros(len(column.values) + 1, np.int64)
+    of_named: Counter[int] = Counter()
+    of_all = 0
+    for requirement, weight in weights.items():
+        if requirement.operator is Operator.IN or requirement.operator is Operator.NOT_IN:
+            excludes = requirement.operator is Operator.NOT_IN
+            of_all += weight * excludes
+            for code in _codes_of(column, requirement):
+                of_named[code] += -weight if excludes else weight
+        else:
+            total += _matching_values(column, requirement) * np.int64(weight)
+    total[[*of_named]] += np.array([*of_named.values()], np.int64)
+    return total + of_all
+
+
+def _codes_of(column: LabelColumn, requirement: Requirement) -> set[int]:
+    """Returns the codes of the values that the requirement names, as far as nodes have them."""
+    return {code for code in map(column.values.code_of, requirement.values) if code != ABSENT}
 
 
 def term_mask(snapshot: Snapshot, term: ParsedTerm) -> Mask:
@@ -89,15 +159,24 @@ def _matching_values(column: LabelColumn, requirement: Requirement) -> Mask:
     """(V + 1,) whether each value of the label matches, by code; the last entry, which ABSENT indexes, is for nodes without the label."""
     values = column.values
     if requirement.operator in _NUMERIC:
-        return np.array([*map(requirement.matches_value, values), requirement.matches_value(None)], np.bool_)
+        return _matching_numbers(column, requirement)
     # The values that the requirement names all match or all do not, and so do all others: two evaluations are enough for labels such as the
     # hostname, which have thousands of values.
     other_value = "".join(requirement.values) + "?"
     matches = np.full(len(values) + 1, requirement.matches_value(other_value), np.bool_)
-    named = [code for code in map(values.code_of, requirement.values) if code != ABSENT]
+    named = _codes_of(column, requirement)
     if named:
-        matches[named] = requirement.matches_value(requirement.values[0])
+        matches[[*named]] = requirement.matches_value(requirement.values[0])
     matches[ABSENT] = requirement.matches_value(None)
+    return matches
+
+
+def _matching_numbers(column: LabelColumn, requirement: Requirement) -> Mask:
+    matches = np.zeros(len(column.values) + 1, np.bool_)
+    limit = parse_int64(requirement.values[0]) if len(requirement.values) == 1 else None
+    if limit is not None:
+        codes, numbers = column.integers
+        matches[codes] = numbers > limit if requirement.operator is Operator.GREATER_THAN else numbers < limit
     return matches
 
 

@@ -97,6 +97,10 @@ class LabelIndex(SymbolIndex):
         # A class has one value per key, so that no class is found twice.
         return chain.from_iterable(codes[bisect_left(codes, first) :] for pair in pairs if (codes := self._codes.get(pair)) is not None)
 
+    def with_any(self, pairs: Iterable[LabelPair], first: int = 0) -> set[int]:
+        """Returns the codes, from `first` on, of the classes that have one of the labels."""
+        return {code for pair in pairs if (codes := self._codes.get(pair)) is not None for code in codes[bisect_left(codes, first) :]}
+
     def _index(self, code: int, symbol: PodSymbol) -> None:
         if isinstance(symbol, LabelClass):
             for pair in symbol.labels:

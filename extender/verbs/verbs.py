@@ -21,6 +21,7 @@ from extender.records.reporter import NO_REPORTER, Guarded, Reporter, VerbCall
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.long_work import with_long_work
+from extender.runtime.memory import signature_of
 from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Snapshot
@@ -235,7 +236,9 @@ class Verbs:
         nominations = Nominations(cluster.nominees(self._frameworks)) if with_nominations else Nominations()
         names, snapshot = self._snapshot(node_names or (), nodes)
         trace = CURRENT.get()
-        return names, Cycle(framework, snapshot, pod, nominations, observe=None if trace is None else trace.timed)
+        cycle = Cycle(framework, snapshot, pod, nominations, observe=None if trace is None else trace.timed)
+        cycle.prepare(signature_of(pod))
+        return names, cycle
 
     def _snapshot(self, node_names: Sequence[str], nodes: Sequence[Node] | None) -> tuple[Sequence[str], Snapshot]:
         if nodes is None or self._overlay is None:

@@ -29,9 +29,9 @@ def selecting(**labels: str) -> Manifest:
     return {"matchLabels": labels}
 
 
-def as_many(make: Callable[[int], Any]) -> list[Any]:
-    """Returns as many different items as one object may hold."""
-    return [make(number) for number in range(MOST_BYTES // (len(json.dumps(make(99_999), separators=(",", ":"))) + 1) - 10)]
+def as_many(make: Callable[[int], Any], most: int = MOST_BYTES) -> list[Any]:
+    """Returns as many different items as an object of so many bytes holds."""
+    return [make(number) for number in range(most // (len(json.dumps(make(99_999), separators=(",", ":"))) + 1) - 10)]
 
 
 def affinity(kind: str, *, is_required: bool = True, **differing: Callable[[int], Any]) -> Manifest:

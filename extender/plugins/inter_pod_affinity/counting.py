@@ -1,16 +1,20 @@
 """The tally questions of InterPodAffinity."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple, final
 
-from extender.objects.label_selectors import Selector
 from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers
-from extender.plugins.inter_pod_affinity.terms import Term, WeightedTerm
+from extender.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
 from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
+from extender.snapshot.symbols import LabelIndex, LabelPair, narrowest_pairs
 from extender.snapshot.tallies import RelevantCodes, Tallies, Weight, classes_relevant_to
 
 _PLUGIN: Final = "InterPodAffinity"
+_QUESTIONS_KEPT: Final = 256
+_MANY_TERMS: Final = 64
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
@@ -24,25 +28,118 @@ class Question(NamedTuple):
     relevant: RelevantCodes
 
 
+@final
+class TermsOfQuestion:
+    """Terms as a part of a key that is looked up in each cycle: hashing thousands of terms takes long."""
+
+    __slots__ = ("_hash", "_terms")
+
+    def __init__(self, terms: Sequence[Term | WeightedTerm]) -> None:
+        self._terms = tuple(terms)
+        self._hash = hash(self._terms)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TermsOfQuestion) and self._hash == other._hash and self._terms == other._terms
+
+
 def pods_matching_all(terms: Sequence[Term]) -> Question:
     """Returns the question how many pods match all of these terms of the pod to place."""
 
     def weight(symbol: PodSymbol) -> int:
         return isinstance(symbol, LabelClass) and all(is_match(term, symbol.namespace, dict(symbol.labels)) for term in terms)
 
-    return Question(Attribute.LABELS, (_PLUGIN, "all", *terms), weight, classes_relevant_to(terms[0].selector))
+    return Question(Attribute.LABELS, (_PLUGIN, "all", TermsOfQuestion(terms)), weight, classes_relevant_to(terms[0].selector))
 
 
 def weights_of_matches(terms: Sequence[WeightedTerm]) -> Question:
     """Returns the question for the weights of these terms of the pod to place, each times the number of pods that it matches."""
+    # By a label that the term requires, None if it requires no particular one: a class of pods is compared with few of thousands of terms.
+    by_pair: defaultdict[LabelPair | None, list[WeightedTerm]] = defaultdict(list)
+    for weighted in terms:
+        selector = weighted.term.selector
+        if selector.selectable:
+            for pair in narrowest_pairs(selector) or (None,):
+                by_pair[pair].append(weighted)
 
     def weight(symbol: PodSymbol) -> int:
         if not isinstance(symbol, LabelClass):
             return 0
         labels = dict(symbol.labels)
-        return sum(weighted.weight for weighted in terms if is_match(weighted.term, symbol.namespace, labels))
+        return sum(
+            weighted.weight
+            for pair in (*labels.items(), None)
+            if (candidates := by_pair.get(pair)) is not None
+            for weighted in candidates
+            if is_match(weighted.term, symbol.namespace, labels)
+        )
 
-    return Question(Attribute.LABELS, (_PLUGIN, "each", *terms), weight, _any_of([weighted.term.selector for weighted in terms]))
+    def relevant(tallies: Tallies, first: int) -> Iterable[int]:
+        index = tallies.index(Attribute.LABELS, LabelIndex)
+        return range(first, index.size) if None in by_pair else index.with_any(filter(None, by_pair), first)
+
+    return Question(Attribute.LABELS, (_PLUGIN, "each", TermsOfQuestion(terms)), weight, relevant)
+
+
+@final
+class QuestionsByKey:
+    """For each topology key of terms the question of `weights_of_matches`. State: those that were needed."""
+
+    def __init__(self, terms: Iterable[WeightedTerm]) -> None:
+        self._terms: defaultdict[str, list[WeightedTerm]] = defaultdict(list)
+        self._made: dict[str, Question] = {}
+        for weighted in terms:
+            self._terms[weighted.term.topology_key].append(weighted)
+
+    def of(self, key: str) -> Question:
+        """Returns the question for a key that a term has."""
+        question = self._made.get(key)
+        if question is None:
+            question = self._made[key] = weights_of_matches(self._terms[key])
+        return question
+
+    def of_keys(self, keys: Container[str]) -> dict[str, Question]:
+        """Returns the questions for those of the keys that terms have."""
+        return {key: self.of(key) for key in self._terms if key in keys}
+
+    def prepare(self) -> None:
+        """Makes the questions that take long to make."""
+        for key, terms in self._terms.items():
+            if len(terms) > _MANY_TERMS:
+                self.of(key)
+
+
+@final
+class TermQuestions:
+    """The questions about the terms of a pod to place."""
+
+    __slots__ = ("affinity", "anti_affinity", "counts", "preferred")
+
+    def __init__(self, terms: PodTerms) -> None:
+        self.affinity: Final = pods_matching_all(terms.affinity) if terms.affinity else None
+        """The number of pods that match all required affinity terms; None without any."""
+        self.anti_affinity: Final = QuestionsByKey(WeightedTerm(1, term) for term in terms.anti_affinity)
+        """The numbers of required anti-affinity terms that pods match."""
+        self.preferred: Final = QuestionsByKey(terms.preferred)
+        """The weights of preferred terms that pods match."""
+        self.counts: Final = QuestionsByKey(WeightedTerm(1, weighted.term) for weighted in terms.preferred)
+        """The numbers of those terms."""
+
+
+@lru_cache(maxsize=_QUESTIONS_KEPT)
+def questions_of(terms: PodTerms) -> TermQuestions:
+    """Returns the questions about the terms, whose namespaces must be resolved; see `SelectedNamespaces`."""
+    return TermQuestions(terms)
+
+
+def prepare_questions(terms: PodTerms) -> None:
+    """Works out the questions about terms that select no namespaces, so that a cycle finds them."""
+    if not terms.select_namespaces:
+        questions = questions_of(terms)
+        for each in (questions.anti_affinity, questions.preferred, questions.counts):
+            each.prepare()
 
 
 def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:
@@ -62,14 +159,3 @@ def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:
 def is_match(term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
     """True if a term of the pod to place matches a pod. Its namespace selector must be resolved; see `SelectedNamespaces`."""
     return term.matches(namespace, labels, _NO_LABELS)
-
-
-def _any_of(selectors: Sequence[Selector]) -> RelevantCodes:
-    if len(selectors) == 1:
-        return classes_relevant_to(selectors[0])
-    each = [classes_relevant_to(selector) for selector in selectors]
-
-    def relevant(tallies: Tallies, first: int) -> Iterable[int]:
-        return {code for of_one in each for code in of_one(tallies, first)}
-
-    return relevant

@@ -6,8 +6,10 @@ says that it can match.
 
 from bisect import bisect_left
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
 from typing import Final, final
 
 from extender.plugins.inter_pod_affinity.terms import Term, terms_of
@@ -15,6 +17,10 @@ from extender.snapshot.pod_attributes import AffinityClass, PodSymbol
 from extender.snapshot.symbols import LabelPair, SymbolIndex, narrowest_pairs
 
 _RESULTS_KEPT: Final = 1024
+_CLASSES_KEPT: Final = 256
+
+_TermKey = tuple[str | None, LabelPair | None]
+"""A namespace (None for any) and a label that a term requires (None if it requires no particular one)."""
 
 REQUIRED_ANTI, REQUIRED, PREFERRED = range(3)
 """The kinds of terms."""
@@ -35,7 +41,6 @@ class Incoming:
 class ExistingTerm:
     """A term of a class of pods."""
 
-    code: int
     kind: int
     term: Term
     weight: int
@@ -70,8 +75,8 @@ class ExistingTerms(SymbolIndex):
     """The terms of all classes, indexed by namespace and label; and the results so far."""
 
     def __init__(self) -> None:
-        # Keyed by the namespace and a label that the term requires (None if it requires no particular one); ascending by code.
-        self._terms: defaultdict[tuple[str | None, LabelPair | None], list[ExistingTerm]] = defaultdict(list)
+        # The codes of classes, ascending, with the terms that they have under the key.
+        self._terms: defaultdict[_TermKey, list[tuple[int, Sequence[ExistingTerm]]]] = defaultdict(list)
         self._results: OrderedDict[tuple[Incoming, int], _Result] = OrderedDict()
 
     def matching(self, incoming: Incoming, required_weight: int) -> MatchingTerms:
@@ -92,38 +97,44 @@ class ExistingTerms(SymbolIndex):
             result.extend(self._matching_from(incoming, result.size), self.size, required_weight)
         return result.terms
 
-    def _matching_from(self, incoming: Incoming, first: int) -> Iterator[ExistingTerm]:
-        """Yields the terms that match the pod, of the classes from `first` on."""
+    def _matching_from(self, incoming: Incoming, first: int) -> Iterator[tuple[int, ExistingTerm]]:
+        """Yields the terms that match the pod, of the classes from `first` on, each with the code of its class."""
         labels, namespace_labels = dict(incoming.labels), dict(incoming.namespace_labels)
         for namespace in (incoming.namespace, None):
             for pair in (*incoming.labels, None):
-                terms = self._terms.get((namespace, pair))
-                if terms is None:
+                classes = self._terms.get((namespace, pair))
+                if classes is None:
                     continue
-                for existing in terms[bisect_left(terms, first, key=_code) :]:
-                    if existing.term.matches(incoming.namespace, labels, namespace_labels):
-                        yield existing
+                for code, terms in classes[bisect_left(classes, first, key=itemgetter(0)) :]:
+                    for existing in terms:
+                        if existing.term.matches(incoming.namespace, labels, namespace_labels):
+                            yield code, existing
 
     def _index(self, code: int, symbol: PodSymbol) -> None:
-        if not isinstance(symbol, AffinityClass):
-            return
-        terms = terms_of(symbol)
-        for term in terms.anti_affinity:
-            self._insert(ExistingTerm(code, REQUIRED_ANTI, term, 1))
-        for term in terms.affinity:
-            self._insert(ExistingTerm(code, REQUIRED, term, 1))
-        for weighted in terms.preferred:
-            self._insert(ExistingTerm(code, PREFERRED, weighted.term, weighted.weight))
+        if isinstance(symbol, AffinityClass):
+            for key, terms in indexed_terms(symbol).items():
+                self._terms[key].append((code, terms))
 
-    def _insert(self, existing: ExistingTerm) -> None:
+
+@lru_cache(maxsize=_CLASSES_KEPT)
+def indexed_terms(pods: AffinityClass) -> Mapping[_TermKey, Sequence[ExistingTerm]]:
+    """Returns the terms of a class by what an incoming pod must have for them to match; those that match no pod are left out."""
+    terms = terms_of(pods)
+    found: defaultdict[_TermKey, list[ExistingTerm]] = defaultdict(list)
+    for existing in (
+        *(ExistingTerm(REQUIRED_ANTI, term, 1) for term in terms.anti_affinity),
+        *(ExistingTerm(REQUIRED, term, 1) for term in terms.affinity),
+        *(ExistingTerm(PREFERRED, weighted.term, weighted.weight) for weighted in terms.preferred),
+    ):
         term = existing.term
         if not term.selector.selectable:
-            return
+            continue
         namespaces: frozenset[str | None] = frozenset([None]) if term.namespace_selector.selectable else frozenset(term.namespaces)
         pairs: Sequence[LabelPair | None] = narrowest_pairs(term.selector) or (None,)
         for namespace in namespaces:
             for pair in pairs:
-                self._terms[namespace, pair].append(existing)
+                found[namespace, pair].append(existing)
+    return found
 
 
 @final
@@ -139,12 +150,12 @@ class _Result:
         self._weights: _Numbers = defaultdict(dict)
         self._counts: _Numbers = defaultdict(dict)
 
-    def extend(self, terms: Iterator[ExistingTerm], size: int, required_weight: int) -> None:
+    def extend(self, terms: Iterator[tuple[int, ExistingTerm]], size: int, required_weight: int) -> None:
         """Adds the matching terms of the classes from `self.size` to `size`."""
         found = False
-        for existing in terms:
+        for code, existing in terms:
             found = True
-            key, code = existing.term.topology_key, existing.code
+            key = existing.term.topology_key
             if existing.kind == REQUIRED_ANTI:
                 _add(self._anti_affinity[key], code, 1)
                 continue
@@ -166,7 +177,3 @@ def _add(numbers: dict[int, int], code: int, number: int) -> None:
 
 def _classes(numbers: _Numbers) -> tuple[ClassNumbers, ...]:
     return tuple(ClassNumbers(key, tuple(sorted(of_key.items()))) for key, of_key in numbers.items())
-
-
-def _code(existing: ExistingTerm) -> int:
-    return existing.code

@@ -10,9 +10,9 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.plugins.inter_pod_affinity.counting import Question, is_match, numbers_of_classes, pods_matching_all, weights_of_matches
+from extender.plugins.inter_pod_affinity.counting import Question, is_match, numbers_of_classes, questions_of
 from extender.plugins.inter_pod_affinity.existing_terms import MatchingTerms
-from extender.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
+from extender.plugins.inter_pod_affinity.terms import PodTerms, Term
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.columns import LabelColumn
 
@@ -70,15 +70,12 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
 
     Upstream: filtering.go, PreFilter.
     """
-    anti_terms: dict[str, list[WeightedTerm]] = {}
     keys = snapshot.nodes.label_keys
-    for term in terms.anti_affinity:
-        if term.topology_key in keys:
-            anti_terms.setdefault(term.topology_key, []).append(WeightedTerm(1, term))
+    questions = questions_of(terms)
     return Required(
-        affinity=_affinity_counts(snapshot, terms.affinity),
+        affinity=_affinity_counts(snapshot, terms.affinity, questions.affinity),
         matches_itself=all(is_match(term, pod.namespace, pod.labels) for term in terms.affinity),
-        anti_affinity=tuple(_counts(snapshot, key, weights_of_matches(of_key)) for key, of_key in anti_terms.items()),
+        anti_affinity=tuple(_counts(snapshot, key, question) for key, question in questions.anti_affinity.of_keys(keys).items()),
         existing=tuple(
             _counts(snapshot, classes.topology_key, numbers_of_classes(snapshot, classes))
             for classes in existing.anti_affinity
@@ -88,10 +85,9 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
     )
 
 
-def _affinity_counts(snapshot: fwk.Snapshot, terms: Sequence[Term]) -> tuple[TopologyCounts, ...]:
-    if not terms:
+def _affinity_counts(snapshot: fwk.Snapshot, terms: Sequence[Term], question: Question | None) -> tuple[TopologyCounts, ...]:
+    if question is None:
         return ()
-    question = pods_matching_all(terms)
     topology_keys = [*dict.fromkeys(term.topology_key for term in terms)]
     # A key that no node has refuses all nodes, whatever the other terms say.
     on_no_node = next((key for key in topology_keys if key not in snapshot.nodes.label_keys), None)

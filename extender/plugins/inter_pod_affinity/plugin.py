@@ -6,8 +6,9 @@ from typing import Any, Final, final
 from extender import framework as fwk
 from extender.config.plugin_args import InterPodAffinityArgs
 from extender.plugins.inter_pod_affinity import advice, filtering, hints, scoring
-from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, MatchingTerms
-from extender.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, SelectedNamespaces, WeightedTerm, terms_of
+from extender.plugins.inter_pod_affinity.counting import prepare_questions
+from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, MatchingTerms, indexed_terms
+from extender.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, SelectedNamespaces, terms_of
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import affinity_class
 from extender.snapshot.symbols import LabelPair
@@ -59,6 +60,13 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         state.write(_REQUIRED, required)
         return fwk.PreFilterResult(fwk.SUCCESS)
 
+    def prepare(self, pod: fwk.Pod) -> None:
+        """Parses the pod's terms."""
+        stanzas = affinity_class(pod)
+        if stanzas is not None:
+            prepare_questions(terms_of(stanzas))
+            indexed_terms(stanzas)
+
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         return filtering.verdicts(rows, state.read(_REQUIRED))
 
@@ -73,7 +81,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         existing = state.find(_EXISTING) or self._matching_terms(state, pod, snapshot)
         if terms is NO_TERMS and not existing.weights:
             return fwk.SKIP
-        found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot).preferred, existing)
+        found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot), existing)
         if not found:
             return fwk.SKIP
         state.write(_SCORES, found)
@@ -94,14 +102,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return advice.without_requirements(pod)
 
     def _resolved(self, terms: PodTerms, snapshot: fwk.Snapshot) -> PodTerms:
-        if terms is NO_TERMS:
-            return terms
-        namespaces, table = self._namespaces, snapshot.objects.namespaces
-        return PodTerms(
-            affinity=tuple(namespaces.resolved(term, table) for term in terms.affinity),
-            anti_affinity=tuple(namespaces.resolved(term, table) for term in terms.anti_affinity),
-            preferred=tuple(WeightedTerm(weighted.weight, namespaces.resolved(weighted.term, table)) for weighted in terms.preferred),
-        )
+        return self._namespaces.resolved(terms, snapshot.objects.namespaces)
 
     def _matching_terms(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> MatchingTerms:
         index = snapshot.tallies.index(fwk.Attribute.AFFINITY, ExistingTerms)

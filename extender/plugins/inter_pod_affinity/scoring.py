@@ -11,9 +11,9 @@ from typing import final
 import numpy as np
 
 from extender import framework as fwk
-from extender.plugins.inter_pod_affinity.counting import Question, numbers_of_classes, weights_of_matches
+from extender.plugins.inter_pod_affinity.counting import Question, QuestionsByKey, numbers_of_classes, questions_of
 from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers, MatchingTerms
-from extender.plugins.inter_pod_affinity.terms import WeightedTerm
+from extender.plugins.inter_pod_affinity.terms import PodTerms
 from extender.snapshot.axes import Int64s
 from extender.snapshot.columns import LabelColumn
 
@@ -28,32 +28,29 @@ class ScoresByValue:
     """(V + 1,) by value; the last entry, for nodes without the label, is 0."""
 
 
-def scores_by_key(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], existing: MatchingTerms) -> Sequence[ScoresByValue]:
+def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms) -> Sequence[ScoresByValue]:
     """Returns the scores for each topology key; empty if no term matches any pod.
 
     Arguments:
-        preferred: the preferred terms of the pod, with resolved namespaces.
+        terms: those of the pod, with resolved namespaces.
         existing: the matching terms of existing pods.
 
     Upstream: scoring.go, PreScore.
     """
-    found = _by_key(snapshot, preferred, existing.weights)
+    asked = questions_of(terms)
+    found = _by_key(snapshot, asked.preferred, existing.weights)
     if any(scores.by_value.any() for scores in found):
         return found
     # All sums are zero: either nothing matches, or the weights cancel out. Counting the matches instead of weighing them tells which.
-    counted = _by_key(snapshot, [WeightedTerm(1, weighted.term) for weighted in preferred], existing.counts)
+    counted = _by_key(snapshot, asked.counts, existing.counts)
     return found if any(scores.by_value.any() for scores in counted) else ()
 
 
-def _by_key(snapshot: fwk.Snapshot, preferred: Sequence[WeightedTerm], existing: Sequence[ClassNumbers]) -> Sequence[ScoresByValue]:
+def _by_key(snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]) -> Sequence[ScoresByValue]:
     keys = snapshot.nodes.label_keys  # a key that no node has changes no score
-    terms: defaultdict[str, list[WeightedTerm]] = defaultdict(list)
-    for weighted in preferred:
-        if weighted.term.topology_key in keys:
-            terms[weighted.term.topology_key].append(weighted)
     questions: defaultdict[str, list[Question]] = defaultdict(list)
-    for key, of_key in terms.items():
-        questions[key].append(weights_of_matches(of_key))
+    for key, question in of_pod.of_keys(keys).items():
+        questions[key].append(question)
     for classes in existing:
         if classes.topology_key in keys:
             questions[classes.topology_key].append(numbers_of_classes(snapshot, classes))

@@ -3,6 +3,7 @@
 Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framework/types.go, PodInfo.Update (v1.36.2).
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,6 +19,7 @@ T = TypeVar("T")
 
 _COMPILED_KEPT: Final = 1024
 _NAMESPACE_SELECTORS_KEPT: Final = 1024
+_RESOLVED_KEPT: Final = 64
 
 
 @final
@@ -48,9 +50,12 @@ class WeightedTerm:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PodTerms:
-    """All terms of a pod. The terms of an invalid stanza are missing, and `error` has the reason."""
+    """All terms of a pod. The terms of an invalid stanza are missing, and `error` has the reason.
+
+    Two are never equal: they are keys of caches, and comparing thousands of terms takes long.
+    """
 
     affinity: tuple[Term, ...] = ()
     """Required: the pod goes near pods that match all of these."""
@@ -58,6 +63,8 @@ class PodTerms:
     """Required: the pod goes near no pod that matches one of these."""
     preferred: tuple[WeightedTerm, ...] = ()
     error: str = ""
+    select_namespaces: bool = False
+    """True if a term selects namespaces by their labels; see `SelectedNamespaces`."""
 
 
 NO_TERMS: Final = PodTerms()
@@ -108,7 +115,13 @@ def terms_of(pods: AffinityClass) -> PodTerms:
         preferred=stanza("preferredAffinityTerms", lambda: weighted(+1, preferred_terms(affinity)))
         + stanza("preferredAntiAffinityTerms", lambda: weighted(-1, preferred_terms(anti_affinity))),
     )
-    return replace(terms, error=aggregate(errors)) if errors else terms
+    each = (*terms.affinity, *terms.anti_affinity, *(weighted.term for weighted in terms.preferred))
+    return replace(terms, error=aggregate(errors) if errors else "", select_namespaces=any(map(_selects_some_namespaces, each)))
+
+
+def _selects_some_namespaces(term: Term) -> bool:
+    """False if the term selects no namespaces, or all."""
+    return term.namespace_selector.selectable and not term.namespace_selector.is_empty
 
 
 def _term(written: PodAffinityTerm, own_namespace: str) -> Term:
@@ -128,25 +141,43 @@ class SelectedNamespaces:
     def __init__(self) -> None:
         self._known: list[Namespace] = []
         self._selected: dict[Selector, frozenset[str]] = {}
+        self._resolved: OrderedDict[PodTerms, PodTerms] = OrderedDict()
 
-    def resolved(self, term: Term, namespaces: Mapping[str, Namespace]) -> Term:
-        """Returns a term of the pod to place, with the namespaces that its selector matches added to those it names.
+    def resolved(self, terms: PodTerms, namespaces: Mapping[str, Namespace]) -> PodTerms:
+        """Returns the terms of the pod to place, with the namespaces that their selectors match added to those they name.
 
         The selector stays, and is later evaluated against no labels: one that only excludes (NotIn, DoesNotExist) thus matches every
         namespace. So does upstream, which clears the selector only in a copy of the term.
 
         Upstream: framework/plugins/interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty (v1.36.2).
         """
-        selector = term.namespace_selector
-        if selector.is_empty or not selector.selectable:
-            return term
-        return replace(term, namespaces=term.namespaces | self._selected_by(selector, namespaces))
-
-    def _selected_by(self, selector: Selector, namespaces: Mapping[str, Namespace]) -> frozenset[str]:
+        if not terms.select_namespaces:
+            return terms
         listed = [*namespaces.values()]
         # Comparing identical objects is fast, so that this costs little while the namespaces do not change.
-        if listed != self._known or len(self._selected) >= _NAMESPACE_SELECTORS_KEPT:
+        if listed != self._known:
             self._known, self._selected = listed, {}
+            self._resolved.clear()
+        found = self._resolved.get(terms)
+        if found is None:
+            found = self._resolved[terms] = replace(
+                terms,
+                affinity=tuple(self._with_selected(term, namespaces) for term in terms.affinity),
+                anti_affinity=tuple(self._with_selected(term, namespaces) for term in terms.anti_affinity),
+                preferred=tuple(WeightedTerm(each.weight, self._with_selected(each.term, namespaces)) for each in terms.preferred),
+            )
+            if len(self._resolved) > _RESOLVED_KEPT:
+                self._resolved.popitem(last=False)
+        return found
+
+    def _with_selected(self, term: Term, namespaces: Mapping[str, Namespace]) -> Term:
+        if not _selects_some_namespaces(term):
+            return term
+        return replace(term, namespaces=term.namespaces | self._selected_by(term.namespace_selector, namespaces))
+
+    def _selected_by(self, selector: Selector, namespaces: Mapping[str, Namespace]) -> frozenset[str]:
+        if len(self._selected) >= _NAMESPACE_SELECTORS_KEPT:
+            self._selected = {}
         names = self._selected.get(selector)
         if names is None:
             names = self._selected[selector] = frozenset(

@@ -20,6 +20,7 @@ from extender.snapshot.axes import Int64s, Mask
 
 _MEASURED: Final = fwk.StateKey[Sequence[filtering.Domains]]("PreFilterPodTopologySpread")
 _SCORES: Final = fwk.StateKey[scoring.TopologyScores]("PreScorePodTopologySpread")
+_NO_OBJECTS: Final = ClusterObjects()
 _IGNORED: Final = fwk.StateKey[Mask]("ScorePodTopologySpread")
 
 
@@ -76,6 +77,11 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
             return fwk.PreFilterResult(self._skip(pod, DO_NOT_SCHEDULE))
         state.write(_MEASURED, filtering.measure(snapshot, pod, filtering.decisive(snapshot, constraints)))
         return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def prepare(self, pod: fwk.Pod) -> None:
+        """Parses the pod's own constraints."""
+        for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY) if pod.spec.topology_spread_constraints else ():
+            self._constraints(pod, _NO_OBJECTS, action)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         return filtering.verdicts(pod, rows, state.read(_MEASURED))
