@@ -4,7 +4,7 @@ A requirement is evaluated once for each value that its label has in the cluster
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -44,16 +44,16 @@ def node_selector_mask(snapshot: Snapshot, selector: ParsedNodeSelector) -> Mask
     nodes = snapshot.nodes
     mask = np.zeros(len(nodes), np.bool_)
     # Terms of one expression about the same label are taken together by value, and spread over the nodes once: there may be thousands.
-    by_key: defaultdict[str, list[Requirement]] = defaultdict(list)
+    by_key: defaultdict[str, dict[Requirement, int]] = defaultdict(dict)
     for term in selector.terms:
         expression = _only_expression(term)
         if expression is not None and expression.key in nodes.label_keys:
-            by_key[expression.key].append(expression)
+            by_key[expression.key][expression] = 1
         else:
             mask |= term_mask(snapshot, term)
     for key, requirements in by_key.items():
         column = nodes.label(key)
-        mask |= _values_matching_any(column, requirements)[column.codes]
+        mask |= (_weights_of_values(column, requirements) > 0)[column.codes]
     return mask
 
 
@@ -79,35 +79,32 @@ def _only_expression(term: ParsedTerm) -> Requirement | None:
     return term.expressions[0] if len(term.expressions) == 1 and not (term.fields or term.errors) else None
 
 
-def _values_matching_any(column: LabelColumn, requirements: Iterable[Requirement]) -> Mask:
-    """(V + 1,) whether each value of the label matches one of the requirements; see `_matching_values`."""
-    matches = np.zeros(len(column.values) + 1, np.bool_)
-    named: set[int] = set()
-    for requirement in dict.fromkeys(requirements):
-        if requirement.operator is Operator.IN:
-            named |= _codes_of(column, requirement)
-        else:
-            matches |= _matching_values(column, requirement)
-            if matches.all():
-                return matches
-    matches[[*named]] = True
-    return matches
-
-
 def _weights_of_values(column: LabelColumn, weights: Mapping[Requirement, int]) -> Int64s:
-    """(V + 1,) the sum of the weights of the requirements that each value of the label matches."""
+    """(V + 1,) the sum of the weights of the requirements that each value of the label matches; the last entry is for nodes without it."""
     total = np.zeros(len(column.values) + 1, np.int64)
     of_named: Counter[int] = Counter()
+    limits: defaultdict[Operator, list[tuple[int, int]]] = defaultdict(list)
     of_all = 0
     for requirement, weight in weights.items():
-        if requirement.operator is Operator.IN or requirement.operator is Operator.NOT_IN:
-            excludes = requirement.operator is Operator.NOT_IN
+        operator = requirement.operator
+        if operator is Operator.IN or operator is Operator.NOT_IN:
+            excludes = operator is Operator.NOT_IN
             of_all += weight * excludes
             for code in _codes_of(column, requirement):
                 of_named[code] += -weight if excludes else weight
+        elif operator in _NUMERIC:
+            limits[operator] += [(limit, weight) for limit in map(parse_int64, requirement.values) if limit is not None]
         else:
             total += _matching_values(column, requirement) * np.int64(weight)
     total[[*of_named]] += np.array([*of_named.values()], np.int64)
+    for operator, of_operator in limits.items():
+        codes, numbers = column.integers
+        ascending = np.array(sorted(of_operator), np.int64).reshape(-1, 2)
+        below = np.concatenate([np.zeros(1, np.int64), ascending[:, 1].cumsum()])  # the weights of the first k limits, for every k
+        if operator is Operator.GREATER_THAN:
+            total[codes] += below[ascending[:, 0].searchsorted(numbers, "left")]
+        else:
+            total[codes] += below[-1] - below[ascending[:, 0].searchsorted(numbers, "right")]
     return total + of_all
 
 

@@ -3,10 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.objects.label_selectors import SelectorError
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from extender.objects.node_selectors import node_selector_of, required_node_affinity
-from extender.objects.pod import Pod
-from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask
+from extender.objects.node_selectors import PreferredTerm, PreferredTerms, node_selector_of, preferred_terms, required_node_affinity
+from extender.objects.pod import Pod, PreferredSchedulingTerm
+from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask, weights_of_terms
 from extender.testing import make_node, make_pod, make_snapshot
 
 KEYS = st.sampled_from(["disk", "cores"])
@@ -31,6 +32,14 @@ terms = st.builds(
     match_fields=st.lists(field_requirements, max_size=1),
 )
 selectors = st.builds(NodeSelector, node_selector_terms=st.lists(terms, max_size=3))
+preferences = st.lists(
+    st.builds(
+        PreferredSchedulingTerm,
+        weight=st.integers(-3, 100),
+        preference=st.one_of(terms, st.builds(NodeSelectorTerm, match_expressions=st.lists(label_requirements, min_size=1, max_size=1))),
+    ),
+    max_size=8,
+)
 nodes = st.lists(st.tuples(NAMES, st.dictionaries(KEYS, VALUES)), unique_by=lambda node: node[0], max_size=4).map(
     lambda drawn: [make_node(name).label(labels).obj() for name, labels in drawn]
 )
@@ -65,6 +74,28 @@ def test_required_node_affinity(cluster: list, pod: Pod) -> None:
     mask = required_node_affinity_mask(snapshot, pod)
 
     assert mask.tolist() == [required.matches(node) for node in snapshot.nodes.objects]
+
+
+@settings(deadline=None)
+@given(nodes, preferences)
+def test_preferred_node_affinity(cluster: list, written: list[PreferredSchedulingTerm]) -> None:
+    """
+    The preferred terms weigh the same one by one and all at once, however many are about one label.
+    """
+    snapshot = make_snapshot(*cluster)
+    parsed = PreferredTerms(tuple(each for wanted in written for each in parsed_or_none(wanted)))
+
+    weights = weights_of_terms(snapshot, parsed.terms)
+
+    assert weights.tolist() == [parsed.score(node) for node in snapshot.nodes.objects]
+
+
+def parsed_or_none(wanted: PreferredSchedulingTerm) -> tuple[PreferredTerm, ...]:
+    """Returns the term; none if it is faulty."""
+    try:
+        return preferred_terms([wanted]).terms
+    except SelectorError:
+        return ()
 
 
 def test_a_label_that_changes_is_read_again() -> None:
