@@ -1,9 +1,12 @@
 """`app`, for `uvicorn api.main:app`. Set up by the environment; `reprieve serve` adds limits on headers that uvicorn does not have."""
 
-from api.app import create_app
-from api.settings.settings import read_settings
-from extender.klog.outlet import fill_standard_descriptors
-from extender.klog.setup import configure
+from extender.concurrency.short_collections import collector_paused
+
+with collector_paused():  # there is no garbage while modules are loaded
+    from api.app import create_app
+    from api.settings.settings import read_settings
+    from extender.klog.outlet import fill_standard_descriptors
+    from extender.klog.setup import configure
 
 fill_standard_descriptors()
 configure()

@@ -19,7 +19,8 @@ ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 def make() -> ASGIApp:
     """The application; what it holds is in the environment."""
     registry = ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1))
-    registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
+    for name in ("default", "kube-system"):
+        registry.create(NAMESPACES, "", {"metadata": {"name": name}})
     for number in range(int(os.environ["NUM_NODES"])):
         registry.create(NODES, "", _node(number))
     for number in range(int(os.environ["NUM_PODS"])):
