@@ -29,7 +29,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,7 @@ from extender.objects.cluster import ClusterObjects
 from extender.objects.pod import Pod
 from extender.snapshot import NodeInfo, Rows, Snapshot
 from extender.snapshot.axes import Int64s, Mask
+from extender.snapshot.columns import LabelColumn
 
 T = TypeVar("T")
 
@@ -314,13 +315,32 @@ class ScorePlugin(Plugin):
     scores_nothing_when_skipped: ClassVar[bool] = False
     """True promises that all scores of a pod that the plugin's PreFilter skipped are 0, normalised or not: they are not asked for then."""
 
+    normalizes_by_extremes: ClassVar[bool] = False
+    """True promises that the normalised score of a row follows from the pod, its own score, and the least and the highest of all rows'. In
+    large clusters equal scores are then normalised once."""
+
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:
         """Returns (R,) scores from 0 to 100, or on any scale if `normalize_score` brings them there."""
 
+    def score_by_label(self, state: CycleState, pod: Pod) -> "LabelScores | None":
+        """Returns the same scores by the value of one label, if they depend on nothing else; by default None.
+
+        It is asked before `score` of plugins that normalise by extremes.
+        """
+        return None
+
     def normalize_score(self, state: CycleState, pod: Pod, scores: Int64s) -> Int64s:
         """Returns (R,) the scores on the scale 0..100; by default unchanged."""
         return scores
+
+
+class LabelScores(NamedTuple):
+    """The scores of nodes by their value of a label."""
+
+    column: LabelColumn
+    by_value: Int64s
+    """(V + 1,) by code; the last entry is for nodes without the label."""
 
 
 class EachNodeScorePlugin(Plugin):

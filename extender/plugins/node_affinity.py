@@ -48,6 +48,7 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
 
     looks_at_pods = False
     looks_only_at_node = True
+    normalizes_by_extremes = True
 
     def __init__(self, arguments: NodeAffinityArgs | None = None, handle: fwk.Handle | None = None) -> None:
         """Parses `addedAffinity`.

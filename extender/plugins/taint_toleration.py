@@ -32,6 +32,7 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
 
     looks_at_pods = False
     looks_only_at_node = True
+    normalizes_by_extremes = True
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)

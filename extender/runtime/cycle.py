@@ -7,7 +7,6 @@ Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -36,12 +35,26 @@ from extender.runtime.plugin_calls import PluginError, call_plugin, call_plugin_
 from extender.runtime.plugin_results import (
     filter_fits,
     filter_verdicts,
+    no_node_left,
     post_filter_result,
     pre_filter_result,
     pre_score_status,
     refuse_unknown_codes,
+    scattered,
+    scattered_reasons,
 )
-from extender.runtime.scoring import Part, Scores, WeightedScorer, in_range, normalized_scores, plugin_scores, scores_at
+from extender.runtime.ranking import Ranking, values_among
+from extender.runtime.scoring import (
+    Part,
+    RankedParts,
+    Scores,
+    WeightedScorer,
+    in_range,
+    label_scores,
+    normalized_scores,
+    plugin_scores,
+    scores_at,
+)
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 
@@ -195,7 +208,7 @@ class Cycle(fwk.CycleState):
                 names = result.node_names if names is None else names & result.node_names
                 narrowed_by.add(plugin.name)
                 if not names:
-                    return PreFilterOutcome(_no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
+                    return PreFilterOutcome(no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
     def _answer_of(self, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
@@ -231,8 +244,8 @@ class Cycle(fwk.CycleState):
                 continue
             refused = ~verdicts.ok
             codes[refused if standing is None else standing[refused]] = verdicts.codes[refused]
-            reasons += _scattered_reasons(verdicts.reasons, standing, num_rows)
-            refused_by.append((name, _scattered(refused, standing, num_rows)))
+            reasons += scattered_reasons(verdicts.reasons, standing, num_rows)
+            refused_by.append((name, scattered(refused, standing, num_rows)))
             kept = np.flatnonzero(~refused)
             standing = kept if standing is None else standing[kept]
             if not len(kept):
@@ -253,8 +266,8 @@ class Cycle(fwk.CycleState):
         second = self.run_filter_plugins(rows.take(retried), only_pods_changed=only_pods_changed)
         codes = first.codes.copy()
         codes[retried] = second.codes
-        reasons = (*first.reasons, *_scattered_reasons(second.reasons, retried, len(rows)))
-        refused_by = first.refused_by + tuple((name, _scattered(mask, retried, len(rows))) for name, mask in second.refused_by)
+        reasons = (*first.reasons, *scattered_reasons(second.reasons, retried, len(rows)))
+        refused_by = first.refused_by + tuple((name, scattered(mask, retried, len(rows))) for name, mask in second.refused_by)
         return fwk.Verdicts(codes, reasons, refused_by)
 
     def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, rows: Rows) -> fwk.Verdicts:
@@ -288,11 +301,11 @@ class Cycle(fwk.CycleState):
         if within is not None:
             fits = fits[within]
         if np.count_nonzero(fits) < len(fits):
-            rows = rows.take(fits)
+            rows = rows.take(fits) if within is not None else Rows.masked(snapshot, fits)
         if plan.others and len(rows):
             passed = self._passing(plan.others, rows)
             if not passed.all():
-                rows = rows.take(passed)
+                rows = Rows.masked(snapshot, passed) if rows.is_all else rows.take(passed)
         nominated = self.nominations.changes_for(self.pod, rows)
         if nominated is not None:
             # The rows have passed without the nominated pods above. What is left is the check with them.
@@ -402,7 +415,7 @@ class Cycle(fwk.CycleState):
         Raises:
             PluginError: a plugin raised, or a score is no integer or outside 0..100 after normalising.
         """
-        parts: list[Part] = []
+        parts: list[tuple[WeightedScorer, Int64s, Int64s]] = []
         for scorer in self.framework.plugins.score:
             if scorer.name not in self.skip_score_plugins:
                 scores = self._raw_scores(scorer, rows)
@@ -410,7 +423,11 @@ class Cycle(fwk.CycleState):
         return Scores.of(parts, len(rows))
 
     def total_scores(self, rows: Rows) -> Int64s:
-        """Returns (R,) the weighted sum of scores for rows that `feasible_rows` returned, after `run_pre_score_plugins`.
+        """Returns (R,) the weighted sum of scores, as `ranking` has them."""
+        return self.ranking(rows).total
+
+    def ranking(self, rows: Rows) -> Ranking:
+        """Returns the weighted sums of scores for rows that `feasible_rows` returned, after `run_pre_score_plugins`.
 
         Raises:
             PluginError: a plugin failed.
@@ -418,31 +435,41 @@ class Cycle(fwk.CycleState):
         """
         known, snapshot = self._remembered, self._snapshot
         if known is None:
-            raise RuntimeError("feasible_rows comes before total_scores")
+            raise RuntimeError("feasible_rows comes before ranking")
         plan = self.framework.score_plan(self.skip_score_plugins)
-        total = rows.of_nodes(remembered_sum(known, plan, self._scores_in_range, snapshot, self.pod))
-        parts = self._parts = []
+        local_total = remembered_sum(known, plan, self._scores_in_range, snapshot, self.pod)
+        ranked = RankedParts(plan.kind)
         for local in plan.normalized:
             (scorer,) = local.runs
             raw = remembered_raw_scores(known, local, self._only_raw_scores, snapshot, self.pod)
-            raw_of_rows = rows.of_nodes(raw.values)
-            weighted = raw.weighted if rows.is_all and self.observe is None else None
+            are_alike = scorer.plugin.normalizes_by_extremes and raw.are_alike
+            of_rows = raw.values[:1] if are_alike else rows.of_nodes(raw.values)
+            are_kept = are_alike or rows.is_all
+            weighted = raw.weighted if are_kept and self.observe is None else None
             if weighted is None:
-                weighted = self._normalized_scores(scorer, raw_of_rows) * scorer.weight
-                if rows.is_all:
+                weighted = self._normalized_scores(scorer, of_rows) * scorer.weight
+                if are_kept:
                     raw.weighted = weighted
-            parts.append((scorer, raw_of_rows, weighted))
-            total += weighted
+            if are_alike:
+                ranked.add_common(scorer, int(of_rows[0]), int(weighted[0]))
+            else:
+                ranked.add(scorer, of_rows, weighted)
         for scorer in plan.others:
             if scorer.plugin.scores_nothing_when_skipped and scorer.name in self.skip_filter_plugins and self.observe is None:
-                nothing = np.zeros(len(rows), np.int64)
-                parts.append((scorer, nothing, nothing))
+                ranked.add_common(scorer, 0, 0)
+                continue
+            asks = self.observe is None and scorer.plugin.normalizes_by_extremes
+            by_label = call_plugin(None, scorer.name, "Score", label_scores, scorer.plugin, self, self.pod) if asks else None
+            if by_label is not None:
+                among = values_among(rows, by_label.column)
+                weighted = np.zeros(len(among), np.int64)
+                weighted[among] = self._normalized_scores(scorer, by_label.by_value[among]) * scorer.weight
+                ranked.add_by_label(scorer, by_label, weighted)
                 continue
             scores = self._raw_scores(scorer, rows)
-            weighted = self._normalized_scores(scorer, scores) * scorer.weight
-            parts.append((scorer, scores, weighted))
-            total += weighted
-        return total
+            ranked.add(scorer, scores, self._normalized_scores(scorer, scores) * scorer.weight)
+        self._parts = ranked.parts
+        return ranked.ranking(rows, local_total)
 
     def scores_at(self, rows: Rows, at: Index) -> Scores:
         """Returns what each plugin contributed to `total_scores`, for some of the same rows; see `scoring.scores_at`."""
@@ -471,27 +498,3 @@ class Cycle(fwk.CycleState):
             self.observe, scorer.name, "ScoreExtensionNormalize", normalized_scores, scorer.plugin, self, self.pod, raw
         )
         return in_range(scorer, normalized)
-
-
-def _scattered_reasons(reasons: Sequence[tuple[str, Mask]], at: Index | None, num_rows: int) -> Sequence[tuple[str, Mask]]:
-    """Returns reasons for the rows `at` as reasons for all rows. Reasons that share a mask still do: there may be thousands of them."""
-    if at is None:
-        return reasons
-    masks = {id(mask): mask for _, mask in reasons}
-    scattered = {which: _scattered(mask, at, num_rows) for which, mask in masks.items()}
-    return [(reason, scattered[id(mask)]) for reason, mask in reasons]
-
-
-def _scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:
-    """Returns (num_rows,) a mask over the rows `at` as a mask over all rows; `at` is None for all of them."""
-    if at is None:
-        return mask
-    scattered = np.zeros(num_rows, np.bool_)
-    scattered[at[mask]] = True
-    return scattered
-
-
-def _no_node_left(plugins: list[str]) -> fwk.Status:
-    if len(plugins) == 1:
-        return fwk.unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
-    return fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously")

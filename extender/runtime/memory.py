@@ -20,9 +20,10 @@ from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.plugin_calls import call_plugin
 from extender.runtime.plugin_results import pod_signature
+from extender.runtime.ranking import Totals, type_of_totals
 from extender.runtime.scoring import WeightedScorer
 from extender.snapshot import Rows, Snapshot
-from extender.snapshot.axes import Int64s, Mask
+from extender.snapshot.axes import Index, Int64s, Mask
 
 KEPT_SIGNATURES = 64
 """At least as many pod signatures are remembered; the least recently used is dropped first."""
@@ -106,6 +107,8 @@ class ScorePlan:
     """Scorers that look only at a node, and whose scores are normalised over the feasible nodes; each by itself."""
     others: Scorers
     """Scorers that look at other nodes or objects as well."""
+    kind: type[np.signedinteger]
+    """The type of sums of weighted scores."""
 
 
 def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:
@@ -128,6 +131,7 @@ def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> Sc
         of_pods=_local_scorers(summed, looks_at_pods=True),
         normalized=tuple(_local_scorers([scorer], looks_at_pods=scorer.plugin.looks_at_pods) for scorer in local if scorer.normalizes),
         others=tuple(scorer for scorer in running if not scorer.plugin.looks_only_at_node),
+        kind=type_of_totals(scorer.weight for scorer in running),
     )
 
 
@@ -145,7 +149,7 @@ def _local_scorers(scorers: Sequence[WeightedScorer], *, looks_at_pods: bool) ->
 class PerNodeAnswer(Generic[A]):
     """A per-node result of some plugins, kept between cycles, with the generation it holds for."""
 
-    __slots__ = ("__weakref__", "generation", "values", "weighted")
+    __slots__ = ("__weakref__", "_are_alike", "generation", "values", "weighted")
 
     def __init__(self, values: npt.NDArray[A]) -> None:
         self.generation = NEVER
@@ -153,7 +157,21 @@ class PerNodeAnswer(Generic[A]):
         self.values = values
         """(N,)"""
         self.weighted: npt.NDArray[A] | None = None
-        """(N,) the weighted scores made of raw ones while all nodes are feasible; None until they are asked for."""
+        """(N,) the weighted scores made of raw ones while all nodes are feasible, or (1,) while all raw ones are alike and normalised by
+        extremes; None until they are asked for."""
+        self._are_alike: bool | None = None
+
+    @property
+    def are_alike(self) -> bool:
+        """True if all nodes have the same value."""
+        if self._are_alike is None:
+            self._are_alike = bool((self.values == self.values[:1]).all())
+        return self._are_alike
+
+    def set(self, at: Index, values: npt.NDArray[A]) -> None:
+        """Sets the values of some nodes."""
+        self.values[at] = values
+        self.weighted = self._are_alike = None
 
 
 AnswersInUse = WeakValueDictionary[Hashable, PerNodeAnswer[Any]]
@@ -293,7 +311,7 @@ def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filt
 
 def remembered_sum(
     known: Remembered, plan: ScorePlan, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot, pod: Pod
-) -> Int64s:
+) -> Totals:
     """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array. Only nodes where something
     changed that the scorers look at are scored.
 
@@ -301,15 +319,15 @@ def remembered_sum(
         scores: returns one scorer's scores of some rows, all of them from 0 to 100.
     """
 
-    def weighted_sum(scorers: Scorers, stale: Rows) -> Int64s:
+    def weighted_sum(scorers: Scorers, stale: Rows) -> Totals:
         total: Int64s | int = 0
         for scorer in scorers:
             of_one = scores(scorer, stale)
             total = total + (of_one if scorer.weight == 1 else of_one * scorer.weight)
-        return np.zeros(len(stale), np.int64) if isinstance(total, int) else total
+        return np.zeros(len(stale), plan.kind) if isinstance(total, int) else total.astype(plan.kind)
 
-    of_nodes = _refreshed(known, plan.of_nodes, np.int64, weighted_sum, snapshot, pod)
-    total: Int64s = of_nodes.values + _refreshed(known, plan.of_pods, np.int64, weighted_sum, snapshot, pod).values
+    of_nodes = _refreshed(known, plan.of_nodes, plan.kind, weighted_sum, snapshot, pod)
+    total: Totals = of_nodes.values + _refreshed(known, plan.of_pods, plan.kind, weighted_sum, snapshot, pod).values
     return total
 
 
@@ -333,7 +351,7 @@ def _refreshed(
     if kept.generation < log.newest:
         stale = known.changed_since(kept.generation, snapshot, looks_at_pods=local.looks_at_pods)
         if stale is not None:
-            kept.generation, kept.weighted = NEVER, None  # if a plugin fails here, the values hold for no generation
-            kept.values[stale.node] = compute(local.runs, stale)
+            kept.generation = NEVER  # if a plugin fails here, the values hold for no generation
+            kept.set(stale.node, compute(local.runs, stale))
         kept.generation = snapshot.generation
     return kept

@@ -4,7 +4,7 @@ None is Success, as a nil status is upstream. A result that its extension point 
 not return raise PluginError.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,7 @@ from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Rows, Snapshot
-from extender.snapshot.axes import Mask
+from extender.snapshot.axes import Index, Mask
 
 _ERROR: Final = int(fwk.Code.ERROR)
 _REFUSED: Final = int(fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
@@ -105,3 +105,28 @@ def refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
     if len(wrong):
         why = ", ".join(verdicts.reasons_of(int(wrong[0]))) or f"it answered code {int(codes[wrong[0]])}"
         raise PluginError(name, "Filter", why)
+
+
+def scattered_reasons(reasons: Sequence[tuple[str, Mask]], at: Index | None, num_rows: int) -> Sequence[tuple[str, Mask]]:
+    """Returns reasons for the rows `at` as reasons for all rows. Reasons that share a mask still do: there may be thousands of them."""
+    if at is None:
+        return reasons
+    masks = {id(mask): mask for _, mask in reasons}
+    of_all = {which: scattered(mask, at, num_rows) for which, mask in masks.items()}
+    return [(reason, of_all[id(mask)]) for reason, mask in reasons]
+
+
+def scattered(mask: Mask, at: Index | None, num_rows: int) -> Mask:
+    """Returns (num_rows,) a mask over the rows `at` as a mask over all rows; `at` is None for all of them."""
+    if at is None:
+        return mask
+    scattered = np.zeros(num_rows, np.bool_)
+    scattered[at[mask]] = True
+    return scattered
+
+
+def no_node_left(plugins: list[str]) -> fwk.Status:
+    """Returns why PreFilter plugins left no node in play, given the sorted names of those that narrowed the search."""
+    if len(plugins) == 1:
+        return fwk.unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}")
+    return fwk.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}] simultaneously")

@@ -12,8 +12,10 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.pod import Pod
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.ranking import FEW_VALUES, Ranking, Totals
 from extender.snapshot import Rows
 from extender.snapshot.axes import Index, Int64s
+from extender.snapshot.columns import LabelColumn
 
 
 @final
@@ -45,8 +47,12 @@ class Scores:
     weights: dict[str, int]
 
     @staticmethod
-    def of(parts: Sequence["Part"], num_rows: int) -> "Scores":
-        """Returns the scores of R rows, plugin by plugin."""
+    def of(parts: Sequence[tuple[WeightedScorer, Int64s, Int64s]], num_rows: int) -> "Scores":
+        """Returns the scores of R rows, plugin by plugin.
+
+        Arguments:
+            parts: for each plugin (R,) its scores before normalising, and (R,) its weighted ones.
+        """
         total = np.zeros(num_rows, np.int64)
         for _, _, weighted in parts:
             total += weighted
@@ -58,8 +64,63 @@ class Scores:
         )
 
 
-Part = tuple[WeightedScorer, Int64s, Int64s]
-"""(scorer, (R,) its scores before normalising, (R,) its weighted ones)."""
+Part = tuple[WeightedScorer, Callable[[Rows, Index], tuple[Int64s, Int64s]]]
+"""A scorer, and a function that returns the scores of some rows, before normalising and weighted, given these rows and their places among
+all rows."""
+
+
+@final
+class RankedParts:
+    """Collects what the scorers of a decision add to the totals."""
+
+    def __init__(self, kind: type[np.signedinteger]) -> None:
+        """Begins with nothing.
+
+        Arguments:
+            kind: the type of the totals.
+        """
+        self.parts: list[Part] = []
+        self._kind = kind
+        self._common = 0
+        self._per_row: list[Totals] = []
+        self._by_label: list[tuple[LabelColumn, Totals]] = []
+
+    def add_common(self, scorer: WeightedScorer, raw: int, weighted: int) -> None:
+        """Adds scores that are the same for all rows."""
+        self._common += weighted
+        self.parts.append((scorer, lambda few, _: (np.full(len(few), raw), np.full(len(few), weighted))))
+
+    def add(self, scorer: WeightedScorer, raw: Int64s, weighted: Int64s) -> None:
+        """Adds (R,) scores."""
+        self._per_row.append(weighted.astype(self._kind))
+        self.parts.append((scorer, lambda _, at: (raw[at], weighted[at])))
+
+    def add_by_label(self, scorer: WeightedScorer, raw: fwk.LabelScores, weighted: Int64s) -> None:
+        """Adds the scores of the values of a label.
+
+        Arguments:
+            weighted: (V + 1,) by code; the last entry is for nodes without the label.
+        """
+        column, by_value = raw
+        self._by_label.append((column, weighted.astype(self._kind)))
+        self.parts.append((scorer, lambda few, _: (few.of_values(column, by_value), few.of_values(column, weighted))))
+
+    def ranking(self, rows: Rows, per_node: Totals) -> Ranking:
+        """Returns the rows with their totals.
+
+        Arguments:
+            per_node: (N,) what the other scorers add, which is modified.
+        """
+        mask = None if self._per_row else rows.mask
+        scores = per_node if mask is not None or rows.is_all else per_node.take(rows.node)
+        for added in self._per_row:
+            scores += added
+        for column, by_value in self._by_label:
+            scores += column.at_nodes(by_value) if mask is not None else rows.of_values(column, by_value)
+        if mask is not None:
+            scores += 1
+            scores *= mask
+        return Ranking(rows, scores, mask is not None, self._common)
 
 
 @final
@@ -67,13 +128,26 @@ Part = tuple[WeightedScorer, Int64s, Int64s]
 class Choice:
     """The nodes among which a pod's node was chosen. It holds until the next snapshot."""
 
-    rows: Rows
-    total: Int64s
-    """(R,) their weighted scores, with those of extenders."""
-    chosen: int
-    """The row that was chosen."""
+    ranking: Ranking
+    """Their weighted scores, with those of extenders."""
+    place: int
+    """The place on axis N of the node that was chosen."""
     scores_at: Callable[[Index], Scores]
     """Returns what each plugin contributed to the totals of some of the rows. Call it at most once, for few rows."""
+
+    @property
+    def rows(self) -> Rows:
+        return self.ranking.rows
+
+    @property
+    def total(self) -> Int64s:
+        """(R,) the weighted scores, as a new array."""
+        return self.ranking.total
+
+    @property
+    def chosen(self) -> int:
+        """The row that was chosen."""
+        return int((self.rows.node == self.place).argmax())
 
 
 def scores_at(cycle: fwk.CycleState, pod: Pod, rows: Rows, parts: Sequence[Part], summed: Sequence[WeightedScorer], at: Index) -> Scores:
@@ -85,7 +159,7 @@ def scores_at(cycle: fwk.CycleState, pod: Pod, rows: Rows, parts: Sequence[Part]
             a plugin that waits for something.
     """
     few = rows.take(at)
-    of_few = [(scorer, of_all[at], weighted_of_all[at]) for scorer, of_all, weighted_of_all in parts]
+    of_few = [(scorer, *scores_of(few, at)) for scorer, scores_of in parts]
     for scorer in summed:
         if not scorer.plugin.blocking:
             scores = plugin_scores(scorer.plugin, cycle, pod, few)
@@ -96,6 +170,14 @@ def scores_at(cycle: fwk.CycleState, pod: Pod, rows: Rows, parts: Sequence[Part]
 def plugin_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, rows: Rows) -> Int64s:
     """Returns (R,) what the plugin answers, once it is checked."""
     return checked_scores(plugin.score(cycle, pod, rows), len(rows))
+
+
+def label_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod) -> fwk.LabelScores | None:
+    """Returns what the plugin answers by the values of a label, once it is checked; None if they are too many."""
+    found = plugin.score_by_label(cycle, pod)
+    if found is None or len(found.by_value) > FEW_VALUES:
+        return None
+    return fwk.LabelScores(found.column, checked_scores(found.by_value, len(found.column.values) + 1))
 
 
 def normalized_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:

@@ -22,6 +22,7 @@ from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import diagnosis_of, find
 from extender.runtime.queueing_hints import EXTENDER
+from extender.runtime.ranking import Ranking
 from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, best_of
 from extender.snapshot import Rows
 from extender.snapshot.axes import Int64s
@@ -55,10 +56,10 @@ async def schedule_pod_with_extenders(
         raise FitError(len(cycle.snapshot.nodes), diagnosis, dataclasses.replace(findings, by_extenders=statuses))
     if len(rows) == 1:
         return ScheduleResult(rows.names[0], 1, cycle.num_in_play)
-    total = algorithm.total_scores(cycle, rows)
+    ranking = algorithm.ranking(cycle, rows)
     with algorithm.metrics.doing("prioritizing_extender"):
         extra = await scores_of_extenders(extenders, pod, rows)
-    return best_of(cycle, rows, total + extra)
+    return best_of(cycle, Ranking(rows, ranking.total + extra))
 
 
 async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> tuple[Rows, dict[str, fwk.Status]]:

@@ -3,7 +3,6 @@
 Upstream: pkg/scheduler/schedule_one.go, schedulePod, findNodesThatFitPod, prioritizeNodes, selectHost (v1.36.2).
 """
 
-import random
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, final
@@ -18,9 +17,9 @@ from extender.runtime.findings import Findings, diagnosis_of, find, refused_by_p
 from extender.runtime.framework import Framework
 from extender.runtime.memory import signature_of
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.ranking import Ranking
 from extender.runtime.scoring import Choice
 from extender.snapshot import Rows, Snapshot
-from extender.snapshot.axes import Int64s
 
 _LOG: Final = Logger(__name__)
 
@@ -29,9 +28,6 @@ KEPT_REFUSALS = 16
 
 MIN_FEASIBLE_NODES_TO_FIND = 100
 """Clusters with fewer nodes are not sampled. Upstream: minFeasibleNodesToFind."""
-
-FEW_ROWS = 8192
-"""In as many rows the best ones are listed, which takes as long as counting them."""
 
 
 class FitError(Exception):
@@ -91,7 +87,7 @@ class SchedulingAlgorithm:
         rows = self.feasible_rows(cycle, percentage_of_nodes_to_score)
         if len(rows) == 1:
             return ScheduleResult(rows.names[0], 1, cycle.num_in_play)
-        return best_of(cycle, rows, self.total_scores(cycle, rows))
+        return best_of(cycle, self.ranking(cycle, rows))
 
     # The steps, for cycles that call extenders in between.
 
@@ -156,18 +152,18 @@ class SchedulingAlgorithm:
                 self._refused_over, self._refusals[key] = cycle.snapshot, refusal
         return refusal
 
-    def total_scores(self, cycle: Cycle, rows: Rows) -> Int64s:
-        """Returns (R,) the weighted sum of the scores of these rows, after PreScore. Raises as `schedule_pod`."""
+    def ranking(self, cycle: Cycle, rows: Rows) -> Ranking:
+        """Returns the weighted sums of the scores of these rows, after PreScore. Raises as `schedule_pod`."""
         profile = cycle.framework.profile_name
         with self.metrics.timed("PreScore", profile):
             cycle.run_pre_score_plugins(rows)
         with self.metrics.timed("Score", profile):
-            total = cycle.total_scores(rows)
+            ranking = cycle.ranking(rows)
         if _LOG.enabled(10):
             for plugin, scores in cycle.run_score_plugins(rows).weighted.items():
                 for name, score in zip(rows.names, scores.tolist(), strict=True):
                     _LOG.info(10, "Plugin scored node for pod", pod=cycle.pod, plugin=plugin, node=name, score=score)
-        return total
+        return ranking
 
     def _sampled(self, cycle: Cycle, rows: Rows, enough: int) -> Rows:
         """Returns the first feasible nodes in rotation order, as many as are enough.
@@ -184,18 +180,14 @@ class SchedulingAlgorithm:
         return rows.take(turn)
 
 
-def best_of(cycle: Cycle, rows: Rows, total: Int64s) -> ScheduleResult:
-    """Returns the row with the best score, at random among equals.
-
-    Arguments:
-        total: (R,) the scores.
-    """
-    chosen = select_host(total, cycle.framework.random)
+def best_of(cycle: Cycle, ranking: Ranking) -> ScheduleResult:
+    """Returns the row with the best score, at random among equals."""
+    place, rows = ranking.best(cycle.framework.random), ranking.rows
     if _LOG.enabled(10):
-        for name, score in zip(rows.names, total.tolist(), strict=True):
+        for name, score in zip(rows.names, ranking.total.tolist(), strict=True):
             _LOG.info(10, "Calculated node's final score for pod", pod=cycle.pod, node=name, score=score)
-    host = cycle.snapshot.nodes.objects[int(rows.node[chosen])].name
-    return ScheduleResult(host, len(rows), cycle.num_in_play, Choice(rows, total, chosen, partial(cycle.scores_at, rows)))
+    host = cycle.snapshot.nodes.objects[place].name
+    return ScheduleResult(host, len(rows), cycle.num_in_play, Choice(ranking, place, partial(cycle.scores_at, rows)))
 
 
 def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
@@ -206,23 +198,3 @@ def num_feasible_nodes_to_find(num_nodes: int, percentage: int) -> int:
     if num_nodes < MIN_FEASIBLE_NODES_TO_FIND or not percentage:
         return num_nodes
     return max(MIN_FEASIBLE_NODES_TO_FIND, num_nodes * percentage // 100)
-
-
-def select_host(total: Int64s, rng: random.Random) -> int:
-    """Returns the row with the highest total; a random one of them when several tie."""
-    highest = int(total.argmax())
-    is_best = total == total[highest]
-    num_best = int(np.count_nonzero(is_best))
-    if num_best == 1:
-        return highest
-    nth = rng.randrange(num_best)
-    # The halves without it are dropped, so that in a large cluster the places of all equals are never listed.
-    first, end = 0, len(is_best)
-    while end - first > FEW_ROWS:
-        middle = (first + end) // 2
-        before = int(np.count_nonzero(is_best[first:middle]))
-        if nth < before:
-            end = middle
-        else:
-            nth, first = nth - before, middle
-    return first + int(is_best[first:end].nonzero()[0][nth])

@@ -29,7 +29,7 @@ D = TypeVar("D", bound=np.generic)
 class LabelColumn:
     """The values of one label key: a code per node, and the value of each code."""
 
-    __slots__ = ("_bins", "_in_use", "_integers", "_is_numbering", "codes", "key", "values")
+    __slots__ = ("_bins", "_in_use", "_integers", "_is_numbering", "_present", "codes", "key", "values")
 
     def __init__(self, key: str, nodes: list[Node]) -> None:
         self.key = key
@@ -37,10 +37,13 @@ class LabelColumn:
         self._in_use: Mask | None = None
         self._is_numbering: bool | None = None
         self._integers: tuple[int, Index, Int64s] | None = None
+        self._present: tuple[Mask, bool] | None = None
         written = [node.metadata.labels.get(key) for node in nodes]
-        self.values: SymbolTable[str] = SymbolTable()
-        intern = self.values.intern
-        self.codes: Codes = np.array([ABSENT if value is None else intern(value) for value in written], np.int32)
+        distinct = dict.fromkeys(value for value in written if value is not None)
+        self.values: SymbolTable[str] = SymbolTable(*distinct)
+        code_of: dict[str | None, int] = {value: code for code, value in enumerate(distinct)}
+        code_of[None] = ABSENT
+        self.codes: Codes = np.fromiter(map(code_of.__getitem__, written), np.int32, len(written))
 
     @staticmethod
     def absent(key: str, num_nodes: int) -> "LabelColumn":
@@ -60,7 +63,7 @@ class LabelColumn:
         code = self._code(node)
         if code != self.codes[index]:  # nodes report their status often, and seldom have other labels
             self.codes[index] = code
-            self._bins = self._in_use = self._is_numbering = None
+            self._bins = self._in_use = self._is_numbering = self._present = None
 
     @property
     def integers(self) -> tuple[Index, Int64s]:
@@ -89,6 +92,24 @@ class LabelColumn:
             self._in_use[ABSENT] = False
             self._in_use.flags.writeable = False
         return self._in_use
+
+    @property
+    def present(self) -> Mask:
+        """(N,) the nodes that have the label."""
+        return self._presence[0]
+
+    @property
+    def is_everywhere(self) -> bool:
+        """True if all nodes have the label."""
+        return self._presence[1]
+
+    @property
+    def _presence(self) -> tuple[Mask, bool]:
+        if self._present is None:
+            present = self.codes >= 0
+            present.flags.writeable = False
+            self._present = present, bool(present.all())
+        return self._present
 
     def at_nodes(self, by_value: npt.NDArray[D], node: Index | None = None) -> npt.NDArray[D]:
         """(N,) the entries of an array by value, or (R,) those of the nodes at some places. It may be a view.

@@ -72,12 +72,16 @@ Changed = Callable[[Int64s, PodChanges], Int64s]
 class Rows:
     """R hypothetical nodes, in order. They are immutable; `Rows.of`, `take` and `changed` make new ones."""
 
-    __slots__ = ("_base", "_changes", "_columns", "_index", "node", "snapshot")
+    __slots__ = ("_base", "_changes", "_columns", "_index", "_node", "_num_rows", "mask", "snapshot")
 
-    def __init__(self, snapshot: Snapshot, node: Index, base: "Rows | None", index: Index | None, changes: PodChanges | None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, node: Index | None, base: "Rows | None", index: Index | None, changes: PodChanges | None
+    ) -> None:
         self.snapshot = snapshot
-        self.node = node
-        """(R,) the place of each row's node on axis N."""
+        self.mask: Mask | None = None
+        """(N,) the nodes that are rows, if `Rows.masked` made these; else None."""
+        self._node = node
+        self._num_rows = 0 if node is None else len(node)
         # A row's columns are those of the row it was made from (or of the snapshot), with this step's changes added.
         self._base = base
         self._index = index
@@ -89,8 +93,26 @@ class Rows:
         """Returns the nodes as they are: all of them, or those at the given places on axis N."""
         return Rows(snapshot, snapshot.all_nodes if node is None else node, None, None, None)
 
+    @staticmethod
+    def masked(snapshot: Snapshot, mask: Mask) -> "Rows":
+        """Returns some of the nodes, in order and as they are, without listing their places before these are asked for.
+
+        Arguments:
+            mask: (N,) these nodes; it is not modified afterwards.
+        """
+        rows = Rows(snapshot, None, None, None, None)
+        rows.mask, rows._num_rows = mask, int(np.count_nonzero(mask))
+        return rows
+
     def __len__(self) -> int:
-        return len(self.node)
+        return self._num_rows
+
+    @property
+    def node(self) -> Index:
+        """(R,) the place of each row's node on axis N."""
+        if self._node is None:
+            self._node = np.arange(0) if self.mask is None else np.flatnonzero(self.mask)
+        return self._node
 
     def __repr__(self) -> str:
         steps, rows = 0, self
@@ -101,7 +123,7 @@ class Rows:
     @property
     def is_all(self) -> bool:
         """True if the rows are the snapshot's nodes, in order and unchanged."""
-        return self._base is None and self.node is self.snapshot.all_nodes
+        return self._base is None and self._node is self.snapshot.all_nodes
 
     @property
     def names(self) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar, final
 
 import numpy as np
+import numpy.typing as npt
 
 from extender.objects.label_selectors import Selector
 from extender.snapshot.axes import Codes, Index, Int64s, Mask
@@ -42,6 +43,7 @@ JOURNAL_LENGTH = 1024
 Move = tuple[tuple[int, ...], int, int]
 """A pod's codes (one per attribute), the place of its node, and +1 if it came or -1 if it left."""
 
+D = TypeVar("D", bound=np.generic)
 I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
 
 
@@ -58,8 +60,9 @@ class Tally:
         self._weights: dict[int, int] = {}
         self._nonzero: tuple[Index, Int64s] | None = None
         self._sums: Int64s | None = None
-        # Label key -> the bins of its column, and the sums by value. A column whose nodes changed has other bins.
-        self._by_value: OrderedDict[str, tuple[Index, Int64s]] = OrderedDict()
+        # Label key -> the bins of its column, the sums by value, and where they are above zero. A column whose nodes changed has other
+        # bins.
+        self._by_value: OrderedDict[str, tuple[Index, Int64s, Mask]] = OrderedDict()
         self.per_node: Int64s = np.zeros(0, np.int64)
         """(N,) the sums, once `Tallies.of` has made them; read-only."""
         self.moves_read = 0
@@ -121,20 +124,28 @@ class Tally:
             weight = weights.get(codes[attribute])
             if weight is not None:
                 sums[node] += sign * weight
-                for bins, by_value in self._by_value.values():
-                    by_value[bins[node] - 1] += sign * weight
+                for bins, by_value, positive in self._by_value.values():
+                    value = bins[node] - 1
+                    by_value[value] += sign * weight
+                    positive[value] = by_value[value] > 0
         self.moves_read += len(moves)
 
     def by_value(self, column: LabelColumn) -> Int64s:
         """(V + 1,) the sums of the nodes by the value of their label, as `sums_by_value` returns them; read-only."""
+        return _read_only(self._kept_by_value(column)[1])
+
+    def positive_by_value(self, column: LabelColumn) -> Mask:
+        """(V + 1,) the values of the label for which these sums are above zero; read-only."""
+        return _read_only(self._kept_by_value(column)[2])
+
+    def _kept_by_value(self, column: LabelColumn) -> tuple[Index, Int64s, Mask]:
         kept = self._by_value.get(column.key)
         if kept is None or kept[0] is not column.bins:
-            kept = self._by_value[column.key] = column.bins, sums_by_value(column, self.per_node)
+            sums = sums_by_value(column, self.per_node)
+            kept = self._by_value[column.key] = column.bins, sums, sums > 0
             if len(self._by_value) > KEPT_COLUMNS:
                 self._by_value.popitem(last=False)
-        view = kept[1].view()
-        view.flags.writeable = False
-        return view
+        return kept
 
     def _is_weighed(self, codes: Codes) -> Mask:
         """(P,) whether the code has a weight other than 0."""
@@ -144,6 +155,12 @@ class Tally:
         else:
             is_weighed = np.logical_or.reduce([codes == code for code in self._weights])
         return is_weighed
+
+
+def _read_only(array: npt.NDArray[D]) -> npt.NDArray[D]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @final

@@ -96,11 +96,12 @@ def _affinity_counts(snapshot: fwk.Snapshot, terms: Sequence[Term], question: Qu
 
 def _counts(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> TopologyCounts:
     column = snapshot.nodes.label(topology_key)
-    counts = snapshot.tally(*question).by_value(column)
+    tally = snapshot.tally(*question)
+    counts, occupied = tally.by_value(column), tally.positive_by_value(column)
     if counts[-1]:
-        counts = counts.copy()
-        counts[-1] = 0
-    return TopologyCounts(question, column, counts, counts > 0)
+        counts, occupied = counts.copy(), occupied.copy()
+        counts[-1], occupied[-1] = 0, False
+    return TopologyCounts(question, column, counts, occupied)
 
 
 def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:

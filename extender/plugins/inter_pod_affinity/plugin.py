@@ -15,7 +15,7 @@ from extender.snapshot.symbols import LabelPair
 
 _EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
 _REQUIRED: Final = fwk.StateKey[filtering.Required]("PreFilterInterPodAffinity")
-_SCORES: Final = fwk.StateKey[Sequence[scoring.ScoresByValue]]("PreScoreInterPodAffinity")
+_SCORES: Final = fwk.StateKey[Sequence[fwk.LabelScores]]("PreScoreInterPodAffinity")
 _SKIP: Final = fwk.PreFilterResult(fwk.SKIP)
 _NONE_MATCH: Final = MatchingTerms()
 _NO_LABELS: Final[frozenset[LabelPair]] = frozenset()
@@ -30,6 +30,8 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
     Upstream: framework/plugins/interpodaffinity/plugin.go (v1.36.2).
     """
+
+    normalizes_by_extremes = True
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
@@ -89,6 +91,10 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         return scoring.raw_scores(rows, state.read(_SCORES))
+
+    def score_by_label(self, state: fwk.CycleState, pod: fwk.Pod) -> fwk.LabelScores | None:
+        found = state.read(_SCORES)
+        return found[0] if len(found) == 1 else None
 
     def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
         return scoring.normalized(scores)

@@ -5,8 +5,6 @@ Upstream: framework/plugins/interpodaffinity/scoring.go (v1.36.2).
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
@@ -15,20 +13,9 @@ from extender.plugins.inter_pod_affinity.counting import Question, QuestionsByKe
 from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers, MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import PodTerms
 from extender.snapshot.axes import Int64s
-from extender.snapshot.columns import LabelColumn
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class ScoresByValue:
-    """The scores of nodes by their value of a topology key."""
-
-    column: LabelColumn
-    by_value: Int64s
-    """(V + 1,) by value; the last entry, for nodes without the label, is 0."""
-
-
-def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms) -> Sequence[ScoresByValue]:
+def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms) -> Sequence[fwk.LabelScores]:
     """Returns the scores for each topology key; empty if no term matches any pod.
 
     Arguments:
@@ -46,7 +33,7 @@ def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTer
     return found if any(scores.by_value.any() for scores in counted) else ()
 
 
-def _by_key(snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]) -> Sequence[ScoresByValue]:
+def _by_key(snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]) -> Sequence[fwk.LabelScores]:
     keys = snapshot.nodes.label_keys  # a key that no node has changes no score
     questions: defaultdict[str, list[Question]] = defaultdict(list)
     for key, question in of_pod.of_keys(keys).items():
@@ -57,16 +44,16 @@ def _by_key(snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[C
     return [_scores(snapshot, key, of_key) for key, of_key in questions.items()]
 
 
-def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Question]) -> ScoresByValue:
+def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Question]) -> fwk.LabelScores:
     column = snapshot.nodes.label(topology_key)
     by_value = np.zeros(len(column.values) + 1, np.int64)
     for question in questions:
         by_value += snapshot.tally(*question).by_value(column)
     by_value[-1] = 0
-    return ScoresByValue(column, by_value)
+    return fwk.LabelScores(column, by_value)
 
 
-def raw_scores(rows: fwk.Rows, found: Sequence[ScoresByValue]) -> Int64s:
+def raw_scores(rows: fwk.Rows, found: Sequence[fwk.LabelScores]) -> Int64s:
     """(R,) the sum over the topology keys; negative where anti-affinity prevails. Upstream: scoring.go, Score."""
     scores = rows.of_values(found[0].column, found[0].by_value)
     for of_key in found[1:]:

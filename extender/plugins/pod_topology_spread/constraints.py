@@ -190,7 +190,7 @@ def columns_of(snapshot: fwk.Snapshot, constraints: Sequence[CompiledConstraint]
 
 def with_all_keys(columns: Sequence[LabelColumn]) -> Mask:
     """(N,) the nodes that have all these labels."""
-    mask: Mask = columns[0].codes >= 0
+    mask = columns[0].present
     for column in columns[1:]:
-        mask &= column.codes >= 0
+        mask = mask & column.present
     return mask

@@ -119,10 +119,10 @@ def verdicts(pod: fwk.Pod, rows: fwk.Rows, measured: Sequence[Domains]) -> fwk.V
     """
     checks: list[fwk.Verdicts] = []
     for domains in measured:
-        code = rows.codes_of_nodes(domains.column.codes)
-        missing = code < 0
-        if np.count_nonzero(missing):
-            checks.append(fwk.reject(missing, MISSING_LABEL, unresolvable=True))
+        if not domains.column.is_everywhere:
+            missing = rows.codes_of_nodes(domains.column.codes) < 0
+            if np.count_nonzero(missing):
+                checks.append(fwk.reject(missing, MISSING_LABEL, unresolvable=True))
         moved = pods_moved(rows, pod.namespace, domains.constraint.selector)
         if moved is None:
             ahead = _exceeds_skew(domains)
@@ -130,7 +130,7 @@ def verdicts(pod: fwk.Pod, rows: fwk.Rows, measured: Sequence[Domains]) -> fwk.V
                 continue
             refused = rows.of_values(domains.column, ahead)
         else:
-            refused = _would_exceed_skew(domains, rows, code, moved)
+            refused = _would_exceed_skew(domains, rows, rows.codes_of_nodes(domains.column.codes), moved)
         if np.count_nonzero(refused):
             checks.append(fwk.reject(refused, NOT_MATCHED))
     return fwk.first_of(checks) if checks else fwk.accept(len(rows))

@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from extender import framework as fwk
 from extender.records.arrays import BEST_NODES, MAX_REASONS, OTHER_REASONS, Naming, NodeNames, keep_scores, keep_verdicts
 from extender.runtime.findings import Findings
+from extender.runtime.ranking import Ranking
 from extender.runtime.scoring import Choice, Scores
 from extender.snapshot import Rows, Snapshot
 from extender.testing import make_node, make_snapshot
@@ -78,7 +79,8 @@ def a_choice(rows: Rows, total: list[int], chosen: int) -> Choice:
     One plugin of weight 2, and extenders that add the rest.
     """
     scores = np.array(total, np.int64)
-    return Choice(rows, scores, chosen, lambda at: Scores({"A": scores[at] // 4}, {"A": scores[at] // 4 * 2}, scores[at], {"A": 2}))
+    ranking, place = Ranking(rows, scores), int(rows.node[chosen])
+    return Choice(ranking, place, lambda at: Scores({"A": scores[at] // 4}, {"A": scores[at] // 4 * 2}, scores[at], {"A": 2}))
 
 
 def test_the_chosen_node_comes_first_then_the_best_and_of_equals_the_first() -> None:

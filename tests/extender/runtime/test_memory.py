@@ -25,6 +25,7 @@ from extender.runtime.framework import Framework
 from extender.runtime.memory import KEPT_SIGNATURES, LONGEST_SIGNATURE, kept_signatures, signature_of
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.ranking import select_host
 from extender.runtime.registry import Registry
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.snapshot import Rows
@@ -158,6 +159,9 @@ def test_remembering_changes_no_answer(chance: random.Random) -> None:
             assert state.skip_score_plugins == remembered.skip_score_plugins
             scores = state.run_score_plugins(feasible)
             assert totals.tolist() == scores.total.tolist()
+            seed = chance.random()
+            best = remembered.ranking(rows).best(random.Random(seed))
+            assert best == feasible.node[select_host(scores.total, random.Random(seed))]
             few = np.array(chance.sample(range(len(rows)), min(3, len(rows))), np.intp)
             parts = remembered.scores_at(rows, few)
             assert parts.total.tolist() == totals[few].tolist()

@@ -13,7 +13,8 @@ from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
-from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find, select_host
+from extender.runtime.ranking import select_host
+from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, num_feasible_nodes_to_find
 from extender.snapshot import Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Holds, Looks, PreScores, Refuses, Scores, raising

@@ -264,6 +264,9 @@ def test_sums_by_the_value_of_a_label_follow_pods_and_labels(chance: random.Rand
             expected[nodes[pod.spec.node_name].metadata.labels.get("zone")] += pod.labels["app"] == "web"
         assert dict(zip((*zone.values, None), by_value.tolist(), strict=True)) == expected
         assert tally.per_node.sum() == by_value.sum()
+        assert tally.positive_by_value(zone).tolist() == (by_value > 0).tolist()
+        assert zone.present.tolist() == ["zone" in node.metadata.labels for node in snapshot.nodes.objects]
+        assert zone.is_everywhere == zone.present.all()
 
 
 def test_sums_by_value_are_kept_for_a_few_labels() -> None:
