@@ -5,13 +5,13 @@ Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.3
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, final
 
 import msgspec
 
 from extender.golang.field_errors import FieldError, aggregate, child, index, invalid, marshalled, not_supported
 from extender.golang.schema import written_or_null
+from extender.objects.kept_parses import kept_for_equal
 from extender.objects.label_selectors import Operator, Requirement, Selector, SelectorError, requirement_errors, selector_from_labels
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import Node
@@ -28,7 +28,6 @@ _OPERATORS: Final = {
     "Gt": Operator.GREATER_THAN,
     "Lt": Operator.LESS_THAN,
 }
-_DEMANDS_KEPT: Final = 1024
 _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 _DEMANDS: Final = msgspec.json.Decoder(tuple[dict[str, str] | None, NodeSelector | None])
 _PREFERENCES: Final = msgspec.json.Decoder(list[PreferredSchedulingTerm])
@@ -153,7 +152,7 @@ def parsed_node_affinity(pod: Pod) -> RequiredNodeAffinity:
     return _parsed_demands(_ENCODE((pod.spec.node_selector, required)))
 
 
-@lru_cache(maxsize=_DEMANDS_KEPT)
+@kept_for_equal(len)
 def _parsed_demands(encoded: bytes) -> RequiredNodeAffinity:
     node_selector, required = _DEMANDS.decode(encoded)
     affinity = Affinity(node_affinity=NodeAffinity(required=required))
@@ -165,7 +164,7 @@ def parsed_preferred_terms(terms: Sequence[PreferredSchedulingTerm]) -> Preferre
     return _parsed_preferences(_ENCODE(terms))
 
 
-@lru_cache(maxsize=_DEMANDS_KEPT)
+@kept_for_equal(len)
 def _parsed_preferences(encoded: bytes) -> PreferredTerms:
     return preferred_terms(_PREFERENCES.decode(encoded))
 

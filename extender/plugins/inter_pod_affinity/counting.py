@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple, final
 
+from extender.objects.kept_parses import kept_for_equal
 from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers
 from extender.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
 from extender.snapshot import Attribute, Snapshot
@@ -12,8 +12,10 @@ from extender.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.snapshot.symbols import LabelIndex, LabelPair, narrowest_pairs
 from extender.snapshot.tallies import RelevantCodes, Tallies, Weight, classes_relevant_to
 
+_BYTES_OF_A_TERM: Final = 100
+"""A pod of a megabyte has 10,000 terms."""
+
 _PLUGIN: Final = "InterPodAffinity"
-_QUESTIONS_KEPT: Final = 256
 _MANY_TERMS: Final = 64
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
@@ -128,7 +130,7 @@ class TermQuestions:
         """The numbers of those terms."""
 
 
-@lru_cache(maxsize=_QUESTIONS_KEPT)
+@kept_for_equal(lambda terms: terms.num_terms * _BYTES_OF_A_TERM)
 def questions_of(terms: PodTerms) -> TermQuestions:
     """Returns the questions about the terms, whose namespaces must be resolved; see `SelectedNamespaces`."""
     return TermQuestions(terms)

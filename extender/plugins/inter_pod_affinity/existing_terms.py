@@ -8,16 +8,15 @@ from bisect import bisect_left
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import itemgetter
 from typing import Final, final
 
+from extender.objects.kept_parses import kept_for_equal
 from extender.plugins.inter_pod_affinity.terms import Term, terms_of
 from extender.snapshot.pod_attributes import AffinityClass, PodSymbol
 from extender.snapshot.symbols import LabelPair, SymbolIndex, narrowest_pairs
 
 _RESULTS_KEPT: Final = 1024
-_CLASSES_KEPT: Final = 256
 
 _TermKey = tuple[str | None, LabelPair | None]
 """A namespace (None for any) and a label that a term requires (None if it requires no particular one)."""
@@ -116,7 +115,7 @@ class ExistingTerms(SymbolIndex):
                 self._terms[key].append((code, terms))
 
 
-@lru_cache(maxsize=_CLASSES_KEPT)
+@kept_for_equal(lambda pods: len(pods.encoded))
 def indexed_terms(pods: AffinityClass) -> Mapping[_TermKey, Sequence[ExistingTerm]]:
     """Returns the terms of a class by what an incoming pod must have for them to match; those that match no pod are left out."""
     terms = terms_of(pods)

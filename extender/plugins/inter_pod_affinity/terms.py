@@ -6,20 +6,20 @@ Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framewo
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final, TypeVar, final
 
 from extender.golang.field_errors import aggregate
 from extender.objects.grouping import Namespace
+from extender.objects.kept_parses import kept_for_equal
 from extender.objects.label_selectors import NOTHING, Selector, SelectorError, selector_of
 from extender.objects.pod import PodAffinityTerm, WeightedPodAffinityTerm
 from extender.snapshot.pod_attributes import AffinityClass, preferred_terms, required_terms
 
 T = TypeVar("T")
 
-_COMPILED_KEPT: Final = 1024
 _NAMESPACE_SELECTORS_KEPT: Final = 1024
 _RESOLVED_KEPT: Final = 64
+_RESOLVED_TERMS_KEPT: Final = 65_536
 
 
 @final
@@ -66,11 +66,15 @@ class PodTerms:
     select_namespaces: bool = False
     """True if a term selects namespaces by their labels; see `SelectedNamespaces`."""
 
+    @property
+    def num_terms(self) -> int:
+        return len(self.affinity) + len(self.anti_affinity) + len(self.preferred)
+
 
 NO_TERMS: Final = PodTerms()
 
 
-@lru_cache(maxsize=_COMPILED_KEPT)
+@kept_for_equal(lambda pods: len(pods.encoded))
 def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     """Returns the required affinity terms of this class.
 
@@ -81,7 +85,7 @@ def required_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     return tuple(_term(written, pods.namespace) for written in required_terms(affinity))
 
 
-@lru_cache(maxsize=_COMPILED_KEPT)
+@kept_for_equal(lambda pods: len(pods.encoded))
 def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     """Returns the required anti-affinity terms of this class.
 
@@ -92,7 +96,7 @@ def required_anti_affinity_terms(pods: AffinityClass) -> tuple[Term, ...]:
     return tuple(_term(written, pods.namespace) for written in required_terms(anti_affinity))
 
 
-@lru_cache(maxsize=_COMPILED_KEPT)
+@kept_for_equal(lambda pods: len(pods.encoded))
 def terms_of(pods: AffinityClass) -> PodTerms:
     """Returns the terms of this class, as in the specs of its pods."""
     affinity, anti_affinity = pods.affinity()
@@ -166,8 +170,9 @@ class SelectedNamespaces:
                 anti_affinity=tuple(self._with_selected(term, namespaces) for term in terms.anti_affinity),
                 preferred=tuple(WeightedTerm(each.weight, self._with_selected(each.term, namespaces)) for each in terms.preferred),
             )
-            if len(self._resolved) > _RESOLVED_KEPT:
-                self._resolved.popitem(last=False)
+            num_terms = sum(terms.num_terms for terms in self._resolved)
+            while len(self._resolved) > 1 and (len(self._resolved) > _RESOLVED_KEPT or num_terms > _RESOLVED_TERMS_KEPT):
+                num_terms -= self._resolved.popitem(last=False)[0].num_terms
         return found
 
     def _with_selected(self, term: Term, namespaces: Mapping[str, Namespace]) -> Term:

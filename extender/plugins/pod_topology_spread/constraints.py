@@ -5,13 +5,13 @@ Upstream: framework/plugins/podtopologyspread/common.go (v1.36.2).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final, final
 
 import msgspec
 import numpy as np
 
 from extender import framework as fwk
+from extender.objects.kept_parses import kept_for_equal
 from extender.objects.label_selectors import Selector, selector_of, with_requirements
 from extender.objects.pod import TopologySpreadConstraint
 from extender.objects.tolerations import find_untolerated_taint
@@ -26,7 +26,6 @@ SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
 
 _HONOR: Final = "Honor"
 _PLUGIN: Final = "PodTopologySpread"
-_COMPILED_KEPT: Final = 1024
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODER: Final = msgspec.json.Decoder(list[TopologySpreadConstraint])
@@ -71,7 +70,7 @@ def compiled(
     return _compiled(_ENCODE(written), tuple(own.items()), action, compares_tolerations)
 
 
-@lru_cache(maxsize=_COMPILED_KEPT)
+@kept_for_equal(len)
 def _compiled(encoded: bytes, own: tuple[tuple[str, str], ...], action: str, compares: bool) -> tuple[CompiledConstraint, ...]:
     labels = dict(own)
     found = (written for written in _DECODER.decode(encoded) if written.when_unsatisfiable == action)
