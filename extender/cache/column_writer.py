@@ -9,7 +9,7 @@ from typing import TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from extender.cache.pod_encoding import codes_of, encode_pod
+from extender.cache.pod_encoding import PodReader
 from extender.golang.int64 import wrap
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
@@ -66,6 +66,7 @@ class ColumnWriter:
         self._port_columns: dict[HostPort, npt.NDArray[np.bool_]] = {}
         self._on_node: list[list[int]] = []
 
+        self._reader = PodReader()
         self._pods: list[Pod | None] = []
         self._slots: dict[str, int] = {}
         self._free: list[int] = []
@@ -114,7 +115,7 @@ class ColumnWriter:
         Raises:
             QuantityError, DecodeError: the pod cannot be read; nothing has changed.
         """
-        encoding = encode_pod(pod)
+        encoding, codes = self._reader.read(pod, self._tallies.symbols)
         slot = self._free.pop() if self._free else self._new_slot()
         self._pods[slot] = pod
         self._requests[: len(self.resources), slot] = 0
@@ -130,7 +131,7 @@ class ColumnWriter:
         self._non_zero_requests[:, slot] = encoding.non_zero
         self._priority[slot] = encoding.priority
         self._start_time[slot] = encoding.start_time
-        self._codes[:, slot] = codes_of(pod, self._tallies.symbols)
+        self._codes[:, slot] = codes
         return slot
 
     def index_pod(self, slot: int) -> None:
@@ -186,8 +187,10 @@ class ColumnWriter:
     def _count(self, slot: int, node: int, sign: int) -> None:
         # Arrays of int64 wrap when a sum overflows, as Go does.
         used = len(self.resources)
-        self._requested[:used, node] += sign * self._requests[:used, slot]
-        self._non_zero_requested[:, node] += sign * self._non_zero_requests[:, slot]
+        change = np.add if sign > 0 else np.subtract
+        requested, non_zero = self._requested[:used, node], self._non_zero_requested[:, node]
+        change(requested, self._requests[:used, slot], requested)
+        change(non_zero, self._non_zero_requests[:, slot], non_zero)
         self._pod_count[node] += sign
         self._tallies.count(tuple(self._codes[:, slot].tolist()), node, sign)
 

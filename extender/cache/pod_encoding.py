@@ -3,11 +3,15 @@
 from dataclasses import dataclass
 from typing import final
 
+from extender.objects.decoding import replaced
 from extender.objects.pod import Pod, start_time
 from extender.objects.resource_amounts import assigned_requests
 from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, MEMORY
 from extender.snapshot.pod_attributes import Attribute, PodSymbol, affinity_class, host_ports, label_class, volume_class
 from extender.snapshot.symbols import ABSENT, SymbolTable
+
+Symbols = tuple[SymbolTable[PodSymbol], ...]
+"""The symbols of each `Attribute`."""
 
 
 @final
@@ -39,7 +43,35 @@ def encode_pod(pod: Pod) -> PodEncoding:
     )
 
 
-def codes_of(pod: Pod, symbols: tuple[SymbolTable[PodSymbol], ...]) -> tuple[int, ...]:
+@final
+class PodReader:
+    """Reads pods for their columns. State: the last one, because pods that come one after the other often differ only in their names."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Pod, Symbols, PodEncoding, tuple[int, ...]] | None = None
+
+    def read(self, pod: Pod, symbols: Symbols) -> tuple[PodEncoding, tuple[int, ...]]:
+        """Returns the pod's numbers, and its code for each `Attribute`. Raises as `encode_pod`."""
+        last = self._last
+        if last is None or last[1] is not symbols or not _differ_in_name_at_most(pod, last[0]):
+            last = self._last = (pod, symbols, encode_pod(pod), codes_of(pod, symbols))
+        return last[2], last[3]
+
+
+def _differ_in_name_at_most(one: Pod, other: Pod) -> bool:
+    """Returns whether all that is read of the two pods is equal, wherever they run."""
+    meta, others = one.metadata, other.metadata
+    return (
+        meta.labels == others.labels
+        and meta.namespace == others.namespace
+        and meta.deletion_timestamp == others.deletion_timestamp
+        and one.status == other.status
+        and not one.spec.volumes  # the claims of ephemeral ones are named after the pod
+        and replaced(one.spec, node_name=other.spec.node_name) == other.spec
+    )
+
+
+def codes_of(pod: Pod, symbols: Symbols) -> tuple[int, ...]:
     """Returns the pod's code for each `Attribute`; new symbols get codes."""
     return (
         _code(label_class(pod), symbols[Attribute.LABELS]),
