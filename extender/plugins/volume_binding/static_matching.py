@@ -153,7 +153,9 @@ def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> tuple[list[Pe
             prebound.append(volume)
         elif volume.status.phase == VOLUME_AVAILABLE and selector.matches(volume.metadata.labels) and has_access_of(volume, claim):
             free.append((capacity, volume))
-    free.sort(key=lambda candidate: candidate[0])
+    # Upstream takes equal ones in the random order of a map. Here their names decide, and not which of them came first.
+    prebound.sort(key=lambda volume: volume.metadata.name)
+    free.sort(key=lambda candidate: (candidate[0], candidate[1].metadata.name))
     return prebound, [volume for _, volume in free]
 
 
