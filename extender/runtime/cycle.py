@@ -177,23 +177,20 @@ class Cycle(fwk.CycleState):
         names: frozenset[str] | None = None
         narrowed_by: set[str] = set()
         refused: fwk.Status | None = None
-        kept = {} if self._remembered is None else self._remembered.pre_filter(self._snapshot)
+        kept = None if self._remembered is None else self._remembered.pre_filter(self._snapshot)
+        plugins = self.framework.plugins.pre_filter
         # A sampled cycle asks all plugins, so that each has its time.
-        asks_all = self.observe is not None
-        for plugin in self.framework.plugins.pre_filter:
-            answer = None if asks_all else kept.get(plugin.name)
-            if answer is not None:
-                if answer.is_skip:
-                    skipped.add(plugin.name)
-                else:
-                    self._values.update(answer.written)
+        for plugin in plugins if kept is None or self.observe is not None else kept.steps(plugins):
+            if isinstance(plugin, EqualPodsAnswer):
+                skipped.update(plugin.skipped)
+                self._values.update(plugin.written)
                 continue
             num_kept = len(self._values)
             result = call_plugin(self.observe, plugin.name, "PreFilter", pre_filter_result, plugin, self, self.pod, self._snapshot)
             status = result.status
             code = status.code
-            if status.for_equal_pods and result.node_names is None:
-                kept[plugin.name] = self._answer_of(status, num_kept)
+            if kept is not None and status.for_equal_pods and result.node_names is None:
+                kept.keep(plugin.name, self._answer_of(plugin.name, status, num_kept))
             if code is fwk.Code.SKIP:
                 skipped.add(plugin.name)
                 continue
@@ -211,14 +208,15 @@ class Cycle(fwk.CycleState):
                     return PreFilterOutcome(no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
         return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
 
-    def _answer_of(self, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
+    def _answer_of(self, plugin: str, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
         """Returns the answer for equal pods.
 
         Arguments:
             num_kept: the number of values in the state before the plugin was asked.
         """
-        written = {} if status.is_skip else dict(islice(self._values.items(), num_kept, None))
-        return EqualPodsAnswer(status.is_skip, written)
+        if status.is_skip:
+            return EqualPodsAnswer((plugin,), {})
+        return EqualPodsAnswer((), dict(islice(self._values.items(), num_kept, None)))
 
     # Filter.
 
@@ -387,20 +385,17 @@ class Cycle(fwk.CycleState):
             PluginError: a plugin raised or answered anything but Success and Skip.
         """
         skipped: set[str] = set()
-        known = self._remembered
-        answers = known.pre_score if known is not None and self.observe is None else {}
-        for plugin in self.framework.plugins.pre_score:
-            answer = answers.get(plugin.name)
-            if answer is not None:
-                if answer.is_skip:
-                    skipped.add(plugin.name)
-                else:
-                    self._values.update(answer.written)
+        kept = None if self._remembered is None else self._remembered.pre_score
+        plugins = self.framework.plugins.pre_score
+        for plugin in plugins if kept is None or self.observe is not None else kept.steps(plugins):
+            if isinstance(plugin, EqualPodsAnswer):
+                skipped.update(plugin.skipped)
+                self._values.update(plugin.written)
                 continue
             num_kept = len(self._values)
             status = call_plugin(self.observe, plugin.name, "PreScore", pre_score_status, plugin, self, self.pod, rows)
-            if status.for_equal_pods and known is not None:
-                known.pre_score[plugin.name] = self._answer_of(status, num_kept)
+            if kept is not None and status.for_equal_pods:
+                kept.keep(plugin.name, self._answer_of(plugin.name, status, num_kept))
             if status.is_skip:
                 skipped.add(plugin.name)
             elif not status.is_success:

@@ -49,6 +49,7 @@ _ENCODE = msgspec.json.Encoder(order="deterministic").encode
 
 A = TypeVar("A", bound=np.generic)
 P = TypeVar("P")
+Q = TypeVar("Q", bound=fwk.Plugin)
 
 Filters = tuple[tuple[str, fwk.FilterPlugin], ...]
 Scorers = tuple[WeightedScorer, ...]
@@ -180,11 +181,51 @@ AnswersInUse = WeakValueDictionary[Hashable, PerNodeAnswer[Any]]
 
 @final
 class EqualPodsAnswer(NamedTuple):
-    """The answer of PreFilter or PreScore that all equal pods get: `SKIP_EQUAL_PODS` or `SUCCESS_EQUAL_PODS`."""
+    """What plugins of one extension point, one after the other, answered for all equal pods: `SKIP_EQUAL_PODS` or `SUCCESS_EQUAL_PODS`."""
 
-    is_skip: bool
+    skipped: tuple[str, ...]
+    """The plugins that skip."""
     written: Mapping[fwk.StateKey[Any], Any]
-    """What a plugin that did not skip wrote into the state of the cycle."""
+    """What those that do not skip wrote into the state of the cycle."""
+
+
+@final
+class EqualPodsAnswers(Generic[Q]):
+    """The answers of the plugins of PreFilter or PreScore that all equal pods get. State: these, until `clear`."""
+
+    __slots__ = ("_answers", "_steps")
+
+    def __init__(self) -> None:
+        self._answers: dict[str, EqualPodsAnswer] = {}
+        self._steps: list[Q | EqualPodsAnswer] = []
+
+    def clear(self) -> None:
+        self._answers.clear()
+        self._steps = []
+
+    def keep(self, plugin: str, answer: EqualPodsAnswer) -> None:
+        """Keeps what a plugin answered for the first time."""
+        if plugin not in self._answers:
+            self._answers[plugin] = answer
+            self._steps = []
+
+    def steps(self, plugins: Sequence[Q]) -> Sequence[Q | EqualPodsAnswer]:
+        """Returns what to do for an equal pod: the plugins to ask, and between them, as one, the answers of those that need not be asked.
+
+        Arguments:
+            plugins: those of the extension point, in order.
+        """
+        if not self._steps:
+            for plugin in plugins:
+                kept = self._answers.get(plugin.name)
+                last = self._steps[-1] if self._steps else None
+                if kept is None:
+                    self._steps.append(plugin)
+                elif isinstance(last, EqualPodsAnswer):
+                    self._steps[-1] = EqualPodsAnswer((*last.skipped, *kept.skipped), {**last.written, **kept.written})
+                else:
+                    self._steps.append(kept)
+        return self._steps
 
 
 @final
@@ -205,17 +246,17 @@ class Remembered:
         self._in_use = in_use
         self._answers: dict[LocalPlugins[Any], PerNodeAnswer[Any]] = {}
         self._changed: dict[bool, tuple[int, int, Rows | None]] = {}
-        self._pre_filter: dict[str, EqualPodsAnswer] = {}
+        self._pre_filter = EqualPodsAnswers[fwk.PreFilterPlugin]()
         self._device_classes = snapshot.objects.device_classes.version
-        self.pre_score: dict[str, EqualPodsAnswer] = {}
-        """Plugin -> what its PreScore answered, if equal pods get the same answer."""
+        self.pre_score = EqualPodsAnswers[fwk.PreScorePlugin]()
+        """What PreScore answered."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
         """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing here."""
         return self._changes is snapshot.changes and self._num_nodes == len(snapshot.nodes)
 
-    def pre_filter(self, snapshot: Snapshot) -> dict[str, EqualPodsAnswer]:
-        """Returns plugin -> what its PreFilter answered, if equal pods get the same answer. Nothing is kept when device classes change."""
+    def pre_filter(self, snapshot: Snapshot) -> EqualPodsAnswers[fwk.PreFilterPlugin]:
+        """Returns what PreFilter answered. Nothing is kept when device classes change."""
         version = snapshot.objects.device_classes.version
         if version != self._device_classes:
             self._pre_filter.clear()
