@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[], None]] = {
     "embedded": embedded.run,
     "explain": explain.run,
     "hostile": hostile.run,
+    "large": decision.run_large,
     "performance": performance.run,
     "pod_groups": pod_groups.run,
     "preemption": preemption.run,
