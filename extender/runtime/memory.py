@@ -249,7 +249,7 @@ class Remembered:
         self._pre_filter = EqualPodsAnswers[fwk.PreFilterPlugin]()
         self._device_classes = snapshot.objects.device_classes.version
         self.pre_score = EqualPodsAnswers[fwk.PreScorePlugin]()
-        """What PreScore answered."""
+        """What PreScore answered for all equal pods; a cluster's changes do not end it."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
         """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing here."""

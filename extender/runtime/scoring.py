@@ -91,7 +91,7 @@ class RankedParts:
         self.parts.append((scorer, lambda few, _: (np.full(len(few), raw), np.full(len(few), weighted))))
 
     def add(self, scorer: WeightedScorer, raw: Int64s, weighted: Int64s) -> None:
-        """Adds (R,) scores."""
+        """Adds one score for each row, (R,) before normalising and (R,) weighted."""
         self._per_row.append(weighted.astype(self._kind))
         self.parts.append((scorer, lambda _, at: (raw[at], weighted[at])))
 

@@ -10,7 +10,7 @@ import pytest
 from tests.api.serving import serving
 from tests.api.test_questions import pod
 from tests.hostile.test_device_selectors import until_bound
-from tests.hostile.test_pods import Manifest, as_many, hostile, node_affinity, selecting
+from tests.hostile.test_pods import Manifest, as_many, hostile, node_affinity, nodes, selecting, shop
 from tests.loop_budget import held_too_long
 
 MOST_SECONDS = 0.25
@@ -50,29 +50,16 @@ ATTACKS: dict[str, Callable[[], Manifest]] = {
 
 def cluster(spec: Manifest) -> Manifest:
     """Nodes that each have a number, running pods that each have labels of their own, and a long pod before ordinary ones."""
-    return {
-        "kind": "List",
-        "apiVersion": "v1",
-        "items": [
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
-            *(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Node",
-                    "metadata": {"name": f"node-{place}", "labels": {"zone": f"z{place % 3}", "place": str(place)}},
-                    "status": {"allocatable": {"cpu": "4", "pods": "110"}},
-                }
-                for place in range(NUM_NODES)
-            ),
-            *(
-                pod(f"web-{number}", "1m", nodeName=f"node-{number}")
-                | {"metadata": {"name": f"web-{number}", "namespace": "shop", "labels": {"app": f"web-{number}"}}}
-                for number in range(NUM_CLASSES)
-            ),
-            hostile("long", spec),
-            *(pod(f"ordinary-{place}", "100m") for place in range(3)),
-        ],
-    }
+    return shop(
+        *nodes(NUM_NODES),
+        *(
+            pod(f"web-{number}", "1m", nodeName=f"node-{number}")
+            | {"metadata": {"name": f"web-{number}", "namespace": "shop", "labels": {"app": f"web-{number}"}}}
+            for number in range(NUM_CLASSES)
+        ),
+        hostile("long", spec),
+        *(pod(f"ordinary-{place}", "100m") for place in range(3)),
+    )
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)

@@ -164,29 +164,34 @@ DEVICES = [
 ]
 
 
+def shop(*items: Manifest) -> Manifest:
+    """Returns a cluster with the tenants' namespace and these objects."""
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    return {"kind": "List", "apiVersion": "v1", "items": [namespace, *items]}
+
+
+def nodes(number: int) -> list[Manifest]:
+    """Nodes in three zones, each with its place as a label."""
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": f"node-{place}", "labels": {"zone": f"z{place % 3}", "place": str(place)}},
+            "status": {"allocatable": {"cpu": "4", "pods": "110"}},
+        }
+        for place in range(number)
+    ]
+
+
 def cluster(spec: Manifest) -> Manifest:
     """Nodes, a hostile pod that runs, others that wait first in the queue, and ordinary pods behind them."""
-    allocatable = {"cpu": "4", "pods": "110"}
-    return {
-        "kind": "List",
-        "apiVersion": "v1",
-        "items": [
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}},
-            *DEVICES,
-            *(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Node",
-                    "metadata": {"name": f"node-{place}", "labels": {"zone": f"z{place % 3}"}},
-                    "status": {"allocatable": allocatable},
-                }
-                for place in range(NUM_NODES)
-            ),
-            *([] if "schedulingGates" in spec else [hostile("running", {**spec, "nodeName": "node-1"})]),
-            *(hostile(f"hostile-{place}", spec) for place in range(NUM_HOSTILE)),
-            *(pod(f"ordinary-{place}", "100m") for place in range(5)),
-        ],
-    }
+    return shop(
+        *DEVICES,
+        *nodes(NUM_NODES),
+        *([] if "schedulingGates" in spec else [hostile("running", {**spec, "nodeName": "node-1"})]),
+        *(hostile(f"hostile-{place}", spec) for place in range(NUM_HOSTILE)),
+        *(pod(f"ordinary-{place}", "100m") for place in range(5)),
+    )
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
