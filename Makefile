@@ -17,14 +17,15 @@ help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # What is being installed is said package by package: the first time takes a minute or two.
+# --no-deps: the lock names all packages, while pip refuses an extra (pytest-cov's coverage[toml]) as unpinned once PyPI has a newer release of it.
 define install
 	@if command -v uv >/dev/null 2>&1; then \
 		uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
-		uv pip install --python $(BIN)/python --require-hashes $(1) && \
+		uv pip install --python $(BIN)/python --no-deps --require-hashes $(1) && \
 		uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
 	else \
 		$(PYTHON) -m venv $(VENV) && \
-		$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --require-hashes $(1) && \
+		$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --no-deps --require-hashes $(1) && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . ; \
 	fi
 endef
