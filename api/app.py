@@ -38,7 +38,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         async with opens(settings)() as face:
             app.state.streams = Streams()
             app.state.face = face
-            with short_collections():
+            async with short_collections():
                 yield
 
     app = _Application(

@@ -1,39 +1,83 @@
 """The garbage collector, which is kept from walking over the whole cluster while a caller waits."""
 
+import asyncio
 import gc
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final, Literal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from threading import Lock
+from typing import Final, Never, final
 
-LONGEST: Final = 0.02
+LONGEST: Final = 0.005
 """Seconds of processor time: what survives a full collection that takes longer is left alone by all later ones."""
 
+DUE: Final = 3
+"""The number of collections of younger objects after which a full one is due: some 25,000 new objects, which take 3 to 15 ms."""
 
-@contextmanager
-def short_collections(longest: float = LONGEST) -> Iterator[None]:
-    """Keeps full collections short until the end of the block.
+BETWEEN: Final = 0.02
+"""Seconds between two looks at whether a full collection is due."""
 
-    What is there at the beginning, and what survives a long collection later, is not looked at again: the objects of a cluster are here to
-    stay, and go by their reference counts. Only a cycle among them that breaks off later would stay, and they form none.
+OVERDUE: Final = 1000
+"""A full collection that is due for this many collections of younger objects begins in the middle of a step, which has no end."""
+
+
+@final
+class _Collector:
+    """What blocks of `short_collections` change of the process's collector. State: how many blocks are open, and what was before the first.
+
+    A process may run several services at one time, as tests do: the last one that ends puts back what was before.
     """
-    began = 0.0
 
-    def on_collection(phase: Literal["start", "stop"], info: Mapping[str, Any]) -> None:
-        nonlocal began
-        if phase == "start":
-            began = time.thread_time()
-        elif info["generation"] == 2 and time.thread_time() - began > longest:
-            gc.freeze()
+    def __init__(self) -> None:
+        self._lock: Final = Lock()
+        self._open = 0
+        self._before = gc.get_threshold()
 
-    gc.collect()
-    gc.freeze()
-    gc.callbacks.append(on_collection)
+    def enter(self) -> None:
+        with self._lock:
+            if not self._open:
+                self._before = gc.get_threshold()
+                gc.set_threshold(*self._before[:2], OVERDUE)
+            self._open += 1
+        gc.collect()
+        gc.freeze()
+
+    def leave(self) -> None:
+        with self._lock:
+            self._open -= 1
+            if not self._open:
+                gc.unfreeze()
+                gc.set_threshold(*self._before)
+
+
+_COLLECTOR: Final = _Collector()
+
+
+@asynccontextmanager
+async def short_collections(longest: float = LONGEST, between: float = BETWEEN) -> AsyncIterator[None]:
+    """Keeps full collections short until the end of the block, and in steps of the event loop of their own.
+
+    A collection that begins in the middle of a long step makes it longer still, so that none does. What is there at the beginning, and what
+    survives a long collection later, is not looked at again: the objects of a cluster are here to stay, and go by their reference counts.
+    Only a cycle among them that breaks off later would stay, and they form none.
+    """
+    _COLLECTOR.enter()
+    collecting = asyncio.create_task(_collect_when_due(longest, between), name="collections")
     try:
         yield
     finally:
-        gc.callbacks.remove(on_collection)
-        gc.unfreeze()
+        collecting.cancel()
+        _COLLECTOR.leave()
+
+
+async def _collect_when_due(longest: float, between: float) -> Never:
+    while True:
+        await asyncio.sleep(between)
+        if gc.get_count()[2] >= DUE:
+            began = time.thread_time()
+            gc.collect()
+            if time.thread_time() - began > longest:
+                gc.freeze()
 
 
 @contextmanager

@@ -1,11 +1,37 @@
-"""Full collections leave alone what has survived a long one."""
+"""Full collections run in steps of their own, and leave alone what has survived a long one."""
 
+import asyncio
 import gc
+import subprocess
+import sys
 import weakref
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any
 
-from extender.concurrency.short_collections import short_collections
+from extender.concurrency.short_collections import DUE, OVERDUE, short_collections
+from extender.testing import virtual_time
 
 MANY = 1_000
+
+BETWEEN = 0.001
+
+ROOT = Path(__file__).parents[3]
+
+ALONE: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
+
+
+def alone(main: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """A test in a process of its own, whose time passes at once: the services of other tests have the collector of this one."""
+    ALONE[main.__name__] = main
+
+    def test() -> None:
+        command = [sys.executable, "-m", __name__, main.__name__]
+        child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert child.returncode == 0, child.stderr
+
+    test.__name__, test.__doc__ = main.__name__, main.__doc__
+    return test
 
 
 class Node:
@@ -21,49 +47,110 @@ def looked_at(objects: list[list[int]]) -> bool:
     return any(id(each) in known for each in objects)
 
 
-def test_what_is_there_at_the_beginning_is_not_looked_at() -> None:
+def make_due() -> None:
+    """Lets as many collections of young objects pass as pass before a full one."""
+    for _ in range(DUE):
+        gc.collect(1)
+
+
+async def full_collection() -> None:
+    """Lets one full collection pass."""
+    make_due()
+    await asyncio.sleep(2 * BETWEEN)
+
+
+@alone
+async def test_no_full_collection_begins_in_the_middle_of_a_step() -> None:
+    before = gc.get_threshold()
+    full: list[int] = []
+
+    def note(phase: str, info: Mapping[str, int]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            full.append(len(full))
+
+    async with short_collections(between=BETWEEN):
+        gc.callbacks.append(note)
+        for _ in range(2 * before[2]):
+            gc.collect(1)
+        kept = [[number] for number in range(100 * MANY)]
+        in_the_step = len(full)
+        await full_collection()
+        gc.callbacks.remove(note)
+
+    assert (in_the_step, len(full)) == (0, 1)
+    assert len(kept) == 100 * MANY
+    assert gc.get_threshold() == before
+
+
+@alone
+async def test_the_last_of_several_services_puts_back_what_was_before_the_first() -> None:
+    """
+    They need not end in the order in which they have begun.
+    """
+    before, objects = gc.get_threshold(), [[number] for number in range(MANY)]
+    first, second = short_collections(), short_collections()
+    async with first:
+        await second.__aenter__()
+    during = gc.get_threshold()[2], looked_at(objects)
+    await second.__aexit__(None, None, None)
+
+    assert during == (OVERDUE, False)
+    assert gc.get_threshold() == before
+    assert looked_at(objects)
+
+
+@alone
+async def test_what_is_there_at_the_beginning_is_not_looked_at() -> None:
     objects = [[number] for number in range(MANY)]
 
-    with short_collections():
+    async with short_collections():
         during = looked_at(objects)
 
     assert not during
     assert looked_at(objects)
 
 
-def test_what_survives_a_long_collection_is_not_looked_at_again() -> None:
-    with short_collections(longest=-1):
+@alone
+async def test_what_survives_a_long_collection_is_not_looked_at_again() -> None:
+    async with short_collections(longest=-1, between=BETWEEN):
         objects = [[number] for number in range(MANY)]
         before = looked_at(objects)
-        gc.collect()
+        await full_collection()
         after = looked_at(objects)
 
     assert (before, after) == (True, False)
 
 
-def test_what_survives_a_short_one_is() -> None:
-    with short_collections(longest=float("inf")):
+@alone
+async def test_what_survives_a_short_one_is() -> None:
+    async with short_collections(longest=float("inf"), between=BETWEEN):
         objects = [[number] for number in range(MANY)]
-        gc.collect()
+        await full_collection()
 
         assert looked_at(objects)
 
 
-def test_cycles_that_form_later_are_collected_all_the_same() -> None:
-    with short_collections(longest=-1):
-        gc.collect()
+@alone
+async def test_cycles_that_form_later_are_collected_all_the_same() -> None:
+    async with short_collections(longest=-1, between=BETWEEN):
+        await full_collection()
         gone = weakref.ref(Node())
-        gc.collect()
+        await full_collection()
 
         assert gone() is None
 
 
-def test_what_is_left_alone_goes_when_nobody_refers_to_it() -> None:
-    with short_collections(longest=-1):
+@alone
+async def test_what_is_left_alone_goes_when_nobody_refers_to_it() -> None:
+    async with short_collections(longest=-1, between=BETWEEN):
         class_of = type("Plain", (), {})
         plain = class_of()
         gone = weakref.ref(plain)
-        gc.collect()
+        await full_collection()
         del plain
 
         assert gone() is None
+
+
+if __name__ == "__main__":
+    virtual_time.run(ALONE[sys.argv[1]]())
