@@ -6,6 +6,7 @@ Upstream: apimachinery/pkg/labels/selector.go; apis/meta/v1/helpers.go, LabelSel
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import groupby
 from operator import attrgetter
 from typing import Final, final
 
@@ -114,6 +115,52 @@ class Requirement:
         return f"{self.key}{symbol}({values})" if self.operator in _IS_SET else f"{self.key}{symbol}{values}"
 
 
+LONG: Final = 16
+"""The number of requirements or values from which on a selector looks them up by key instead of trying one after the other."""
+
+
+@final
+class _ByKey:
+    """The requirements of a long selector by their keys. An object is matched in as many steps as it has labels, however long it is."""
+
+    __slots__ = ("_needed", "_of_key")
+
+    def __init__(self, requirements: Sequence[Requirement]) -> None:
+        of_key: dict[str, Requirement | _OneKey] = {}
+        for key, of_one in groupby(sorted(requirements, key=attrgetter("key")), attrgetter("key")):
+            first, *others = of_one
+            of_key[key] = _OneKey((first, *others)) if others or len(first.values) >= LONG else first
+        self._of_key: Final = of_key
+        self._needed: Final = frozenset(each.key for each in requirements if not each.matches_value(None))
+
+    def match(self, labels: Mapping[str, str]) -> bool:
+        if len(self._needed) > len(labels) or not all(key in labels for key in self._needed):
+            return False
+        of_key = self._of_key
+        # What is not needed holds for objects without the label.
+        common = (key for key in labels if key in of_key) if len(labels) < len(of_key) else (key for key in of_key if key in labels)
+        return all(of_key[key].matches_value(labels[key]) for key in common)
+
+
+@final
+class _OneKey:
+    """What a long selector says of one label, for objects that have it."""
+
+    __slots__ = ("_excluded", "_included", "_others")
+
+    def __init__(self, requirements: Sequence[Requirement]) -> None:
+        included = [frozenset(each.values) for each in requirements if each.operator in _INCLUDES]
+        self._included: Final = frozenset.intersection(*included) if included else None
+        self._excluded: Final = frozenset(value for each in requirements if each.operator in _EXCLUDES for value in each.values)
+        unlike = dict.fromkeys(each for each in requirements if each.operator not in _INCLUDES | _EXCLUDES)
+        self._others: Final = tuple(unlike)
+
+    def matches_value(self, value: str) -> bool:
+        if value in self._excluded or (self._included is not None and value not in self._included):
+            return False
+        return all(each.matches_value(value) for each in self._others)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Selector:
@@ -123,9 +170,12 @@ class Selector:
     selectable: bool = True
     _hash: int = field(init=False, compare=False, repr=False)
     """Selectors are parts of keys that are looked up for every pod."""
+    _by_key: _ByKey | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((self.requirements, self.selectable)))
+        is_long = len(self.requirements) >= LONG or any(len(each.values) >= LONG for each in self.requirements)
+        object.__setattr__(self, "_by_key", _ByKey(self.requirements) if is_long else None)
 
     def __hash__(self) -> int:
         return self._hash
@@ -139,10 +189,17 @@ class Selector:
         """True if it matches every object."""
         return self.selectable and not self.requirements
 
+    @property
+    def num_values(self) -> int:
+        """Returns the number of values that its requirements name, and at least that of the requirements."""
+        return sum(len(each.values) or 1 for each in self.requirements)
+
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Returns whether an object with these labels is selected."""
         if not self.selectable:
             return False
+        if self._by_key is not None:
+            return self._by_key.match(labels)
         return all(requirement.matches_value(labels.get(requirement.key)) for requirement in self.requirements)
 
     def __str__(self) -> str:

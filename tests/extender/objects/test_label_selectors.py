@@ -1,5 +1,7 @@
 """Label selectors are values: they match, print, compare and narrow down."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -193,6 +195,58 @@ def test_the_text_of_a_selector_reads_back(parts: list[Requirement]) -> None:
     selector = selector_with(parts)
 
     assert parse_selector(str(selector)) == selector
+
+
+many_values = tuple(f"v{number}" for number in range(100))
+padding = st.sampled_from(
+    [
+        [Requirement("absent", Operator.NOT_IN, many_values)],
+        [Requirement(f"absent-{number}", Operator.DOES_NOT_EXIST) for number in range(100)],
+    ]
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(requirements, max_size=4), padding, st.dictionaries(names, values), st.booleans())
+def test_a_long_selector_matches_as_its_requirements_do(
+    parts: list[Requirement], longer: list[Requirement], labels: dict[str, str], has_many: bool
+) -> None:
+    """
+    A selector of a hundred requirements or values, most of which always hold, selects what the others select.
+    """
+    if has_many:
+        labels |= {f"other-{number}": "x" for number in range(200)}
+
+    is_selected = selector_with([*parts, *longer]).matches(labels)
+
+    assert is_selected == all(each.matches(labels) for each in parts)
+
+
+class CountedLabels(dict[str, str]):
+    """Labels that count how often they are looked into."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        super().__init__(labels)
+        self.looks = 0
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.looks += 1
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self.looks += 1
+        return super().__contains__(key)
+
+
+@pytest.mark.parametrize("operator", [Operator.NOT_EQUALS, Operator.EQUALS])
+def test_a_long_selector_takes_no_longer_than_the_labels_that_it_is_matched_with(operator: Operator) -> None:
+    selector = selector_with(Requirement(f"k{number}", operator, ("a",)) for number in range(10_000))
+    labels = CountedLabels({"k7": "a", "app": "web"})
+
+    is_selected = selector.matches(labels)
+
+    assert not is_selected
+    assert labels.looks <= len(labels)
 
 
 @settings(deadline=None, max_examples=300)
