@@ -9,14 +9,18 @@ HigherPriorityPod (v1.12); pkg/scheduler/core/generic_scheduler.go, filterPodsWi
 """
 
 import math
-from collections.abc import Collection, Iterator
-from typing import Final
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, final
 
+import msgspec
 import numpy as np
 
 from extender.framework import PreemptionRules
 from extender.objects.grouping import PodDisruptionBudget
-from extender.objects.label_selectors import Selector, SelectorError, selector_of
+from extender.objects.kept_parses import kept_for_equal
+from extender.objects.label_selectors import Requirement, Selector, SelectorError, selector_of
+from extender.objects.meta import LabelSelector
 from extender.objects.pod import Pod
 from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
@@ -115,11 +119,12 @@ def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[st
     # Pods that go anyway may go, and are counted once, as leaving.
     goes_anyway = np.isin(slots, leaving)
     together = np.r_[slots[least_important_first], leaving]
+    counts = _CountsInRow(row[least_important_first])
     for budget, selected in _protected(snapshot, together):
         of_slots, of_leaving = selected[: len(slots)], selected[len(slots) :]
         counted = of_slots & ~goes_anyway[least_important_first]
         left = budget.status.disruptions_allowed - int(np.count_nonzero(of_leaving))
-        breaks[least_important_first] |= counted & (_count_in_row(counted, row[least_important_first]) > left)
+        breaks[least_important_first] |= counted & (counts.of(counted) > left)
     return breaks
 
 
@@ -152,12 +157,11 @@ def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: Preemption
     if not snapshot.objects.pdbs:
         return {}
     slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
-    found: dict[str, tuple[str, ...]] = {}
-    for budget, breaks in rules.violated(snapshot, slots, row):
-        for slot in slots[breaks].tolist():
-            uid = snapshot.pod_at(slot).uid
-            found[uid] = (*found.get(uid, ()), budget.metadata.name)
-    return found
+    broken = [(budget.metadata.name, breaks) for budget, breaks in rules.violated(snapshot, slots, row) if breaks.any()]
+    if not broken:
+        return {}
+    names, by_pod = np.array([name for name, _ in broken], np.object_), np.array([breaks for _, breaks in broken]).T
+    return {snapshot.pod_at(int(slots[place])).uid: tuple(names[by_pod[place]]) for place in np.flatnonzero(by_pod.any(axis=1))}
 
 
 def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
@@ -170,12 +174,13 @@ def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[Pod
         slots: (C,) possible victims, row by row, most important first.
         row: (C,) their rows, ascending.
     """
+    counts = _CountsInRow(row)
     for budget, selected in _protected(snapshot, slots):
         counted, disrupted = selected, budget.status.disrupted_pods
         if disrupted:
             # The API server has already subtracted the eviction of these pods from the budget.
             counted = selected & np.fromiter((snapshot.pod_at(slot).name not in disrupted for slot in slots.tolist()), np.bool_, len(slots))
-        yield budget, counted & (_count_in_row(counted, row) > budget.status.disruptions_allowed)
+        yield budget, counted & (counts.of(counted) > budget.status.disruptions_allowed)
 
 
 def forbidden(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
@@ -196,40 +201,92 @@ def _protected(snapshot: Snapshot, slots: Index) -> Iterator[tuple[PodDisruption
     codes = snapshot.pods.codes[Attribute.LABELS, slots]
     distinct, which = np.unique(codes, return_inverse=True)
     symbols = snapshot.tallies.symbols[Attribute.LABELS]
-    classes = [symbol for code in distinct.tolist() if isinstance(symbol := symbols[code], LabelClass)]
-    labels = [dict(pod_class.labels) for pod_class in classes]
+    classes = _Classes([symbol for code in distinct.tolist() if isinstance(symbol := symbols[code], LabelClass)])
     for budget in snapshot.objects.pdbs.values():
         selector = selector_of_budget(budget)
         if selector is None:
             continue
-        namespace = budget.metadata.namespace or "default"
-        selected = np.fromiter(
-            (
-                pod_class.namespace == namespace and bool(of_class) and selector.matches(of_class)
-                for pod_class, of_class in zip(classes, labels, strict=True)
-            ),
-            np.bool_,
-            len(classes),
-        )
+        selected = classes.selected(budget.metadata.namespace or "default", selector)
         if selected.any():
             yield budget, selected[which]
 
 
+@final
+class _Classes:
+    """Sets of labels, by label: there may be thousands of budgets, each of which is matched with thousands of them in a few operations."""
+
+    def __init__(self, classes: Sequence[LabelClass]) -> None:
+        self._classes: Final = classes
+        self._labels: Final = [dict(each.labels) for each in classes]
+        self._in_namespace: Final[dict[str, Mask]] = {}
+        with_key: defaultdict[str, list[int]] = defaultdict(list)
+        with_pair: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        for place, labels in enumerate(self._labels):
+            for pair in labels.items():
+                with_key[pair[0]].append(place)
+                with_pair[pair].append(place)
+        self._with_key: Final = {key: np.array(places, np.intp) for key, places in with_key.items()}
+        self._with_pair: Final = {pair: np.array(places, np.intp) for pair, places in with_pair.items()}
+
+    def selected(self, namespace: str, selector: Selector) -> Mask:
+        """Returns which of the classes a budget of the namespace selects. One without labels is never selected."""
+        mask = self._in_namespace.get(namespace)
+        if mask is None:
+            found = (each.namespace == namespace and bool(each.labels) for each in self._classes)
+            mask = self._in_namespace[namespace] = np.fromiter(found, np.bool_, len(self._classes))
+        if selector.num_values > len(self._classes):
+            ours = np.flatnonzero(mask)
+            of_ours = np.fromiter((selector.matches(self._labels[place]) for place in ours.tolist()), np.bool_, len(ours))
+            mask = mask.copy()
+            mask[ours] = of_ours
+            return mask
+        for requirement in selector.requirements:
+            mask = mask & self._fulfilling(requirement)
+        return mask if selector.selectable else np.zeros(len(mask), np.bool_)
+
+    def _fulfilling(self, requirement: Requirement) -> Mask:
+        # All values that the requirement names have the same answer, as have all others, and as has no value.
+        mask = np.full(len(self._classes), requirement.matches_value(None))
+        with_key = self._with_key.get(requirement.key)
+        if with_key is not None:
+            mask[with_key] = requirement.matches_value("".join(requirement.values) + "?")
+            for value in requirement.values:
+                with_pair = self._with_pair.get((requirement.key, value))
+                if with_pair is not None:
+                    mask[with_pair] = requirement.matches_value(value)
+        return mask
+
+
 def selector_of_budget(budget: PodDisruptionBudget) -> Selector | None:
     """Returns the budget's selector; None if it selects nothing because it is absent, empty, or cannot be parsed."""
+    return None if budget.spec.selector is None else _parsed(msgspec.json.encode(budget.spec.selector))
+
+
+@kept_for_equal(len)
+def _parsed(encoded: bytes) -> Selector | None:
     try:
-        selector = selector_of(budget.spec.selector)
+        selector = selector_of(msgspec.json.decode(encoded, type=LabelSelector))
     except SelectorError:
         # Upstream ignores such a budget, too. The API server would not have accepted it.
         return None
-    return None if selector.is_empty or budget.spec.selector is None else selector
+    return None if selector.is_empty else selector
 
 
-def _count_in_row(counted: Mask, row: Index) -> Int64s:
-    """Returns (C,) the number of counted pods in the pod's row up to and including the pod."""
-    # The running count over all rows, less the count before the pod's row begins.
-    running: Int64s = np.cumsum(counted)
-    first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
-    before: Int64s = running[first] - counted[first]
-    lengths = np.diff(np.r_[first, len(row)])
-    return running - np.repeat(before, lengths)
+@final
+class _CountsInRow:
+    """Counts pods by row.
+
+    Arguments:
+        row: (C,) the rows of the pods, ascending.
+    """
+
+    def __init__(self, row: Index) -> None:
+        self._first: Final = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
+        self._lengths: Final = np.diff(np.r_[self._first, len(row)])
+
+    def of(self, counted: Mask) -> Int64s:
+        """Returns (C,) the number of counted pods in the pod's row up to and including the pod."""
+        # The running count over all rows, less the count before the pod's row begins.
+        running: Int64s = np.cumsum(counted)
+        before: Int64s = running[self._first] - counted[self._first]
+        return running - np.repeat(before, self._lengths)

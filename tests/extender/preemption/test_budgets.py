@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.objects.label_selectors import selector_of
 from extender.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.preemption import V1_36
 from extender.preemption.budgets import violating
@@ -73,6 +76,32 @@ EXISTS, NOT_DB, ODD = (
 )
 def test_what_a_budget_selects(selector: LabelSelector | None, violate: str) -> None:
     assert marks([WEB, DB, BARE], [budget(0, selector)]) == violate
+
+
+_KEYS = st.sampled_from(["app", "tier", "old"])
+_VALUES = st.sampled_from(["web", "db", "x"])
+_SELECTORS = st.builds(
+    LabelSelector,
+    st.dictionaries(st.sampled_from(["app", "tier"]), _VALUES, max_size=1),
+    st.lists(
+        st.one_of(
+            st.builds(LabelSelectorRequirement, _KEYS, st.sampled_from(["In", "NotIn"]), st.lists(_VALUES, min_size=1, max_size=9)),
+            st.builds(LabelSelectorRequirement, _KEYS, st.sampled_from(["Exists", "DoesNotExist"]), st.just([])),
+        ),
+        max_size=3,
+    ),
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.dictionaries(_KEYS, _VALUES, min_size=1), min_size=1, max_size=8), st.lists(_SELECTORS, min_size=1, max_size=3))
+def test_a_pod_violates_a_used_up_budget_whose_selector_matches_it(labels: list[dict[str, str]], selectors: list[LabelSelector]) -> None:
+    pods = [make_pod().label(**each) for each in labels]
+
+    found = marks(pods, [budget(0, selector, name=f"b{place}") for place, selector in enumerate(selectors)])
+
+    selecting = [selector_of(selector) for selector in selectors if selector != LabelSelector()]
+    assert found == "".join("x" if any(selector.matches(each) for selector in selecting) else "." for each in labels)
 
 
 def test_every_budget_that_selects_a_pod_is_charged() -> None:
