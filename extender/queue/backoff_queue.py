@@ -112,11 +112,9 @@ class BackoffQueue:
         """Pops the refused pod whose backoff ends next, before it ends; None if there is none, or if that is not wanted."""
         return self.refused.pop() if self._pops_early else None
 
-    def pop_all_backoff_completed(self) -> list[QueuedPodInfo]:
-        """Pops all pods whose backoff is over."""
-        completed: list[QueuedPodInfo] = []
+    def pop_all_backoff_completed(self) -> Iterator[QueuedPodInfo]:
+        """Pops all pods whose backoff is over, each as it is asked for."""
         for heap in (self.refused, self.failed):
             while (info := heap.peek()) is not None and not self.is_pod_backing_off(info):
                 heap.pop()
-                completed.append(info)
-        return completed
+                yield info

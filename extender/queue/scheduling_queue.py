@@ -6,7 +6,8 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (v1.36.
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, final
+from functools import partial
+from typing import Final, final
 
 from extender.framework.events import (
     BACKOFF_COMPLETE,
@@ -26,9 +27,11 @@ from extender.metrics import PluginMetrics
 from extender.objects.pod import Pod
 from extender.queue.active_queue import ActiveQueue
 from extender.queue.backoff_queue import DEFAULT_POD_INITIAL_BACKOFF, DEFAULT_POD_MAX_BACKOFF, BackoffQueue
+from extender.queue.moves import Moves
 from extender.queue.nominator import Nominator, PodLister
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.queueing_hints import ChangeToHint, QueueingHints, QueueingStrategy, best_strategy, may_move, strategy_for
+from extender.queue.sort_order import SortKey, in_order
 from extender.queue.unschedulable_pods import UnschedulablePods
 
 DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS: Final = 300.0
@@ -46,8 +49,6 @@ BACKOFF_Q: Final = "Backoff"
 UNSCHEDULABLE_Q: Final = "Unschedulable"
 """The names of the queues in the log."""
 
-SortKey = Callable[[Pod, float], tuple[Any, ...]]
-"""(pod, when it was queued) -> sort key; the least is tried first."""
 PreEnqueue = Callable[[Pod, str], str]
 """(pod, the plugin that gates it now or "") -> the plugin that gates it, "" if none does."""
 PreCheck = Callable[[QueuedPodInfo], bool]
@@ -68,7 +69,8 @@ class AlreadyQueuedError(Exception):
 class SchedulingQueue:
     """The waiting pods; the table in this package's docstring shows how they move.
 
-    Only `pop` and `run` suspend. Between two awaits the queue does not change, so that no change is lost between checking and moving.
+    Only `pop` and `run` suspend. Between two awaits the queue does not change, so that no change is lost between checking and moving. Where
+    an event concerns many pods, they are moved in portions, and none is popped before all are.
     """
 
     def __init__(
@@ -95,28 +97,17 @@ class SchedulingQueue:
             metrics: observes the durations of hints.
             pops_from_backoff_q: whether an empty activeQ is helped out by backoffQ; if not, pods are gated as they leave that.
         """
-
-        def in_order(info: QueuedPodInfo) -> tuple[Any, ...]:
-            try:
-                key = sort_key(info.pod, info.timestamp)
-                if isinstance(key, tuple):
-                    return 0, key
-                raise TypeError(f"{key!r} is no tuple")
-            except Exception as exc:
-                # An out-of-tree plugin may raise. A pod that it cannot order comes last, so that it does not keep other pods from being
-                # tried.
-                _LOG.exception(exc, "Plugin failed", extensionPoint="QueueSort", pod=info.pod)
-                return 1, (info.timestamp,)
-
         self.incoming: Counter[tuple[str, str]] = Counter()
         """(queue, event) -> number of pods added. Upstream: the metric queue_incoming_pods_total."""
         self._now = now
         self._pre_enqueue = pre_enqueue
         self._max_in_unschedulable_pods = max_in_unschedulable_pods
         self._hints = QueueingHints(hints, (metrics or PluginMetrics()).hints)
-        self._active = ActiveQueue(in_order)
-        self._backoff = BackoffQueue(now, in_order, initial_backoff, max_backoff, pops_early=pops_from_backoff_q)
+        order = in_order(sort_key)
+        self._active = ActiveQueue(order)
+        self._backoff = BackoffQueue(now, order, initial_backoff, max_backoff, pops_early=pops_from_backoff_q)
         self._unschedulable = UnschedulablePods()
+        self._moves = Moves()
         self._nominator = Nominator(pod_lister)
         self._resumed: deque[QueuedPodInfo] = deque()
         self._pops_from_backoff_q = pops_from_backoff_q
@@ -171,7 +162,10 @@ class SchedulingQueue:
 
     async def pop(self) -> QueuedPodInfo | None:
         """Pops the pod to be tried next once there is one; it is in flight until `done`. None: the queue is closed and empty."""
-        while (info := self.pop_nowait()) is None:
+        while self._moves or (info := self.pop_nowait()) is None:
+            if self._moves:
+                await asyncio.sleep(0)
+                continue
             if self._is_closed:
                 _LOG.info(2, "Scheduling queue is closed")
                 return None
@@ -184,6 +178,7 @@ class SchedulingQueue:
 
         If activeQ is empty, a refused pod is popped from backoffQ before its backoff is over.
         """
+        self._moves.finish()
         if self._resumed:
             return self._resumed.popleft()
         while True:
@@ -315,12 +310,12 @@ class SchedulingQueue:
         if change.is_of_interest:
             # The log tells of each pod that stays where it is.
             concerned = self._unschedulable.refused(lambda refusal: _LOG.enabled(5) or may_move(change, refusal))
-            self._move([info for info in concerned if pre_check is None or pre_check(info)], change)
+            self._move(concerned if pre_check is None else filter(pre_check, concerned), change)
 
     def flush_backoff_q_completed(self) -> None:
         """Moves the pods whose backoff is over to activeQ."""
-        for info in self._backoff.pop_all_backoff_completed():
-            self._move_to_active(info, BACKOFF_COMPLETE, from_backoff=True)
+        completed = self._backoff.pop_all_backoff_completed()
+        self._moves.add(completed, partial(self._move_to_active, label=BACKOFF_COMPLETE, from_backoff=True))
 
     def flush_unschedulable_pods_leftover(self) -> None:
         """Requeues the pods that have been unschedulable for too long, since an event that helps may have been missed."""
@@ -354,19 +349,19 @@ class SchedulingQueue:
 
     def _move(self, pods: Iterable[QueuedPodInfo], change: ChangeToHint) -> None:
         """Upstream: movePodsToActiveOrBackoffQueue."""
-        is_verbose = _LOG.enabled(5)
-        for info in pods:
-            if info.is_gated and not match_any(info.gating_plugin_events, change.event):
-                continue
-            strategy = strategy_for(info, change)
-            if strategy is QueueingStrategy.QUEUE_SKIP:
-                if is_verbose:
-                    _LOG.info(5, "Event is not making pod schedulable", pod=info.pod, event=change.label)
-                continue
-            self._unschedulable.remove(info.key)
-            self._requeue(info, strategy, change.label)
-        if self._active.add_change_if_any_in_flight(change) and is_verbose:
+        self._moves.add(pods, partial(self._consider, change=change))
+        if self._active.add_change_if_any_in_flight(change):
             _LOG.info(5, "Event received while pods are in flight", event=change.label)
+
+    def _consider(self, info: QueuedPodInfo, change: ChangeToHint) -> None:
+        if self._unschedulable.get(info.key) is not info or (info.is_gated and not match_any(info.gating_plugin_events, change.event)):
+            return
+        strategy = strategy_for(info, change)
+        if strategy is QueueingStrategy.QUEUE_SKIP:
+            _LOG.info(5, "Event is not making pod schedulable", pod=info.pod, event=change.label)
+            return
+        self._unschedulable.remove(info.key)
+        self._requeue(info, strategy, change.label)
 
     # Moves between the queues.
 

@@ -31,7 +31,7 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
     pod, message = info.pod, failure.status.message
     _log_failure(pod, failure)
     info.set_rejector_plugins(failure.unschedulable_plugins, failure.pending_plugins)
-    info.retry_after = failure.retry_after
+    info.retry_after, info.is_long = failure.retry_after, failure.is_of_long_pod
     known = world.pod_by_key(pod.key)
     if known is not None and known.uid != pod.uid:
         # Another pod has this name by now, and an entry of its own in the queue.

@@ -67,7 +67,7 @@ def test_failed_pods_back_off_apart_but_for_as_long() -> None:
     for info in (refused, failed, longer):
         queue.add(info)
 
-    completed = queue.pop_all_backoff_completed()
+    completed = [*queue.pop_all_backoff_completed()]
 
     assert completed == [refused, failed]
     assert [*queue] == [longer]
