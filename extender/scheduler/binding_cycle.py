@@ -45,7 +45,7 @@ async def binding_cycle(world: World, framework: Framework, assumed: AssumedPod)
     if failure is None:
         await _after_binding(world, framework, assumed)
         return None
-    with world.metrics.timed("Unreserve", framework.profile_name, asyncio.get_running_loop().time):
+    with world.metrics.timed("Unreserve", framework.profile_name):
         run_unreserve_plugins(assumed.cycle, pod, assumed.node)
     world.cluster.forget(pod.uid)
     if not failure.status.is_rejected:
@@ -60,7 +60,7 @@ async def _after_binding(world: World, framework: Framework, assumed: AssumedPod
         framework.record_event(pod, "Normal", "Scheduled", "Binding", f"Successfully assigned {pod.key} to {node}")
         numbers = {"evaluatedNodes": assumed.evaluated_nodes, "feasibleNodes": assumed.feasible_nodes}
         _LOG.info(2, "Successfully bound pod to node", pod=pod, node=node, **numbers)
-        with world.metrics.timed("PostBind", framework.profile_name, asyncio.get_running_loop().time):
+        with world.metrics.timed("PostBind", framework.profile_name):
             await run_post_bind_plugins(assumed.cycle, pod, node)
         activate_pods(world, assumed.cycle)
     except Exception as exc:
@@ -82,7 +82,7 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
 
     # 1 the nominated node, so that others see where a pod is expected to go that may wait for long
     if world.nominates_before_binding:
-        with timed("PreBindPreFlight", profile, now) as point:
+        with timed("PreBindPreFlight", profile) as point:
             plan = run_pre_bind_pre_flights(cycle, pod, node)
             point.status = str(plan.status.code)
     else:
@@ -115,7 +115,7 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
 
     # 4 PreBind: volumes and devices
     if plan.groups:
-        with timed("PreBind", profile, now) as point:
+        with timed("PreBind", profile) as point:
             pre_bind = asyncio.ensure_future(run_pre_bind_plugins(plan, cycle, pod, node))
             status = await world.pods_in_pre_bind.run(pod.uid, pre_bind)
             point.status = str(status.code)
@@ -123,7 +123,7 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
             return Failure(status)
 
     # 5 the binding itself, by an extender if one binds such pods
-    with timed("Bind", profile, now) as point, world.binds:
+    with timed("Bind", profile) as point, world.binds:
         bound = await bound_by_extender(world.extenders, pod, node, world.fence)
         status = bound if bound is not None else await run_bind_plugins(cycle, pod, node)
         point.status = str(status.code)
