@@ -13,6 +13,7 @@ from extender import framework as fwk
 from extender.runtime.cycle import Cycle, PreFilterOutcome
 from extender.runtime.findings import diagnosis_of, find, refused_by_pre_filter, status_out_of_play
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.runtime.scoring import Scores
 from extender.snapshot import Rows, Snapshot
 
@@ -112,7 +113,7 @@ async def _evaluated(cycle: Cycle) -> Evaluation:
     if len(feasible):
         return _scored(cycle, feasible, evaluation)
     plugins = cycle.framework.plugins.post_filter
-    post_filter = await cycle.run_post_filter_plugins(statuses) if plugins else None
+    post_filter = await run_post_filter_plugins(cycle, statuses) if plugins else None
     return replace(
         evaluation,
         diagnosis=diagnosis_of(cycle, findings),

@@ -1,14 +1,13 @@
 """Cycle: one pod meets the plugins of its profile over one snapshot, and what each result means for it.
 
 A cycle is made for one decision or evaluation, used and dropped. Nothing of it stays in the framework, so that cycles of different pods
-cannot disturb each other. The points after a node was chosen are in `extender.runtime.reserve_to_bind`.
+cannot disturb each other. PostFilter is in `extender.runtime.post_filter`, and the points after a node was chosen are in
+`extender.runtime.reserve_to_bind`.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
 
-import math
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, final
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.metrics import ObservePlugin
+from extender.objects.kept_parses import HeldParses
 from extender.objects.pod import Pod
 from extender.runtime.framework import Framework
 from extender.runtime.memory import (
@@ -31,12 +31,11 @@ from extender.runtime.memory import (
     signature_of,
 )
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
-from extender.runtime.plugin_calls import PluginError, call_plugin, call_plugin_async
+from extender.runtime.plugin_calls import PluginError, call_plugin
 from extender.runtime.plugin_results import (
     filter_fits,
     filter_verdicts,
     no_node_left,
-    post_filter_result,
     pre_filter_result,
     pre_score_status,
     refuse_unknown_codes,
@@ -79,6 +78,7 @@ class Cycle(fwk.CycleState):
 
     __slots__ = (
         "_parts",
+        "_prepared",
         "_remembered",
         "_snapshot",
         "framework",
@@ -118,6 +118,7 @@ class Cycle(fwk.CycleState):
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
         self._snapshot = snapshot
         self._remembered: Remembered | None = None
+        self._prepared: HeldParses | None = None
         self._parts: list[Part] = []
 
     @property
@@ -145,7 +146,7 @@ class Cycle(fwk.CycleState):
             LongWork: they are not prepared yet.
         """
         if is_of_long_pod(signature) and self.framework.may_defer:
-            self.framework.preparations.check(self.pod, signature, self.framework.plugins.pre_filter)
+            self._prepared = self.framework.preparations.check(self.pod, signature, self.framework.plugins.pre_filter)
 
     def run_pre_filter_plugins(self) -> PreFilterOutcome:
         """Runs every PreFilter, and keeps and returns the combined result.
@@ -331,50 +332,6 @@ class Cycle(fwk.CycleState):
             standing = kept if standing is None else standing[kept]
             rows = rows.take(kept)
         return np.ones(num_rows, np.bool_) if passing is None else passing
-
-    # PostFilter.
-
-    async def run_post_filter_plugins(self, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        """Runs the PostFilter plugins until one succeeds or answers that the pod cannot be helped.
-
-        Arguments:
-            statuses: why each node refused the pod.
-
-        Returns:
-            The result of the plugin that succeeded; else the combined refusals, or an Error status.
-
-        Raises:
-            PluginError: a plugin raised.
-        """
-        reasons: list[str] = []
-        refuser = ""
-        nominated_node: str | None = None
-        preemption: fwk.PreemptionOutcome | None = None
-        retry_after = math.inf
-        for plugin in self.framework.plugins.post_filter:
-            try:
-                call = partial(post_filter_result, plugin, self, self.pod, statuses)
-                answer = await call_plugin_async(self.observe, plugin.name, "PostFilter", call)
-            except PluginError as exc:
-                # A plugin whose PreFilter did not run finds no state. Upstream's returns an Error status then, which ends the chain.
-                if isinstance(exc.__cause__, fwk.NotFoundError):
-                    return fwk.PostFilterResult(fwk.error(exc.why).by(plugin.name), preemption=preemption)
-                raise
-            status, preemption = answer.status, answer.preemption or preemption
-            retry_after = min(retry_after, answer.retry_after)
-            if status.is_success:
-                return replace(answer, preemption=preemption, plugin=plugin.name)
-            if status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                return fwk.PostFilterResult(status.by(plugin.name), answer.nominated_node, preemption=preemption)
-            if not status.is_rejected:
-                failed = fwk.Status(fwk.Code.ERROR, status.reasons, plugin.name)
-                return fwk.PostFilterResult(failed, preemption=preemption)
-            if answer.nominated_node is not None:
-                nominated_node = answer.nominated_node
-            reasons += status.reasons
-            refuser = refuser or plugin.name
-        refused = fwk.Status(fwk.Code.UNSCHEDULABLE, tuple(reasons), refuser)
-        return fwk.PostFilterResult(refused, nominated_node, preemption=preemption, retry_after=retry_after)
 
     # PreScore and Score.
 

@@ -2,12 +2,16 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
 from extender.concurrency.child_process import renewed_in_children
 from extender.framework import LongWork
+from extender.objects.pod import Pod
+from extender.runtime.framework import Framework
+from extender.runtime.memory import is_of_long_pod, signature_of
 
 T = TypeVar("T")
 
@@ -31,10 +35,31 @@ async def do_long_work(long: LongWork) -> None:
 
 async def with_long_work(attempt: Callable[[], T]) -> T:
     """Returns the result of the attempt, which is repeated after each `LongWork` that it raises."""
-    kept: LongWork | None = None
+
+    async def made() -> T:
+        return attempt()
+
+    return await awaited_with_long_work(made)
+
+
+async def awaited_with_long_work(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Returns what the attempt comes to, which is repeated after each `LongWork` that it raises."""
+    done: list[LongWork] = []
     while True:
         try:
-            return attempt()
+            return await attempt()
         except LongWork as long:
-            kept = long.with_traceback(None)  # the frames of the cycle are not needed
-        await do_long_work(kept)
+            done.append(long.with_traceback(None))  # the frames of the cycle are not needed
+        await do_long_work(done[-1])
+
+
+@asynccontextmanager
+async def prepared_for(pod: Pod, framework: Framework) -> AsyncIterator[None]:
+    """Has the plugins prepare for the pod if it is long, and keeps them prepared meanwhile: its cycles then begin at once."""
+    signature = signature_of(pod)
+    if framework.may_defer and is_of_long_pod(signature):
+        held = await with_long_work(lambda: framework.preparations.check(pod, signature, framework.plugins.pre_filter))
+        yield
+        del held
+    else:
+        yield

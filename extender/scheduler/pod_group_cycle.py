@@ -22,7 +22,7 @@ from extender.preemption.minimal_victims import why_ignored
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
-from extender.runtime.long_work import do_long_work
+from extender.runtime.long_work import awaited_with_long_work
 from extender.scheduler.executor import DEFAULT_PREEMPTION
 from extender.scheduler.pod_group_preemption import find_victims
 from extender.scheduler.pod_group_trial import UNSCHEDULABLE, GroupResult, MemberResult, PodGroupTrial
@@ -95,20 +95,11 @@ async def pod_group_cycle(
 async def result_of(trial: PodGroupTrial) -> tuple[GroupResult, fwk.Candidate | None]:
     """Returns whether the group fits, and the pods that have to go for it as a whole. The cluster is as before then."""
     began = perf_counter()
-    result = await _tried(trial)
+    result = await awaited_with_long_work(trial.run)
     trial.world.metrics.groups.algorithm.observe(perf_counter() - began)
     if trial.framework.feature_gates.enabled("WorkloadAwarePreemption") and result.status.code is fwk.Code.UNSCHEDULABLE:
         return await _with_preemption(trial, result, trial.group)
     return result, None
-
-
-async def _tried(trial: PodGroupTrial) -> GroupResult:
-    """Tries the group, again after each long work of a plugin, which is done in a thread."""
-    while True:
-        try:
-            return await trial.run()
-        except fwk.LongWork as long:
-            await do_long_work(long)
 
 
 async def _with_preemption(trial: PodGroupTrial, result: GroupResult, group: PodGroup | None) -> tuple[GroupResult, fwk.Candidate | None]:

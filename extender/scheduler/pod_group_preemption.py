@@ -9,6 +9,7 @@ Upstream: pkg/scheduler/schedule_one_podgroup.go, runWorkloadAwarePreemption (v1
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import final
 
@@ -32,6 +33,7 @@ from extender.preemption.pod_group_victims import (
 from extender.preemption.rules import rules_of
 from extender.records.reporter import NO_REPORTER
 from extender.runtime.cycle import Cycle
+from extender.runtime.long_work import awaited_with_long_work, prepared_for, with_long_work
 from extender.runtime.memory import signature_of
 from extender.runtime.plugin_calls import PluginError
 from extender.scheduler.pod_group_trial import PodGroupTrial
@@ -51,14 +53,17 @@ async def find_victims(
     why_not = why_not_eligible(trial.pods)
     if why_not:
         return GroupVictims(fwk.unschedulable(why_not))
-    search = _Search.of(trial, group, one_by_one=one_by_one)
+    async with prepared_for(trial.pods[0], trial.framework):
+        search = await _Search.of(trial, group, one_by_one=one_by_one)
     if not len(search.units):
         return GroupVictims(fwk.unresolvable(NO_VICTIMS))
     found, seconds = await search.as_upstream(), seconds_to_search(group)
     if seconds and found.candidate is not None:
         ends = clock() + seconds
         await trial.yield_turn()
-        return await _Search.of(trial, group, one_by_one=one_by_one).with_fewest(found, found.candidate, lambda: clock() >= ends)
+        async with prepared_for(trial.pods[0], trial.framework):
+            search = await _Search.of(trial, group, one_by_one=one_by_one)
+        return await search.with_fewest(found, found.candidate, lambda: clock() >= ends)
     return found
 
 
@@ -73,7 +78,7 @@ class _Search:
     """None if each hypothesis needs a trial."""
 
     @staticmethod
-    def of(trial: PodGroupTrial, group: PodGroup, *, one_by_one: bool) -> "_Search":
+    async def of(trial: PodGroupTrial, group: PodGroup, *, one_by_one: bool) -> "_Search":
         again = replace(trial, world=replace(trial.world, cluster=trial.world.cluster.fork(), reporter=NO_REPORTER))
         cache = again.world.cluster.cache
         # Pods that are placed in hypotheses get their slots before the snapshot is taken.
@@ -83,7 +88,7 @@ class _Search:
         units = without_protected(units, trial.pods[0], rules_of(trial.framework.plugins.post_filter))
         equal = None
         if len(units) and not one_by_one:
-            equal = _equal_members(again, Cycle(trial.framework, snapshot, trial.pods[0], nominations), slot)
+            equal = await with_long_work(lambda: _equal_members(again, Cycle(trial.framework, snapshot, trial.pods[0], nominations), slot))
         return _Search(again, units, equal)
 
     @property
@@ -91,7 +96,7 @@ class _Search:
         return self.trial.world.cluster.cache
 
     async def fits(self) -> fwk.Status:
-        return (await self.trial.run(post_filters=False)).status
+        return (await awaited_with_long_work(partial(self.trial.run, post_filters=False))).status
 
     def nodes(self, members: EqualMembers) -> Index:
         """Returns the places of the nodes that the members may get."""

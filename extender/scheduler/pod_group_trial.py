@@ -21,6 +21,7 @@ from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey, PodGroup
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
+from extender.runtime.long_work import prepared_for
 from extender.runtime.reserve_to_bind import run_permit_plugins
 from extender.scheduler.schedule_pod import ScheduleResult, SchedulingAlgorithm
 from extender.scheduler.scheduling_cycle import find_node, nominations_of, reserve_and_permit, unreserve_and_forget
@@ -140,7 +141,9 @@ class PodGroupTrial:
         try:
             for pod in self.pods:
                 await self.yield_turn()
-                member = await self._try(pod, placement, post_filters, assumed, scheduled)
+                # Not by a LongWork of its cycle, after which the group would begin again: it may have more members than are kept prepared.
+                async with prepared_for(pod, self.framework):
+                    member = await self._try(pod, placement, post_filters, assumed, scheduled)
                 members.append(member)
                 if member.has_failed and member.failure is not None:
                     if member.failure.status.is_rejected:

@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne (v1.36.2
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Final, final
 
@@ -48,8 +48,8 @@ class _Deferral:
 
     began: float
     has_turn: bool = False
-    work: fwk.LongWork | None = None
-    """Kept until the attempt is over, since the plugin's results are in it."""
+    done: list[fwk.LongWork] = field(default_factory=list)
+    """Kept until the attempt is over, since the results of plugins are in it."""
 
 
 @final
@@ -136,7 +136,7 @@ class Scheduler:
                     await self._attempt_group(info, key, began, tasks)
         except fwk.LongWork as long:
             deferral = deferral or _Deferral(began)
-            deferral.work = long.with_traceback(None)
+            deferral.done.append(long.with_traceback(None))
             task = tasks.create_task(self._resume_after(long, deferral, info), name=f"long work for {info.key}")
             self._resuming.add(task)
             task.add_done_callback(self._resuming.discard)

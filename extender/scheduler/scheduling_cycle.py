@@ -12,8 +12,10 @@ from extender.klog.logger import Logger
 from extender.objects.pod import Pod
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
+from extender.runtime.memory import is_of_long_pod
 from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.runtime.reserve_to_bind import run_permit_plugins, run_reserve_plugins, run_unreserve_plugins
 from extender.scheduler.extenders import schedule_pod_with_extenders
 from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
@@ -109,7 +111,8 @@ async def find_node(
         if cycle.placement is not None:
             exc = FitError(len(cycle.placement), exc.diagnosis, exc.findings)
         if not post_filters:
-            return Failure(fwk.unschedulable(str(exc)), exc.diagnosis.unschedulable_plugins, exc.diagnosis.pending_plugins)
+            plugins, pending = exc.diagnosis.unschedulable_plugins, exc.diagnosis.pending_plugins
+            return Failure(fwk.unschedulable(str(exc)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature))
         return await _after_post_filter(world, cycle, exc, evict_now)
     except (PluginError, fwk.ExtenderError) as exc:
         _LOG.error(exc, "Error selecting node for pod", pod=cycle.pod)
@@ -178,10 +181,10 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evic
         _LOG.info(5, "Status after running PreFilter plugins for pod", pod=pod, status=diagnosis.pre_filter_message)
     if not framework.plugins.post_filter:
         _LOG.info(3, "No PostFilter plugins are registered, so no preemption will be performed", pod=pod)
-        return Failure(fwk.unschedulable(str(refusal)), plugins, pending)
+        return Failure(fwk.unschedulable(str(refusal)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature))
     with world.metrics.timed("PostFilter", framework.profile_name) as point:
         try:
-            result = await cycle.run_post_filter_plugins(diagnosis.statuses)
+            result = await run_post_filter_plugins(cycle, diagnosis.statuses)
             is_attempt = result.preemption is not None
             _report(world, pod, result)
             if evict_now is not None and result.candidate is not None:
@@ -209,6 +212,7 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evic
         result.candidate,
         preempted_by=result.plugin,
         retry_after=result.retry_after,
+        is_of_long_pod=is_of_long_pod(cycle.pod_signature),
     )
 
 

@@ -10,6 +10,7 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import Final, final
 
 from extender import framework as fwk
@@ -38,7 +39,7 @@ from extender.recordings.entries import (
     object_of,
 )
 from extender.recordings.recorder import MAX_BITS
-from extender.runtime.long_work import do_long_work
+from extender.runtime.long_work import awaited_with_long_work
 from extender.runtime.reserve_to_bind import run_unreserve_plugins
 from extender.scheduler.binding_cycle import binding_cycle
 from extender.scheduler.schedule_pod import SchedulingAlgorithm
@@ -282,16 +283,11 @@ class _Replay:
 
     async def _cycle(self, algorithm: SchedulingAlgorithm, pod: Pod) -> AssumedPod | Failure:
         world, framework = self._scheduling.world, self._scheduling.frameworks[pod.scheduler_name]
-        kept: fwk.LongWork | None = None
-        while True:
-            try:
-                return await scheduling_cycle(world, algorithm, framework, pod, self._percentage)
-            except fwk.LongWork as long:
-                kept = long.with_traceback(None)
-            except Exception as exc:
-                world.cluster.forget(pod.uid)
-                return Failure(fwk.error(str(exc) or type(exc).__name__))
-            await do_long_work(kept)
+        try:
+            return await awaited_with_long_work(partial(scheduling_cycle, world, algorithm, framework, pod, self._percentage))
+        except Exception as exc:
+            world.cluster.forget(pod.uid)
+            return Failure(fwk.error(str(exc) or type(exc).__name__))
 
     async def _imposed(self, entry: RecordedAttempt, pod: Pod, outcome: AssumedPod | Failure) -> AssumedPod | None:
         """Undoes an outcome, and brings about the recorded one. A nominated node is tried first, and taken if it fits."""

@@ -8,7 +8,7 @@ costs nothing while no question is read.
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import TypeVar, final
+from typing import Protocol, TypeVar, final, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ of a large cluster's copy take a hundred megabytes."""
 KEPT_PER_ATTRIBUTE = 1024
 """Questions remembered per attribute; the least recently read is dropped first. At 5000 nodes one takes 40 kB."""
 
+KEPT_VALUES = 200_000
+"""Values that the questions remembered of an attribute name together. A term of pod affinity names two or three and takes two kilobytes."""
+
 KEPT_COLUMNS = 4
 """Label keys by whose values the sums of one question are remembered."""
 
@@ -43,6 +46,16 @@ JOURNAL_LENGTH = 1024
 Move = tuple[tuple[int, ...], int, int]
 """A pod's codes (one per attribute), the place of its node, and +1 if it came or -1 if it left."""
 
+
+@runtime_checkable
+class NamesValues(Protocol):
+    """A part of a question that may be long: a pod of a megabyte has tens of thousands of terms."""
+
+    @property
+    def num_values(self) -> int:
+        """The number of values that it names."""
+
+
 D = TypeVar("D", bound=np.generic)
 I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
 
@@ -51,9 +64,11 @@ I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
 class Tally:
     """The weights of one question, and their sums per node as of the last time it was read."""
 
-    __slots__ = ("_by_value", "_known", "_nonzero", "_relevant", "_sums", "_weight", "_weights", "moves_read", "per_node")
+    __slots__ = ("_by_value", "_known", "_nonzero", "_relevant", "_sums", "_weight", "_weights", "moves_read", "num_values", "per_node")
 
-    def __init__(self, weight: Weight, relevant: RelevantCodes | None) -> None:
+    def __init__(self, weight: Weight, relevant: RelevantCodes | None, num_values: int) -> None:
+        self.num_values = num_values
+        """The number of values that the question names."""
         self._weight = weight
         self._relevant = relevant
         self._known = 0
@@ -167,11 +182,12 @@ def _read_only(array: npt.NDArray[D]) -> npt.NDArray[D]:
 class Tallies:
     """All tallies of a snapshot. The cache counts pods that come and go; a cycle reads tallies with `of`."""
 
-    __slots__ = ("_indexes", "_journal", "_journal_start", "_kept", "symbols")
+    __slots__ = ("_indexes", "_journal", "_journal_start", "_kept", "_kept_values", "symbols")
 
     def __init__(self) -> None:
         self.symbols: tuple[SymbolTable[PodSymbol], ...] = tuple(SymbolTable() for _ in Attribute)
         self._kept: tuple[OrderedDict[Hashable, Tally], ...] = tuple(OrderedDict() for _ in Attribute)
+        self._kept_values = [0 for _ in Attribute]
         self._journal: list[Move] = []
         self._journal_start = 0
         self._indexes: dict[tuple[Attribute, type[SymbolIndex]], SymbolIndex] = {}
@@ -224,9 +240,10 @@ class Tallies:
         kept = self._kept[attribute]
         tally = kept.get(question)
         if tally is None:
-            tally = kept[question] = Tally(weight, relevant)
-            if len(kept) > KEPT_PER_ATTRIBUTE:
-                kept.popitem(last=False)
+            tally = kept[question] = Tally(weight, relevant, _num_values(question))
+            self._kept_values[attribute] += tally.num_values
+            while len(kept) > 1 and (len(kept) > KEPT_PER_ATTRIBUTE or self._kept_values[attribute] > KEPT_VALUES):
+                self._kept_values[attribute] -= kept.popitem(last=False)[1].num_values
         else:
             kept.move_to_end(question)
         tally.learn(self, attribute)
@@ -242,6 +259,11 @@ class Tallies:
             index.add(symbols[index.size])
         return index
 
+    def not_indexed(self, attribute: Attribute, kind: type[SymbolIndex]) -> Sequence[PodSymbol]:
+        """Returns the symbols of an attribute that are not yet in the index of this kind."""
+        symbols, index = self.symbols[attribute], self._indexes.get((attribute, kind))
+        return [symbols[code] for code in range(0 if index is None else index.size, len(symbols))]
+
     def count(self, codes: tuple[int, ...], node: int, sign: int) -> None:
         """Counts a pod with these codes (one per attribute) that came to a node (+1) or left it (-1)."""
         self._journal.append((codes, node, sign))
@@ -253,8 +275,18 @@ class Tallies:
         """Drops all sums, because the nodes were renumbered."""
         for kept in self._kept:
             kept.clear()
+        self._kept_values = [0 for _ in Attribute]
 
 
 def classes_relevant_to(selector: Selector) -> RelevantCodes:
     """Returns the label classes that the selector may match, as `relevant` for questions that depend on it."""
     return lambda tallies, first: tallies.index(Attribute.LABELS, LabelIndex).candidates(selector, first)
+
+
+def _num_values(question: Hashable) -> int:
+    def of_part(part: object) -> int:
+        if isinstance(part, NamesValues):
+            return part.num_values
+        return len(part) if isinstance(part, frozenset | tuple) else 1
+
+    return sum(map(of_part, question if isinstance(question, tuple) else (question,)))

@@ -10,6 +10,7 @@ from extender import framework as fwk
 from extender.config import Configuration
 from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.runtime.registry import Registry
 from extender.snapshot import Rows
 from tests.benchmarks.cluster import make_full_cache, make_pod
@@ -43,7 +44,7 @@ def evaluate(num_nodes: int, rounds: int, clock: Callable[[], float] = time.perf
         rows = Rows.of(snapshot)
         statuses = fwk.NodeStatuses.refused(state.run_filters_with_nominated_pods(rows), rows, fwk.unresolvable())
         began = clock()
-        preemption = loop.run_until_complete(state.run_post_filter_plugins(statuses)).preemption
+        preemption = loop.run_until_complete(run_post_filter_plugins(state, statuses)).preemption
         took.append(clock() - began)
         candidates = 0 if preemption is None or preemption.candidates is None else len(preemption.candidates)
     loop.close()

@@ -15,8 +15,9 @@ from tests.loop_budget import held_too_long
 MOST_SECONDS = 0.1
 """Twice what is promised, in CPU time: the first calls import and compile."""
 
-MOST_BLOCKED = 0.75
-"""The loop waits for no worker. It may wait for a thread that has the interpreter, which is a matter of milliseconds."""
+MOST_BLOCKED = 3.0
+"""The loop waits for no worker, whose evaluation may take ten seconds. It may wait for a thread that has the interpreter, which takes
+milliseconds, or as long as a loaded machine does not run that thread."""
 
 NUM_NODES, NUM_DEVICES, NUM_HOSTILE = 4, 64, 4
 DRIVER = "gpu.example.com"

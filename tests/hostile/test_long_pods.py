@@ -18,7 +18,10 @@ MOST_SECONDS = 0.25
 
 MOST_BYTES = 1_000_000
 
-NUM_NODES, NUM_CLASSES = 1000, 400
+NUM_NODES, NUM_CLASSES, NUM_RUNNING = 1000, 400, 5
+
+PODS = "/api/v1/namespaces/shop/pods"
+JSON = {"content-type": "application/json"}
 
 TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERENCES = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -36,16 +39,33 @@ def near_class(number: int) -> Manifest:
     return {"labelSelector": selecting(app=f"web-{number}"), "topologyKey": "zone"}
 
 
+def without_label(key: str) -> Manifest:
+    return {"labelSelector": {"matchExpressions": [{"key": key, "operator": "DoesNotExist"}]}, "topologyKey": "zone"}
+
+
 ATTACKS: dict[str, Callable[[], Manifest]] = {
     "node affinity, a number for each node": lambda: node_affinity(*many(beyond)),
     "preferred node affinity, a number for each node": lambda: {
         "affinity": {"nodeAffinity": {PREFERENCES: many(lambda number: {"weight": 1, "preference": beyond(number)})}}
     },
     "anti-affinity to each class of pods": lambda: {"affinity": {"podAntiAffinity": {TERMS: many(near_class)}}},
+    "affinity to pods without any of many labels": lambda: {
+        "affinity": {"podAffinity": {TERMS: many(lambda number: without_label(f"key-{number}"))}}
+    },
+    "preferred affinity to pods with other labels": lambda: {
+        "affinity": {"podAffinity": {PREFERENCES: many(lambda number: {"weight": 1, "podAffinityTerm": without_label(f"key-{number}")})}}
+    },
     "preferred affinity to each class of pods": lambda: {
         "affinity": {"podAffinity": {PREFERENCES: many(lambda number: {"weight": 1, "podAffinityTerm": near_class(number)})}}
     },
 }
+
+
+def spec_of(place: int, spec: Manifest) -> Manifest:
+    """Returns the spec with one more preference, so that no two pods have equal affinity."""
+    preference = {"weight": 1, "podAffinityTerm": near_class(NUM_CLASSES + place)}
+    affinity = spec["affinity"]
+    return {**spec, "affinity": {**affinity, "podAffinity": {**affinity.get("podAffinity", {}), PREFERENCES: [preference]}}}
 
 
 def cluster(spec: Manifest) -> Manifest:
@@ -75,4 +95,22 @@ def test_a_tenant_with_a_long_pod_stops_nobody(attack: Callable[[], Manifest], t
         answer = service.call("filter", {"Pod": hostile("asked", spec), "NodeNames": ["node-999"]})
 
     assert answer.status_code == 200
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("attack", ["anti-affinity to each class of pods", "affinity to pods without any of many labels"])
+def test_long_pods_that_run_already_stop_nobody(attack: str, tmp_path: Path) -> None:
+    """
+    A pod is bound in a cluster in which long pods run, and after another one came to a node.
+    """
+    spec, state = {**ATTACKS[attack](), "nodeName": "node-1"}, tmp_path / "cluster.json"
+    state.write_text(json.dumps(shop(*nodes(10), *(hostile(f"long-{place}", spec_of(place, spec)) for place in range(NUM_RUNNING)))))
+    late = {**hostile("late", spec_of(NUM_RUNNING, spec)), "apiVersion": "v1"}
+    del late["spec"]["priority"]
+
+    with held_too_long(MOST_SECONDS) as found, serving(loop="asyncio", state=state, schedule=True) as service:
+        assert service.client.post(PODS, content=json.dumps(late).encode(), headers=JSON).status_code == 201
+        assert service.client.post(PODS, content=json.dumps(pod("ordinary", "100m")).encode(), headers=JSON).status_code == 201
+        until_bound(service, ["shop/ordinary"])
+
     assert not found, "\n".join(found)

@@ -9,6 +9,7 @@ from extender.config import Configuration
 from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
 from extender.runtime.nominations import Nominations
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.runtime.registry import Registry
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
@@ -45,7 +46,7 @@ def test_a_pod_that_fits_nowhere_makes_room_for_itself() -> None:
     # is.
     state = Cycle(framework, cache.update_snapshot(), preemptor)
     state.run_pre_filter_plugins()
-    result = asyncio.run(state.run_post_filter_plugins(caught.value.diagnosis.statuses))
+    result = asyncio.run(run_post_filter_plugins(state, caught.value.diagnosis.statuses))
     outcome = result.preemption
 
     assert result.status.is_success

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, final
 
 import numpy as np
@@ -16,9 +17,10 @@ from extender.objects.pod import Pod
 from extender.runtime.cycle import Cycle
 from extender.runtime.findings import out_of_play_reason, status_out_of_play
 from extender.runtime.framework import Framework
-from extender.runtime.long_work import do_long_work
+from extender.runtime.long_work import awaited_with_long_work
 from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.runtime.scoring import Choice
 from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.snapshot import Rows
@@ -88,16 +90,11 @@ class Beside:
             pod: as it was before the other scheduler decided; of one of the profiles.
             explains: whether to look for the cause of a difference.
         """
-        kept: fwk.LongWork | None = None
-        while True:
-            try:
-                return await self._compared(pod, theirs, explains=explains)
-            except fwk.LongWork as long:
-                kept = long.with_traceback(None)
-            except (PluginError, ValueError) as exc:
-                # ValueError: the pod cannot be read, such as for an invalid quantity.
-                return Compared("not-decided", Decided(status=str(fwk.Code.ERROR), message=str(exc)))
-            await do_long_work(kept)
+        try:
+            return await awaited_with_long_work(partial(self._compared, pod, theirs, explains=explains))
+        except (PluginError, ValueError) as exc:
+            # ValueError: the pod cannot be read, such as for an invalid quantity.
+            return Compared("not-decided", Decided(status=str(fwk.Code.ERROR), message=str(exc)))
 
     async def _compared(self, pod: Pod, theirs: Decided, *, explains: bool) -> Compared:
         nominations = Nominations(self._cluster.nominees(self.frameworks))
@@ -129,7 +126,7 @@ class Beside:
         plugins = refusal.diagnosis.unschedulable_plugins
         if not cycle.framework.plugins.post_filter:
             return _Outcome(Decided(status=UNSCHEDULABLE, message=str(refusal)), cycle, refused_by=plugins)
-        found = await cycle.run_post_filter_plugins(refusal.diagnosis.statuses)
+        found = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
         # None leaves the nomination as it is.
         nominated = cycle.pod.status.nominated_node_name if found.nominated_node is None else found.nominated_node
         victims = () if found.candidate is None else tuple(sorted(victim.key for victim in found.candidate.victims))

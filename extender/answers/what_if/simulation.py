@@ -36,6 +36,7 @@ from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.scheduler.pod_group_cycle import decided
 from extender.scheduler.pod_group_trial import GroupResult
@@ -257,7 +258,7 @@ class Simulation:
     async def _make_room(self, cycle: Cycle, simulated: SimulatedPod, refusal: FitError) -> None:
         """No node takes the pod as things are: evicts pods for it, or lets it fail."""
         try:
-            found = await cycle.run_post_filter_plugins(refusal.diagnosis.statuses)
+            found = await run_post_filter_plugins(cycle, refusal.diagnosis.statuses)
         except PluginError as exc:
             found = fwk.PostFilterResult(fwk.error(str(exc)))
         post_filter = "" if found.status.is_success or not cycle.framework.plugins.post_filter else found.status.message

@@ -6,10 +6,11 @@ from typing import Final, NamedTuple, final
 
 from extender.objects.kept_parses import kept_for_equal
 from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers
+from extender.plugins.inter_pod_affinity.term_weights import TermWeights
 from extender.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
 from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
-from extender.snapshot.symbols import LabelIndex, LabelPair, narrowest_pairs
+from extender.snapshot.symbols import LabelIndex
 from extender.snapshot.tallies import RelevantCodes, Tallies, Weight, classes_relevant_to
 
 _BYTES_OF_A_TERM: Final = 100
@@ -17,7 +18,6 @@ _BYTES_OF_A_TERM: Final = 100
 
 _PLUGIN: Final = "InterPodAffinity"
 _MANY_TERMS: Final = 64
-_NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 @final
@@ -40,6 +40,12 @@ class TermsOfQuestion:
         self._terms = tuple(terms)
         self._hash = hash(self._terms)
 
+    @property
+    def num_values(self) -> int:
+        """The number of values that the terms name."""
+        terms = [each.term if isinstance(each, WeightedTerm) else each for each in self._terms]
+        return sum(1 + len(each.namespaces) + each.selector.num_values + each.namespace_selector.num_values for each in terms)
+
     def __hash__(self) -> int:
         return self._hash
 
@@ -47,40 +53,40 @@ class TermsOfQuestion:
         return isinstance(other, TermsOfQuestion) and self._hash == other._hash and self._terms == other._terms
 
 
-def pods_matching_all(terms: Sequence[Term]) -> Question:
+@final
+class AllTerms:
+    """Whether all of these terms of the pod to place match a pod. Of thousands of terms that match the same pods one is looked at."""
+
+    __slots__ = ("_num_terms", "_weights")
+
+    def __init__(self, terms: Iterable[Term]) -> None:
+        unlike = {(term.selector, term.namespaces, term.namespace_selector): WeightedTerm(1, term) for term in terms}
+        self._num_terms = len(unlike)
+        self._weights = TermWeights([*unlike.values()])
+
+    def match(self, namespace: str, labels: Mapping[str, str]) -> bool:
+        return self._weights.of(namespace, labels) == self._num_terms
+
+
+def pods_matching_all(terms: Sequence[Term], all_terms: AllTerms) -> Question:
     """Returns the question how many pods match all of these terms of the pod to place."""
 
     def weight(symbol: PodSymbol) -> int:
-        return isinstance(symbol, LabelClass) and all(is_match(term, symbol.namespace, dict(symbol.labels)) for term in terms)
+        return isinstance(symbol, LabelClass) and all_terms.match(symbol.namespace, dict(symbol.labels))
 
     return Question(Attribute.LABELS, (_PLUGIN, "all", TermsOfQuestion(terms)), weight, classes_relevant_to(terms[0].selector))
 
 
 def weights_of_matches(terms: Sequence[WeightedTerm]) -> Question:
     """Returns the question for the weights of these terms of the pod to place, each times the number of pods that it matches."""
-    # By a label that the term requires, None if it requires no particular one: a class of pods is compared with few of thousands of terms.
-    by_pair: defaultdict[LabelPair | None, list[WeightedTerm]] = defaultdict(list)
-    for weighted in terms:
-        selector = weighted.term.selector
-        if selector.selectable:
-            for pair in narrowest_pairs(selector) or (None,):
-                by_pair[pair].append(weighted)
+    weights = TermWeights(terms)
 
     def weight(symbol: PodSymbol) -> int:
-        if not isinstance(symbol, LabelClass):
-            return 0
-        labels = dict(symbol.labels)
-        return sum(
-            weighted.weight
-            for pair in (*labels.items(), None)
-            if (candidates := by_pair.get(pair)) is not None
-            for weighted in candidates
-            if is_match(weighted.term, symbol.namespace, labels)
-        )
+        return weights.of(symbol.namespace, dict(symbol.labels)) if isinstance(symbol, LabelClass) else 0
 
     def relevant(tallies: Tallies, first: int) -> Iterable[int]:
         index = tallies.index(Attribute.LABELS, LabelIndex)
-        return range(first, index.size) if None in by_pair else index.with_any(filter(None, by_pair), first)
+        return range(first, index.size) if weights.wanted is None else index.with_any(weights.wanted, first)
 
     return Question(Attribute.LABELS, (_PLUGIN, "each", TermsOfQuestion(terms)), weight, relevant)
 
@@ -117,11 +123,15 @@ class QuestionsByKey:
 class TermQuestions:
     """The questions about the terms of a pod to place."""
 
-    __slots__ = ("affinity", "anti_affinity", "counts", "preferred")
+    __slots__ = ("affinity", "affinity_keys", "all_affinity", "anti_affinity", "counts", "preferred")
 
     def __init__(self, terms: PodTerms) -> None:
-        self.affinity: Final = pods_matching_all(terms.affinity) if terms.affinity else None
+        self.all_affinity: Final = AllTerms(terms.affinity)
+        """All required affinity terms."""
+        self.affinity: Final = pods_matching_all(terms.affinity, self.all_affinity) if terms.affinity else None
         """The number of pods that match all required affinity terms; None without any."""
+        self.affinity_keys: Final = tuple(dict.fromkeys(term.topology_key for term in terms.affinity))
+        """The topology keys of these terms."""
         self.anti_affinity: Final = QuestionsByKey(WeightedTerm(1, term) for term in terms.anti_affinity)
         """The numbers of required anti-affinity terms that pods match."""
         self.preferred: Final = QuestionsByKey(terms.preferred)
@@ -156,8 +166,3 @@ def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:
         return [code for code, _ in numbers if code >= first]
 
     return Question(Attribute.AFFINITY, (_PLUGIN, "classes", numbers), weight, relevant)
-
-
-def is_match(term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
-    """True if a term of the pod to place matches a pod. Its namespace selector must be resolved; see `SelectedNamespaces`."""
-    return term.matches(namespace, labels, _NO_LABELS)

@@ -6,23 +6,23 @@ says that it can match.
 
 from bisect import bisect_left
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final, final
+from weakref import WeakValueDictionary
 
-from extender.objects.kept_parses import kept_for_equal
-from extender.plugins.inter_pod_affinity.terms import Term, terms_of
+from extender import framework as fwk
+from extender.objects.kept_parses import HeldParses
+from extender.plugins.inter_pod_affinity.class_terms import MatchingNumbers, TermKey, TermsOfClass, indexed_terms
+from extender.plugins.inter_pod_affinity.term_weights import WantedLabel
 from extender.snapshot.pod_attributes import AffinityClass, PodSymbol
-from extender.snapshot.symbols import LabelPair, SymbolIndex, narrowest_pairs
+from extender.snapshot.symbols import LabelPair, SymbolIndex
 
 _RESULTS_KEPT: Final = 1024
 
-_TermKey = tuple[str | None, LabelPair | None]
-"""A namespace (None for any) and a label that a term requires (None if it requires no particular one)."""
-
-REQUIRED_ANTI, REQUIRED, PREFERRED = range(3)
-"""The kinds of terms."""
+LONG_CLASS: Final = 64 * 1024
+"""Bytes. The terms of longer classes are read in a thread; see `LongClasses`."""
 
 
 @final
@@ -33,17 +33,6 @@ class Incoming:
     namespace: str
     labels: frozenset[LabelPair]
     namespace_labels: frozenset[LabelPair]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ExistingTerm:
-    """A term of a class of pods."""
-
-    kind: int
-    term: Term
-    weight: int
-    """1 if the term is required."""
 
 
 @final
@@ -75,15 +64,22 @@ class ExistingTerms(SymbolIndex):
 
     def __init__(self) -> None:
         # The codes of classes, ascending, with the terms that they have under the key.
-        self._terms: defaultdict[_TermKey, list[tuple[int, Sequence[ExistingTerm]]]] = defaultdict(list)
+        self._terms: defaultdict[TermKey, list[tuple[int, Sequence[TermsOfClass]]]] = defaultdict(list)
+        # The same of long classes, each with all its keys: entering thousands of them one by one would take long.
+        self._of_long: list[tuple[int, Mapping[TermKey, Sequence[TermsOfClass]]]] = []
         self._results: OrderedDict[tuple[Incoming, int], _Result] = OrderedDict()
+        self._keys: tuple[Set[str], int] = frozenset(), 0
 
-    def matching(self, incoming: Incoming, required_weight: int) -> MatchingTerms:
+    def matching(self, incoming: Incoming, required_weight: int, keys: Set[str]) -> MatchingTerms:
         """Returns the matching terms of all classes.
 
         Arguments:
             required_weight: the weight of a required affinity term in the score (hardPodAffinityWeight).
+            keys: the topology keys that matter; a set to which keys are only added.
         """
+        if self._keys[0] is not keys or self._keys[1] != len(keys):
+            self._keys = keys, len(keys)
+            self._results.clear()
         key = (incoming, required_weight)
         result = self._results.get(key)
         if result is None:
@@ -93,47 +89,61 @@ class ExistingTerms(SymbolIndex):
         else:
             self._results.move_to_end(key)
         if result.size < self.size:
-            result.extend(self._matching_from(incoming, result.size), self.size, required_weight)
+            result.extend(self._matching_from(incoming, result.size), self.size, required_weight, keys)
         return result.terms
 
-    def _matching_from(self, incoming: Incoming, first: int) -> Iterator[tuple[int, ExistingTerm]]:
+    def _matching_from(self, incoming: Incoming, first: int) -> Iterator[tuple[int, MatchingNumbers]]:
         """Yields the terms that match the pod, of the classes from `first` on, each with the code of its class."""
         labels, namespace_labels = dict(incoming.labels), dict(incoming.namespace_labels)
-        for namespace in (incoming.namespace, None):
-            for pair in (*incoming.labels, None):
-                classes = self._terms.get((namespace, pair))
-                if classes is None:
-                    continue
-                for code, terms in classes[bisect_left(classes, first, key=itemgetter(0)) :]:
-                    for existing in terms:
-                        if existing.term.matches(incoming.namespace, labels, namespace_labels):
-                            yield code, existing
+        wanted: list[WantedLabel | None] = [*incoming.labels, *((key, None) for key in labels), None]
+        of_long = self._of_long[bisect_left(self._of_long, first, key=itemgetter(0)) :]
+        for key in ((namespace, label) for namespace in (incoming.namespace, None) for label in wanted):
+            classes = self._terms.get(key)
+            found = [] if classes is None else classes[bisect_left(classes, first, key=itemgetter(0)) :]
+            found += [(code, terms) for code, by_key in of_long if (terms := by_key.get(key)) is not None]
+            for code, each in found:
+                for alike in each:
+                    matching = alike.matching(incoming.namespace, labels, namespace_labels)
+                    if matching is not None:
+                        yield code, matching
 
     def _index(self, code: int, symbol: PodSymbol) -> None:
         if isinstance(symbol, AffinityClass):
-            for key, terms in indexed_terms(symbol).items():
+            found = indexed_terms(symbol)
+            if len(symbol.encoded) > LONG_CLASS:
+                self._of_long.append((code, found))
+                return
+            for key, terms in found.items():
                 self._terms[key].append((code, terms))
 
 
-@kept_for_equal(lambda pods: len(pods.encoded))
-def indexed_terms(pods: AffinityClass) -> Mapping[_TermKey, Sequence[ExistingTerm]]:
-    """Returns the terms of a class by what an incoming pod must have for them to match; those that match no pod are left out."""
-    terms = terms_of(pods)
-    found: defaultdict[_TermKey, list[ExistingTerm]] = defaultdict(list)
-    for existing in (
-        *(ExistingTerm(REQUIRED_ANTI, term, 1) for term in terms.anti_affinity),
-        *(ExistingTerm(REQUIRED, term, 1) for term in terms.affinity),
-        *(ExistingTerm(PREFERRED, weighted.term, weighted.weight) for weighted in terms.preferred),
-    ):
-        term = existing.term
-        if not term.selector.selectable:
-            continue
-        namespaces: frozenset[str | None] = frozenset([None]) if term.namespace_selector.selectable else frozenset(term.namespaces)
-        pairs: Sequence[LabelPair | None] = narrowest_pairs(term.selector) or (None,)
-        for namespace in namespaces:
-            for pair in pairs:
-                found[namespace, pair].append(existing)
-    return found
+@final
+class LongClasses:
+    """Has the terms of long existing pods read in a thread, before a cycle needs them. State: those that were, until they are used."""
+
+    def __init__(self) -> None:
+        self._read: WeakValueDictionary[PodSymbol, HeldParses] = WeakValueDictionary()
+
+    def check(self, symbols: Sequence[PodSymbol]) -> None:
+        """Returns once the long ones of these classes were read.
+
+        Raises:
+            LongWork: they were not yet.
+        """
+        long = [each for each in symbols if isinstance(each, AffinityClass) and len(each.encoded) > LONG_CLASS]
+        if all(each in self._read for each in long):
+            return
+        parses = HeldParses()
+
+        def read(is_wanted: Callable[[], bool]) -> None:
+            with parses.held():
+                for pods in long:
+                    if not is_wanted():
+                        return
+                    indexed_terms(pods)
+                    self._read[pods] = parses
+
+        raise fwk.LongWork(read)
 
 
 @final
@@ -149,19 +159,18 @@ class _Result:
         self._weights: _Numbers = defaultdict(dict)
         self._counts: _Numbers = defaultdict(dict)
 
-    def extend(self, terms: Iterator[tuple[int, ExistingTerm]], size: int, required_weight: int) -> None:
+    def extend(self, terms: Iterator[tuple[int, MatchingNumbers]], size: int, required_weight: int, keys: Set[str]) -> None:
         """Adds the matching terms of the classes from `self.size` to `size`."""
         found = False
-        for code, existing in terms:
-            found = True
-            key = existing.term.topology_key
-            if existing.kind == REQUIRED_ANTI:
-                _add(self._anti_affinity[key], code, 1)
-                continue
-            weight = required_weight if existing.kind == REQUIRED else existing.weight
-            if existing.kind == PREFERRED or required_weight > 0:
-                _add(self._weights[key], code, weight)
-                _add(self._counts[key], code, 1)
+        for code, matching in terms:
+            for key, numbers in matching.over(keys):
+                found = True
+                if numbers.required_anti:
+                    _add(self._anti_affinity[key], code, numbers.required_anti)
+                required = numbers.required if required_weight > 0 else 0
+                if required or numbers.preferred:
+                    _add(self._weights[key], code, required * required_weight + numbers.preferred_weight)
+                    _add(self._counts[key], code, required + numbers.preferred)
         self.size = size
         if found:
             self.terms = MatchingTerms(_classes(self._anti_affinity), _classes(self._weights), _classes(self._counts))

@@ -3,16 +3,15 @@
 Upstream: framework/plugins/interpodaffinity/filtering.go (v1.36.2).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
 
 from extender import framework as fwk
-from extender.plugins.inter_pod_affinity.counting import Question, is_match, numbers_of_classes, questions_of
+from extender.plugins.inter_pod_affinity.counting import Question, TermQuestions, numbers_of_classes, questions_of
 from extender.plugins.inter_pod_affinity.existing_terms import MatchingTerms
-from extender.plugins.inter_pod_affinity.terms import PodTerms, Term
+from extender.plugins.inter_pod_affinity.terms import PodTerms
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.columns import LabelColumn
 
@@ -73,8 +72,8 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
     keys = snapshot.nodes.label_keys
     questions = questions_of(terms)
     return Required(
-        affinity=_affinity_counts(snapshot, terms.affinity, questions.affinity),
-        matches_itself=all(is_match(term, pod.namespace, pod.labels) for term in terms.affinity),
+        affinity=_affinity_counts(snapshot, questions),
+        matches_itself=questions.all_affinity.match(pod.namespace, pod.labels),
         anti_affinity=tuple(_counts(snapshot, key, question) for key, question in questions.anti_affinity.of_keys(keys).items()),
         existing=tuple(
             _counts(snapshot, classes.topology_key, numbers_of_classes(snapshot, classes))
@@ -85,13 +84,13 @@ def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: 
     )
 
 
-def _affinity_counts(snapshot: fwk.Snapshot, terms: Sequence[Term], question: Question | None) -> tuple[TopologyCounts, ...]:
+def _affinity_counts(snapshot: fwk.Snapshot, questions: TermQuestions) -> tuple[TopologyCounts, ...]:
+    question, topology_keys = questions.affinity, questions.affinity_keys
     if question is None:
         return ()
-    topology_keys = [*dict.fromkeys(term.topology_key for term in terms)]
     # A key that no node has refuses all nodes, whatever the other terms say.
     on_no_node = next((key for key in topology_keys if key not in snapshot.nodes.label_keys), None)
-    return tuple(_counts(snapshot, key, question) for key in (topology_keys if on_no_node is None else [on_no_node]))
+    return tuple(_counts(snapshot, key, question) for key in (topology_keys if on_no_node is None else (on_no_node,)))
 
 
 def _counts(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> TopologyCounts:

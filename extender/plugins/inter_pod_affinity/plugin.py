@@ -6,8 +6,9 @@ from typing import Any, Final, final
 from extender import framework as fwk
 from extender.config.plugin_args import InterPodAffinityArgs
 from extender.plugins.inter_pod_affinity import advice, filtering, hints, scoring
+from extender.plugins.inter_pod_affinity.class_terms import indexed_terms
 from extender.plugins.inter_pod_affinity.counting import prepare_questions
-from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, MatchingTerms, indexed_terms
+from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, LongClasses, MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, SelectedNamespaces, terms_of
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import affinity_class
@@ -26,7 +27,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
     """Enforces required affinity and anti-affinity of the pod and anti-affinity of existing pods; scores nodes by the preferred terms of
     both.
 
-    State: the namespaces that selectors match.
+    State: the namespaces that selectors match, and the long pods on nodes whose terms were just read.
 
     Upstream: framework/plugins/interpodaffinity/plugin.go (v1.36.2).
     """
@@ -37,6 +38,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         super().__init__(arguments, handle)
         self._args = arguments if isinstance(arguments, InterPodAffinityArgs) else InterPodAffinityArgs()
         self._namespaces = SelectedNamespaces()
+        self._long_classes = LongClasses()
         self._incoming = fwk.PodMemo[Incoming]()
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
@@ -111,6 +113,8 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return self._namespaces.resolved(terms, snapshot.objects.namespaces)
 
     def _matching_terms(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> MatchingTerms:
+        if self.may_defer:
+            self._long_classes.check(snapshot.tallies.not_indexed(fwk.Attribute.AFFINITY, ExistingTerms))
         index = snapshot.tallies.index(fwk.Attribute.AFFINITY, ExistingTerms)
         if not index.size:
             return _NONE_MATCH
@@ -119,7 +123,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         incoming = self._incoming.of(
             state, lambda: Incoming(pod.namespace, frozenset(pod.labels.items()), namespace_labels), also=namespace_labels
         )
-        return index.matching(incoming, self._args.hard_pod_affinity_weight)
+        return index.matching(incoming, self._args.hard_pod_affinity_weight, snapshot.nodes.label_keys)
 
 
 def _terms(pod: fwk.Pod) -> PodTerms:

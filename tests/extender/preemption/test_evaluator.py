@@ -20,6 +20,7 @@ from extender.preemption.evaluator import Evaluator, nodes_where_preemption_migh
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.snapshot import Rows, Snapshot
 from extender.snapshot.axes import Int64s
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
@@ -344,7 +345,7 @@ def test_the_plugin_signs_what_the_evaluator_says(preemptor: PodBuilder, status:
     state = Cycle(framework, snapshot, preemptor.obj())
     state.run_pre_filter_plugins()
 
-    result = asyncio.run(state.run_post_filter_plugins(fwk.NodeStatuses({"n": fwk.unschedulable("full")})))
+    result = asyncio.run(run_post_filter_plugins(state, fwk.NodeStatuses({"n": fwk.unschedulable("full")})))
 
     assert result.status == status
 

@@ -18,6 +18,7 @@ from extender.plugins.default_preemption import DefaultPreemption
 from extender.plugins.node_resources.fit import NodeResourcesFit
 from extender.preemption.loop_guard import MOST_WASTED
 from extender.runtime.cycle import Cycle
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.testing import make_cache, make_framework, make_node, make_pod
 from tests.extender.preemption.test_victim_policies import NoDispatcher
 
@@ -53,7 +54,7 @@ class Duel:
             pod = replaced(pod, status=replaced(pod.status, nominated_node_name="n"))
         state = Cycle(self.framework, self.cache.update_snapshot(), pod)
         state.run_pre_filter_plugins()
-        result = asyncio.run(state.run_post_filter_plugins(fwk.NodeStatuses({"n": fwk.unschedulable("Insufficient cpu")})))
+        result = asyncio.run(run_post_filter_plugins(state, fwk.NodeStatuses({"n": fwk.unschedulable("Insufficient cpu")})))
         if result.candidate is not None:
             self.nominated.add(pod.uid)
         for victim in result.candidate.victims if result.candidate is not None else ():

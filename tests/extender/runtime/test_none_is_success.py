@@ -7,6 +7,7 @@ import pytest
 
 from extender import framework as fwk
 from extender.runtime.cycle import Cycle
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.runtime.queueing_hints import gating_plugin
 from extender.runtime.reserve_to_bind import (
     run_bind_plugins,
@@ -89,7 +90,7 @@ def test_none_is_success_at_every_point() -> None:
     assert gating_plugin(framework.plugins.pre_enqueue, POD) == ""
     assert SchedulingAlgorithm().schedule_pod(cycle).feasible_nodes == 2
     assert cycle.run_filter_plugins(Rows.of(snapshot)).all_ok
-    assert asyncio.run(cycle.run_post_filter_plugins(fwk.NodeStatuses({}, fwk.unschedulable("no")))).status.is_success
+    assert asyncio.run(run_post_filter_plugins(cycle, fwk.NodeStatuses({}, fwk.unschedulable("no")))).status.is_success
     assert run_reserve_plugins(cycle, POD, "a").is_success
     assert run_permit_plugins(cycle, POD, "a") == (fwk.SUCCESS, {})
     assert asyncio.run(bound()) == [fwk.SUCCESS] * 3

@@ -7,6 +7,7 @@ import pytest
 from extender import framework as fwk
 from extender.runtime.cycle import Cycle
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.testing import make_framework, make_pod, make_snapshot
 from tests.extender.plugins_by_table import Answers, Tries, raising
 
@@ -16,7 +17,7 @@ BROKEN = fwk.error("broken")
 
 def post_filter(*plugins: fwk.Plugin) -> fwk.PostFilterResult:
     framework = make_framework(*plugins)
-    return asyncio.run(Cycle(framework, make_snapshot(), make_pod().obj()).run_post_filter_plugins(fwk.NodeStatuses()))
+    return asyncio.run(run_post_filter_plugins(Cycle(framework, make_snapshot(), make_pod().obj()), fwk.NodeStatuses()))
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """Plugins prepare for a long pod in a thread, before its first cycle."""
 
 import asyncio
+import json
 import threading
 
 import pytest
 
 from extender import framework as fwk
+from extender.objects.kept_parses import LONG_BYTES_KEPT, kept_for_equal
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.long_work import do_long_work
@@ -44,7 +46,7 @@ def begin(framework: Framework, pod: fwk.Pod) -> None:
 def deferred(framework: Framework, pod: fwk.Pod) -> fwk.LongWork:
     with pytest.raises(fwk.LongWork) as raised:
         begin(framework, pod)
-    return raised.value
+    return raised.value.with_traceback(None)
 
 
 def test_a_long_pod_has_its_cycle_once_plugins_have_prepared_in_a_thread() -> None:
@@ -102,3 +104,62 @@ def test_other_cycles_begin_at_once(pod: fwk.Pod, may_defer: bool) -> None:
     begin(make_framework(plugin, may_defer=may_defer), pod)
 
     assert not plugin.prepared
+
+
+class Parses(fwk.PreFilterPlugin):
+    """Parses the pod's node selector, which is kept for equal pods within a bound, when it prepares and in each cycle."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: list[threading.Thread] = []
+        self.parse = kept_for_equal(len)(self._parse)
+
+    def _parse(self, text: str) -> str:
+        self.threads.append(threading.current_thread())
+        return text
+
+    def prepare(self, pod: fwk.Pod) -> None:
+        self.parse(json.dumps(pod.spec.node_selector))
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
+        self.prepare(pod)
+        return fwk.PreFilterResult(fwk.SUCCESS)
+
+
+NUM_BEYOND_THE_BOUND = 12
+BEYOND_THE_BOUND = [
+    make_pod(f"long-{place}").node_selector(key=f"{place}" + "x" * (LONG_BYTES_KEPT // 10)).obj() for place in range(NUM_BEYOND_THE_BOUND)
+]
+"""Together they have more bytes than are kept prepared."""
+
+
+def test_plugins_stay_prepared_for_all_pods_whose_attempt_is_not_over() -> None:
+    """
+    Many long pods are prepared before the first of them has its cycle; none of them is parsed in its cycle.
+    """
+    plugin = Parses()
+    framework = make_framework(plugin, may_defer=True)
+    attempts = [deferred(framework, pod) for pod in BEYOND_THE_BOUND]
+    for attempt in attempts:
+        asyncio.run(do_long_work(attempt))
+
+    for pod in BEYOND_THE_BOUND:
+        cycle = Cycle(framework, make_snapshot(make_node("n")), pod)
+        cycle.prepare(signature_of(pod))
+        cycle.run_pre_filter_plugins()
+
+    assert len(plugin.threads) == NUM_BEYOND_THE_BOUND
+    assert threading.current_thread() not in plugin.threads
+
+
+def test_plugins_prepare_again_for_a_pod_of_which_too_much_came_since() -> None:
+    """
+    What was prepared for pods whose attempt is over is kept within a bound of bytes.
+    """
+    framework = make_framework(Parses(), may_defer=True)
+
+    for pod in BEYOND_THE_BOUND:
+        asyncio.run(do_long_work(deferred(framework, pod)))
+
+    deferred(framework, BEYOND_THE_BOUND[0])
+    begin(framework, BEYOND_THE_BOUND[-1])

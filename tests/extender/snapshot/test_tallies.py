@@ -13,7 +13,7 @@ from extender.snapshot import Attribute
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.snapshot.symbols import LabelIndex
-from extender.snapshot.tallies import JOURNAL_LENGTH, KEPT_COLUMNS, KEPT_PER_ATTRIBUTE, Tallies, classes_relevant_to
+from extender.snapshot.tallies import JOURNAL_LENGTH, KEPT_COLUMNS, KEPT_PER_ATTRIBUTE, KEPT_VALUES, Tallies, classes_relevant_to
 from extender.testing import make_cache, make_node, make_pod, make_snapshot
 
 WEB, DB = (LabelClass("default", frozenset({("app", app)}), False) for app in ("web", "db"))
@@ -169,6 +169,27 @@ def test_the_least_recently_read_questions_are_dropped() -> None:
 
     assert set(answers) == {1}
     assert asked == [*range(KEPT_PER_ATTRIBUTE + 1), 1]
+
+
+def test_long_questions_are_remembered_within_a_bound_of_what_they_name() -> None:
+    """
+    Pods of a megabyte ask questions that take as much memory as a thousand others.
+    """
+    snapshot = make_snapshot(make_node("n"), pods=[make_pod("p").node("n")])
+    asked: list[int] = []
+
+    def ask(number: int, length: int) -> int:
+        def one(_: PodSymbol) -> int:
+            asked.append(number)
+            return 1
+
+        return int(snapshot.tally(Attribute.LABELS, (number, tuple(range(length))), one).per_node[0])
+
+    answers = [ask(number, KEPT_VALUES // 3) for number in (0, 1, 2, 1, 0, 2)]
+    longest = [ask(9, 2 * KEPT_VALUES), ask(9, 2 * KEPT_VALUES)]
+
+    assert {*answers, *longest} == {1}
+    assert asked == [0, 1, 2, 0, 2, 9]
 
 
 def test_weights_are_read_by_code_and_a_missing_symbol_weighs_nothing() -> None:

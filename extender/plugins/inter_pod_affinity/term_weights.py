@@ -1,0 +1,95 @@
+"""TermWeights: which of thousands of terms match a class of pods, without comparing it with each."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, final
+
+from extender.objects.label_selectors import Operator, Selector
+from extender.plugins.inter_pod_affinity.terms import Term, WeightedTerm
+from extender.snapshot.symbols import LabelPair, narrowest_pairs
+
+WantedLabel = tuple[str, str | None]
+"""A label, None in place of its value for any value."""
+
+_EXCLUDE_VALUES: Final = (Operator.NOT_IN, Operator.NOT_EQUALS)
+_NO_LABELS: Final[Mapping[str, str]] = {}
+
+
+def wanted_labels(selector: Selector) -> Sequence[WantedLabel] | None:
+    """Returns the smallest set of labels of which everything the selector matches has one; None if it requires none."""
+    pairs = narrowest_pairs(selector)
+    if pairs is not None:
+        return pairs
+    return next(([(each.key, None)] for each in selector.requirements if not _excludes(each.operator)), None)
+
+
+def excluded_labels(selector: Selector) -> Iterator[WantedLabel]:
+    """Yields the labels that a selector without wanted labels excludes: it matches what has none of them."""
+    for requirement in selector.requirements:
+        for value in (None,) if requirement.operator is Operator.DOES_NOT_EXIST else requirement.values:
+            yield requirement.key, value
+
+
+def _excludes(operator: Operator) -> bool:
+    return operator in _EXCLUDE_VALUES or operator is Operator.DOES_NOT_EXIST
+
+
+def is_match(term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
+    """True if a term of the pod to place matches a pod. Its namespace selector must be resolved; see `SelectedNamespaces`."""
+    return term.matches(namespace, labels, _NO_LABELS)
+
+
+@final
+class TermWeights:
+    """The weights of terms of the pod to place, summed for the pods that they match.
+
+    A term that wants a label is compared only with pods that have it. One that only excludes labels matches all pods of its namespaces but
+    those with a label that it excludes, and is found by that label.
+    """
+
+    __slots__ = ("_everywhere", "_excluding", "_in_namespace", "_terms", "_wanting", "wanted")
+
+    def __init__(self, terms: Sequence[WeightedTerm]) -> None:
+        self._terms = terms
+        self._everywhere = 0
+        self._in_namespace: Counter[str] = Counter()
+        # The places of the terms, by the labels that they want or exclude.
+        self._wanting: defaultdict[WantedLabel, list[int]] = defaultdict(list)
+        self._excluding: defaultdict[WantedLabel, list[int]] = defaultdict(list)
+        for place, weighted in enumerate(terms):
+            if weighted.term.selector.selectable:
+                self._add(place, weighted)
+        has_any_value = any(value is None for _, value in self._wanting)
+        is_all = self._everywhere or self._in_namespace or self._excluding or has_any_value
+        self.wanted: Sequence[LabelPair] | None = None if is_all else [(key, value) for key, value in self._wanting if value is not None]
+        """Labels of which each pod with a weight other than 0 has one; None if there are no such labels."""
+
+    def _add(self, place: int, weighted: WeightedTerm) -> None:
+        term, weight = weighted.term, weighted.weight
+        wanted = wanted_labels(term.selector)
+        if wanted is not None:
+            for label in wanted:
+                self._wanting[label].append(place)
+            return
+        if term.namespace_selector.matches(_NO_LABELS):
+            self._everywhere += weight
+        else:
+            self._in_namespace.update(dict.fromkeys(term.namespaces, weight))
+        for label in excluded_labels(term.selector):
+            self._excluding[label].append(place)
+
+    def of(self, namespace: str, labels: Mapping[str, str]) -> int:
+        """Returns the sum of the weights of the terms that match a pod."""
+        terms, total = self._terms, self._everywhere + self._in_namespace.get(namespace, 0)
+        excluding: set[int] = set()
+        for key, value in labels.items():
+            for label in ((key, value), (key, None)):
+                for place in self._wanting.get(label, ()):
+                    if is_match(terms[place].term, namespace, labels):
+                        total += terms[place].weight
+                excluding.update(self._excluding.get(label, ()))
+        for place in excluding:
+            term = terms[place].term
+            if namespace in term.namespaces or term.namespace_selector.matches(_NO_LABELS):
+                total -= terms[place].weight
+        return total
