@@ -7,7 +7,7 @@ Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import final
 
@@ -15,7 +15,7 @@ from extender.cache.column_writer import ColumnWriter
 from extender.cache.dump import NodeDump, allocatable_of, node_dump
 from extender.cache.group_members import GroupMembers
 from extender.cache.image_states import ImageState, counted_images
-from extender.cache.node_tree import NodeTree
+from extender.cache.node_tree import NodeTree, common_length
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -75,6 +75,8 @@ class Cache:
         # The last snapshot, the names of the nodes in it, and the number of nodes that the tree listed for it.
         self._snapshot: Snapshot | None = None
         self._laid_out: set[str] = set()
+        self._order: list[str] = []
+        """The names of the nodes that have places, in visiting order."""
         self._num_listed = 0
 
     def fork(self) -> "Cache":
@@ -100,7 +102,7 @@ class Cache:
         # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the snapshot of the
         # original is not handed out.
         other._snapshot = self._snapshot
-        other._laid_out, other._num_listed = self._laid_out.copy(), self._num_listed
+        other._laid_out, other._order, other._num_listed = self._laid_out.copy(), self._order.copy(), self._num_listed
         return other
 
     def _own(self, name: str) -> _NodeEntry:
@@ -376,6 +378,8 @@ class Cache:
         self._settle_slots()
         if self._writer.has_unused_symbols:
             self._writer.drop_unused_symbols()
+        if self._writer.is_bloated:
+            self._writer.drop_unused_values()
         self._snapshot = self._writer.snapshot()
         if self._num_listed != self._tree.num_nodes:
             num_listed, self._num_listed = self._num_listed, self._lay_out()
@@ -394,7 +398,7 @@ class Cache:
         has_too_many = len(self._laid_out) > self._tree.num_nodes
         if has_too_many:
             self._laid_out -= {name for name in self._laid_out if name not in self._nodes or self._nodes[name].node is None}
-        if came or has_too_many or self._snapshot is None or self._writer.is_bloated:
+        if came or has_too_many or self._snapshot is None:
             self._num_listed = self._lay_out()
         elif not present <= self._writer.places.keys() or not self._writer.places.keys().isdisjoint(self._rewritten - present):
             # Events contradict each other: a node is back that was a ghost when the nodes were laid out last, or one is gone that the tree
@@ -410,45 +414,47 @@ class Cache:
         Returns:
             The number of names that the tree listed. A node that was added in two zones is listed twice, but has one place.
         """
-        touched = self._rewritten | {name for _, name, _ in self._moves}
-        places = self._writer.places
+        known, places = self._nodes, self._writer.places
         listed = [name for name in self._tree.names() if name in self._laid_out]
+        gone = {name for name in self._rewritten if (entry := known.get(name)) is None or entry.node is None}
+        order = [name for name in listed if name not in gone] if gone else listed
+        first = common_length(order, self._order)
         entries = [
-            (node, self._nodes[name])
-            for name in dict.fromkeys(listed)
-            if name in self._nodes and (node := self._nodes[name].node) is not None
+            (node, entry.slots)
+            for name in dict.fromkeys(order[first:])
+            if places.get(name, first) >= first and (entry := known.get(name)) is not None and (node := entry.node) is not None
         ]
-        rewritten = {node.name for node, _ in entries if node.name in touched or node.name not in places}
-        self._images_written = {
-            node.name: self._images_version if node.name in rewritten else self._images_written.get(node.name, -1) for node, _ in entries
-        }
-        counted: ImagesOnNode = {}
-        self._writer.lay_out(
-            [node for node, _ in entries],
-            [entry.slots for _, entry in entries],
-            [frozenset(entry.used_ports) for _, entry in entries],
-            [
-                counted_images(entry.images, self._images, counted) if node.name in rewritten else self._writer.images_at(places[node.name])
-                for node, entry in entries
-            ],
-        )
+        nodes = [node for node, _ in entries]
+        came = self._writer.lay_out(first, nodes, [slots for _, slots in entries])
+        for name in self._order[first:]:
+            if name not in self._writer.places:
+                self._images_written.pop(name, None)
+        self._order[first:] = [node.name for node in nodes]
+        self._apply_changes(came)
         return len(listed)
 
-    def _apply_changes(self) -> None:
+    def _apply_changes(self, came: Set[str] = frozenset()) -> None:
+        """Writes what changed to the columns.
+
+        Arguments:
+            came: nodes that were laid out just now, with the pods they have at present.
+        """
         places = self._writer.places
-        touched: set[str] = set()
-        for name in self._rewritten:
+        touched = set(came)
+        for name in self._rewritten - came:
             entry, place = self._nodes.get(name), places.get(name)
             if entry is not None and entry.node is not None and place is not None:
                 self._writer.write_node(place, entry.node)
                 touched.add(name)
         for slot, name, sign in self._moves:
             place = places.get(name)
-            if sign > 0 and place is not None:
+            if place is None or name in came:
+                continue
+            if sign > 0:
                 self._writer.put_on_node(slot, place)
-            elif sign < 0 and place is not None:
+            else:
                 self._writer.take_off_node(slot)
-            if place is not None and name in self._nodes:
+            if name in self._nodes:
                 touched.add(name)
         counted: ImagesOnNode = {}
         for name in touched:

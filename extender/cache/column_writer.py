@@ -1,22 +1,24 @@
 """ColumnWriter: maintains the arrays behind a Snapshot.
 
 The buffers have room to grow; snapshots get read-only views of the part in use. The cache reports what changed since the last snapshot, and
-the writer updates only that. When nodes come, leave or change places, all columns over axis N are laid out again.
+the writer updates only that. When nodes come, leave or change places, the columns over axis N are moved, without reading the others again.
 """
 
-from typing import TypeVar, final
+from collections.abc import Sequence
+from itertools import chain
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
+from extender.cache.buffers import add, moved, resized, view, with_more_resources, zeros
 from extender.cache.pod_encoding import PodReader
-from extender.golang.int64 import wrap
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import allocatable
-from extender.snapshot.axes import NATIVE_RESOURCES, Int64s
+from extender.snapshot.axes import NATIVE_RESOURCES, Index, Int64s
 from extender.snapshot.change_log import ChangeLog
 from extender.snapshot.columns import ImageColumn, ImagesOnNode, LabelColumn, NodeColumns, PodColumns, scalar_amounts
 from extender.snapshot.pod_attributes import Attribute, HostPort
@@ -43,17 +45,18 @@ class ColumnWriter:
         self._changes = ChangeLog()
         self._node_changes = ChangeLog()
 
-        self._allocatable = _zeros(8, 64)  # (K, N), so that each resource is contiguous; views are transposed
+        self._allocatable = zeros(8, 64)  # (K, N), so that each resource is contiguous; views are transposed
         self._filled_resources = 3  # the places on axis K that have been filled from the nodes
         self._offered: set[str] = set()
         self._unoffered: dict[str, dict[int, int]] = {}
         self._unoffered_of: dict[int, list[str]] = {}  # slot -> the resources that no node offered when the pod came
         self._label_keys: set[str] = set()
+        self._most_names = 1024  # with more label keys and resources, those of no node are dropped
         self._scalar_columns: dict[str, Int64s] = {}
-        self._requested = _zeros(8, 64)
-        self._non_zero_requested = _zeros(2, 64)
-        self._allowed_pods = _zeros(64)
-        self._pod_count = _zeros(64)
+        self._requested = zeros(8, 64)
+        self._non_zero_requested = zeros(2, 64)
+        self._allowed_pods = zeros(64)
+        self._pod_count = zeros(64)
         self._unschedulable = np.zeros(64, np.bool_)
         self._taint_set = np.full(64, ABSENT, np.int32)
         self._nodes: list[Node] = []
@@ -71,11 +74,11 @@ class ColumnWriter:
         self._slots: dict[str, int] = {}
         self._free: list[int] = []
         self._node = np.full(256, NO_NODE, np.intp)
-        self._position = _zeros(256)
-        self._requests = _zeros(8, 256)
-        self._non_zero_requests = _zeros(2, 256)
-        self._priority = _zeros(256)
-        self._start_time = _zeros(256)
+        self._position = zeros(256)
+        self._requests = zeros(8, 256)
+        self._non_zero_requests = zeros(2, 256)
+        self._priority = zeros(256)
+        self._start_time = zeros(256)
         self._codes = np.full((len(Attribute), 256), ABSENT, np.int32)
 
         self._snapshot: Snapshot | None = None
@@ -95,14 +98,14 @@ class ColumnWriter:
                 setattr(other, name, value.copy())
         # The requests are the largest array: only the part in use is copied.
         used = np.s_[: len(self.resources), : len(self._pods)]
-        other._requests = _zeros(*self._requests.shape)
+        other._requests = zeros(*self._requests.shape)
         other._requests[used] = self._requests[used]
         other._unoffered = {name: amounts.copy() for name, amounts in self._unoffered.items()}
         other._label_columns = {key: column.copy() for key, column in self._label_columns.items()}
         other._image_columns = {key: column.copy() for key, column in self._image_columns.items()}
         other._scalar_columns = {key: column.copy() for key, column in self._scalar_columns.items()}
         other._port_columns = {key: column.copy() for key, column in self._port_columns.items()}
-        other._filled_resources, other._generation = self._filled_resources, self._generation
+        other._filled_resources, other._generation, other._most_names = self._filled_resources, self._generation, self._most_names
         other._changes.all_changed()
         other._node_changes.all_changed()
         return other
@@ -221,21 +224,17 @@ class ColumnWriter:
         self._pods.append(None)
         if slot >= len(self._node):
             room = 2 * len(self._node)
-            self._node = _resized(self._node, room, NO_NODE)
-            self._position = _resized(self._position, room)
-            self._requests = _resized(self._requests, room, used=len(self.resources))
-            self._non_zero_requests = _resized(self._non_zero_requests, room)
-            self._priority = _resized(self._priority, room)
-            self._start_time = _resized(self._start_time, room)
-            self._codes = _resized(self._codes, room, ABSENT)
+            self._node = resized(self._node, room, NO_NODE)
+            self._position = resized(self._position, room)
+            self._requests = resized(self._requests, room, used=len(self.resources))
+            self._non_zero_requests = resized(self._non_zero_requests, room)
+            self._priority = resized(self._priority, room)
+            self._start_time = resized(self._start_time, room)
+            self._codes = resized(self._codes, room, ABSENT)
             self._snapshot = None
         return slot
 
     # Nodes, by place.
-
-    def images_at(self, place: int) -> ImagesOnNode:
-        """Returns the images of the node at this place."""
-        return self._images_on[place]
 
     @property
     def places(self) -> dict[str, int]:
@@ -292,62 +291,72 @@ class ColumnWriter:
         ports = self._tallies.symbols[Attribute.HOST_PORTS][code] if code >= 0 else ()
         return ports if isinstance(ports, tuple) else ()
 
-    def lay_out(
-        self, nodes: list[Node], pods_on: list[list[int]], used_ports: list[frozenset[HostPort]], images: list[ImagesOnNode]
-    ) -> None:
-        """Renumbers the nodes, in visiting order, and puts the pods on them; all other pods are on no node.
+    def lay_out(self, first: int, nodes: list[Node], pods_on: Sequence[list[int]]) -> set[str]:
+        """Renumbers the nodes from a place on, in visiting order. Pods stay on their nodes; those of nodes that left are on no node.
+
+        Images and ports of nodes that came are still to be written.
 
         Arguments:
-            pods_on: per node the slots of its pods, in order.
-            images: per node its images.
+            first: the nodes before this place stay there.
+            nodes: those from there on.
+            pods_on: for each of these the slots of its pods, in order; read for nodes that came.
+
+        Returns:
+            The names of the nodes that came, which are written now.
         """
-        self._make_room(max(len(self._allowed_pods), len(nodes)))
+        old = np.fromiter((self._index.get(node.metadata.name, NO_NODE) for node in nodes), np.intp, len(nodes))
+        has_place = old != NO_NODE
+        kept, came = first + np.flatnonzero(has_place), np.flatnonzero(~has_place).tolist()
         self._snapshot = None
         self._changes.all_changed()
         self._node_changes.all_changed()
         self._tallies.forget()
-        self._label_columns = {}
-        self._scalar_columns = {}
+        stay = np.arange(first)
+        self._move(np.concatenate((stay, kept)), np.concatenate((stay, old[has_place])), first + len(nodes))
+        index = self._index.copy()
+        for node in self._nodes[first:]:
+            del index[node.metadata.name]
+        index.update((node.metadata.name, first + at) for at, node in enumerate(nodes))
+        self._nodes, self._index = [*self._nodes[:first], *nodes], index
+        places = old.tolist()
+        self._on_node = self._on_node[:first] + [self._on_node[place] if place != NO_NODE else [] for place in places]
+        self._used_ports = self._used_ports[:first] + [self._used_ports[place] if place != NO_NODE else frozenset() for place in places]
+        self._images_on = self._images_on[:first] + [self._images_on[place] if place != NO_NODE else {} for place in places]
+        for at in came:
+            self.write_node(first + at, nodes[at])
+        self._place_pods(first + np.array(came, np.intp), [pods_on[at] for at in came])
+        return {nodes[at].metadata.name for at in came}
+
+    def _move(self, kept: Index, old: Index, count: int) -> None:
+        """Moves the columns over axis N to new places, and the pods with them.
+
+        The columns become as long as there are nodes: without spare room, those of several resources are contiguous, so that rows are
+        taken fast.
+
+        Arguments:
+            kept: the places of nodes that had a place before.
+            old: those places, in the same order.
+            count: the number of nodes.
+        """
+        new_places = np.full(len(self._nodes) + 1, NO_NODE, np.intp)  # the last entry is for NO_NODE, which indexes it
+        new_places[old] = kept
+        used = len(self._pods)
+        self._node[:used] = new_places[self._node[:used]]
+        self._invalid = {place: why for at, why in self._invalid.items() if (place := int(new_places[at])) != NO_NODE}
+        self._allocatable, self._requested = moved(self._allocatable, kept, old, count), moved(self._requested, kept, old, count)
+        self._non_zero_requested = moved(self._non_zero_requested, kept, old, count)
+        self._allowed_pods, self._pod_count = moved(self._allowed_pods, kept, old, count), moved(self._pod_count, kept, old, count)
+        self._unschedulable = moved(self._unschedulable, kept, old, count)
+        self._taint_set = moved(self._taint_set, kept, old, count, ABSENT)
+        self._drop_unused_taint_sets(kept)
+        # Of other columns, those that can be moved without reading each node stay.
+        self._label_columns = {key: column.moved(kept, old, count) for key, column in self._label_columns.items() if column.is_shared}
+        self._scalar_columns = {name: moved(column, kept, old, count) for name, column in self._scalar_columns.items()}
+        self._port_columns = {port: moved(column, kept, old, count) for port, column in self._port_columns.items()}
         self._image_columns = {}
-        self._port_columns = {}
-        self._used_ports = used_ports
-        self._images_on = images
-        unchanged = self._carry_over(nodes)
-        carried = np.flatnonzero(unchanged).tolist()
-        self._offered = {name for place in carried if place not in self._invalid for name in nodes[place].status.allocatable}
-        self._label_keys = {key for place in carried for key in nodes[place].metadata.labels}
-        self._drop_unused_taint_sets(np.flatnonzero(unchanged))
-        self._index = {node.name: place for place, node in enumerate(nodes)}
-        self._nodes = list(nodes)
-        for place in np.flatnonzero(~unchanged).tolist():
-            self.write_node(place, nodes[place])
-        self._on_node = [list(slots) for slots in pods_on]
-        self._make_room(len(nodes))  # not before: until here pods may be at places beyond
-        self._place_all(self._on_node)
 
-    def _make_room(self, count: int) -> None:
-        """Makes the columns this long. Without spare room, those of several resources are contiguous, so that rows are taken fast."""
-        if count != len(self._allowed_pods):
-            self._allocatable, self._requested = _resized(self._allocatable, count), _resized(self._requested, count)
-            self._non_zero_requested = _resized(self._non_zero_requested, count)
-            self._allowed_pods, self._pod_count = _resized(self._allowed_pods, count), _resized(self._pod_count, count)
-            self._unschedulable = _resized(self._unschedulable, count)
-            self._taint_set = _resized(self._taint_set, count, ABSENT)
-
-    def _carry_over(self, nodes: list[Node]) -> npt.NDArray[np.bool_]:
-        """(N,) moves the columns of nodes that are the same objects as before to their new places, and returns which nodes those are."""
-        old = np.fromiter((self._index.get(node.name, NO_NODE) for node in nodes), np.intp, len(nodes))
-        unchanged = np.fromiter(
-            (place >= 0 and self._nodes[place] is node for place, node in zip(old, nodes, strict=True)), np.bool_, len(nodes)
-        )
-        new, old = np.flatnonzero(unchanged), old[unchanged]
-        for column in (self._allocatable, self._allowed_pods, self._unschedulable, self._taint_set):
-            column[..., new] = column[..., old]
-        self._invalid = {int(to): self._invalid[int(place)] for to, place in zip(new, old, strict=True) if int(place) in self._invalid}
-        return unchanged
-
-    def _drop_unused_taint_sets(self, carried: npt.NDArray[np.intp]) -> None:
-        """Renumbers the lists of taints, keeping those of the nodes that were carried over: plugins evaluate every list."""
+    def _drop_unused_taint_sets(self, carried: Index) -> None:
+        """Renumbers the lists of taints, keeping those of the nodes at these places: plugins evaluate every list."""
         old, self._taint_sets = self._taint_sets, SymbolTable()
         # `inverse` holds, per carried node, the index of its old code in `codes`.
         codes, inverse = np.unique(self._taint_set[carried], return_inverse=True)
@@ -355,22 +364,36 @@ class ColumnWriter:
 
     @property
     def is_bloated(self) -> bool:
-        """True if most known label values and lists of taints are no longer those of any node, so that the nodes should be laid out
-        again."""
+        """True if most known label keys, label values, resources or lists of taints are no longer those of any node."""
         most = 2 * len(self._nodes) + 1024
-        return len(self._taint_sets) > most or any(len(column.values) > most for column in self._label_columns.values())
+        if len(self._taint_sets) > most or any(len(column.values) > most for column in self._label_columns.values()):
+            return True
+        return len(self._label_keys) + len(self._offered) > self._most_names
 
-    def _place_all(self, pods_on: list[list[int]]) -> None:
+    def drop_unused_values(self) -> None:
+        """Forgets the label keys, label values, resources and lists of taints that no node has."""
+        self._label_keys = {key for node in self._nodes for key in node.metadata.labels}
+        self._offered = {name for node in self._nodes for name in node.status.allocatable}
+        self._most_names = 2 * (len(self._label_keys) + len(self._offered)) + 1024
+        self._label_columns = {}
+        self._drop_unused_taint_sets(np.arange(len(self._nodes)))
+        self._changes.all_changed()
+        self._node_changes.all_changed()
+        self._tallies.forget()
+        self._snapshot = None
+
+    def _place_pods(self, came: Index, pods_on: list[list[int]]) -> None:
+        """Puts pods on the nodes at these places, on which nothing is counted yet."""
+        for place, on_node in zip(came.tolist(), pods_on, strict=True):
+            self._on_node[place] = list(on_node)
         # Vectorized: `slots` and `nodes` have an entry per pod, node by node; the subtraction restarts the count of positions at each node.
         counts = np.fromiter(map(len, pods_on), np.int64, len(pods_on))
-        slots = np.fromiter((slot for on_node in pods_on for slot in on_node), np.intp, int(counts.sum()))
-        nodes = np.repeat(np.arange(len(pods_on)), counts)
-        self._node[:] = NO_NODE
+        slots = np.fromiter(chain.from_iterable(pods_on), np.intp, int(counts.sum()))
+        nodes = np.repeat(came, counts)
         self._node[slots] = nodes
         self._position[slots] = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
-        self._pod_count[: len(counts)] = counts
+        self._pod_count[came] = counts
         for per_node, per_pod in ((self._requested, self._requests), (self._non_zero_requested, self._non_zero_requests)):
-            per_node[...] = 0
             for into, amounts in zip(per_node, per_pod, strict=True):
                 np.add.at(into, nodes, amounts[slots])
 
@@ -385,13 +408,13 @@ class ColumnWriter:
         for slot, amount in self._unoffered.pop(name).items():
             self._requests[place, slot] = amount
             if (node := int(self._node[slot])) != NO_NODE:
-                _add(self._requested[place], node, amount)
+                add(self._requested[place], node, amount)
 
     def _grow_resources(self, count: int) -> None:
         if count > len(self._allocatable):
-            self._allocatable = _with_more_resources(self._allocatable, 2 * count)
-            self._requested = _with_more_resources(self._requested, 2 * count)
-            self._requests = _with_more_resources(self._requests, 2 * count)
+            self._allocatable = with_more_resources(self._allocatable, 2 * count)
+            self._requested = with_more_resources(self._requested, 2 * count)
+            self._requests = with_more_resources(self._requests, 2 * count)
             self._snapshot = None
 
     # Snapshots.
@@ -421,15 +444,15 @@ class ColumnWriter:
         nodes = NodeColumns(
             objects=self._nodes,
             index=self._index,
-            allocatable=_view(self._allocatable[:num_resources, :num_nodes].T),
-            allowed_pods=_view(self._allowed_pods[:num_nodes]),
-            requested=_view(self._requested[:num_resources, :num_nodes].T),
-            non_zero_requested=_view(self._non_zero_requested[:, :num_nodes].T),
-            pod_count=_view(self._pod_count[:num_nodes]),
-            unschedulable=_view(self._unschedulable[:num_nodes]),
+            allocatable=view(self._allocatable[:num_resources, :num_nodes].T),
+            allowed_pods=view(self._allowed_pods[:num_nodes]),
+            requested=view(self._requested[:num_resources, :num_nodes].T),
+            non_zero_requested=view(self._non_zero_requested[:, :num_nodes].T),
+            pod_count=view(self._pod_count[:num_nodes]),
+            unschedulable=view(self._unschedulable[:num_nodes]),
             scalar_columns=self._scalar_columns,
             offered=self._offered,
-            taint_set=_view(self._taint_set[:num_nodes]),
+            taint_set=view(self._taint_set[:num_nodes]),
             taint_sets=self._taint_sets,
             invalid=self._invalid,
             label_columns=self._label_columns,
@@ -442,14 +465,14 @@ class ColumnWriter:
         pods = PodColumns(
             objects=self._pods,
             slots=self._slots,
-            node=_view(self._node),
-            position=_view(self._position),
-            requests=_view(self._requests[:num_resources].T),
+            node=view(self._node),
+            position=view(self._position),
+            requests=view(self._requests[:num_resources].T),
             unoffered=self._unoffered,
-            non_zero_requests=_view(self._non_zero_requests.T),
-            priority=_view(self._priority),
-            start_time=_view(self._start_time),
-            codes=_view(self._codes),
+            non_zero_requests=view(self._non_zero_requests.T),
+            priority=view(self._priority),
+            start_time=view(self._start_time),
+            codes=view(self._codes),
             on_node=self._on_node,
         )
         return Snapshot(
@@ -460,41 +483,6 @@ class ColumnWriter:
             pods=pods,
             resources=self.resources,
             tallies=self._tallies,
-            all_nodes=_view(np.arange(num_nodes)),
+            all_nodes=view(np.arange(num_nodes)),
             objects=self._objects,
         )
-
-
-D = TypeVar("D", bound=np.generic)
-
-
-def _zeros(*shape: int) -> Int64s:
-    return np.zeros(shape, np.int64)
-
-
-def _add(amounts: Int64s, place: int, amount: int) -> None:
-    """Adds as Go does: a sum that overflows wraps."""
-    amounts[place] = wrap(int(amounts[place]) + amount)
-
-
-def _resized(array: npt.NDArray[D], room: int, fill: int = 0, used: int | None = None) -> npt.NDArray[D]:
-    """Returns a copy with this much room on the last axis; of the first axis as many are copied as are used. Zeros that are never written
-    take no memory."""
-    shape = (*array.shape[:-1], room)
-    resized = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
-    kept = min(room, array.shape[-1])
-    resized[..., :kept][:used] = array[..., :kept][:used]
-    return resized
-
-
-def _with_more_resources(array: Int64s, count: int) -> Int64s:
-    grown = np.zeros((count, array.shape[1]), np.int64)
-    grown[: len(array)] = array
-    return grown
-
-
-def _view(array: npt.NDArray[D]) -> npt.NDArray[D]:
-    """Returns a read-only view, so that readers of a snapshot cannot write to the buffers."""
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -1,5 +1,6 @@
 """NodeTree: the order in which nodes are visited, round-robin over the zones."""
 
+from itertools import chain
 from typing import final
 
 from extender.golang.quoting import quoted
@@ -72,5 +73,23 @@ class NodeTree:
     def names(self) -> list[str]:
         """Returns all names in visiting order: the first node of each zone, then the second of each, and so on."""
         zones = [list(names) for names in self._zones.values()]
-        longest = max(map(len, zones), default=0)
-        return [names[turn] for turn in range(longest) for names in zones if turn < len(names)]
+        listed: list[str] = []
+        turn = 0
+        while zones:
+            # As many turns as the shortest zone has left are taken at once.
+            turns = min(map(len, zones))
+            listed += chain.from_iterable(zip(*(names[turn:turns] for names in zones), strict=True))
+            zones, turn = [names for names in zones if len(names) > turns], turns
+        return listed
+
+
+def common_length(names: list[str], others: list[str]) -> int:
+    """Returns how many of the first names are the same in both lists."""
+    low, high = 0, min(len(names), len(others))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if names[low:middle] == others[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

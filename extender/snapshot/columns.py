@@ -58,6 +58,19 @@ class LabelColumn:
         other.values, other.codes = self.values.copy(), self.codes.copy()
         return other
 
+    def moved(self, to: Index, places: Index, count: int) -> "LabelColumn":
+        """Returns the column of so many nodes, of which those at `to` were at `places`. Only the cache calls this."""
+        other = LabelColumn(self.key, [])
+        other.values = self.values
+        other.codes = np.full(count, ABSENT, np.int32)
+        other.codes[to] = self.codes[places]
+        return other
+
+    @property
+    def is_shared(self) -> bool:
+        """True if most values are those of several nodes, unlike hostnames, which are best numbered as the nodes are."""
+        return 2 * len(self.values) < len(self.codes)
+
     def set(self, index: int, node: Node) -> None:
         """Sets the value of the node at `index`. Only the cache calls this."""
         code = self._code(node)
@@ -189,7 +202,7 @@ class NodeColumns:
     scalar_columns: dict[str, Int64s]
     """The scalar resources not on axis K that were looked up so far; `scalar()` adds to them."""
     offered: set[str]
-    """The names in status.allocatable of the nodes; also those of nodes that have changed since the nodes were last laid out."""
+    """The names in status.allocatable of the nodes; also some that only nodes had which have changed or left since."""
     taint_set: Codes
     """(N,) the node's list of taints, as a code of `taint_sets`."""
     taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]]
@@ -199,7 +212,7 @@ class NodeColumns:
     label_columns: dict[str, LabelColumn]
     """The label keys that were looked up so far; `label()` adds to them."""
     label_keys: set[str]
-    """The label keys of the nodes; also those of nodes that have changed since the nodes were last laid out."""
+    """The label keys of the nodes; also some that only nodes had which have changed or left since."""
     images_on: list[ImagesOnNode]
     """Per place on axis N: the images of the node."""
     image_columns: dict[str, ImageColumn]

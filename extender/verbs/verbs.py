@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Protocol, final
 
@@ -94,6 +94,7 @@ class Verbs:
         self._is_ready = is_ready
         self._dispatcher = dispatcher
         self._overlay: Overlay | None = None
+        self._taking_in = asyncio.Lock()
         self._reporter = Guarded(reporter)
 
     @property
@@ -115,8 +116,10 @@ class Verbs:
     async def take_in(self, nodes: Sequence[Node]) -> None:
         if self._overlay is None:
             self._overlay = Overlay(self._cluster)
-        for _ in self._overlay.take_in(nodes):
-            await asyncio.sleep(0)
+        async with self._taking_in:
+            for _ in self._overlay.take_in(nodes):
+                await asyncio.sleep(0)
+            await self._overlay.lay_out(nodes)
 
     def filter(
         self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
@@ -172,9 +175,8 @@ class Verbs:
         finally:
             if is_assumed and not is_bound:
                 self._cluster.forget(uid)
-        with suppress(ValueError):
-            if self._overlay is not None:
-                self._overlay.cluster.assume(uid, node)
+        if self._overlay is not None:
+            self._overlay.assume(uid, node)
 
     def _assume(self, uid: str, node: str) -> bool:
         """Returns whether the pod was assumed on the node by this call."""
@@ -229,6 +231,9 @@ class Verbs:
         if nodes is not None:
             if self._overlay is None:
                 self._overlay = Overlay(self._cluster)
+            if not self._overlay.is_free:
+                overlay = self._overlay
+                raise fwk.LongWork(lambda _: overlay.wait_until_free(), "nodes of calls")
             cluster = self._overlay.cluster
         elif node_names is None:
             raise VerbError("neither nodes nor nodeNames given")
@@ -259,7 +264,8 @@ class Verbs:
 
 def _what_changed(candidates: Mapping[str, MetaVictims], chosen: Mapping[str, MetaVictims]) -> str:
     """Returns how the answer to preempt differs from the call; empty if it does not."""
-    spared = sum(len(set(candidates[name].uids) - set(victims.uids)) for name, victims in chosen.items())
+    changed = ((candidates[name], victims) for name, victims in chosen.items() if candidates[name].pods != victims.pods)
+    spared = sum(len(set(before.uids) - set(victims.uids)) for before, victims in changed)
     parts = [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"] if len(chosen) < len(candidates) else []
     return "; ".join([*parts, *([f"Extender spared {spared} of the victims"] if spared else [])])
 

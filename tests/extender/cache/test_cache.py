@@ -575,3 +575,19 @@ def test_taints_that_no_node_has_any_more_are_forgotten() -> None:
 
     assert len(snapshot.nodes.taint_sets) < 2000
     assert snapshot.nodes.taints_of(int(snapshot.nodes.taint_set[0]))[0].value == "2999"
+
+
+def test_label_keys_and_resources_that_no_node_has_any_more_are_forgotten() -> None:
+    """
+    Nodes that come and go with labels and resources of their own do not make the cache grow forever.
+    """
+    cache = make_cache(make_node("n").label(disk="ssd"))
+    for number in range(3000):
+        node = make_node("other").label({f"key-{number}": "x"}).capacity({f"example.com/{number}": 1}).obj()
+        cache.add_node(node)
+        nodes = cache.update_snapshot().nodes
+        cache.remove_node(node)
+
+    assert len(nodes.label_keys) + len(nodes.offered) < 3000
+    assert {"key-2999", "disk"} <= nodes.label_keys
+    assert "example.com/2999" in nodes.offered

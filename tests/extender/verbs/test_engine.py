@@ -12,7 +12,7 @@ from extender.cache.overlay import STEP
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load
 from extender.evaluation.scenario import evaluate_scenario
-from extender.framework import BindPod, CallConflict, RecordEvent
+from extender.framework import BindPod, CallConflict, LongWork, RecordEvent
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import DecodeError
 from extender.objects.meta import HasMetadata
@@ -528,3 +528,25 @@ def test_many_changed_nodes_are_taken_in_a_few_at_a_time(known: bool) -> None:
     assert list(ready.filter(ASKED.obj(), nodes=nodes).kept) == list(range(1, len(names), 2))
     assert list(ready.filter(ASKED.obj(), nodes=nodes[:3]).kept) == [1]
     assert kept(ready, "node-0") == (["node-0"] if known else [])
+
+
+def test_an_answer_waits_while_other_nodes_are_laid_out() -> None:
+    """
+    Its own were taken in by a call before, whose answer took long work.
+    """
+    ready, new = engine(A), [make_node(f"node-{number}").capacity(cpu=2).obj() for number in range(1_000)]
+
+    async def waits() -> int:
+        taking, waited = asyncio.create_task(ready.take_in(new)), 0
+        while not taking.done():
+            try:
+                ready.filter(ASKED.obj(), nodes=[B.obj()])
+            except LongWork as long:
+                waited += 1
+                await asyncio.to_thread(long.work, lambda: True)
+            await asyncio.sleep(0)
+        return waited
+
+    assert asyncio.run(waits())
+    assert list(ready.filter(ASKED.obj(), nodes=[B.obj()]).kept) == [0]
+    assert len(ready.filter(ASKED.obj(), nodes=new).kept) == len(new)
