@@ -24,7 +24,8 @@ from extender.embedded.kube_api import KubeApi
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.store import versions
 from extender.embedded.store.event_expiry import expire_events
-from extender.embedded.store.object_store import ObjectStore, Stored
+from extender.embedded.store.object_store import ObjectStore
+from extender.embedded.store.stored_object import Stored
 from extender.embedded.transport import EmbeddedTransport
 from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.priority_classes import SYSTEM_CLASSES

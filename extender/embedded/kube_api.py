@@ -17,6 +17,7 @@ from extender.embedded import statuses
 from extender.embedded.api_resources import BINDINGS, Object, Resource
 from extender.embedded.patches.patch_types import TYPES, Patch
 from extender.embedded.registry import pod_subresources
+from extender.embedded.registry.long_writes import LONG, LongWrites
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.requests import media_types, request_bodies, request_options
 from extender.embedded.requests.media_types import Form
@@ -28,19 +29,13 @@ from extender.embedded.responses.response import Presenter, Response, StreamResp
 from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store import list_pages, selections, versions, watch_streams
-from extender.embedded.store.object_store import Stored
-from extender.embedded.store.transaction import Transaction
 from extender.golang.schema import read_as, type_meta
 
 MIN_WATCH_SECONDS: Final = 1800
 """The shortest duration of a watch that names none; the longest is twice as much. Upstream: MinRequestTimeout."""
 
-LONG: Final = 2**16
-"""Bytes of a body and of the object that it changes. To read, validate and compare more takes more than ten milliseconds."""
-LONG_LIST: Final = 200
-"""Objects of a list that is not shown as they are stored."""
-MAX_ATTEMPTS: Final = 5
-"""How often a long write is worked out when others write meanwhile. Upstream: handlers/patch.go, MaxRetryWhenPatchConflicts."""
+LONG_SELECTOR: Final = 4096
+"""Characters of the selectors of a list or watch; of so many a millisecond or two are needed for reading them."""
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 
@@ -53,6 +48,8 @@ class _Call:
     request: Request
     info: RequestInfo
     form: Form
+    selected: selections.ObjectSelection | None
+    """What the selectors of the query select, if their text is long; None if they are still to be read."""
 
     @property
     def resource(self) -> Resource:
@@ -72,14 +69,16 @@ class _Outcome:
     shown: Callable[[], Response]
     """Is called when a write is done, because only then is its resourceVersion known."""
     is_long: bool = False
-    """It takes long to show, and can be shown in a thread."""
+    """To prepare and to show it takes long, and can be done in a thread."""
+    prepare: Callable[[], object] = lambda: None
+    """Is called before the steps."""
     steps: Iterable[None] = ()
     """What is still to be done; others may have their turn after each."""
 
 
 @final
 class KubeApi:
-    """Answers requests as kube-apiserver does. State: whether a long request is worked out.
+    """Answers requests as kube-apiserver does.
 
     Arguments:
         address: the `host:port` under which callers reach this server, for the discovery documents.
@@ -88,21 +87,23 @@ class KubeApi:
     def __init__(self, registry: ObjectRegistry, *, address: str = "") -> None:
         self.registry: Final = registry
         self._address = address
-        # One thread: each more would let the event loop wait longer for its turn.
-        self._long: Final = asyncio.Lock()
+        self._long: Final = LongWrites(registry)
 
     async def respond(self, request: Request) -> Response | StreamResponse:
         """Returns the answer, as `handle` does. What takes long is worked out in a thread, so that others are answered meanwhile."""
         try:
             place = self._long_write(request)
             if place is not None:
-                return self._completed(request, await self._written(request, *place))
-            found = self._answer(request)
+                return self._completed(request, await self._long.done(*place, lambda beside: self._beside(beside)._answer(request)))
+            found = self._answer(request, await self._long_selection(request))
             if isinstance(found, _Outcome):
+                if found.is_long and found.steps:
+                    async with self._long.turn:
+                        await in_thread(lambda _: found.prepare())
                 for _ in found.steps:
                     await asyncio.sleep(0)
                 if found.is_long:
-                    async with self._long:
+                    async with self._long.turn:
                         return self._completed(request, await in_thread(lambda _: found.shown()))
             return self._completed(request, found)
         except Exception as error:
@@ -128,19 +129,17 @@ class KubeApi:
         length = len(request.body) + (0 if former is None else len(former.body))
         return (info.resource, info.name) if length > LONG else None
 
-    async def _written(self, request: Request, resource: Resource, name: str) -> "Response | StreamResponse | _Outcome":
-        async with self._long:
-            for _ in range(MAX_ATTEMPTS):
-                found = await self._written_unless_changed(request)
-                if found is not None:
-                    return found
-        raise statuses.conflict(resource, name)
+    def _beside(self, registry: ObjectRegistry) -> "KubeApi":
+        return KubeApi(registry, address=self._address)
 
-    async def _written_unless_changed(self, request: Request) -> "Response | StreamResponse | _Outcome | None":
-        transaction = Transaction(self.registry.store)
-        beside = KubeApi(self.registry.within(transaction), address=self._address)
-        found = await in_thread(lambda _: beside._answer(request))
-        return found if transaction.commit() else None
+    async def _long_selection(self, request: Request) -> selections.ObjectSelection | None:
+        """Returns what the selectors of a request select if it takes long to read them; None for all other requests."""
+        texts = [request_options.text(request.query, name) for name in ("labelSelector", "fieldSelector")]
+        info = request_info(request, self.registry.features) if sum(map(len, texts)) > LONG_SELECTOR else None
+        if info is None or info.verb not in ("list", "deletecollection"):
+            return None
+        async with self._long.turn:
+            return await in_thread(lambda _: selections.selection(info.resource, *texts))
 
     def _refused(self, request: Request, error: Exception) -> Response | StreamResponse:
         if isinstance(error, ApiStatus):
@@ -159,12 +158,12 @@ class KubeApi:
     def _audit_id(self, request: Request) -> str:
         return request.headers.get("audit-id") or str(uuid.UUID(int=self.registry.rng.getrandbits(128), version=4))
 
-    def _answer(self, request: Request) -> Response | StreamResponse | _Outcome:
+    def _answer(self, request: Request, selected: selections.ObjectSelection | None = None) -> Response | StreamResponse | _Outcome:
         info = request_info(request, self.registry.features)
         if info is None:
             return self._document(request)
         form = media_types.accepted(request.headers.get("accept", ""))
-        return self._VERBS[info.verb](self, _Call(request, info, form))
+        return self._VERBS[info.verb](self, _Call(request, info, form, selected))
 
     def _document(self, request: Request) -> Response:
         if request.path in HEALTH_PATHS:
@@ -199,18 +198,18 @@ class KubeApi:
 
     def _list(self, call: _Call) -> StreamResponse | _Outcome:
         options = request_options.list_options(call.request.query, watch=call.info.is_watch)
-        selected = selections.selection(call.resource, options.label_selector, options.field_selector)
+        selected = call.selected or selections.selection(call.resource, options.label_selector, options.field_selector)
         if call.info.name:
             selected = selections.named(call.resource, selected, call.info.name)
         if options.watch:
             return self._watch(call, options, selected)
-        page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, options)
-        return self._listed(call, page)
+        pending = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, options)
+        return self._listed(call, pending)
 
-    def _listed(self, call: _Call, page: list_pages.Page) -> _Outcome:
+    def _listed(self, call: _Call, pending: list_pages.PendingPage) -> _Outcome:
         presenter = self._presenter(call)
-        is_long = len(page.objects) > LONG_LIST and not presenter.shows_stored
-        return _Outcome(lambda: Response(200, presenter.listed(page), {"Content-Type": media_types.JSON}), is_long)
+        is_long = pending.is_long(shows_stored=presenter.shows_stored)
+        return _Outcome(lambda: Response(200, presenter.listed(pending.page()), {"Content-Type": media_types.JSON}), is_long)
 
     def _watch(self, call: _Call, options: request_options.ListOptions, selected: selections.ObjectSelection) -> StreamResponse:
         seconds = options.timeout_seconds or MIN_WATCH_SECONDS * (1 + self.registry.rng.random())
@@ -276,20 +275,22 @@ class KubeApi:
     def _delete(self, call: _Call) -> _Outcome:
         options = self._delete_options(call)
         result = self.registry.delete(*call.place, options)
+        if call.form.shape:
+            result = orjson.loads(orjson.dumps(result))  # to show a part of it, all of it has to be decoded
         is_left = self.registry.store.get(*call.place) is not None
         # Only requests with orphanDependents learn that the deletion was accepted, but is not done. Upstream: handlers/delete.go.
         return self._shown(call, 202 if is_left and options.get("orphanDependents") is False else 200, result)
 
     def _delete_collection(self, call: _Call) -> _Outcome:
         list_options = request_options.list_options(call.request.query)
-        selected = selections.selection(call.resource, list_options.label_selector, list_options.field_selector)
+        selected = call.selected or selections.selection(call.resource, list_options.label_selector, list_options.field_selector)
         options = self._delete_options(call)
-        page = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, list_options)
-        return replace(self._listed(call, page), steps=self._deleting(call.resource, page.objects, options))
+        pending = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, list_options)
+        return replace(self._listed(call, pending), prepare=pending.page, steps=self._deleting(call.resource, pending, options))
 
-    def _deleting(self, resource: Resource, objects: Iterable[Stored], options: Object) -> Iterator[None]:
+    def _deleting(self, resource: Resource, pending: list_pages.PendingPage, options: Object) -> Iterator[None]:
         length = 0
-        for stored in objects:
+        for stored in pending.page().objects:
             try:
                 self.registry.delete(resource, stored.namespace, stored.name, options)
             except ApiStatus as refusal:

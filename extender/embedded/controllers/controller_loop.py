@@ -7,17 +7,19 @@ A controller learns of each change (`observe`) and names keys to look at; for ea
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from random import Random
 from typing import Any, ClassVar, Final, TypeVar, final
 
 from extender.embedded.api_resources import EVENTS, NEW_EVENTS, PODS, RESOURCES
 from extender.embedded.controllers.cluster_view import ClusterView, ref_of
-from extender.embedded.controllers.controller_writes import LookAgain, Step, perform
+from extender.embedded.controllers.controller_writes import Create, DeleteAll, LookAgain, Looked, Step, Write, num_bytes, perform
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.controllers.work_queue import WorkQueue
+from extender.embedded.registry.long_writes import LONG, LongWrites
 from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store.object_store import CompactedError
@@ -31,10 +33,15 @@ FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each no
 """The resources that controllers look at: all but events, of which there are many and which own nothing."""
 
 WRITES_AT_ONCE: Final = 8
-KEYS_AT_ONCE: Final = 64
-"""The number of writes and keys after which other tasks get their turn: one or two milliseconds of work."""
-CHANGES_AT_ONCE: Final = 256
-"""The number of changes after which other tasks get their turn."""
+KEYS_AT_ONCE: Final = 16
+CHANGES_AT_ONCE: Final = 4
+"""The number of writes, keys and changes after which other tasks get their turn. To look at one of them takes some microseconds, and a few
+milliseconds where thousands of selectors or volumes have to be looked at for it.
+"""
+OBJECTS_AT_ONCE: Final = 64
+"""The number of objects that are listed or deleted at once: a few milliseconds of work."""
+PODS_AT_ONCE: Final = 500
+"""The number of pods of a workload that are looked at at once: two milliseconds, or five if they are decoded."""
 
 SETTLING: Final = 0.05
 """The seconds for which changes of pods are gathered, so that a thousand pods that become ready are one write."""
@@ -54,6 +61,13 @@ class ControllerContext:
     cluster: ClusterView
     now: Callable[[], datetime]
     rng: Random
+
+
+def in_parts(pods: Iterable[SeenPod]) -> Iterator[Sequence[SeenPod]]:
+    """Yields pods that exist now in parts, after each of which a controller yields `Looked`. Other tasks may change the view in between."""
+    rest = iter(list(pods))
+    while part := list(islice(rest, PODS_AT_ONCE)):
+        yield part
 
 
 class Controller(ABC):
@@ -82,8 +96,9 @@ class Controller(ABC):
     def reconcile(self, key: Any) -> Steps:
         """Yields what to write so that the object of `key` is as it should be.
 
-        The view is exact until the first write. While a write is done other tasks may run: nothing that was looked at before may be looped
-        over. A write that is refused raises where it was yielded; unless it is caught there, the key is tried again later.
+        The view is exact until the first step. While a step is done other tasks may run: nothing that was looked at before may be looped
+        over, and what looks at many pods does it in parts (`in_parts`). A write that is refused raises where it was yielded; unless it is
+        caught there, the key is tried again later.
         """
 
 
@@ -100,7 +115,10 @@ class Loops:
         self._reading = asyncio.Lock()
         self._exact_at = -1
         """The resourceVersion at which the view was exact."""
-        self._writes = 0
+        self._written = 0
+        self._looked = 0
+        """The pods looked at since other tasks had their turn."""
+        self._long: Final = LongWrites(registry)
 
     async def run(self) -> None:
         await self._list()
@@ -153,7 +171,7 @@ class Loops:
                 if current is not None:
                     self._note(resource.stored_as, (each.namespace, each.name), current.body)
                 count += 1
-                if count % CHANGES_AT_ONCE == 0:
+                if count % OBJECTS_AT_ONCE == 0:
                     await asyncio.sleep(0)
 
     def _note(self, stored_as: str, key: Key, raw: bytes | None) -> None:
@@ -191,6 +209,25 @@ class Loops:
                 await self._catch_up()
             await self._reconcile(controller, key)
 
+    async def _perform(self, write: Write, author: str) -> None:
+        if isinstance(write, DeleteAll):
+            await self._delete_all(write)
+            return
+        length = num_bytes(write)
+        self._written += max(length, LONG // WRITES_AT_ONCE)
+        if length <= LONG:
+            perform(self._registry, write, author)
+            return
+        resource, name = (write.resource, "") if isinstance(write, Create) else (write.seen.resource, write.seen.name)
+        await self._long.done(resource, name, lambda beside: perform(beside, write, author))
+
+    async def _delete_all(self, write: DeleteAll) -> None:
+        for place, stored in enumerate([*self._registry.store.read(write.resource, write.namespace)]):
+            if self._registry.store.get(write.resource, stored.namespace, stored.name) is not None:
+                self._registry.delete(write.resource, stored.namespace, stored.name)
+            if place % OBJECTS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
     async def _reconcile(self, controller: Controller, key: Hashable) -> None:
         """Reconciles one key. Other tasks get their turn between writes."""
         try:
@@ -205,12 +242,18 @@ class Loops:
                 if isinstance(step, LookAgain):
                     controller.queue.add_after(key, step.seconds)
                     continue
+                if isinstance(step, Looked):
+                    self._looked += step.pods
+                    if self._looked >= PODS_AT_ONCE:
+                        self._looked = 0
+                        await asyncio.sleep(0)
+                    continue
                 try:
-                    perform(self._registry, step, controller.author)
+                    await self._perform(step, controller.author)
                 except ApiStatus as exc:
                     refusal = exc
-                self._writes += 1
-                if self._writes % WRITES_AT_ONCE == 0:
+                if self._written >= LONG:
+                    self._written = 0
                     await asyncio.sleep(0)
         except ApiStatus as refused:
             delay = controller.queue.retry(key)

@@ -1,9 +1,11 @@
 """The writes that controllers ask for, as values, and the function that performs them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from extender.embedded import statuses
+import orjson
+
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.controllers.seen_objects import Seen
 from extender.embedded.registry.object_registry import ObjectRegistry
@@ -35,10 +37,14 @@ class Update:
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Replaces an object without validation and managedFields, which is ten times cheaper. Kubelets report on every bound pod so."""
+    """Replaces an object without validation and managedFields, which is ten times cheaper. Kubelets report on every bound pod so.
+
+    Attributes:
+        changed: returns the object as it is to be, given a copy of it as it was seen. May be called in a thread.
+    """
 
     seen: Seen
-    obj: Object
+    changed: Callable[[Object], Object]
 
 
 @final
@@ -73,11 +79,19 @@ class LookAgain:
     seconds: float
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Writes nothing; says how many pods were looked at, so that other tasks get their turn between two parts of many."""
+
+    pods: int
+
+
 Write = Create | Update | Report | Delete | DeleteAll
-Step = Write | LookAgain
+Step = Write | LookAgain | Looked
 
 
-def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
+def perform(registry: ObjectRegistry, write: Create | Update | Report | Delete, author: str) -> None:
     """Performs a write in the name of `author`. An object that is to be deleted may be gone already.
 
     Raises:
@@ -86,16 +100,9 @@ def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
     if isinstance(write, Create):
         registry.create(write.resource, write.namespace, write.obj, WriteOptions(manager=author))
         return
-    if isinstance(write, DeleteAll):
-        for stored in registry.store.read(write.resource, write.namespace):
-            registry.delete(write.resource, write.namespace, stored.name)
-        return
     seen = write.seen
     if isinstance(write, Report):
-        current = registry.store.get(seen.resource, seen.namespace, seen.name)
-        if current is None or str(current.resource_version) != write.obj["metadata"]["resourceVersion"]:
-            raise statuses.conflict(seen.resource, seen.name)
-        registry.replace(seen.resource, current, write.obj)
+        registry.report(seen.resource, seen.namespace, seen.name, write.changed(seen.content()))
         return
     if isinstance(write, Update):
         options = WriteOptions(manager=author)
@@ -109,6 +116,13 @@ def perform(registry: ObjectRegistry, write: Write, author: str) -> None:
     except ApiStatus as refusal:
         if refusal.code != 404:
             raise
+
+
+def num_bytes(write: Create | Update | Report | Delete) -> int:
+    """Returns how long what is read and validated for a write is about. To delete something takes no longer if it is long."""
+    if isinstance(write, Create):
+        return len(orjson.dumps(write.obj))
+    return len(write.seen.raw) if isinstance(write, Update | Report) else 0
 
 
 def adopted(seen: Seen, owner: Seen) -> Update:

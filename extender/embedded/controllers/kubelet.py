@@ -70,16 +70,16 @@ class Kubelet(Controller):
                 yield self._once_due(pod, f"goes {pod.uid}", min(pod.grace, LONGEST_GOODBYE)) or Delete(pod, grace=0)
         elif pod.phase in ("", "Pending"):
             if node.conditions.get(READY) != "False":
-                content = pod.content()
-                yield Report(pod, content | {"status": running(content, self._address(node), self.now())})
+                address, now = self._address(node), self.now()
+                yield Report(pod, lambda content: content | {"status": running(content, address, now)})
         elif pod.phase == "Running" and pod.runs_for:
             yield from self._let_succeed(pod)
 
     def _register(self, name: str) -> Steps:
         node = self.cluster.node(name)
         if node is not None and READY not in node.conditions:
-            content = node.content()
-            yield Report(node, content | {"status": registered(content, self.now())})
+            now = self.now()
+            yield Report(node, lambda content: content | {"status": registered(content, now)})
 
     def _let_succeed(self, pod: SeenPod) -> Steps:
         try:
@@ -87,9 +87,9 @@ class Kubelet(Controller):
         except DurationError as exc:
             logger.warning("pod %s/%s: annotation %s: %s", pod.namespace, pod.name, RUNS_FOR, exc)
             return
-        content = pod.content()
-        if content["spec"].get("restartPolicy") in ("Never", "OnFailure"):
-            done = Report(pod, content | {"status": succeeded(content, self.now())})
+        if pod.content()["spec"].get("restartPolicy") in ("Never", "OnFailure"):
+            now = self.now()
+            done = Report(pod, lambda content: content | {"status": succeeded(content, now)})
             yield self._once_due(pod, f"succeeds {pod.uid}", seconds) or done
 
     def _once_due(self, pod: SeenPod, end: str, seconds: float) -> LookAgain | None:

@@ -5,14 +5,15 @@ Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; contr
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any, ClassVar, Final, final
 
 from extender.embedded.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
 from extender.embedded.controllers.cluster_view import OwnedPods
-from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
-from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
+from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps, in_parts
+from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Looked, Update, adopted, released
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.controllers.selector_index import SelectorIndex
 from extender.embedded.registry.conditions import condition, seconds_since, with_condition, without_condition
@@ -59,20 +60,23 @@ class _Replicas(Controller):
             return
         content = seen.content()
         group = self.cluster.pods_of(seen.uid)
-        moves = list(self._moves(seen, group))
+        moves = list(islice(self._moves(seen, group), BURST))
         if moves:
             yield from moves
             yield LookAgain(0)
             return
-        wanted = content["spec"].get("replicas", 1)
-        surplus = group.active - wanted
-        status, again = self._status(content, group)
+        status, again = yield from self._status(content, group)
+        surplus = group.active - content["spec"].get("replicas", 1)
         if seen.deleted or not surplus:
             yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
         elif surplus > 0:
             related = [pod for each in self._siblings(seen) for pod in self.cluster.pods_of(each.uid).pods.values() if pod.is_active]
-            active = [pod for pod in group.pods.values() if pod.is_active]
-            doomed = pods_to_delete(active, related, min(surplus, BURST), self.now())
+            crowd = Counter(pod.node for pod in related if pod.node)
+            doomed: Sequence[SeenPod] = ()
+            for part in in_parts(group.pods.values()):
+                active = [pod for pod in part if pod.is_active]
+                doomed = pods_to_delete([*doomed, *active], crowd, min(surplus, BURST), self.now())
+                yield Looked(len(part))
             yield from self._say(seen, content, status.get("conditions") or [], status)
             for pod in doomed:
                 yield Delete(pod)
@@ -97,27 +101,27 @@ class _Replicas(Controller):
             raise
         yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
 
-    def _moves(self, seen: Seen, group: OwnedPods) -> Sequence[Update]:
-        """The writes that adopt and release pods."""
+    def _moves(self, seen: Seen, group: OwnedPods) -> Iterator[Update]:
+        """Yields the writes that adopt and release pods."""
         selector = self._selecting.selector(seen.key)
-        strangers = [labels for labels in group.labels if not selector.matches(labels.of)]
-        moves = [released(pod, seen.uid) for pod in group.pods.values() if pod.labels in strangers] if strangers else []
+        strangers = {labels for labels in group.labels if not selector.matches(labels.of)}
+        if strangers:
+            yield from (released(pod, seen.uid) for pod in group.pods.values() if pod.labels in strangers)
         if not seen.deleted:
             for labels, pods in self.cluster.loose_pods(seen.namespace).items():
                 if seen.key in self._selecting.selecting(seen.namespace, labels):
-                    moves += [adopted(pod, seen) for pod in pods.values()]
-        return moves[:BURST]
+                    yield from (adopted(pod, seen) for pod in pods.values())
 
     def _siblings(self, seen: Seen) -> Sequence[Seen]:
         owner = seen.controller
         return [seen] if owner is None else list(self.cluster.controlled(self.resource, owner.uid))
 
-    def _status(self, content: Object, group: OwnedPods) -> tuple[Object, float | None]:
+    def _status(self, content: Object, group: OwnedPods) -> Generator[Looked, None, tuple[Object, float | None]]:
         """The status that follows from the pods, and the seconds after which it changes without a write."""
         spec = content["spec"]
         available, again = group.ready, None
         if spec.get("minReadySeconds"):
-            available, again = self._available(group, spec["minReadySeconds"])
+            available, again = yield from self._available(group, spec["minReadySeconds"])
         wanted = (spec.get("template") or {}).get("metadata", {}).get("labels") or {}
         status = dict(content.get("status") or {})
         counts = {
@@ -136,19 +140,21 @@ class _Replicas(Controller):
         status["observedGeneration"] = content["metadata"].get("generation", 0)
         return status, again
 
-    def _available(self, group: OwnedPods, seconds: int) -> tuple[int, float | None]:
+    def _available(self, group: OwnedPods, seconds: int) -> Generator[Looked, None, tuple[int, float | None]]:
         available, again = 0, None
         now = self.now()
-        for pod in group.pods.values():
-            if not (pod.is_active and pod.is_ready):
-                continue
-            ready = condition((pod.content().get("status") or {}).get("conditions"), "Ready") or {}
-            since = moment_of(ready.get("lastTransitionTime"))
-            left = seconds - (now - since).total_seconds() if since is not None else 0.0
-            if left <= 0:
-                available += 1
-            else:
-                again = left if again is None else min(again, left)
+        for part in in_parts(group.pods.values()):
+            for pod in part:
+                if not (pod.is_active and pod.is_ready):
+                    continue
+                ready = condition((pod.content().get("status") or {}).get("conditions"), "Ready") or {}
+                since = moment_of(ready.get("lastTransitionTime"))
+                left = seconds - (now - since).total_seconds() if since is not None else 0.0
+                if left <= 0:
+                    available += 1
+                else:
+                    again = left if again is None else min(again, left)
+            yield Looked(len(part))
         return available, again
 
     def _say(self, seen: Seen, content: Object, conditions: list[Object], status: Object) -> Steps:
@@ -197,18 +203,17 @@ def _same_for_its_owner(old: SeenPod, new: SeenPod) -> bool:
 _NEVER: Final = -1
 
 
-def pods_to_delete(pods: Iterable[SeenPod], related: Iterable[SeenPod], count: int, now: datetime) -> Sequence[SeenPod]:
+def pods_to_delete(pods: Iterable[SeenPod], crowd: Mapping[str, int], count: int, now: datetime) -> Sequence[SeenPod]:
     """Returns the `count` pods to delete first. Upstream: getPodsToDelete.
 
     Arguments:
         pods: active pods of the controller.
-        related: active pods of it and of its siblings under the same Deployment: those on crowded nodes go first.
+        crowd: the number of active pods of it and of its siblings under the same Deployment, by node: those on crowded nodes go first.
     """
     candidates = list(pods)
     if count >= len(candidates):
         return candidates
-    crowd = Counter(pod.node for pod in related if pod.node)
-    candidates.sort(key=lambda pod: _rank(pod, crowd[pod.node], now))
+    candidates.sort(key=lambda pod: _rank(pod, crowd.get(pod.node, 0), now))
     return candidates[:count]
 
 

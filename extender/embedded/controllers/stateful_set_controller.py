@@ -5,14 +5,17 @@ There are no ControllerRevisions: a pod that is recreated always gets the curren
 Upstream: pkg/controller/statefulset/stateful_set_control.go (v1.36.2).
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, final
 
 from extender.embedded.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
-from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
-from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Update, adopted, released
+from extender.embedded.controllers.controller_loop import PODS_AT_ONCE, SETTLING, Controller, ControllerContext, Steps, in_parts
+from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Looked, Update, adopted, released
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.controllers.selector_index import SelectorIndex
+from extender.objects.label_selectors import Selector
 from extender.workloads.stateful_sets import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
 
 Ordinals = Mapping[int, SeenPod]
@@ -52,39 +55,45 @@ class StatefulSets(Controller):
         seen = self.cluster.get(STATEFUL_SETS, *key)
         if seen is None:
             return
-        moves = list(self._moves(seen))
+        content = seen.content()
+        selector = self._selecting.selector(seen.key)
+        moves: list[Update] = []
+        pods: dict[int, SeenPod] = {}
+        counts = Counts()
+        for part in in_parts(self.cluster.pods_of(seen.uid).pods.values()):
+            for pod in part:
+                if not selector.matches(pod.labels.of):
+                    moves.append(released(pod, seen.uid))
+                elif (ordinal := ordinal_of(pod.name, seen.name)) is not None:
+                    pods[ordinal] = pod
+                    counts.add(pod)
+            yield Looked(len(part))
+        if not seen.deleted:
+            moves += islice(self._adoptions(seen, selector), PODS_AT_ONCE)
         if moves:
             yield from moves
             yield LookAgain(0)
             return
-        content = seen.content()
-        pods = {
-            ordinal: pod for pod in self.cluster.pods_of(seen.uid).pods.values() if (ordinal := ordinal_of(pod.name, seen.name)) is not None
-        }
         revision = revision_name(content)
-        status = stateful_status(content, pods, revision)
+        status = stateful_status(content, counts, revision)
         if status != (content.get("status") or {}):
             yield Update(seen, content | {"status": status}, "status")
         if not seen.deleted:
             yield from self._advance(seen, content, pods, revision)
 
-    def _moves(self, seen: Seen) -> Sequence[Update]:
-        selector = self._selecting.selector(seen.key)
-        group = self.cluster.pods_of(seen.uid)
-        moves = [released(pod, seen.uid) for pod in group.pods.values() if not selector.matches(pod.labels.of)]
-        if seen.deleted:
-            return moves
+    def _adoptions(self, seen: Seen, selector: Selector) -> Iterator[Update]:
         for labels, pods in self.cluster.loose_pods(seen.namespace).items():
             if selector.matches(labels.of):
-                moves += [adopted(pod, seen) for pod in pods.values() if ordinal_of(pod.name, seen.name) is not None]
-        return moves
+                yield from (adopted(pod, seen) for pod in pods.values() if ordinal_of(pod.name, seen.name) is not None)
 
     def _advance(self, seen: Seen, content: Object, pods: Ordinals, revision: str) -> Steps:
         spec = content["spec"]
         first = (spec.get("ordinals") or {}).get("start", 0)
         wanted = range(first, first + spec.get("replicas", 1))
         in_turn = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
-        for ordinal in wanted:
+        for number, ordinal in enumerate(wanted, 1):
+            if number % PODS_AT_ONCE == 0:
+                yield Looked(PODS_AT_ONCE)
             pod = pods.get(ordinal)
             if pod is not None and pod.is_finished and not pod.deleted:
                 yield Delete(pod)
@@ -114,7 +123,9 @@ def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: s
     if strategy.get("type") == "OnDelete":
         return
     first = max((strategy.get("rollingUpdate") or {}).get("partition", 0), 0)
-    for ordinal in sorted(wanted, reverse=True):
+    for number, ordinal in enumerate(reversed(wanted), 1):
+        if number % PODS_AT_ONCE == 0:
+            yield Looked(PODS_AT_ONCE)
         if ordinal < first:
             return
         pod = pods.get(ordinal)
@@ -127,26 +138,50 @@ def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: s
             return
 
 
-def stateful_status(content: Object, pods: Ordinals, revision: str) -> Object:
+@final
+class Counts:
+    """How many pods there are that are not finished.
+
+    Attributes:
+        living: the number of all of them.
+        ready: the number of those that are ready and not being deleted.
+        revisions: the number of those that are not being deleted, by the revision of their template.
+    """
+
+    __slots__ = ("living", "ready", "revisions")
+
+    def __init__(self, pods: Iterable[SeenPod] = ()) -> None:
+        self.living = self.ready = 0
+        self.revisions: Final[Counter[str | None]] = Counter()
+        for pod in pods:
+            self.add(pod)
+
+    def add(self, pod: SeenPod) -> None:
+        if pod.is_finished:
+            return
+        self.living += 1
+        if not pod.deleted:
+            self.ready += pod.is_ready
+            self.revisions[pod.labels.of.get(REVISION_LABEL)] += 1
+
+
+def stateful_status(content: Object, counted: Counts, revision: str) -> Object:
     """Returns the status that follows from the pods."""
     old: Final = content.get("status") or {}
     replicas = content["spec"].get("replicas", 1)
     current = old.get("currentRevision") or revision
-    living = [pod for pod in pods.values() if not pod.is_finished]
-    ready = sum(1 for pod in living if pod.is_ready and not pod.deleted)
-    updated = sum(1 for pod in living if pod.labels.of.get(REVISION_LABEL) == revision and not pod.deleted)
-    if updated == replicas == ready == len(living):
+    if counted.revisions[revision] == replicas == counted.ready == counted.living:
         current = revision
     counts = {
-        "readyReplicas": ready,
-        "currentReplicas": sum(1 for pod in living if pod.labels.of.get(REVISION_LABEL) == current and not pod.deleted),
-        "updatedReplicas": updated,
+        "readyReplicas": counted.ready,
+        "currentReplicas": counted.revisions[current],
+        "updatedReplicas": counted.revisions[revision],
     }
     return {
         **{name: value for name, value in old.items() if name not in counts},
         "observedGeneration": content["metadata"].get("generation", 0),
-        "replicas": len(living),
-        "availableReplicas": ready,
+        "replicas": counted.living,
+        "availableReplicas": counted.ready,
         "currentRevision": current,
         "updateRevision": revision,
         "collisionCount": old.get("collisionCount", 0),

@@ -26,7 +26,8 @@ from extender.embedded.requests import request_bodies
 from extender.embedded.requests.request_options import WriteOptions
 from extender.embedded.schema import api_types
 from extender.embedded.store import versions
-from extender.embedded.store.object_store import Objects, ObjectStore, Stored
+from extender.embedded.store.object_store import Objects, ObjectStore
+from extender.embedded.store.stored_object import Stored
 from extender.embedded.validation.pod_group_rules import drop_group_fields
 from extender.golang.field_errors import FieldError
 from extender.golang.times import rfc3339
@@ -67,8 +68,9 @@ class ObjectRegistry:
         self.features: Final = features
 
     def within(self, transaction: Objects) -> "ObjectRegistry":
-        """Returns a registry with the same rules whose writes are those of a transaction."""
-        return ObjectRegistry(self.store, now=self.now, rng=self.rng, features=self.features, objects=transaction)
+        """Returns a registry with the same rules whose writes are those of a transaction, at the present time."""
+        now = self.now()  # in the event loop, whose time it may be
+        return ObjectRegistry(self.store, now=lambda: now, rng=self.rng, features=self.features, objects=transaction)
 
     def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
         """Returns an object, or its Scale. Raises ApiStatus 404 if it does not exist."""
@@ -185,7 +187,7 @@ class ObjectRegistry:
         return self._replace(resource, stored, old, new, write, subresource)
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
-        """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status.
+        """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status. Objects are sparse copies.
 
         Arguments:
             options: a metav1.DeleteOptions, checked; None: the defaults.
@@ -194,6 +196,17 @@ class ObjectRegistry:
             ApiStatus: the object does not exist, or a precondition does not hold.
         """
         return deletion.delete(self.store, resource, self._stored(resource, namespace, name), options or {}, self.now())
+
+    def report(self, resource: Resource, namespace: str, name: str, new: Object) -> Object:
+        """Replaces an object as `replace` does.
+
+        Raises:
+            ApiStatus: 409 if it has changed since the copy was made that `new` was made from.
+        """
+        stored = self._objects.get(resource, namespace, name)
+        if stored is None or str(stored.resource_version) != new["metadata"]["resourceVersion"]:
+            raise statuses.conflict(resource, name)
+        return self.replace(resource, stored, new)
 
     def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
         """Writes an object that the API itself has changed, without validation and managedFields; returns it as it was stored."""
@@ -234,7 +247,7 @@ class ObjectRegistry:
         if existing is not None:
             error = statuses.generate_name_conflict if metadata.get("generateName") else statuses.already_exists
             refusal = error(resource, name)
-            if "deletionTimestamp" in existing.decoded()["metadata"]:
+            if existing.member("metadata", "deletionTimestamp"):
                 message = f"object is being deleted: {refusal.message}"
                 refusal = statuses.ApiStatus(refusal.code, refusal.reason, message, refusal.details, refusal.headers)
             raise refusal

@@ -18,7 +18,7 @@ from extender.embedded.requests.request_options import WriteOptions, dry_run_err
 from extender.embedded.schema import api_types
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store import versions
-from extender.embedded.store.object_store import Stored
+from extender.embedded.store.stored_object import Stored
 from extender.golang.times import rfc3339
 from extender.objects.label_selectors import SelectorError, selector_of
 from extender.objects.meta import LabelSelector
@@ -113,7 +113,7 @@ def evict(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: A
     stored = reg.store.get(PODS, namespace, name)
     if stored is None:
         raise statuses.not_found(PODS, name)
-    pod = versions.shown(PODS, stored)
+    pod = versions.sparse(PODS, stored, "status")
     if _is_beyond_budgets(pod):
         if _is_pending(pod):
             _pin(options, pod)

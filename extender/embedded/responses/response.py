@@ -16,7 +16,7 @@ from extender.embedded.requests.media_types import Form
 from extender.embedded.responses.tables.table import IncludeObject, table_of
 from extender.embedded.store import versions
 from extender.embedded.store.list_pages import Page
-from extender.embedded.store.object_store import Stored
+from extender.embedded.store.stored_object import Stored
 
 _INCLUDED: Final = ("None", "Metadata", "Object")
 

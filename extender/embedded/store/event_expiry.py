@@ -7,7 +7,8 @@ from collections import OrderedDict
 from typing import Final, NoReturn
 
 from extender.embedded.api_resources import EVENTS
-from extender.embedded.store.object_store import CompactedError, Cursor, ObjectStore, Stored
+from extender.embedded.store.object_store import CompactedError, Cursor, ObjectStore
+from extender.embedded.store.stored_object import Stored
 
 SECONDS_KEPT: Final = 3600.0
 MOST_EVENTS: Final = 30_000

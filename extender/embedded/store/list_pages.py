@@ -7,7 +7,7 @@ import base64
 import binascii
 import itertools
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -16,8 +16,9 @@ import orjson
 from extender.embedded import statuses
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.requests.request_options import EXACT, ListOptions
-from extender.embedded.store.object_store import CompactedError, ObjectStore, Stored
+from extender.embedded.store.object_store import CompactedError, ObjectStore
 from extender.embedded.store.selections import ObjectSelection
+from extender.embedded.store.stored_object import Stored
 from extender.golang.quoting import quoted
 
 EXPIRED: Final = "The resourceVersion for the provided list is too old."
@@ -27,6 +28,11 @@ CONTINUE_EXPIRED: Final = (
     "token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was "
     "returned and now may show up in the list."
 )
+LONG_LIST: Final = 2000
+LONG_BYTES: Final = 2**21
+"""Objects of a list, and their bytes, above which it takes milliseconds to select some and to join them."""
+LONG_TABLE: Final = 200
+"""Objects of a list that is not shown as they are stored."""
 _LATEST: Final = -1
 """In a continue token: the list continues with what exists now."""
 _TOKEN_VERSION: Final = "meta.k8s.io/v1"  # noqa: S105 - no secret
@@ -59,7 +65,33 @@ class Page:
         return metadata
 
 
-def page(store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, options: ListOptions) -> Page:
+@final
+class PendingPage:
+    """A list for which nothing is left to be read, but from whose objects some may still have to be selected."""
+
+    def __init__(self, objects: Sequence[Stored], made: Callable[[], Page]) -> None:
+        self._objects: Final = objects
+        self._made: Final = made
+        self._page: Page | None = None
+
+    def is_long(self, *, shows_stored: bool) -> bool:
+        """Returns whether to select and show the objects takes long.
+
+        Arguments:
+            shows_stored: whether they are shown as they are stored.
+        """
+        if len(self._objects) > (LONG_LIST if shows_stored else LONG_TABLE):
+            return True
+        return shows_stored and sum(len(each.body) for each in self._objects) > LONG_BYTES
+
+    def page(self) -> Page:
+        """Returns the list. May be called in a thread."""
+        if self._page is None:
+            self._page = self._made()
+        return self._page
+
+
+def page(store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, options: ListOptions) -> PendingPage:
     """Returns the objects that a list request asks for.
 
     Raises:
@@ -96,12 +128,14 @@ def parse_resource_version(text: str) -> int:
     )
 
 
-def _read(store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, limit: int, at: int, start: str) -> Page:
+def _read(
+    store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, limit: int, at: int, start: str
+) -> PendingPage:
     name = selected.name
     if name is not None and at == store.resource_version and (namespace or not resource.namespaced):
         # A name is selected: no other object has to be looked at.
         stored = store.get(resource, namespace, name)
-        return Page([] if stored is None or not selected.matches(stored) or stored.key < start else [stored], at)
+        return _done(Page([] if stored is None or not selected.matches(stored) or stored.key < start else [stored], at))
     try:
         found = store.read(resource, namespace, at=at, start=start)
     except CompactedError as error:
@@ -109,14 +143,28 @@ def _read(store: ObjectStore, resource: Resource, namespace: str, selected: Obje
             raise statuses.expired(EXPIRED) from error
         token = _token(start.removeprefix(f"{namespace}/") if namespace else start, _LATEST)
         raise statuses.expired(CONTINUE_EXPIRED, continue_token=token) from error
+    if limit <= 0 and selected.is_everything:
+        return _done(Page(list(found), at))
+    if selected.is_everything:
+        return _done(_first(found, len(found) - limit, namespace, limit, at))
+    # The store may be written before some are selected.
+    objects = list(found)
     if limit <= 0:
-        return Page(list(selected.of(found)), at)
-    chosen = list(itertools.islice(selected.of(found), limit + 1))
+        return PendingPage(objects, lambda: Page(list(selected.of(objects)), at))
+    return PendingPage(objects, lambda: _first(selected.of(objects), None, namespace, limit, at))
+
+
+def _done(page: Page) -> PendingPage:
+    return PendingPage(page.objects, lambda: page)
+
+
+def _first(found: Iterable[Stored], remaining: int | None, namespace: str, limit: int, at: int) -> Page:
+    chosen = list(itertools.islice(found, limit + 1))
     if len(chosen) <= limit:
         return Page(chosen, at)
     last = chosen[limit - 1].key
     token = _token((last.removeprefix(f"{namespace}/") if namespace else last) + "\0", at)
-    return Page(chosen[:limit], at, token, len(found) - limit if selected.is_everything else None)
+    return Page(chosen[:limit], at, token, remaining)
 
 
 def _place(options: ListOptions, namespace: str) -> tuple[int, str]:

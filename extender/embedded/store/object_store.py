@@ -13,12 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
-from typing import Any, Final, Literal, final
-
-import orjson
+from typing import Final, Literal, final
 
 from extender.embedded import statuses
 from extender.embedded.api_resources import RESOURCES, Object, Resource
+from extender.embedded.store.stored_object import Stored, at_version, stored_object
 
 MAX_OBJECT: Final = 3 * 2**19
 """Bytes of an object, as JSON. Upstream: etcd, server/embed/config.go, DefaultMaxRequestBytes, of an object as protobuf."""
@@ -29,43 +28,10 @@ HISTORY: Final = 20_000
 HISTORY_BYTES: Final = 2**26
 """The bytes of objects in the changes of a kind that are remembered: large objects that change often are remembered for fewer changes."""
 
-MANY_LABELS: Final = 1000
-
 AT_ONCE: Final = 1024
 """The number of keys that a View looks up together."""
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """An object at one resourceVersion.
-
-    Attributes:
-        key: `default/web` or `node-1`; lists are in the order of keys.
-        body: the JSON object without kind and apiVersion; never empty.
-        fields: the values of the selectable fields, in the order of `field_paths`.
-    """
-
-    key: str
-    resource_version: int
-    body: bytes
-    labels: dict[str, str]
-    fields: tuple[str, ...]
-
-    @property
-    def namespace(self) -> str:
-        return self.key.rpartition("/")[0]
-
-    @property
-    def name(self) -> str:
-        return self.key.rpartition("/")[2]
-
-    def decoded(self) -> Object:
-        """Returns a new copy of the object, without kind and apiVersion."""
-        obj: Object = orjson.loads(self.body)
-        return obj
 
 
 @final
@@ -231,6 +197,9 @@ class ObjectStore(Objects):
     def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:
         """Creates or replaces an object; sets its metadata.resourceVersion.
 
+        Arguments:
+            obj: the object, or a `sparse` copy of the present one with changes.
+
         Raises:
             ApiStatus: the object is too large; nothing has changed.
         """
@@ -239,7 +208,7 @@ class ObjectStore(Objects):
         old = kept.objects.get(key)
         version = self._resource_version + 1
         obj["metadata"]["resourceVersion"] = str(version)
-        new = _encoded(key, version, obj, kept.paths)
+        new = stored_object(key, version, obj, kept.paths, old)
         if len(new.body) > MAX_OBJECT:
             raise statuses.too_large_object()
         self._resource_version = version
@@ -371,49 +340,3 @@ class Cursor:
 def key_of(resource: Resource, namespace: str, name: str) -> str:
     """Returns the key of an object."""
     return f"{namespace}/{name}" if resource.namespaced else name
-
-
-def at_version(stored: Stored, resource_version: int) -> Stored:
-    """Returns the same object with another resourceVersion."""
-    obj = stored.decoded()
-    obj["metadata"]["resourceVersion"] = str(resource_version)
-    return Stored(stored.key, resource_version, _dumped(obj), stored.labels, stored.fields)
-
-
-def _encoded(key: str, resource_version: int, obj: Object, paths: Iterable[str]) -> Stored:
-    labels = obj["metadata"].get("labels") or {}
-    # Labels recur in many objects, but not those of an object that has very many.
-    shared = {sys.intern(name): sys.intern(value) for name, value in labels.items()} if len(labels) <= MANY_LABELS else dict(labels)
-    return Stored(key, resource_version, encoded(obj), shared, tuple(_values(obj, paths)))
-
-
-def encoded(obj: Object) -> bytes:
-    """Returns an object as it is stored: its JSON without kind and apiVersion."""
-    return _dumped({name: value for name, value in obj.items() if name not in ("kind", "apiVersion")})
-
-
-def _dumped(obj: Object) -> bytes:
-    # orjson returns its whole buffer, several times as large as its content; a copy has the right size.
-    return bytes(memoryview(orjson.dumps(obj)))
-
-
-def _values(obj: Object, paths: Iterable[str]) -> Iterator[str]:
-    for path in paths:
-        yield sys.intern(field_value(obj, path))
-
-
-_DEFAULTS: Final = {"spec.unschedulable": "false", "spec.hostNetwork": "false", "status.replicas": "0"}
-"""Go's zero values as texts, where these are not empty."""
-
-
-def field_value(obj: Object, path: str) -> str:
-    """Returns the value of a selectable field as a text; empty if the field is absent, a list or an object."""
-    if path == "source":
-        source = obj.get("source") or {}
-        return str(source.get("component") or obj.get("reportingComponent") or "")
-    value: Any = obj
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value) if isinstance(value, str | int) else _DEFAULTS.get(path, "")

@@ -4,10 +4,12 @@ Upstream: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate (v1.36.2).
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, final
 
 from extender.embedded.api_resources import Object, Resource
-from extender.embedded.store.object_store import Objects, ObjectStore, Stored
+from extender.embedded.store.object_store import Objects, ObjectStore
+from extender.embedded.store.stored_object import Stored
 
 
 @final
@@ -35,10 +37,10 @@ class Transaction(Objects):
         return sorted((each for each in objects if namespace in ("", each.namespace)), key=lambda each: each.key)
 
     def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> None:
-        self._writes.append(lambda: self._store.put(resource, namespace, name, obj))
+        self._writes.append(partial(self._store.put, resource, namespace, name, obj))
 
     def remove(self, resource: Resource, namespace: str, name: str) -> None:
-        self._writes.append(lambda: self._store.remove(resource, namespace, name))
+        self._writes.append(partial(self._store.remove, resource, namespace, name))
 
     def commit(self) -> bool:
         """Writes, unless something that was read has changed since; returns whether it has written. Only in the event loop.

@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 
 from extender.embedded.api_resources import NEW_EVENTS, Object, Resource
-from extender.embedded.store.object_store import Stored, encoded
+from extender.embedded.store.stored_object import Stored, encoded
 
 NEW_NAME_OF: Final = {
     "involvedObject": "regarding",
@@ -44,6 +44,12 @@ def shown(resource: Resource, stored: Stored) -> Object:
     return typed(resource, _renamed(obj, NEW_NAME_OF) if resource is NEW_EVENTS else obj)
 
 
+def sparse(resource: Resource, stored: Stored, *decoded: str) -> Object:
+    """Returns a new copy of an object, with its kind, in which only its metadata and these members are decoded; see `Stored.sparse`."""
+    obj = stored.sparse(*decoded)
+    return typed(resource, _renamed(obj, NEW_NAME_OF) if resource is NEW_EVENTS else obj)
+
+
 def typed(resource: Resource, obj: Object) -> Object:
     """Returns the object with its kind and apiVersion first."""
     return {"kind": resource.kind, "apiVersion": resource.api_version} | {
@@ -57,7 +63,10 @@ def stored_form(resource: Resource, obj: Object) -> Object:
 
 
 def differs(resource: Resource, stored: Stored, obj: Object) -> bool:
-    """Returns whether an object that `shown` returned has been changed since. Encoding a large one takes a fraction of decoding it."""
+    """Returns whether an object that `shown` or `sparse` returned has been changed since.
+
+    Encoding a large one takes a fraction of decoding it.
+    """
     return encoded(stored_form(resource, obj)) != stored.body
 
 

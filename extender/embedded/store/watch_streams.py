@@ -7,9 +7,9 @@ Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoin
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, TypeVar, final
 
 import orjson
 
@@ -18,15 +18,19 @@ from extender.embedded.api_resources import Object, Resource
 from extender.embedded.requests.request_options import ListOptions
 from extender.embedded.schema import api_types
 from extender.embedded.store import list_pages, versions
-from extender.embedded.store.object_store import ChangeType, CompactedError, Cursor, ObjectStore, Stored, StoredChange, at_version
+from extender.embedded.store.object_store import ChangeType, CompactedError, Cursor, ObjectStore, StoredChange
 from extender.embedded.store.selections import ObjectSelection
+from extender.embedded.store.stored_object import Stored, at_version
 
 BOOKMARK_SECONDS: Final = 60.0
 BEFORE_DEADLINE_SECONDS: Final = 2.0
 """The time between the last bookmark and the end of a watch."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 AT_ONCE: Final = 500
-"""The largest number of events in a chunk."""
+BYTES_AT_ONCE: Final = 2**16
+"""The largest number of events in a chunk, and of the bytes of their objects, if there are several."""
+
+T = TypeVar("T")
 
 Shown = Callable[[Stored], bytes]
 """Turns a stored object into the JSON that the caller wants."""
@@ -38,7 +42,7 @@ class Watch:
     """A watch from its request on.
 
     Attributes:
-        initial: the objects that exist, if the caller asked for them.
+        initial: the objects that exist, if the caller asked for them, those that are not selected included.
         begin: events are sent for changes after this resourceVersion.
         seconds: the duration of the watch.
     """
@@ -48,7 +52,7 @@ class Watch:
     selected: ObjectSelection
     namespace: str
     cursor: Cursor
-    initial: tuple[Stored, ...]
+    initial: list[Stored]
     begin: int
     bookmarks: bool
     ends_initial: bool
@@ -60,8 +64,12 @@ class Watch:
         """Yields the events; each is a line of JSON."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + self.seconds
-        for begin in range(0, len(self.initial), AT_ONCE):
-            yield b"".join(_line(b"ADDED", self.shown(stored)) for stored in self.initial[begin : begin + AT_ONCE])
+        for portion in _portions(self.initial, _length):
+            lines = b"".join(_line(b"ADDED", self.shown(stored)) for stored in self.selected.of(portion))
+            if lines:
+                yield lines
+            await asyncio.sleep(0)
+        self.initial.clear()
         if self.ends_initial:
             yield self._bookmark(self.begin, is_end=True)
         bookmark_at = _next_bookmark(clock(), deadline)
@@ -70,10 +78,13 @@ class Watch:
                 changes = self.cursor.take(AT_ONCE)
             except CompactedError:
                 return
-            if changes:
-                lines = b"".join(self._events(changes))
+            for place, some in enumerate(_portions(changes, lambda change: _length(change.new))):
+                if place:
+                    await asyncio.sleep(0)
+                lines = b"".join(self._events(some))
                 if lines:
                     yield lines
+            if changes:
                 continue
             now = clock()
             if now >= deadline:
@@ -89,7 +100,7 @@ class Watch:
             except TimeoutError:
                 continue
 
-    def _events(self, changes: list[StoredChange]) -> Iterator[bytes]:
+    def _events(self, changes: Sequence[StoredChange]) -> Iterator[bytes]:
         for change in changes:
             if change.resource_version <= self.begin:
                 continue
@@ -118,6 +129,22 @@ class Watch:
             metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
         empty, _ = api_types.read(self.resource, {"metadata": metadata})
         return _line(b"BOOKMARK", self.shown_bookmark(versions.typed(self.resource, empty)))
+
+
+def _portions(items: Sequence[T], length: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """Yields the items in order, as many at once as are sent in one chunk."""
+    begin = num_bytes = 0
+    for place, item in enumerate(items):
+        num_bytes += length(item)
+        if place > begin and (num_bytes > BYTES_AT_ONCE or place - begin >= AT_ONCE):
+            yield items[begin:place]
+            begin, num_bytes = place, length(item)
+    if begin < len(items):
+        yield items[begin:]
+
+
+def _length(stored: Stored) -> int:
+    return len(stored.body)
 
 
 def _next_bookmark(now: float, deadline: float) -> float:
@@ -152,12 +179,12 @@ def watch(
     if wants_initial is None and not options.resource_version_match and not asked:
         # A watch without a resourceVersion begins with the objects that exist. Upstream: since before sendInitialEvents.
         wants_initial = True
-    initial: tuple[Stored, ...] = ()
+    initial: list[Stored] = []
     begin = asked
     if wants_initial:
         if asked > current:
             raise statuses.too_large_resource_version(asked, current)
-        initial, begin = tuple(selected.of(store.read(resource, namespace))), current
+        initial, begin = list(store.read(resource, namespace)), current
     elif not asked:
         begin = current
     try:

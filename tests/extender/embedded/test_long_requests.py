@@ -1,6 +1,7 @@
 """Requests that take long are worked out beside the event loop, and come to the same as if they had taken no time."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -9,9 +10,11 @@ import orjson
 import pytest
 
 from extender.embedded.api_resources import NAMESPACES, PODS
-from extender.embedded.kube_api import LONG, LONG_LIST, MAX_ATTEMPTS, KubeApi
+from extender.embedded.kube_api import LONG_SELECTOR, KubeApi
+from extender.embedded.registry.long_writes import LONG, MAX_ATTEMPTS
 from extender.embedded.requests.request_info import Request
 from extender.embedded.responses.response import Response
+from extender.embedded.store.list_pages import LONG_TABLE
 from tests.extender.embedded.asking import PODS_PATH, add_pod, ask, make_api, pod
 
 MERGE = "application/merge-patch+json"
@@ -45,11 +48,15 @@ def patch_long_pod(api: KubeApi, **labels: str) -> Awaitable[tuple[int, Any]]:
     return respond(api, "PATCH", f"{PODS_PATH}/long", {"metadata": {"labels": labels}}, content_type=MERGE)
 
 
+MANY_LABELS = ",".join(f"app!=app-{place}" for place in range(LONG_SELECTOR // 10))
+
 LONG_REQUESTS: dict[str, Callable[[KubeApi], Awaitable[tuple[int, Any]]]] = {
     "a long pod is created": lambda api: respond(api, "POST", PODS_PATH, long_pod("another")),
     "a long pod is replaced": lambda api: respond(api, "PUT", f"{PODS_PATH}/long", long_pod("long", is_new="yes")),
     "a little of a long pod is patched": lambda api: patch_long_pod(api, is_new="yes"),
     "many pods are deleted": lambda api: respond(api, "DELETE", PODS_PATH),
+    "pods are listed by a long selector": lambda api: respond(api, "GET", f"{PODS_PATH}?labelSelector={MANY_LABELS}"),
+    "pods that a long selector selects are deleted": lambda api: respond(api, "DELETE", f"{PODS_PATH}?labelSelector={MANY_LABELS}"),
     "many pods are listed as a table": lambda api: respond(api, "GET", "/api/v1/pods", accept=TABLE),
 }
 
@@ -59,7 +66,7 @@ def test_others_are_answered_before_a_long_request(request_it: Callable[[KubeApi
     async def story() -> tuple[list[str], int]:
         api, answered = make_api(), []
         api.registry.create(PODS, "default", long_pod("long"))
-        for place in range(LONG_LIST):
+        for place in range(LONG_TABLE):
             add_pod(api, f"pod-{place}")
 
         async def ask_and_tell(who: str, answer: Awaitable[tuple[int, Any]]) -> int:
@@ -163,3 +170,31 @@ def test_a_pod_that_is_too_long_to_store_is_refused() -> None:
     code, refusal = asyncio.run(respond(make_api(), "POST", PODS_PATH, body))
 
     assert (code, refusal["message"]) == (500, "etcdserver: request is too large")
+
+
+def test_a_long_write_leaves_nothing_to_the_garbage_collector() -> None:
+    """
+    A cycle around the thousands of parts of a long object would make each collection take long.
+    """
+    spread = [{"maxSkew": 1, "topologyKey": f"k{place}", "labelSelector": {"matchLabels": {"a": "b"}}} for place in range(3000)]
+    long = pod("long", topologySpreadConstraints=[{**each, "whenUnsatisfiable": "DoNotSchedule"} for each in spread])
+    gc.collect()
+    gc.disable()
+    try:
+        code, _ = asyncio.run(respond(make_api(), "POST", PODS_PATH, long))
+        left = gc.collect()
+    finally:
+        gc.enable()
+
+    assert code == 201
+    assert left < len(spread)
+
+
+def test_a_deleted_object_is_shown_as_a_table_like_any_other() -> None:
+    api = make_api()
+    add_pod(api, "web", nodeName="n1")
+
+    _, table = ask(api, "DELETE", f"{PODS_PATH}/web", {"gracePeriodSeconds": 5}, accept=f"{TABLE},application/json")
+
+    assert [row["cells"][0] for row in table["rows"]] == ["web"]
+    assert table["rows"][0]["cells"][2] == "Terminating"

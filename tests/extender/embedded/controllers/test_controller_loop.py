@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from random import Random
+from typing import final
 
 import pytest
 
@@ -11,6 +12,7 @@ from extender.embedded.controllers.cluster_view import ClusterView
 from extender.embedded.controllers.controller_loop import Controller, ControllerContext, Loops, Steps
 from extender.embedded.controllers.controller_writes import Create
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
+from extender.embedded.registry.long_writes import LONG
 from extender.embedded.registry.object_registry import ObjectRegistry
 from tests.extender.embedded.controllers.moving import (
     add_deployment,
@@ -132,6 +134,39 @@ def test_who_is_overtaken_by_changes_looks_at_everything_anew(caplog: pytest.Log
         run()
 
     assert "controllers were overtaken by changes" in caplog.text
+
+
+@final
+class LongMaker(Controller):
+    """Makes a long node for each namespace, and tells when others have their turn."""
+
+    name = "long maker"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self.happened: list[str] = []
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        if new is not None and new.resource is NAMESPACES:
+            self.queue.add(new.key)
+
+    def reconcile(self, key: Key) -> Steps:
+        asyncio.get_running_loop().call_soon(self.happened.append, "others")
+        yield Create(NODES, "", {"metadata": {"name": key[1], "annotations": {"long": "x" * LONG}}})
+        self.happened.append("written")
+
+
+@story
+async def test_others_have_their_turn_while_a_long_object_is_written() -> None:
+    registry, cluster = empty_registry(), ClusterView()
+    registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
+    maker = LongMaker(ControllerContext(cluster, now, Random(1)))
+    running = asyncio.create_task(Loops(registry, cluster, [maker]).run())
+    await settle(1)
+    running.cancel()
+
+    assert names(registry, NODES) == ["shop"]
+    assert maker.happened == ["others", "written"]
 
 
 @story

@@ -44,7 +44,7 @@ def pod(
 )
 def test_the_pod_that_is_missed_least_goes_first(first: SeenPod, other: SeenPod) -> None:
     for pods in ([first, other], [other, first]):
-        assert [each.name for each in pods_to_delete(pods, pods, 1, NOW)] == ["x"]
+        assert [each.name for each in pods_to_delete(pods, {"a": 2}, 1, NOW)] == ["x"]
 
 
 def test_crowded_nodes_are_thinned_out_first() -> None:
@@ -52,9 +52,8 @@ def test_crowded_nodes_are_thinned_out_first() -> None:
     Pods of the same Deployment's other ReplicaSets count as a crowd, too.
     """
     mine = [pod("x", node="crowded"), pod("a", node="alone")]
-    related = [*mine, pod("old", node="crowded")]
 
-    assert [each.name for each in pods_to_delete(mine, related, 1, NOW)] == ["x"]
+    assert [each.name for each in pods_to_delete(mine, {"crowded": 2, "alone": 1}, 1, NOW)] == ["x"]
 
 
 def test_ages_of_the_same_order_of_magnitude_are_alike() -> None:
@@ -63,4 +62,4 @@ def test_ages_of_the_same_order_of_magnitude_are_alike() -> None:
     """
     younger, older = pod("b", ready="2026-03-01T11:10:00Z"), pod("a", ready="2026-03-01T11:05:00Z")
 
-    assert [each.name for each in pods_to_delete([younger, older], [], 1, NOW)] == ["a"]
+    assert [each.name for each in pods_to_delete([younger, older], {}, 1, NOW)] == ["a"]

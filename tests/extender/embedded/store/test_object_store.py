@@ -30,6 +30,35 @@ def test_each_write_of_any_kind_counts() -> None:
     assert last.decoded()["metadata"] == {"name": "n", "resourceVersion": "10"}
 
 
+def test_the_last_state_of_an_object_is_as_it_was_but_for_its_version() -> None:
+    store = ObjectStore()
+    confusing = {"resourceVersion": "2", "labels": {"resourceVersion": "2"}, "annotations": {"metadata": '{"resourceVersion":"2"}'}}
+    stored = store.put(PODS, "default", "p", {"spec": {"resourceVersion": "2"}, "metadata": {"name": "p", **confusing}})
+
+    last = store.remove(PODS, "default", "p")
+
+    before, after = (b'"metadata":{"name":"p","resourceVersion":"%d"' % version for version in (2, 3))
+    assert before in stored.body
+    assert last.body == stored.body.replace(before, after)
+
+
+def test_of_a_sparse_copy_only_what_is_asked_for_is_decoded_and_it_can_be_stored() -> None:
+    store = ObjectStore()
+    metadata = {"name": "p", "labels": {"app": "web"}, "annotations": {"a": "b"}}
+    pod = {"metadata": metadata, "spec": {"nodeName": "n", "containers": []}, "status": {"phase": "Running"}}
+    stored = store.put(PODS, "default", "p", pod)
+
+    copy = stored.sparse("status")
+    copy["metadata"]["generation"] = 2
+    again = store.put(PODS, "default", "p", copy)
+
+    assert copy["status"] == {"phase": "Running"}
+    assert not isinstance(copy["spec"], dict)
+    assert (again.fields, again.labels) == (stored.fields, stored.labels)
+    assert again.decoded() == {**stored.decoded(), "metadata": {**metadata, "resourceVersion": "3", "generation": 2}}
+    assert [again.member("spec", "nodeName"), again.member("spec", "missing", "deeper")] == ["n", None]
+
+
 def test_objects_are_kept_without_their_kind_and_in_no_more_bytes_than_they_need() -> None:
     stored = ObjectStore().put(NODES, "", "n", node("n"))
 
