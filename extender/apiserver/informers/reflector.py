@@ -86,8 +86,8 @@ class Reflector(Generic[T]):
         """Requests nothing before `run`.
 
         Arguments:
-            on_changes: called with all changes of a list, or with those that arrived together. Its exceptions are logged and counted; the
-                changes are not delivered again.
+            on_changes: called with the changes of a list, in portions, or with those that arrived together. Its exceptions are logged and
+                counted; the changes are not delivered again.
             streams_lists: whether lists are requested as watches if the server can, so that no list is ever in memory as a whole.
             relist_period: seconds after which a new list corrects what the watch may have missed.
             page_size: of lists that do not come from the server's cache.
@@ -194,7 +194,7 @@ class Reflector(Generic[T]):
             self._not_served()
             raise
         self._must_page = self._must_page or (version == "0" and listing.num_pages > 1)
-        self._replace(listing)
+        await self._replace(listing)
 
     def _version_to_list(self) -> str:
         """Returns the newest version that was seen, "0" (whatever the server has cached) at first, "" (the newest) if neither will do."""
@@ -208,7 +208,7 @@ class Reflector(Generic[T]):
         try:
             version = "" if self._plan.from_newest else self.last_resource_version
             async with self._watch(streaming_params(version)) as lines:
-                self._replace(await initial_objects(lines, self._reader, self._byte_received))
+                await self._replace(await initial_objects(lines, self._reader, self._byte_received))
                 await self._follow(lines, began, brought_something=True)
         except (ApiError, DoubtfulAnswerError) as exc:
             is_of_use = not isinstance(exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion)
@@ -220,7 +220,7 @@ class Reflector(Generic[T]):
             return False
         return True
 
-    def _replace(self, listing: Listing[T]) -> None:
+    async def _replace(self, listing: Listing[T]) -> None:
         """Replaces all objects by those of the list, unless there is a reason to ask again.
 
         Raises:
@@ -240,13 +240,15 @@ class Reflector(Generic[T]):
             raise DoubtfulAnswerError(f"all {len(self.objects)} {self.kind.plural} are gone at once, so the server is asked again")
         self.counters.unreadable += len(listing.unreadable) + listing.num_unknown
         self._unreadable = listing.unreadable
+        for changes in self._store.replace(listing.objects, listing.unreadable_uids):
+            self._deliver(changes)
+            await asyncio.sleep(0)
         self.last_resource_version = listing.resource_version
         self._plan.listed(_now())
         self._seems_empty = self._seems_unknown = False
         self._is_served = True
         self._byte_received()
         self._mark_healthy()
-        self._deliver(self._store.replace(listing.objects, listing.unreadable_uids))
         self._synced.set()
 
     def _ask_for(self, kind: WatchedKind[T]) -> None:
@@ -263,7 +265,8 @@ class Reflector(Generic[T]):
         if self._seems_unknown and self._is_served:
             self._is_served = False
             self.last_resource_version = ""
-            self._deliver(self._store.replace({}))
+            for changes in self._store.replace({}):
+                self._deliver(changes)
             self._synced.set()
         self._seems_unknown = True
 

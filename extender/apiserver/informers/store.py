@@ -6,8 +6,9 @@ whole new list replaces everything.
 Upstream: client-go/tools/cache/store.go; apimachinery/pkg/util/resourceversion/resourceversion.go, CompareResourceVersion (v1.36.2).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar, final
 
@@ -22,6 +23,9 @@ def is_older(version: str, than: str) -> bool:
 
 MAX_BURIED: Final = 10_000
 """The number of deleted objects that are remembered, the last ones."""
+
+COMPARED_AT_ONCE: Final = 256
+"""The number of objects of a list whose changes are delivered together: one to three milliseconds of work."""
 
 
 NOTHING: Final[Mapping[Key, str]] = MappingProxyType({})
@@ -97,34 +101,38 @@ class Store(Generic[T]):
         self._bury(held.metadata.uid, meta.resource_version)
         return (Change(held, None),)
 
-    def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Sequence[Change[T]]:
-        """Replaces all objects by these, whatever was known before.
+    def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Iterator[Sequence[Change[T]]]:
+        """Replaces all objects by these, whatever was known before, and returns the changes in portions. Each portion is worked out when it
+        is asked for; `objects` is complete at once.
 
         Arguments:
             unreadable: UIDs of objects that exist, too, but cannot be read; their known versions stay.
         """
         known, self.objects = self.objects, dict(objects)
         self._buried.clear()
-        changes: list[Change[T]] = []
-        for key, held in known.items():
-            if key in objects:
-                continue
-            if unreadable.get(key) == held.metadata.uid:
-                self.objects[key] = held
-            else:
-                changes.append(Change(held, None))
-        for key, new in objects.items():
-            before = known.get(key)
-            if before is None:
-                changes.append(Change(None, new))
-            elif before.metadata.uid != new.metadata.uid:
-                changes += (Change(before, None), Change(None, new))
-            elif before != new:
-                changes.append(Change(before, new))
-        return changes
+        missing = [key for key in known if key not in objects]
+        for key in [key for key in missing if unreadable.get(key) == known[key].metadata.uid]:
+            self.objects[key] = known[key]
+        gone = (() if key in self.objects else (Change(known[key], None),) for key in missing)
+        there = (_change(known.get(key), new) for key, new in objects.items())
+        return _in_portions(chain(gone, there))
 
     def _bury(self, uid: str, version: str) -> None:
         self._buried.pop(uid, None)
         self._buried[uid] = version
         if len(self._buried) > MAX_BURIED:
             del self._buried[next(iter(self._buried))]
+
+
+def _change(before: T | None, new: T) -> Sequence[Change[T]]:
+    if before is None:
+        return (Change(None, new),)
+    if before.metadata.uid != new.metadata.uid:
+        return Change(before, None), Change(None, new)
+    return () if before == new else (Change(before, new),)
+
+
+def _in_portions(compared: Iterable[Sequence[Change[T]]]) -> Iterator[Sequence[Change[T]]]:
+    rest = iter(compared)
+    while portion := list(islice(rest, COMPARED_AT_ONCE)):
+        yield [change for changes in portion for change in changes]

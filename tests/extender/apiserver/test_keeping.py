@@ -2,7 +2,16 @@
 
 import msgspec
 
-from extender.apiserver.informers.keeping import LAST_APPLIED, MetadataKeeper, NodeKeeper, PodKeeper, SharedParts, SharedStrings
+from extender.apiserver.informers.keeping import (
+    LAST_APPLIED,
+    LONG_BYTES,
+    LONG_PART,
+    MetadataKeeper,
+    NodeKeeper,
+    PodKeeper,
+    SharedParts,
+    SharedStrings,
+)
 from extender.objects.decoding import convert
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -102,3 +111,21 @@ def test_a_table_that_is_full_begins_anew() -> None:
 
     assert strings("".join(["a", "b"])) is not first
     assert parts(["a"]) is not first_part
+
+
+def test_long_parts_are_shared_within_a_bound_of_bytes() -> None:
+    """
+    A tenant may create one pod of a megabyte after the other, each different.
+    """
+    parts = SharedParts()
+    length = LONG_BYTES // 4
+    first, again, short = (["a" * length], ["a" * length], ["short"])
+    is_shared = parts(first) is first and parts(again) is first
+    parts(short)
+    for letter in "bcde":
+        parts([letter * length])
+
+    assert length > LONG_PART
+    assert is_shared
+    assert parts(again) is again
+    assert parts(["short"]) is short

@@ -1,10 +1,11 @@
 """What pieces of news change, whatever order they come in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
-from extender.apiserver.informers.store import MAX_BURIED, Change, Store
+from extender.apiserver.informers.store import COMPARED_AT_ONCE, MAX_BURIED, NOTHING, Change, Store
+from extender.objects.cluster import Key
 from extender.objects.grouping import Namespace
 from extender.objects.meta import ObjectMeta
 
@@ -33,6 +34,11 @@ def holding(*objects: Namespace) -> Store[Namespace]:
     for obj in objects:
         store.put(obj)
     return store
+
+
+def listed(store: Store[Namespace], objects: Mapping[Key, Namespace], unreadable: Mapping[Key, str] = NOTHING) -> list[Change[Namespace]]:
+    """Returns all changes that a list brings."""
+    return [change for portion in store.replace(objects, unreadable) for change in portion]
 
 
 def test_an_object_comes_changes_and_goes() -> None:
@@ -131,7 +137,7 @@ def test_only_so_many_deleted_objects_are_remembered() -> None:
 def test_a_list_tells_only_of_differences() -> None:
     store = holding(ns("same", 1), ns("changed", 2), ns("gone", 3), ns("again", 4, "first"))
     new = [ns("same", 1), ns("changed", 12), ns("again", 14, "second"), ns("new", 15)]
-    changes = store.replace({("", obj.metadata.name): obj for obj in new})
+    changes = listed(store, {("", obj.metadata.name): obj for obj in new})
 
     assert told(changes) == [
         ("uid-gone@3", ""),
@@ -143,6 +149,20 @@ def test_a_list_tells_only_of_differences() -> None:
     assert list(store.objects.values()) == new
 
 
+def test_a_long_list_is_compared_in_portions() -> None:
+    """
+    All of its objects are known at once, and nobody has to wait until the last one is compared.
+    """
+    store: Store[Namespace] = Store()
+    objects = {("", f"n{number}"): ns(f"n{number}", 1) for number in range(3 * COMPARED_AT_ONCE)}
+    portions = store.replace(objects)
+    known = len(store.objects)
+
+    assert known == len(objects)
+    assert [len(each) for each in portions] == 3 * [COMPARED_AT_ONCE]
+    assert [len(each) for each in store.replace(objects)] == 3 * [0]
+
+
 def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
     """
     The server was restored from a copy: its versions count from there, and what was deleted is back.
@@ -150,7 +170,7 @@ def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
     store = holding(ns("a", 50), ns("b", 51))
     store.remove(gone("b", 52))
     back = {("", "a"): ns("a", 40), ("", "b"): ns("b", 41)}
-    changes = store.replace(back)
+    changes = listed(store, back)
     changes_since = store.put(ns("b", 42))
 
     assert told(changes) == [("uid-a@50", "uid-a@40"), ("", "uid-b@41")]
@@ -163,7 +183,7 @@ def test_after_a_list_what_was_deleted_before_may_come_again() -> None:
     """
     store = holding(ns("b", 51))
     store.remove(gone("b", 52))
-    store.replace({})
+    listed(store, {})
     changes = store.put(ns("b", 42))
 
     assert told(changes) == [("", "uid-b@42")]
@@ -171,7 +191,7 @@ def test_after_a_list_what_was_deleted_before_may_come_again() -> None:
 
 def test_an_object_that_the_list_holds_but_cannot_show_stays_as_it_was() -> None:
     store = holding(ns("a", 5), ns("b", 6))
-    changes = store.replace({}, unreadable={("", "a"): "uid-a"})
+    changes = listed(store, {}, {("", "a"): "uid-a"})
 
     assert told(changes) == [("uid-b@6", "")]
     assert list(store.objects) == [("", "a")]
@@ -181,9 +201,9 @@ def test_an_object_that_cannot_be_read_ends_another_one_of_that_name() -> None:
     """
     What was there before cannot be there any more.
     """
-    listed, watched = holding(ns("a", 5, "first")), holding(ns("a", 5, "first"))
+    lists, watched = holding(ns("a", 5, "first")), holding(ns("a", 5, "first"))
 
-    assert told(listed.replace({}, unreadable={("", "a"): "second"})) == [("first@5", "")]
+    assert told(listed(lists, {}, {("", "a"): "second"})) == [("first@5", "")]
     assert told(watched.keep_unreadable(gone("a", 9, "second"))) == [("first@5", "")]
     assert told(watched.put(ns("a", 6, "first"))) == []
 
