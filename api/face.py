@@ -75,10 +75,14 @@ LONG: Final = 2**16
 B = TypeVar("B", bound=Sized)
 
 
-async def decoded(decode: Callable[[B], T], body: B) -> T:
-    """Returns what `decode` makes of the body; JSON that it cannot read is refused."""
+async def decoded(decode: Callable[[B], T], body: B, in_thread_from: int = DECODED_IN_THREAD) -> T:
+    """Returns what `decode` makes of the body; JSON that it cannot read is refused.
+
+    Arguments:
+        in_thread_from: bodies of more bytes are decoded in a thread.
+    """
     with unreadable_refused():
-        if len(body) > DECODED_IN_THREAD:
+        if len(body) > in_thread_from:
             return await in_thread(lambda _: decode(body))
         value = decode(body)
         if len(body) > LONG:

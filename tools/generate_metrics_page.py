@@ -87,7 +87,7 @@ def page() -> str:
 
 
 def _of_pods() -> Iterable[Metric]:
-    return ResourceExposition(lambda: (), lambda: True).collect()
+    return ResourceExposition(()).collect()
 
 
 def main() -> None:

@@ -53,7 +53,7 @@ async def metrics(request: Request) -> Response:
 async def resource_metrics(request: Request) -> Response:
     """Requests and limits by pod and resource; empty while another replica leads."""
     face = face_of(request)
-    return _metrics(b"" if face is None else face.backend.resource_metrics())
+    return _metrics(b"" if face is None else await face.backend.resource_metrics())
 
 
 @router.get("/metrics/slis", summary="Outcomes of health checks, for Prometheus", **METRICS)

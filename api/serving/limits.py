@@ -29,6 +29,9 @@ VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 MAX_QUESTION: Final = 16 * 2**20
 """Bytes of a question, whatever bodies with full nodes may have: a scenario of some thousand nodes and their pods."""
 
+SENT_AT_ONCE: Final = 2**20
+"""Bytes of a body that are passed on in one step: to copy the list of all pods to its socket takes tens of milliseconds."""
+
 _TOOK_TOO_LONG: Final = "Task cancelled, timeout graceful shutdown exceeded"
 """Uvicorn's reason for cancelling requests at the end."""
 
@@ -198,12 +201,19 @@ class _Request:
         self.room.held_bytes -= self.read_bytes
 
     async def send(self, message: Message) -> None:
-        """Passes a message on; an answer before the end of the body closes the connection."""
+        """Passes a message on, a long body in steps; an answer before the end of the request's body closes the connection."""
         if message["type"] == "http.response.start":
             self._is_answered = True
             if not self.has_whole_body:
                 message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
-        await self._send(message)
+        body = message.get("body", b"")
+        if len(body) <= SENT_AT_ONCE:
+            await self._send(message)
+            return
+        for start in range(0, len(body), SENT_AT_ONCE):
+            has_more = start + SENT_AT_ONCE < len(body) or message.get("more_body", False)
+            await self._send({**message, "body": memoryview(body)[start : start + SENT_AT_ONCE], "more_body": has_more})
+            await asyncio.sleep(0)
 
     async def refuse(self, refusal: Refusal) -> None:
         """Answers with the refusal. If an answer has begun, the connection can only be broken."""

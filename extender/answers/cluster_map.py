@@ -22,6 +22,8 @@ MAX_NODES_WITH_PODS: Final = 120
 MAX_PODS: Final = 4000
 """The pods of a larger cluster are only in the answers about single nodes."""
 
+_STEP: Final = 500
+"""Nodes that are drawn at a time, which takes some 12 ms."""
 
 _ON_THEIR_OWN: Final = frozenset(("cpu", "memory", "pods"))
 
@@ -111,6 +113,8 @@ class _Kept:
     requested: list[int]
     num_pods: int
     devices: tuple[ResourceOnNode, ...]
+    order: tuple[str, tuple[tuple[int, str], ...]]
+    """Sorts nodes by zone and name."""
 
 
 @final
@@ -121,51 +125,64 @@ class ClusterMaps:
         self._cluster = cluster
         self._last: ClusterMap | None = None
         self._nodes: dict[str, _Kept] = {}
-        self._order: list[str] = []
         self._devices: Devices = _NO_DEVICES
+
+    def drawing(self, devices: Devices = _NO_DEVICES) -> Iterator[None]:
+        """Draws what has changed on a large map, step by step, so that `now`, which comes next, has little to do."""
+        start = 0
+        while not self._is_last((snapshot := self._cluster.cache.update_snapshot()).generation, devices) and start < len(snapshot.nodes):
+            if start:
+                yield
+                snapshot = self._cluster.cache.update_snapshot()
+            self._devices = devices
+            self._nodes |= self._drawn(snapshot, slice(start, start + _STEP), with_pods=_has_pods(snapshot))
+            start += _STEP
 
     def now(self, devices: Devices = _NO_DEVICES) -> ClusterMap:
         """Returns the cluster as it is now, with these devices."""
         snapshot = self._cluster.cache.update_snapshot()
         classes = {name: each.value for name, each in self._cluster.cache.objects.priority_classes.items()}
         last = self._last
-        if last is not None and last.generation == snapshot.generation and last.priority_classes == classes and devices == self._devices:
+        if last is not None and self._is_last(snapshot.generation, devices) and last.priority_classes == classes:
             return last
         self._devices = devices
-        nodes, pods = snapshot.nodes, snapshot.pods
-        num_pods = int(nodes.pod_count.sum())
-        has_pods = len(nodes) <= MAX_NODES_WITH_PODS and num_pods <= MAX_PODS
-        self._draw(snapshot, with_pods=has_pods)
+        nodes, pods, has_pods = snapshot.nodes, snapshot.pods, _has_pods(snapshot)
+        drawn = self._drawn(snapshot, slice(None), with_pods=has_pods)
+        # In the order of the last map, which is sorted but for what has changed since.
+        known = (each for name, each in (self._nodes | drawn).items() if name in drawn)
+        self._nodes = {each.node.name: each for each in sorted(known, key=attrgetter("order"))}
         self._last = ClusterMap(
             generation=snapshot.generation,
-            nodes=tuple(self._nodes[name].shown for name in self._order),
-            num_pods=num_pods,
+            nodes=tuple(each.shown for each in self._nodes.values()),
+            num_pods=int(nodes.pod_count.sum()),
             priorities=tuple(np.unique(pods.priority[pods.node >= 0]).tolist()),
             priority_classes=classes,
             has_pods=has_pods,
         )
         return self._last
 
-    def _draw(self, snapshot: Snapshot, *, with_pods: bool) -> None:
-        columns, before, is_ordered = snapshot.nodes, self._nodes, len(self._nodes) == len(snapshot.nodes)
-        drawn: dict[str, _Kept] = {}
-        rows = zip(columns.objects, columns.requested.tolist(), columns.pod_count.tolist(), strict=True)
-        for place, (node, requested, num_pods) in enumerate(rows):
+    def _is_last(self, generation: int, devices: Devices) -> bool:
+        return self._last is not None and self._last.generation == generation and self._devices == devices
+
+    def _drawn(self, snapshot: Snapshot, places: slice, *, with_pods: bool) -> dict[str, _Kept]:
+        columns, drawn = snapshot.nodes, dict[str, _Kept]()
+        rows = zip(columns.objects[places], columns.requested[places].tolist(), columns.pod_count[places].tolist(), strict=True)
+        for place, (node, requested, num_pods) in enumerate(rows, places.start or 0):
             name = node.name
-            kept = before.get(name)
-            has = self._devices.get(name, ())
+            kept, has = self._nodes.get(name), self._devices.get(name, ())
             # Pods may change without any number: where they are or were shown, the node is made again.
             if (
                 with_pods or kept is None or kept.node is not node or kept.requested != requested or kept.num_pods != num_pods
                 or kept.devices != has or kept.shown.pods
             ):  # fmt: skip
                 shown = _node(snapshot, place, has, with_pods=with_pods)
-                is_ordered = is_ordered and kept is not None and kept.shown.zone == shown.zone
-                kept = _Kept(shown, node, requested, num_pods, has)
+                kept = _Kept(shown, node, requested, num_pods, has, (shown.zone, natural(name)))
             drawn[name] = kept
-        self._nodes = drawn
-        if not is_ordered:
-            self._order = sorted(drawn, key=lambda name: (drawn[name].shown.zone, natural(name)))
+        return drawn
+
+
+def _has_pods(snapshot: Snapshot) -> bool:
+    return len(snapshot.nodes) <= MAX_NODES_WITH_PODS and int(snapshot.nodes.pod_count.sum()) <= MAX_PODS
 
 
 def node_on_map(cluster: Cluster, name: str, devices: Devices = _NO_DEVICES) -> NodeOnMap | None:

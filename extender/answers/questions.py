@@ -8,6 +8,7 @@ import asyncio
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice, takewhile
 from typing import Any, Final, final
 
@@ -50,7 +51,6 @@ from extender.answers.what_if.what_if import MAX_PENDING, WhatIfError, what_if
 from extender.cache.cluster import Cluster
 from extender.concurrency.abandoned import IsWanted, always_wanted, in_thread
 from extender.config.configuration import Configuration
-from extender.framework import LongWork
 from extender.objects.cluster import ClusterState
 from extender.objects.label_selectors import Selector, SelectorError
 from extender.objects.label_syntax import parse_selector
@@ -62,7 +62,7 @@ from extender.records.arrays import KeptAttempt
 from extender.records.records import Records
 from extender.records.values import PodName, PreemptionRecord
 from extender.runtime.framework import closed_at_the_end
-from extender.runtime.long_work import do_long_work
+from extender.runtime.long_work import awaited_with_long_work
 from extender.runtime.nominations import Nominations
 from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
@@ -150,14 +150,7 @@ class Questions:
             picture: whether to add each plugin's verdict about each node.
         """
         key = f"{namespace}/{name}"
-        kept: LongWork | None = None
-        while True:
-            try:
-                now = await self._as_things_are(namespace, name, picture=picture)
-                break
-            except LongWork as long:
-                kept = long.with_traceback(None)
-            await do_long_work(kept)
+        now = await awaited_with_long_work(partial(self._as_things_are, namespace, name, picture=picture))
         attempts = tuple(self._attempts(key, ATTEMPTS_EXPLAINED, None))
         made, taken = self._records.who_preempted(key), self._records.whose_room_was_taken(key)
         if now is None and made is None and not attempts:
@@ -432,7 +425,12 @@ class Questions:
 
     async def map(self) -> ClusterMap:
         """Returns the nodes and what is on them; without the pods of a large cluster."""
-        return self._maps.now(await self._devices.now())
+        devices = await self._devices.now()
+        for _ in self._maps.drawing(devices):
+            await asyncio.sleep(0)
+        now = self._maps.now(devices)
+        await asyncio.sleep(0)  # it is long to write, too
+        return now
 
     async def node(self, name: str) -> NodeOnMap | None:
         """Returns one node with its pods; None if there is none of this name."""

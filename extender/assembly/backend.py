@@ -19,6 +19,10 @@ from extender.verbs import AnswersVerbs
 async def _nothing() -> None: ...
 
 
+async def _no_metrics() -> bytes:
+    return b""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Backend:
@@ -43,7 +47,7 @@ class Backend:
     """Returns all metrics in Prometheus' text format."""
     metric_families: Callable[[], Iterable[Metric]] = tuple
     """Returns the same as values, for the page that describes them."""
-    resource_metrics: Callable[[], bytes] = bytes
+    resource_metrics: Callable[[], Awaitable[bytes]] = _no_metrics
     """Returns the requests and limits of every pod in Prometheus' text format; empty while another replica leads."""
     quarantined: Callable[[], Sequence[str]] = tuple
     """Returns a line for each plugin from outside the tree that is not called at the moment."""

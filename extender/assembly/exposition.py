@@ -5,7 +5,7 @@ Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/cl
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, final
 
 from prometheus_client.exposition import generate_latest
@@ -178,21 +178,16 @@ class Exposition(Collector):
 
 @final
 class ResourceExposition(Collector):
-    """The requests and limits of every pod. Upstream: pkg/scheduler/metrics/resources, resources.go (v1.36.2).
+    """The requests and limits of pods. Upstream: pkg/scheduler/metrics/resources, resources.go (v1.36.2)."""
 
-    Arguments:
-        is_leading: whether this replica leads. The others expose nothing, so that every pod is exposed once.
-    """
-
-    def __init__(self, pods: Callable[[], Iterable[Pod]], is_leading: Callable[[], bool]) -> None:
+    def __init__(self, pods: Sequence[Pod]) -> None:
         self._pods = pods
-        self._is_leading = is_leading
-        self._registry = CollectorRegistry(auto_describe=False)
-        self._registry.register(self)
 
     def text(self) -> bytes:
-        """Returns the metrics in Prometheus' text format; nothing while another replica leads."""
-        return generate_latest(self._registry) if self._is_leading() else b""
+        """Returns the metrics in Prometheus' text format. May be called in any thread."""
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(self)
+        return generate_latest(registry)
 
     def collect(self) -> Iterator[Metric]:
         """Yields the requests and limits of pods that have not ended and can be read."""
@@ -200,7 +195,7 @@ class ResourceExposition(Collector):
             "kube_pod_resource_request", "Requests of a pod by resource, as the scheduler counts them.", labels=_RESOURCE_LABELS
         )
         limits = GaugeMetricFamily("kube_pod_resource_limit", "Limits of a pod by resource.", labels=_RESOURCE_LABELS)
-        for pod in self._pods():
+        for pod in self._pods:
             if pod.is_terminal:
                 continue
             try:

@@ -24,6 +24,7 @@ from extender.assembly.exposition import Exposition, ResourceExposition
 from extender.assembly.lifecycle import Lifecycle
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
 from extender.cache.cluster import Cluster, ClusterFeed
+from extender.concurrency.abandoned import in_thread
 from extender.config import Configuration
 from extender.embedded.trial_registry import TrialRegistry
 from extender.evaluation.scenario import evaluate_scenario
@@ -234,12 +235,20 @@ def _backend(
         leadership=None if elector is None else elector.check,
         metrics=exposition.text,
         metric_families=exposition.collect,
-        resource_metrics=ResourceExposition(informers.pods, lambda: fence() is None).text,
+        resource_metrics=partial(_resource_metrics, informers, fence),
         quarantined=parts.quarantines.reasons,
         finish=_nothing_to_finish if lifecycle is None else lifecycle.finish,
         why_over=str if lifecycle is None else lambda: lifecycle.why_over,
         debug=debugger.debug,
     )
+
+
+async def _resource_metrics(informers: Informers, fence: Callable[[], object]) -> bytes:
+    """Returns the requests and limits of every pod; nothing while another replica leads, so that every pod is exposed once."""
+    if fence() is not None:
+        return b""
+    exposition = ResourceExposition(tuple(informers.pods()))
+    return await in_thread(lambda _: exposition.text())
 
 
 def _told(*reporters: Reporter) -> Reporter:

@@ -4,18 +4,17 @@ Upstream: kube-scheduler/extender/v1, types.go.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Annotated, Final, final
 
 import msgspec
 import numpy as np
 from msgspec import UNSET, Raw, UnsetType, field
 
 from extender.golang.json import JsonError, TooLargeError
-from extender.golang.json_bytes import is_null, members, read
+from extender.golang.json_bytes import is_null, members, quickly, read
 from extender.golang.json_limits import check_json, check_number_of_values
 from extender.objects import decoding
 from extender.objects.name_syntax import dns_label_errors, subdomain_errors
@@ -86,6 +85,17 @@ class _Args(msgspec.Struct, frozen=True, gc=False):
     node_names: Raw = field(name="NodeNames", default=Raw())
 
 
+class _ExactVictim(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    uid: str = field(name="UID")
+
+
+class _ExactVictims(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """MetaVictims as kube-scheduler writes them. Any others are read piece by piece, as Go reads them."""
+
+    pods: list[_ExactVictim] = field(name="Pods")
+    violations: Annotated[int, msgspec.Meta(ge=0, le=_MAX_VIOLATIONS)] = field(name="NumPDBViolations", default=0)
+
+
 def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
     """Reads ExtenderArgs, of filter and prioritize.
 
@@ -129,13 +139,17 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
     if nodes_in_full is not None and nodes_by_uid is not None and nodes_in_full.keys() != nodes_by_uid.keys():
         raise JsonError("NodeNameToVictims and NodeNameToMetaVictims name different nodes")
     nodes = nodes_by_uid if nodes_by_uid is not None else nodes_in_full or {}
-    candidates = {}
+    candidates: dict[str, MetaVictims] = {}
+    exact = None if by_uid is None else quickly(dict[str, _ExactVictims], by_uid)
+    if exact is not None:
+        candidates = {node: MetaVictims.of(dict.fromkeys([pod.uid for pod in each.pods]), each.violations) for node, each in exact.items()}
+        nodes = {}
     for place, (node, document) in enumerate(nodes.items()):
         victims = _read_victims(f"victims of node {place}", document, is_in_full=nodes_by_uid is None)
         if victims is not None:
             candidates[node] = victims
-    nodes_of_victim = Counter(uid for victims in candidates.values() for uid in victims.uids if uid)
-    if nodes_of_victim and max(nodes_of_victim.values()) > 1:
+    uids = [uid for victims in candidates.values() for uid in victims.uids if uid]
+    if len(set(uids)) < len(uids):
         raise JsonError("one pod is a victim on several nodes")
     return AskedPreemption(_read_pod(pod), candidates)
 

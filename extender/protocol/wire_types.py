@@ -88,7 +88,7 @@ class MetaVictims(Struct, frozen=True, gc=False):
     @property
     def uids(self) -> tuple[str, ...]:
         """The UIDs of the victims."""
-        return tuple(pod.uid for pod in self.pods)
+        return tuple([pod.uid for pod in self.pods])
 
 
 class Victims(Struct, frozen=True, gc=False):

@@ -95,7 +95,7 @@ class Records(Reporter):
         num_new = max(1, min(limits.attempts, limits.size // 2 // NEW_SIZE))
         self._store = Shelf(replace(limits, size=limits.size - num_new * NEW_SIZE))
         self._calls = Shelf(of_calls)
-        # The newest attempts. They are put on the shelf when records are read; most are dropped before.
+        # The newest attempts. They are put on the shelf when attempts are read; most are dropped before. Preemptions are there at once.
         self._new: deque[AttemptRecord] = deque(maxlen=num_new)
         self._scores, self._verdicts, self._preemptions = (Ration(limits.details_a_second, now) for _ in range(3))
         self._now = now
@@ -275,16 +275,16 @@ class Records(Reporter):
         Arguments:
             taken_by: the pods that took its room; None if it is not over.
         """
-        made = None if taken_by is None else self._shelf.last_preemption_for(uid)
+        made = None if taken_by is None else self._store.last_preemption_for(uid)
         if made is not None and taken_by is not None and not made.verdict:
             names = tuple(PodName.of(each) for each in taken_by[:MAX_TAKERS])
-            self._changed(self._shelf, msgspec.structs.replace(made, verdict=verdict, room_taken_by=names))
+            self._changed(self._store, msgspec.structs.replace(made, verdict=verdict, room_taken_by=names))
 
     def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
         """Notes how the last preemption of the pod ended."""
-        made = self._shelf.last_preemption_for(preemptor.uid)
+        made = self._store.last_preemption_for(preemptor.uid)
         if made is not None and made.outcome == "deciding":
-            self._changed(self._shelf, msgspec.structs.replace(made, outcome="told" if done else "failed"))
+            self._changed(self._store, msgspec.structs.replace(made, outcome="told" if done else "failed"))
 
     # Recording the calls of another scheduler.
 
@@ -315,7 +315,7 @@ class Records(Reporter):
     def nominated(self, pod: Pod) -> None:
         """Notes which of the candidates the other scheduler has taken. A nomination that was decided here is not its."""
         made, node = self._calls.last_preemption_for(pod.uid), pod.status.nominated_node_name
-        own = self._shelf.last_preemption_for(pod.uid)
+        own = self._store.last_preemption_for(pod.uid)
         if made is None or made.outcome != "deciding" or made.node or (own is not None and own.node == node):
             return
         taken = next((candidate for candidate in made.candidates if candidate.node == node), None)

@@ -1,6 +1,7 @@
 """The preempt verb: which victims a preemption really needs, for each candidate node of the caller."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -37,17 +38,10 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     outcome = cycle.run_pre_filter_plugins()
     if outcome.status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return {}
-    usable = [
-        (place, slots)
-        for name, victims in given.items()
-        if (outcome.node_names is None or name in outcome.node_names) and (found := _usable(snapshot, pod, name, victims)) is not None
-        for place, slots in (found,)
-    ]
-    if not usable:
+    on_nodes = given if outcome.node_names is None else {name: each for name, each in given.items() if name in outcome.node_names}
+    _, nodes, named, named_row = _usable(snapshot, pod, on_nodes)
+    if not len(nodes):
         return {}
-    nodes = np.array([place for place, _ in usable], np.intp)
-    named = np.concatenate([slots for _, slots in usable])
-    named_row = np.repeat(np.arange(len(usable)), [len(slots) for _, slots in usable])
 
     # 1 where the caller's victims do not suffice, or are protected, all pods of lower priority are possible victims
     lower, lower_row = lower_priority_pods(snapshot, pod, nodes, rules)
@@ -77,12 +71,16 @@ def _by_node(snapshot: Snapshot, nodes: Index, slots: Index, row: Index, rules: 
     violates = violating(snapshot, slots, row, rules)
     order = rules.as_listed(snapshot, slots, row, violates)
     slots, violates = slots[order], violates[order]
-    chosen: dict[str, MetaVictims] = {}
-    for at in np.unique(row).tolist():
-        on_node = row == at
-        uids = (snapshot.pod_at(slot).uid for slot in slots[on_node].tolist())
-        chosen[snapshot.nodes.objects[int(nodes[at])].name] = MetaVictims.of(tuple(uids), int(violates[on_node].sum()))
-    return chosen
+    # Row by row; on each the rules' order stays.
+    order = np.argsort(row, kind="stable")
+    uids = [snapshot.pod_at(slot).uid for slot in slots[order].tolist()]
+    violations = np.bincount(row, violates, len(nodes)).astype(np.int64).tolist()
+    ends = np.bincount(row, minlength=len(nodes)).cumsum().tolist()
+    return {
+        snapshot.nodes.objects[place].name: MetaVictims.of(uids[start:end], violations[at])
+        for at, (place, start, end) in enumerate(zip(nodes.tolist(), [0, *ends], ends, strict=False))
+        if end > start
+    }
 
 
 def _by_policy(cycle: Cycle, nodes: Index, chosen: dict[str, MetaVictims], rules: fwk.PreemptionRules) -> dict[str, MetaVictims]:
@@ -108,40 +106,46 @@ def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Cand
     snapshot = cycle.snapshot
     if rules is None:
         return None
-    usable = [
-        fwk.Candidate(name, tuple(snapshot.pod_at(slot) for slot in found[1].tolist()), victims.num_pdb_violations)
-        for name, victims in given.items()
-        if victims.uids and (found := _usable(snapshot, cycle.pod, name, victims)) is not None
-    ]
-    return best_of(fwk.Candidates.of(snapshot, usable, rules))
+    names, *_ = _usable(snapshot, cycle.pod, {name: victims for name, victims in given.items() if victims.pods})
+    return best_of(_candidates(snapshot, {name: given[name] for name in names}, rules))
 
 
 def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
     """Returns the result of `choose_victims` as arrays over the cycle's snapshot."""
-    snapshot = cycle.snapshot
-    pods = snapshot.pods.slots
-    return fwk.Candidates.of(
+    return _candidates(cycle.snapshot, chosen, rules_of(cycle.framework.plugins.post_filter))
+
+
+def _candidates(snapshot: Snapshot, victims: Mapping[str, MetaVictims], rules: fwk.PreemptionRules) -> fwk.Candidates:
+    slots = snapshot.pods.slots
+    return fwk.Candidates(
         snapshot,
-        [
-            fwk.Candidate(name, tuple(snapshot.pod_at(pods[uid]) for uid in victims.uids), victims.num_pdb_violations)
-            for name, victims in chosen.items()
-        ],
-        rules_of(cycle.framework.plugins.post_filter),
+        np.array([snapshot.nodes.index[name] for name in victims], np.intp),
+        np.array([slots[pod.uid] for each in victims.values() for pod in each.pods], np.intp),
+        np.r_[0, np.cumsum([len(each.pods) for each in victims.values()])].astype(np.intp),
+        np.array([each.num_pdb_violations for each in victims.values()], np.int64),
+        rules,
     )
 
 
-def _usable(snapshot: Snapshot, pod: Pod, name: str, victims: MetaVictims) -> tuple[int, Index] | None:
-    """Returns the place and the victims' slots of a candidate; None unless the node and its victims are known and all have a lower
-    priority.
+def _usable(snapshot: Snapshot, pod: Pod, given: Mapping[str, MetaVictims]) -> tuple[Sequence[str], Index, Index, Index]:
+    """Returns the candidates of which the node and all victims are known, on that node, and of a lower priority.
+
+    Returns:
+        The names and the (B,) places of B nodes; the (V,) slots of their victims and the (V,) positions of these among the B nodes.
     """
-    place = snapshot.nodes.index.get(name)
-    slots = [snapshot.pods.slots.get(uid, -1) for uid in dict.fromkeys(victims.uids)]
-    if place is None or -1 in slots:
-        return None
-    named = np.array(slots, np.intp)
-    if (snapshot.pods.node[named] != place).any() or (snapshot.pods.priority[named] >= pod.priority).any():
-        return None
-    return place, named
+    pods, known = snapshot.pods, dict[str, list[int]]()
+    for name, victims in given.items():
+        on_node = [pods.slots.get(uid, -1) for uid in dict.fromkeys(victims.uids)]
+        if -1 not in on_node and name in snapshot.nodes.index:
+            known[name] = on_node
+    place = np.array([snapshot.nodes.index[name] for name in known], np.intp)
+    row = np.repeat(np.arange(len(known)), [len(each) for each in known.values()])
+    slots = np.array(list(chain.from_iterable(known.values())), np.intp)
+    is_wrong = (pods.node[slots] != place[row]) | (pods.priority[slots] >= pod.priority)
+    is_usable = np.bincount(row[is_wrong], minlength=len(known)) == 0
+    is_of_usable = is_usable[row]
+    names = [name for name, is_one in zip(known, is_usable.tolist(), strict=True) if is_one]
+    return names, place[is_usable], slots[is_of_usable], (is_usable.cumsum() - 1)[row[is_of_usable]]
 
 
 def _fits_without(cycle: Cycle, nodes: Index, slots: Index, row: Index) -> Mask:
