@@ -1,9 +1,24 @@
 """The map of a cluster: what every node has, what was promised of it, and to whom."""
 
+import random
 from collections.abc import Iterable
+from itertools import islice
 
-from extender.answers.cluster_map import MAX_NODES_WITH_PODS, cluster_map, hiding, natural, node_on_map
+import msgspec
+import pytest
+
+from extender.answers.cluster_map import (
+    MAX_NODES_WITH_PODS,
+    ClusterMap,
+    ClusterMaps,
+    ResourceOnNode,
+    cluster_map,
+    hiding,
+    natural,
+    node_on_map,
+)
 from extender.cache.cluster import Cluster
+from extender.objects.cluster import ClusterState
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.records.values import PodName
@@ -73,3 +88,44 @@ def test_pods_of_namespaces_that_one_may_not_see_keep_their_size_and_priority_al
 
 def test_numbers_in_names_count_as_numbers() -> None:
     assert sorted(["n10", "n9", "a", "10", "n"], key=natural) == ["10", "a", "n", "n9", "n10"]
+
+
+@pytest.mark.parametrize("num_nodes", [3, MAX_NODES_WITH_PODS, 5 * MAX_NODES_WITH_PODS])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_map_that_is_kept_up_to_date_is_like_a_new_one(num_nodes: int, seed: int) -> None:
+    """
+    Whatever comes and goes, and however much of it is drawn before the map is asked for.
+    """
+    chance = random.Random(seed)
+    nodes = [make_node(f"n{number}").label({ZONE: f"z{number % 2}"}).obj() for number in range(num_nodes)]
+    cluster, pods = Cluster.of(ClusterState(nodes=nodes)), list[Pod]()
+    maps, devices = ClusterMaps(cluster), dict[str, tuple[ResourceOnNode, ...]]()
+
+    def change(number: int) -> None:
+        name = f"n{chance.randrange(num_nodes + 1)}"
+        match chance.choice(["pod", "pod", "gone", "node", "no node", "devices"]):
+            case "pod":
+                pods.append(make_pod(f"p{number}").priority(number % 3).req(cpu=chance.choice(["0", "1"])).node(name).obj())
+                cluster.changed(None, pods[-1])
+            case "gone" if pods:
+                cluster.changed(pods.pop(chance.randrange(len(pods))), None)
+            case "node":
+                built = make_node(name).label({ZONE: chance.choice("xyz")}).capacity(cpu=number)
+                cluster.changed(cluster.nodes.get(name), built.obj())
+            case "no node" if name in cluster.nodes:
+                cluster.changed(cluster.nodes[name], None)
+            case _:
+                devices[name] = (ResourceOnNode(name="gpu", allocatable=number, requested=0),)
+
+    def now() -> tuple[ClusterMap, ClusterMap]:
+        for _ in islice(maps.drawing(dict(devices)), chance.randrange(3)):
+            change(99)
+        kept, new = maps.now(dict(devices)), ClusterMaps(cluster).now(dict(devices))
+        return kept, msgspec.structs.replace(new, generation=kept.generation)
+
+    for number in range(60):
+        change(number)
+        if chance.random() < 0.4:
+            kept, new = now()
+            assert kept == new
+            assert maps.now(dict(devices)) is kept
