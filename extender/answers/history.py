@@ -17,7 +17,7 @@ from extender.preemption.costs import Costs
 from extender.records.arrays import Details, KeptAttempt, KeptVerdicts
 from extender.records.values import AttemptRecord, CandidateNode, CandidateRecord, PreemptionRecord, gpu_hours_of
 from extender.runtime.findings import out_of_play_reason
-from extender.snapshot.axes import Mask
+from extender.snapshot.axes import Int64s, Mask
 
 EXTENDERS: Final = "extenders"
 """Stands for the configured extenders, in place of a plugin."""
@@ -110,21 +110,19 @@ def _picture(verdicts: KeptVerdicts) -> NodePicture:
     """Returns every node with the first plugin that refused it; the others were not asked."""
     nodes, asked = verdicts.nodes.names, verdicts.asked()
     plugins = tuple(dict.fromkeys(plugin for plugin, _ in verdicts.refused_by))
-    distinct: dict[tuple[str, str, tuple[str, ...]], int] = {}
-    cells = [[-1] * len(plugins) for _ in nodes]
-    reasons = [(reason, verdicts.mask(bits)) for reason, bits in verdicts.reasons]
-    codes = _codes(verdicts)
+    distinct: list[PluginVerdict] = []
+    cells = np.full((len(nodes), len(plugins)), -1)
+    # (1 + K, B): the code and whether each of K reasons holds, of B nodes. Nodes with equal columns have one verdict.
+    reasons = [reason for reason, _ in verdicts.reasons]
+    held = np.array([_codes(verdicts), *(verdicts.mask(bits) for _, bits in verdicts.reasons)], np.int64)
     for plugin, refused in _refused_first(verdicts):
-        column = plugins.index(plugin)
-        for row in np.flatnonzero(refused).tolist():
-            verdict = plugin, codes[row], tuple(reason for reason, mask in reasons if mask[row])
-            cells[int(asked[row])][column] = distinct.setdefault(verdict, len(distinct))
-    return NodePicture(
-        plugins=plugins,
-        nodes=nodes,
-        verdicts=tuple(PluginVerdict(plugin=plugin, code=code, reasons=texts) for plugin, code, texts in distinct),
-        cells=tuple(map(tuple, cells)),
-    )
+        rows = np.flatnonzero(refused)
+        _, first, which = np.unique(held[:, rows], axis=1, return_index=True, return_inverse=True)
+        cells[asked[rows], plugins.index(plugin)] = len(distinct) + which.reshape(-1)
+        for code, *holds in held[:, rows[first]].T.tolist():
+            texts = tuple(reason for reason, is_held in zip(reasons, holds, strict=True) if is_held)
+            distinct.append(PluginVerdict(plugin=plugin, code=str(Code(code)), reasons=texts))
+    return NodePicture(plugins=plugins, nodes=nodes, verdicts=tuple(distinct), cells=tuple(map(tuple, cells.tolist())))
 
 
 def _refused_first(verdicts: KeptVerdicts) -> Iterable[tuple[str, Mask]]:
@@ -138,13 +136,13 @@ def _refused_first(verdicts: KeptVerdicts) -> Iterable[tuple[str, Mask]]:
     return together.items()
 
 
-def _codes(verdicts: KeptVerdicts) -> list[str]:
+def _codes(verdicts: KeptVerdicts) -> Int64s:
     """Returns (B,) the code of each node's refusal; codes of nodes that passed mean nothing."""
-    codes = np.full(verdicts.num_rows, Code.UNSCHEDULABLE)
+    codes = np.full(verdicts.num_rows, Code.UNSCHEDULABLE, np.int64)
     codes[verdicts.mask(verdicts.unresolvable)] = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
     if verdicts.pending is not None:
         codes[verdicts.mask(verdicts.pending)] = Code.PENDING
-    return [str(Code(code)) for code in codes.tolist()]
+    return codes
 
 
 # Preemption.
