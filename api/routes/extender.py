@@ -5,9 +5,10 @@ field, because kube-scheduler drops the body of any other status; prioritize the
 """
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from fastapi import APIRouter, Request, Response
 
@@ -19,15 +20,19 @@ from api.settings.settings import Settings
 from api.verb_metrics import MeasuredRoute, Outcome
 from extender.apiserver.access_review import User
 from extender.klog.setup import escaped, report
+from extender.objects.node import Node
+from extender.objects.pod import Pod
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
 from extender.protocol.verb_results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
-from extender.runtime.long_work import with_long_work
+from extender.runtime.long_work import awaited_with_long_work
 from extender.verbs import VerbError
 
 router: Final = APIRouter(tags=["extender"], route_class=MeasuredRoute)
 
 _LOGGER: Final = logging.getLogger(__name__)
 _NO_NODES: Final = "neither nodes nor nodeNames given"
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 @router.post("/filter", **FILTER)
@@ -40,11 +45,7 @@ async def filter_nodes(request: Request) -> Response:
         return json_response(filter_error(_NO_NODES))
     face.verb_metrics.asked_about("filter", len(asked.names))
     try:
-        result = await with_long_work(
-            lambda: face.backend.verbs.filter(
-                asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request)
-            )
-        )
+        result = await _answered(request, face, asked, face.backend.verbs.filter)
         face.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
         parts = filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable)
         return json_response(parts[0]) if len(parts) == 1 else JsonInParts(parts)
@@ -68,11 +69,7 @@ async def prioritize_nodes(request: Request) -> Response:
         return json_response(prioritize_result([], []))
     face.verb_metrics.asked_about("prioritize", len(asked.names))
     try:
-        scores = await with_long_work(
-            lambda: face.backend.verbs.prioritize(
-                asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request)
-            )
-        )
+        scores = await _answered(request, face, asked, face.backend.verbs.prioritize)
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
         request.state.outcome = Outcome.ERROR
@@ -87,8 +84,9 @@ async def preempt(request: Request) -> Response:
     # Small values in great number take longer to read than their bytes say.
     asked = await decoded(read_preemption_args, await request.body(), LONG)
     face.verb_metrics.asked_about("preempt", len(asked.candidates))
+    await face.backend.verbs.catch_up()
     try:
-        chosen = await with_long_work(lambda: face.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request)))
+        chosen = await awaited_with_long_work(partial(face.backend.verbs.preempt, asked.pod, asked.candidates, caller=_caller(request)))
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON) from exc
@@ -127,10 +125,22 @@ async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
     arriving = face.decoded_nodes.arriving()
     async for part in request.stream():
         arriving.take(part)
-    asked = await decoded(partial(read_extender_args, decoded=face.decoded_nodes), arriving.finish())
-    if asked.nodes is not None:
-        await face.backend.verbs.take_in(asked.nodes)
-    return asked
+    return await decoded(partial(read_extender_args, decoded=face.decoded_nodes), arriving.finish())
+
+
+class _AnswersAboutNodes(Protocol[T_co]):
+    def __call__(self, pod: Pod, *, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str) -> T_co: ...
+
+
+async def _answered(request: Request, face: Face, asked: AskedNodes, verb: _AnswersAboutNodes[T_co]) -> T_co:
+    """Returns the answer of a verb about the nodes of a call."""
+
+    async def attempt() -> T_co:
+        # Not once for all attempts: other calls may bring their nodes while a plugin has long work to do.
+        await face.backend.verbs.catch_up(asked.nodes)
+        return verb(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request))
+
+    return await awaited_with_long_work(attempt)
 
 
 def _ready_face(request: Request) -> Face:

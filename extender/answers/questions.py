@@ -172,6 +172,7 @@ class Questions:
 
     async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> Explanation | None:
         cluster = self._cluster
+        await cluster.catch_up()
         nominated = Nominations(cluster.nominees(self._frameworks))  # finds out which pods cannot be read
         pod = cluster.find(f"{namespace}/{name}")
         if pod is None:
@@ -426,6 +427,7 @@ class Questions:
     async def map(self) -> ClusterMap:
         """Returns the nodes and what is on them; without the pods of a large cluster."""
         devices = await self._devices.now()
+        await self._cluster.catch_up()
         for _ in self._maps.drawing(devices):
             await asyncio.sleep(0)
         now = self._maps.now(devices)
@@ -434,7 +436,9 @@ class Questions:
 
     async def node(self, name: str) -> NodeOnMap | None:
         """Returns one node with its pods; None if there is none of this name."""
-        return node_on_map(self._cluster, name, await self._devices.now())
+        devices = await self._devices.now()
+        await self._cluster.catch_up()
+        return node_on_map(self._cluster, name, devices)
 
     def version(self) -> str:
         """Returns a version that changes whenever the cluster, the queue or the records may have changed."""

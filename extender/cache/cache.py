@@ -6,15 +6,15 @@ are only assumed, the images, the other objects, and the changes since the last 
 Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
 """
 
-from collections import Counter
-from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
-from typing import final
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
+from typing import Final, final
 
 from extender.cache.column_writer import ColumnWriter
-from extender.cache.dump import NodeDump, allocatable_of, node_dump
+from extender.cache.dump import NodeDump, dump_entry
 from extender.cache.group_members import GroupMembers
 from extender.cache.image_states import ImageState, counted_images
+from extender.cache.node_entry import NodeEntry
 from extender.cache.node_tree import NodeTree, common_length
 from extender.objects.cluster import ClusterObjects
 from extender.objects.node import Node
@@ -22,7 +22,12 @@ from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey
 from extender.snapshot import Snapshot
 from extender.snapshot.columns import ImagesOnNode, image_names
-from extender.snapshot.pod_attributes import HostPort
+
+AT_ONCE: Final = 500
+"""Pods and nodes whose changes are applied together: five to ten milliseconds of work."""
+
+Move = tuple[int, str, int]
+"""The slot of a pod, the name of a node, and +1 if the pod came to it or -1 if it left it."""
 
 
 class CacheError(Exception):
@@ -34,21 +39,6 @@ class CacheError(Exception):
 
 
 @final
-@dataclass(slots=True)
-class _NodeEntry:
-    owner: object
-    """The cache that may modify the entry; a fork copies entries of other owners before it modifies them."""
-    node: Node | None = None
-    """None for a ghost."""
-    slots: list[int] = field(default_factory=list)
-    """The slots of the node's pods, in the order of upstream's NodeInfo."""
-    images: dict[str, ImageState] = field(default_factory=dict)
-    """Replaced together with the node, never modified."""
-    used_ports: set[HostPort] = field(default_factory=set)
-    """A set, as in upstream's NodeInfo: a pod that leaves frees its ports even if another pod uses them."""
-
-
-@final
 class Cache:
     """Takes nodes, pods and other objects; makes Snapshots."""
 
@@ -56,7 +46,9 @@ class Cache:
         self.objects: ClusterObjects = ClusterObjects()
         self.members: GroupMembers = GroupMembers()
         """The pods of each pod group, with a node or without."""
-        self._nodes: dict[str, _NodeEntry] = {}
+        self._nodes: dict[str, NodeEntry] = {}
+        self._present: set[str] = set()
+        """The names of the nodes that are no ghosts."""
         self._owner = object()
         self._tree = NodeTree()
         self._images: dict[str, ImageState] = {}
@@ -69,9 +61,12 @@ class Cache:
         self._nominated: dict[str, int] = {}
         self._writer: ColumnWriter = ColumnWriter(self.objects)
         # Since the last snapshot: pods that came (+1) or left (-1), nodes to write again, and slots of pods no longer nominated.
-        self._moves: list[tuple[int, str, int]] = []
+        self._moves: list[Move] = []
         self._rewritten: set[str] = set()
         self._unnominated: list[int] = []
+        # The columns may have changes that are in no snapshot, and nodes that are not at their places in the visiting order.
+        self._is_ahead = False
+        self._is_in_order = True
         # The last snapshot, the names of the nodes in it, and the number of nodes that the tree listed for it.
         self._snapshot: Snapshot | None = None
         self._laid_out: set[str] = set()
@@ -88,7 +83,7 @@ class Cache:
         other.objects = self.objects.copy()
         other.members = self.members.copy()
         other._writer = self._writer.fork(other.objects)
-        other._tree = self._tree.copy()
+        other._tree, other._present = self._tree.copy(), self._present.copy()
         other._images = {name: state.copy() for name, state in self._images.items()}
         other._images_version, other._images_written = self._images_version, self._images_written.copy()
         # The entries of nodes are copied on write: with a new owner on either side, the first cache to modify one makes a copy.
@@ -99,19 +94,20 @@ class Cache:
         other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
         other._moves, other._rewritten, other._unnominated = self._moves.copy(), self._rewritten.copy(), self._unnominated.copy()
+        other._is_ahead, other._is_in_order = self._is_ahead, self._is_in_order
         # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the snapshot of the
         # original is not handed out.
         other._snapshot = self._snapshot
         other._laid_out, other._order, other._num_listed = self._laid_out.copy(), self._order.copy(), self._num_listed
         return other
 
-    def _own(self, name: str) -> _NodeEntry:
+    def _own(self, name: str) -> NodeEntry:
         """Returns the entry of a node for modification, a new one for an unknown node."""
         entry = self._nodes.get(name)
         if entry is None:
-            entry = self._nodes[name] = _NodeEntry(self._owner)
+            entry = self._nodes[name] = NodeEntry(self._owner)
         elif entry.owner is not self._owner:
-            entry = self._nodes[name] = _NodeEntry(self._owner, entry.node, entry.slots.copy(), entry.images, entry.used_ports.copy())
+            entry = self._nodes[name] = entry.owned_by(self._owner)
         return entry
 
     # Nodes.
@@ -133,6 +129,7 @@ class Cache:
         # An image that no other node has gets the size that this one reports now: it may still have that of a node which is gone.
         if has_same_images and all(len(state.nodes) > 1 for state in entry.images.values()):
             entry.node = new
+            self._present.add(new.name)
             self._rewritten.add(new.name)
         else:
             self._forget_images(entry.node)
@@ -148,6 +145,7 @@ class Cache:
             raise CacheError(f"node {node.name} is not found")
         entry = self._own(node.name)
         entry.node = None
+        self._present.discard(node.name)
         self._rewritten.add(node.name)
         if not entry.slots:
             del self._nodes[node.name]
@@ -156,8 +154,9 @@ class Cache:
             raise CacheError(error)
         self._forget_images(node)
 
-    def _set_node(self, entry: _NodeEntry, node: Node) -> None:
+    def _set_node(self, entry: NodeEntry, node: Node) -> None:
         entry.node = node
+        self._present.add(node.name)
         entry.images = {}
         self._images_version += 1
         for name, size in image_names(node.status.images).items():
@@ -322,27 +321,7 @@ class Cache:
 
     def dump(self) -> dict[str, NodeDump]:
         """Returns all nodes, ghosts included, in their present state (a snapshot may be older)."""
-        return {name: self._dump(entry) for name, entry in self._nodes.items()}
-
-    def _dump(self, entry: _NodeEntry) -> NodeDump:
-        requested: Counter[str] = Counter()
-        cpu = memory = 0
-        for slot in entry.slots:
-            amounts_of_pod, cpu_of_pod, memory_of_pod = self._writer.requests(slot)
-            requested.update(amounts_of_pod)
-            cpu, memory = cpu + cpu_of_pod, memory + memory_of_pod
-        amounts, allowed_pods = allocatable_of(entry.node)
-        return node_dump(
-            has_node=entry.node is not None,
-            requested=dict(requested),
-            non_zero=(cpu, memory),
-            allocatable=amounts,
-            allowed_pods=allowed_pods,
-            pods=[self._writer.pod(slot) for slot in entry.slots],
-            used_ports=frozenset(entry.used_ports),
-            # A ghost may have an image that no node has any more, or that other nodes have pulled again since.
-            images=counted_images(entry.images, entry.images if entry.node is None else self._images, {}),
-        )
+        return {name: dump_entry(entry, self._writer, self._images) for name, entry in self._nodes.items()}
 
     # Nominated pods.
 
@@ -368,14 +347,18 @@ class Cache:
             CacheError: the order of nodes is inconsistent, because a node was added twice or removed under zone labels other than
                 those it was added with. The next call has recovered.
         """
-        is_current = self._writer.views_are_current and not (self._moves or self._rewritten) and self._num_listed == self._tree.num_nodes
-        if self._snapshot is not None and is_current:
+        is_current = self._writer.views_are_current and not (self._moves or self._rewritten or self._is_ahead)
+        if self._snapshot is not None and is_current and self._num_listed == self._tree.num_nodes:
             return self._snapshot
-        if self._rewritten or self._snapshot is None or len(self._laid_out) > self._tree.num_nodes:
+        if self._rewritten or not self._is_in_order or self._snapshot is None or len(self._laid_out) > self._tree.num_nodes:
             self._update_nodes()
         else:
-            self._apply_changes()
-        self._settle_slots()
+            self._apply_changes(self._moves, self._rewritten)
+        self._settle_slots(self._moves)
+        for slot in self._unnominated:
+            self._writer.free_slot(slot)
+        self._unnominated.clear()
+        self._is_ahead = False
         if self._writer.has_unused_symbols:
             self._writer.drop_unused_symbols()
         if self._writer.is_bloated:
@@ -390,23 +373,65 @@ class Cache:
             )
         return self._snapshot
 
+    def catching_up(self, at_once: int = AT_ONCE) -> Iterator[None]:
+        """Applies changes to the columns in portions, until `update_snapshot`, which comes next, has no more than one left to apply.
+
+        The previous snapshot becomes invalid. After each portion others may have their turn and change the cache.
+        """
+        while len(self._moves) + len(self._rewritten) > at_once:
+            self._is_ahead = True
+            # A node that came is written with the pods that are on it now, so that no older move of a pod may be left then.
+            moves = self._moves[:at_once]
+            names = islice(self._rewritten, at_once) if len(moves) == len(self._moves) else ()
+            self._apply_in_any_order(moves, set(names))
+            self._settle_slots(moves)
+            yield
+
+    def _apply_in_any_order(self, moves: Sequence[Move], names: Set[str]) -> None:
+        """Writes changes to the columns. For the time being, nodes that came get the last places, and those that left keep theirs."""
+        present = names & self._present
+        came = self._without_place(present)
+        if came:
+            self._writer.lay_out(len(self._order), [*came], came)
+            self._order += came
+        self._apply_changes(moves, present, came.keys())
+        self._laid_out |= came.keys()
+        self._is_in_order = self._is_in_order and not came and present == names
+        self._rewritten -= names
+
+    def _without_place(self, names: Iterable[str]) -> dict[str, tuple[Node, list[int]]]:
+        """Returns those of these nodes that have no place yet, each with the slots of its pods."""
+        known, places = self._nodes, self._writer.places
+        new = [(name, known[name]) for name in names if name not in places]
+        return {name: (entry.node, entry.slots) for name, entry in new if entry.node is not None}
+
+    def _settle_slots(self, moves: Sequence[Move]) -> None:
+        """Makes added pods findable by UID, and frees the slots of pods that left; these are the oldest moves, which are done now."""
+        for slot, _, sign in moves:
+            if sign > 0:
+                self._writer.index_pod(slot)
+            else:
+                self._writer.free_slot(slot)
+        del self._moves[: len(moves)]
+
     def _update_nodes(self) -> None:
         """Lays the nodes out again if others are to be listed than before, or applies the changes in place."""
-        present = {name for name in self._rewritten if name in self._nodes and self._nodes[name].node is not None}
+        present = self._rewritten & self._present
         came = present - self._laid_out
         self._laid_out |= came
         has_too_many = len(self._laid_out) > self._tree.num_nodes
         if has_too_many:
-            self._laid_out -= {name for name in self._laid_out if name not in self._nodes or self._nodes[name].node is None}
-        if came or has_too_many or self._snapshot is None:
+            self._laid_out &= self._present
+        if came or has_too_many or not self._is_in_order or self._snapshot is None:
             self._num_listed = self._lay_out()
         elif not present <= self._writer.places.keys() or not self._writer.places.keys().isdisjoint(self._rewritten - present):
             # Events contradict each other: a node is back that was a ghost when the nodes were laid out last, or one is gone that the tree
             # still lists. Upstream shows neither until its numbers of nodes differ.
             self._lay_out()
         else:
-            self._apply_changes()
+            self._apply_changes(self._moves, self._rewritten)
         self._rewritten.clear()
+        self._is_in_order = True
 
     def _lay_out(self) -> int:
         """Renumbers the nodes.
@@ -414,26 +439,18 @@ class Cache:
         Returns:
             The number of names that the tree listed. A node that was added in two zones is listed twice, but has one place.
         """
-        known, places = self._nodes, self._writer.places
-        listed = [name for name in self._tree.names() if name in self._laid_out]
-        gone = {name for name in self._rewritten if (entry := known.get(name)) is None or entry.node is None}
-        order = [name for name in listed if name not in gone] if gone else listed
+        listed = list(filter(self._laid_out.__contains__, self._tree.names()))
+        order = list(dict.fromkeys(filter(self._present.__contains__, listed)))
         first = common_length(order, self._order)
-        entries = [
-            (node, entry.slots)
-            for name in dict.fromkeys(order[first:])
-            if places.get(name, first) >= first and (entry := known.get(name)) is not None and (node := entry.node) is not None
-        ]
-        nodes = [node for node, _ in entries]
-        came = self._writer.lay_out(first, nodes, [slots for _, slots in entries])
-        for name in self._order[first:]:
-            if name not in self._writer.places:
-                self._images_written.pop(name, None)
-        self._order[first:] = [node.name for node in nodes]
-        self._apply_changes(came)
+        came = self._without_place(order[first:])
+        self._writer.lay_out(first, order[first:], came)
+        for name in self._images_written.keys() - self._writer.places.keys():
+            del self._images_written[name]
+        self._order = order
+        self._apply_changes(self._moves, self._rewritten, came.keys())
         return len(listed)
 
-    def _apply_changes(self, came: Set[str] = frozenset()) -> None:
+    def _apply_changes(self, moves: Sequence[Move], rewritten: Set[str], came: Set[str] = frozenset()) -> None:
         """Writes what changed to the columns.
 
         Arguments:
@@ -441,12 +458,12 @@ class Cache:
         """
         places = self._writer.places
         touched = set(came)
-        for name in self._rewritten - came:
+        for name in rewritten - came:
             entry, place = self._nodes.get(name), places.get(name)
             if entry is not None and entry.node is not None and place is not None:
                 self._writer.write_node(place, entry.node)
                 touched.add(name)
-        for slot, name, sign in self._moves:
+        for slot, name, sign in moves:
             place = places.get(name)
             if place is None or name in came:
                 continue
@@ -454,7 +471,7 @@ class Cache:
                 self._writer.put_on_node(slot, place)
             else:
                 self._writer.take_off_node(slot)
-            if name in self._nodes:
+            if (entry := self._nodes.get(name)) is not None and entry.node is not None:
                 touched.add(name)
         counted: ImagesOnNode = {}
         for name in touched:
@@ -464,18 +481,6 @@ class Cache:
             if self._images_written.get(name) != self._images_version:
                 self._images_written[name] = self._images_version
                 self._writer.write_images(place, counted_images(entry.images, self._images, counted))
-
-    def _settle_slots(self) -> None:
-        """Makes added pods findable by UID, and frees the slots of pods that left."""
-        for slot, _, sign in self._moves:
-            if sign > 0:
-                self._writer.index_pod(slot)
-            else:
-                self._writer.free_slot(slot)
-        for slot in self._unnominated:
-            self._writer.free_slot(slot)
-        self._moves.clear()
-        self._unnominated.clear()
 
 
 def _uid(pod: Pod) -> str:

@@ -7,6 +7,7 @@ fails: where it contradicts the present state, the change wins. `ClusterFeed` pa
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
 
+import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final, final
 
@@ -75,6 +76,18 @@ class Cluster:
                 self._pod_changed(_pod(old), _pod(new))
             case _:
                 self.cache.objects.changed(old, new)
+
+    async def catch_up(self) -> bool:
+        """Applies many changes to the columns in portions, so that the next snapshot is soon taken. The last one may not be in use.
+
+        Returns:
+            Whether others had their turn in between.
+        """
+        waited = False
+        for _ in self.cache.catching_up():
+            waited = True
+            await asyncio.sleep(0)
+        return waited
 
     # Nodes.
 

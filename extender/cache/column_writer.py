@@ -4,8 +4,8 @@ The buffers have room to grow; snapshots get read-only views of the part in use.
 the writer updates only that. When nodes come, leave or change places, the columns over axis N are moved, without reading the others again.
 """
 
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
 from typing import final
 
 import numpy as np
@@ -291,43 +291,47 @@ class ColumnWriter:
         ports = self._tallies.symbols[Attribute.HOST_PORTS][code] if code >= 0 else ()
         return ports if isinstance(ports, tuple) else ()
 
-    def lay_out(self, first: int, nodes: list[Node], pods_on: Sequence[list[int]]) -> set[str]:
+    def lay_out(self, first: int, names: Sequence[str], came: Mapping[str, tuple[Node, list[int]]]) -> None:
         """Renumbers the nodes from a place on, in visiting order. Pods stay on their nodes; those of nodes that left are on no node.
 
         Images and ports of nodes that came are still to be written.
 
         Arguments:
             first: the nodes before this place stay there.
-            nodes: those from there on.
-            pods_on: for each of these the slots of its pods, in order; read for nodes that came.
-
-        Returns:
-            The names of the nodes that came, which are written now.
+            names: those from there on.
+            came: of these the nodes that had no place, each with the slots of its pods, in order; they are written now.
         """
-        old = np.fromiter((self._index.get(node.metadata.name, NO_NODE) for node in nodes), np.intp, len(nodes))
-        has_place = old != NO_NODE
-        kept, came = first + np.flatnonzero(has_place), np.flatnonzero(~has_place).tolist()
+        old = np.fromiter(map(self._index.get, names, repeat(NO_NODE)), np.intp, len(names))
+        has_place, count = old != NO_NODE, first + len(names)
         self._snapshot = None
         self._changes.all_changed()
         self._node_changes.all_changed()
         self._tallies.forget()
-        stay = np.arange(first)
-        self._move(np.concatenate((stay, kept)), np.concatenate((stay, old[has_place])), first + len(nodes))
-        index = self._index.copy()
-        for node in self._nodes[first:]:
+        if has_place.any() or first < len(self._nodes):
+            stay = np.arange(first)
+            kept = np.concatenate((stay, first + np.flatnonzero(has_place)))
+            self._move(kept, np.concatenate((stay, old[has_place])), count)
+            self._drop_unused_taint_sets(kept)
+        else:
+            self._move(slice(first), slice(first), count)
+        index = self._index.copy() if first else {}
+        for node in self._nodes[first:] if first else ():
             del index[node.metadata.name]
-        index.update((node.metadata.name, first + at) for at, node in enumerate(nodes))
-        self._nodes, self._index = [*self._nodes[:first], *nodes], index
-        places = old.tolist()
-        self._on_node = self._on_node[:first] + [self._on_node[place] if place != NO_NODE else [] for place in places]
-        self._used_ports = self._used_ports[:first] + [self._used_ports[place] if place != NO_NODE else frozenset() for place in places]
-        self._images_on = self._images_on[:first] + [self._images_on[place] if place != NO_NODE else {} for place in places]
-        for at in came:
-            self.write_node(first + at, nodes[at])
-        self._place_pods(first + np.array(came, np.intp), [pods_on[at] for at in came])
-        return {nodes[at].metadata.name for at in came}
+        index.update(zip(names, range(first, count), strict=True))
+        self._index, places = index, old.tolist()
+        self._nodes = self._nodes[:first] + [
+            self._nodes[place] if place != NO_NODE else came[name][0] for name, place in zip(names, places, strict=True)
+        ]
+        # A place of NO_NODE takes the last item, which stands for a node that came.
+        self._on_node = self._on_node[:first] + list(map([*self._on_node, []].__getitem__, places))
+        self._used_ports = self._used_ports[:first] + list(map([*self._used_ports, frozenset()].__getitem__, places))
+        self._images_on = self._images_on[:first] + list(map([*self._images_on, {}].__getitem__, places))
+        new = [at for at, place in enumerate(places) if place == NO_NODE] if came else []
+        for at in new:
+            self.write_node(first + at, came[names[at]][0])
+        self._place_pods(first + np.array(new, np.intp), [came[names[at]][1] for at in new])
 
-    def _move(self, kept: Index, old: Index, count: int) -> None:
+    def _move(self, kept: Index | slice, old: Index | slice, count: int) -> None:
         """Moves the columns over axis N to new places, and the pods with them.
 
         The columns become as long as there are nodes: without spare room, those of several resources are contiguous, so that rows are
@@ -339,7 +343,7 @@ class ColumnWriter:
             count: the number of nodes.
         """
         new_places = np.full(len(self._nodes) + 1, NO_NODE, np.intp)  # the last entry is for NO_NODE, which indexes it
-        new_places[old] = kept
+        new_places[old] = np.arange(count)[kept]
         used = len(self._pods)
         self._node[:used] = new_places[self._node[:used]]
         self._invalid = {place: why for at, why in self._invalid.items() if (place := int(new_places[at])) != NO_NODE}
@@ -348,7 +352,6 @@ class ColumnWriter:
         self._allowed_pods, self._pod_count = moved(self._allowed_pods, kept, old, count), moved(self._pod_count, kept, old, count)
         self._unschedulable = moved(self._unschedulable, kept, old, count)
         self._taint_set = moved(self._taint_set, kept, old, count, ABSENT)
-        self._drop_unused_taint_sets(kept)
         # Of other columns, those that can be moved without reading each node stay.
         self._label_columns = {key: column.moved(kept, old, count) for key, column in self._label_columns.items() if column.is_shared}
         self._scalar_columns = {name: moved(column, kept, old, count) for name, column in self._scalar_columns.items()}

@@ -4,10 +4,13 @@ Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeIn
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
+from extender.cache.column_writer import ColumnWriter
+from extender.cache.image_states import ImageState, counted_images
+from extender.cache.node_entry import NodeEntry
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError
@@ -61,6 +64,32 @@ def dump_snapshot(snapshot: Snapshot) -> dict[str, NodeDump]:
             images=snapshot.nodes.images_on[place],
         )
     return dumps
+
+
+def dump_entry(entry: NodeEntry, writer: ColumnWriter, images: Mapping[str, ImageState]) -> NodeDump:
+    """Returns a node, or a ghost, as the cache knows it.
+
+    Arguments:
+        images: those of all nodes.
+    """
+    requested: Counter[str] = Counter()
+    cpu = memory = 0
+    for slot in entry.slots:
+        amounts_of_pod, cpu_of_pod, memory_of_pod = writer.requests(slot)
+        requested.update(amounts_of_pod)
+        cpu, memory = cpu + cpu_of_pod, memory + memory_of_pod
+    amounts, allowed_pods = allocatable_of(entry.node)
+    return node_dump(
+        has_node=entry.node is not None,
+        requested=dict(requested),
+        non_zero=(cpu, memory),
+        allocatable=amounts,
+        allowed_pods=allowed_pods,
+        pods=[writer.pod(slot) for slot in entry.slots],
+        used_ports=frozenset(entry.used_ports),
+        # A ghost may have an image that no node has any more, or that other nodes have pulled again since.
+        images=counted_images(entry.images, entry.images if entry.node is None else images, {}),
+    )
 
 
 def node_dump(

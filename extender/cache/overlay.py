@@ -6,14 +6,11 @@ overlay works on a fork of the cluster, so that such a request leaves no trace i
 request, so that unchanged nodes are not written again.
 """
 
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final, final
 
-from extender.cache.cache import CacheError
 from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import in_thread
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.snapshot import Snapshot
@@ -24,10 +21,7 @@ STEP: Final = 200
 
 @final
 class Overlay:
-    """Holds a fork of the cluster, the nodes of the last request, and the nodes of the cluster without them.
-
-    While a thread lays nodes out, the cluster is its own: changes wait for their turn, and so has whoever wants a snapshot.
-    """
+    """Holds a fork of the cluster, the nodes of the last request, and the nodes of the cluster without them."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster.fork()
@@ -36,60 +30,9 @@ class Overlay:
         self._last: tuple[Node, ...] = ()
         self.names: Sequence[str] = ()
         """Of the nodes of the last snapshot's request."""
-        self._has_new = False
-        """Whether all nodes have to be laid out for the request that is being taken in: it is the first, or nodes come or go with it."""
-        self._is_free = threading.Event()
-        self._is_free.set()
-        self._waiting: list[Callable[[], None]] = []
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         """Applies a change of the original cluster."""
-        self._in_turn(lambda: self._change(old, new))
-
-    def assume(self, uid: str, node: str) -> None:
-        """Assumes a pod on a node; one that cannot be read is left out."""
-        self._in_turn(lambda: self._assume(uid, node))
-
-    def wait_until_free(self) -> None:
-        """Returns when no thread lays nodes out. For other threads than that of the event loop."""
-        self._is_free.wait()
-
-    @property
-    def is_free(self) -> bool:
-        """Whether no thread lays nodes out."""
-        return self._is_free.is_set()
-
-    async def lay_out(self, nodes: Sequence[Node]) -> None:
-        """Does in a thread what is left to `snapshot_with` if nodes are laid out: it takes tens of milliseconds for thousands of nodes.
-
-        To be called after the last step of `take_in`, by one caller at a time.
-        """
-        if not self._has_new:
-            return
-        self._is_free.clear()
-        try:
-            await in_thread(lambda _: self._lay_out(nodes))
-        finally:
-            self._is_free.set()
-            waiting, self._waiting = self._waiting, []
-            for each in waiting:
-                each()
-
-    def _lay_out(self, nodes: Sequence[Node]) -> None:
-        with suppress(CacheError):  # the next snapshot has recovered
-            self.snapshot_with(nodes)
-
-    def _in_turn(self, change: Callable[[], None]) -> None:
-        if self.is_free:
-            change()
-        else:
-            self._waiting.append(change)
-
-    def _assume(self, uid: str, node: str) -> None:
-        with suppress(ValueError):
-            self.cluster.assume(uid, node)
-
-    def _change(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
         if isinstance(new, Node):
             self._known[new.name] = new
             if new.name not in self._from_request:
@@ -101,20 +44,18 @@ class Overlay:
         else:
             self.cluster.changed(old, new)
 
+    def assume(self, uid: str, node: str) -> None:
+        """Assumes a pod on a node; one that cannot be read is left out."""
+        with suppress(ValueError):
+            self.cluster.assume(uid, node)
+
     def take_in(self, nodes: Sequence[Node]) -> Iterator[None]:
         """Takes many changed nodes over in steps of a few milliseconds, so that `snapshot_with`, which comes next, has little to do."""
-        self._has_new = False
-        if self._last is nodes:
-            return
-        nodes_now, wanted = self.cluster.nodes, {node.metadata.name for node in nodes}
-        changes: list[tuple[str, Node | None]] = [(name, None) for name in self._from_request if name not in wanted]
-        # With the first request, and where nodes come or go, all nodes are laid out, which is done once and not in every step.
-        self._has_new = not self.names or any(name not in self._known for name, _ in changes)
-        for node in nodes:
-            now = nodes_now.get(node.metadata.name)
-            if now is not node:
-                changes.append((node.metadata.name, node))
-                self._has_new = self._has_new or now is None
+        changes: list[tuple[str, Node | None]] = []
+        if self._last is not nodes:
+            nodes_now, wanted = self.cluster.nodes, {node.metadata.name for node in nodes}
+            changes += [(name, None) for name in self._from_request if name not in wanted]
+            changes += [(node.metadata.name, node) for node in nodes if nodes_now.get(node.metadata.name) is not node]
         for start in range(0, len(changes) - STEP, STEP):
             self._last = ()
             for name, new in changes[start : start + STEP]:
@@ -123,10 +64,8 @@ class Overlay:
                 else:
                     self._from_request[name] = new
                     self.cluster.set_node(new)
-            if not self._has_new:
-                with suppress(CacheError):  # the next snapshot has recovered
-                    self.cluster.cache.update_snapshot()
             yield
+        yield from self.cluster.cache.catching_up()
 
     def snapshot_with(self, nodes: Sequence[Node]) -> Snapshot:
         """Returns a snapshot of the cluster with these nodes added or replaced; it is valid until the next call.

@@ -58,7 +58,7 @@ class LabelColumn:
         other.values, other.codes = self.values.copy(), self.codes.copy()
         return other
 
-    def moved(self, to: Index, places: Index, count: int) -> "LabelColumn":
+    def moved(self, to: Index | slice, places: Index | slice, count: int) -> "LabelColumn":
         """Returns the column of so many nodes, of which those at `to` were at `places`. Only the cache calls this."""
         other = LabelColumn(self.key, [])
         other.values = self.values

@@ -1,7 +1,8 @@
 """The preempt verb: which victims a preemption really needs, for each candidate node of the caller."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import repeat
+from typing import Final
 
 import numpy as np
 
@@ -12,10 +13,13 @@ from extender.preemption.budgets import lower_priority_pods, violating
 from extender.preemption.costs import better_on_each_node
 from extender.preemption.dry_run import dry_run, reprieve
 from extender.preemption.evaluator import best_of
-from extender.protocol.wire_types import MetaVictims
+from extender.protocol.wire_types import MetaPod, MetaVictims
 from extender.runtime.cycle import Cycle
 from extender.snapshot import PodChanges, Rows, Snapshot
 from extender.snapshot.axes import Index, Mask
+
+_UNKNOWN: Final = -1
+"""Stands for the slot of a pod that is not known."""
 
 
 def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
@@ -73,11 +77,11 @@ def _by_node(snapshot: Snapshot, nodes: Index, slots: Index, row: Index, rules: 
     slots, violates = slots[order], violates[order]
     # Row by row; on each the rules' order stays.
     order = np.argsort(row, kind="stable")
-    uids = [snapshot.pod_at(slot).uid for slot in slots[order].tolist()]
+    victims = [MetaPod(snapshot.pod_at(slot).uid) for slot in slots[order].tolist()]
     violations = np.bincount(row, violates, len(nodes)).astype(np.int64).tolist()
     ends = np.bincount(row, minlength=len(nodes)).cumsum().tolist()
     return {
-        snapshot.nodes.objects[place].name: MetaVictims.of(uids[start:end], violations[at])
+        snapshot.nodes.objects[place].metadata.name: MetaVictims(victims[start:end], violations[at])
         for at, (place, start, end) in enumerate(zip(nodes.tolist(), [0, *ends], ends, strict=False))
         if end > start
     }
@@ -111,8 +115,10 @@ def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Cand
 
 
 def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
-    """Returns the result of `choose_victims` as arrays over the cycle's snapshot."""
-    return _candidates(cycle.snapshot, chosen, rules_of(cycle.framework.plugins.post_filter))
+    """Returns results of `choose_victims` as arrays over the cycle's snapshot, without those of which a pod or the node is gone by now."""
+    snapshot = cycle.snapshot
+    names, *_ = _usable(snapshot, cycle.pod, chosen)
+    return _candidates(snapshot, {name: chosen[name] for name in names}, rules_of(cycle.framework.plugins.post_filter))
 
 
 def _candidates(snapshot: Snapshot, victims: Mapping[str, MetaVictims], rules: fwk.PreemptionRules) -> fwk.Candidates:
@@ -133,19 +139,18 @@ def _usable(snapshot: Snapshot, pod: Pod, given: Mapping[str, MetaVictims]) -> t
     Returns:
         The names and the (B,) places of B nodes; the (V,) slots of their victims and the (V,) positions of these among the B nodes.
     """
-    pods, known = snapshot.pods, dict[str, list[int]]()
-    for name, victims in given.items():
-        on_node = [pods.slots.get(uid, -1) for uid in dict.fromkeys(victims.uids)]
-        if -1 not in on_node and name in snapshot.nodes.index:
-            known[name] = on_node
-    place = np.array([snapshot.nodes.index[name] for name in known], np.intp)
-    row = np.repeat(np.arange(len(known)), [len(each) for each in known.values()])
-    slots = np.array(list(chain.from_iterable(known.values())), np.intp)
-    is_wrong = (pods.node[slots] != place[row]) | (pods.priority[slots] >= pod.priority)
+    pods, index = snapshot.pods, snapshot.nodes.index
+    known = [name for name in given if name in index]
+    named = [given[name].pods for name in known]
+    place = np.array([index[name] for name in known], np.intp)
+    row = np.repeat(np.arange(len(known)), [len(each) for each in named])
+    slots = np.fromiter(map(pods.slots.get, (pod.uid for each in named for pod in each), repeat(_UNKNOWN)), np.intp, len(row))
+    is_wrong = (slots == _UNKNOWN) | (pods.node[slots] != place[row]) | (pods.priority[slots] >= pod.priority)
     is_usable = np.bincount(row[is_wrong], minlength=len(known)) == 0
-    is_of_usable = is_usable[row]
+    of_usable = np.flatnonzero(is_usable[row])
+    of_usable = of_usable[np.sort(np.unique(slots[of_usable], return_index=True)[1])]  # a pod that is named twice counts once
     names = [name for name, is_one in zip(known, is_usable.tolist(), strict=True) if is_one]
-    return names, place[is_usable], slots[is_of_usable], (is_usable.cumsum() - 1)[row[is_of_usable]]
+    return names, place[is_usable], slots[of_usable], (is_usable.cumsum() - 1)[row[of_usable]]
 
 
 def _fits_without(cycle: Cycle, nodes: Index, slots: Index, row: Index) -> Mask:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from extender import framework as fwk
 from extender.cache import CacheError
@@ -29,6 +29,10 @@ from extender.verbs.filtering import FilterResult, filter_nodes, why_refused
 from extender.verbs.preempting import candidates_of, choose_victims, without_policies
 from extender.verbs.prioritizing import prioritize_nodes
 
+NODES_AT_ONCE: Final = 2000
+VICTIMS_AT_ONCE: Final = 10_000
+"""Candidate nodes, and victims on them, of a preempt call that are looked at in one step."""
+
 
 class VerbError(Exception):
     """The call is valid but cannot be answered. The text ends up in the pod's events."""
@@ -42,8 +46,9 @@ class AnswersVerbs(Protocol):
         """Whether the cluster is known."""
         ...
 
-    async def take_in(self, nodes: Sequence[Node]) -> None:
-        """Takes the nodes of a call over a few at a time, so that others get their turn, before the call is answered."""
+    async def catch_up(self, nodes: Sequence[Node] | None = None) -> None:
+        """Takes over many changes, and the nodes of a call that brings its own, a few at a time, so that others get their turn before the
+        call is answered."""
         ...
 
     def filter(
@@ -58,7 +63,7 @@ class AnswersVerbs(Protocol):
         """Returns a score from 0 to 10 for each given node, in their order."""
         ...
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
+    async def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
         """Returns the victims that the preemption needs, for each candidate node on which it helps."""
         ...
 
@@ -113,13 +118,15 @@ class Verbs:
         if isinstance(new, Pod) and _is_nominated(new) and not (isinstance(old, Pod) and _is_nominated(old, new)):
             self._reporter.nominated(new)
 
-    async def take_in(self, nodes: Sequence[Node]) -> None:
+    async def catch_up(self, nodes: Sequence[Node] | None = None) -> None:
+        await self._cluster.catch_up()
+        if nodes is None:
+            return
         if self._overlay is None:
             self._overlay = Overlay(self._cluster)
         async with self._taking_in:
             for _ in self._overlay.take_in(nodes):
                 await asyncio.sleep(0)
-            await self._overlay.lay_out(nodes)
 
     def filter(
         self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
@@ -140,12 +147,21 @@ class Verbs:
         self._reporter.prioritize_called(call_so_far(), names, scores)
         return scores
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
+    async def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
+        chosen: dict[str, MetaVictims] = {}
+        num_spared = 0
         with self._answering(pod, len(candidates), caller) as call_so_far:
+            for portion in _portions(candidates):
+                _, cycle = self._cycle(pod, (), None)
+                of_portion = choose_victims(cycle, portion)
+                num_spared += _num_spared(portion, of_portion)
+                chosen |= of_portion
+                if len(portion) < len(candidates):
+                    await asyncio.sleep(0)
             _, cycle = self._cycle(pod, (), None)
-            chosen = choose_victims(cycle, candidates)
         self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), without_policies(cycle, candidates))
-        note = _what_changed(candidates, chosen)
+        parts = [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"] if len(chosen) < len(candidates) else []
+        note = "; ".join([*parts, *([f"Extender spared {num_spared} of the victims"] if num_spared else [])])
         if note:
             cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)
         return chosen
@@ -162,6 +178,7 @@ class Verbs:
         if self._cluster.cache.node(node) is None:
             # The API server does not check whether the node exists.
             raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
+        await self.catch_up()
         reason = await with_long_work(lambda: self._why_not(uid, node))
         if reason:
             raise VerbError(f"{pod} was not bound to {node}: {reason}")
@@ -231,9 +248,6 @@ class Verbs:
         if nodes is not None:
             if self._overlay is None:
                 self._overlay = Overlay(self._cluster)
-            if not self._overlay.is_free:
-                overlay = self._overlay
-                raise fwk.LongWork(lambda _: overlay.wait_until_free(), "nodes of calls")
             cluster = self._overlay.cluster
         elif node_names is None:
             raise VerbError("neither nodes nor nodeNames given")
@@ -262,12 +276,24 @@ class Verbs:
         return framework
 
 
-def _what_changed(candidates: Mapping[str, MetaVictims], chosen: Mapping[str, MetaVictims]) -> str:
-    """Returns how the answer to preempt differs from the call; empty if it does not."""
+def _portions(candidates: Mapping[str, MetaVictims]) -> Iterator[Mapping[str, MetaVictims]]:
+    """Yields candidates whose victims are chosen in one step of some milliseconds; those of one node do not depend on other nodes."""
+    portion: dict[str, MetaVictims] = {}
+    num_victims = 0
+    for name, victims in candidates.items():
+        portion[name] = victims
+        num_victims += len(victims.pods)
+        if len(portion) == NODES_AT_ONCE or num_victims >= VICTIMS_AT_ONCE:
+            yield portion
+            portion, num_victims = {}, 0
+    if portion:
+        yield portion
+
+
+def _num_spared(candidates: Mapping[str, MetaVictims], chosen: Mapping[str, MetaVictims]) -> int:
+    """Returns how many of the caller's victims, on nodes that it may still preempt pods on, need not go."""
     changed = ((candidates[name], victims) for name, victims in chosen.items() if candidates[name].pods != victims.pods)
-    spared = sum(len(set(before.uids) - set(victims.uids)) for before, victims in changed)
-    parts = [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"] if len(chosen) < len(candidates) else []
-    return "; ".join([*parts, *([f"Extender spared {spared} of the victims"] if spared else [])])
+    return sum(len(set(before.uids) - set(victims.uids)) for before, victims in changed)
 
 
 def _is_nominated(pod: Pod, like: Pod | None = None) -> bool:

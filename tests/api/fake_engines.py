@@ -20,7 +20,7 @@ class FailingEngine:
         self._text = str(exc)
         self.is_ready = is_ready
 
-    async def take_in(self, nodes: Sequence[Node]) -> None:
+    async def catch_up(self, nodes: Sequence[Node] | None = None) -> None:
         pass
 
     def filter(
@@ -33,7 +33,7 @@ class FailingEngine:
     ) -> list[int]:
         raise self._kind(self._text)
 
-    def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
+    async def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
         raise self._kind(self._text)
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:

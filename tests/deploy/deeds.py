@@ -133,7 +133,7 @@ async def tells_that_a_victim_was_spared(role: Rbac, times: int = 1) -> bool:
         await world.create(pod("low", nodeName="a"))
         victims = MetaVictims.of((world.pod("low")["metadata"]["uid"],), 0)
         for _ in range(times):
-            world.backend.verbs.preempt(make_pod("web").uid("u").req(cpu="1").priority(10).obj(), {"a": victims})
+            await world.backend.verbs.preempt(make_pod("web").uid("u").req(cpu="1").priority(10).obj(), {"a": victims})
             await asyncio.sleep(5)
         return any(event["reason"] == "PreemptionNarrowed" and _count(event) == times for event in world.events())
 

@@ -39,8 +39,6 @@ MAX_PEEKED: Final = 200
 """The number of changes after a decision among which placements are looked for."""
 MAX_WAITING: Final = 100_000
 """With more changes than this waiting, the shadow takes them in without deciding anything until it has caught up."""
-MAX_UNREAD: Final = 2_000
-"""The number of changes after which the snapshot is renewed without a decision, so that the first one of a large cluster is not long."""
 MAX_CHOSEN: Final = 10_000
 """The number of pods that are remembered because they are on their way to a node."""
 SLICE: Final = 0.005
@@ -86,7 +84,6 @@ class Shadow:
         self._has_more = asyncio.Event()
         self._has_none = asyncio.Event()
         self._is_behind = False
-        self._unread = 0
         self._effort = _Effort()
         self._chosen: dict[str, str] = {}
         self._evictions = Evictions()
@@ -130,9 +127,7 @@ class Shadow:
     async def _look_at(self, change: SeenChange) -> None:
         if len(self._waiting) > MAX_WAITING:
             self._is_behind = True
-        if self._unread > MAX_UNREAD:
-            self._unread = 0
-            self._cluster.cache.update_snapshot()
+        await self._cluster.catch_up()
         theirs = decision_in(change.old, change.new)
         pod = change.old
         if theirs is None or not isinstance(pod, Pod):
@@ -173,7 +168,6 @@ class Shadow:
         change = self._waiting.popleft()
         self._before_binding.see(change)
         self._cluster.changed(change.old, change.new)
-        self._unread += 1
         if change.matters:
             self._taken_in.append(change)
 

@@ -1,5 +1,7 @@
 """What kube-scheduler asks is remembered, too, and so are the victims that it was given, once it says which node it took."""
 
+import asyncio
+
 import pytest
 
 from extender.answers import history
@@ -85,7 +87,7 @@ def test_a_question_without_an_answer_is_an_error() -> None:
 
 def asked_to_preempt(records: Records) -> Verbs:
     asked = engine(records, LOW.node("a"), LOWER.node("b"))
-    asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0), "b": MetaVictims.of(("lower",), 0)})
+    asyncio.run(asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0), "b": MetaVictims.of(("lower",), 0)}))
     return asked
 
 
@@ -138,7 +140,7 @@ def test_a_promise_on_a_node_that_nobody_asked_about_names_no_victims() -> None:
 
 def test_nothing_is_kept_of_a_question_about_no_node_that_helps() -> None:
     records = Records()
-    engine(records).preempt(ASKED.obj(), {"nowhere": MetaVictims.of((), 0)})
+    asyncio.run(engine(records).preempt(ASKED.obj(), {"nowhere": MetaVictims.of((), 0)}))
 
     (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.evaluated, answer.feasible) == ("Preempt", 1, 0)
@@ -162,7 +164,7 @@ def test_a_call_is_marked_with_its_caller_and_an_attempt_is_not() -> None:
     asked = engine(records, LOW.node("a"), LOWER.node("b"))
     asked.filter(ASKED.obj(), node_names=["a"], caller="system:kube-scheduler")
     asked.prioritize(ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
-    asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="system:kube-scheduler")
+    asyncio.run(asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="system:kube-scheduler"))
     with pytest.raises(VerbError):
         asked.filter(ASKED.obj(), caller="anonymous at 10.0.0.9")
     decided(records, LOW)
@@ -181,7 +183,7 @@ def test_calls_cannot_push_out_what_was_decided_here() -> None:
     asked = engine(records, LOW.node("a"))
     for number in range(50):
         pod = make_pod(f"forged-{number}").uid(f"forged-{number}").req(cpu=1).priority(9)
-        asked.preempt(pod.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="anonymous at 10.0.0.9")
+        asyncio.run(asked.preempt(pod.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="anonymous at 10.0.0.9"))
 
     assert outcomes(records) == [("Preempt", "anonymous at 10.0.0.9")] * 4 + [("Scheduled", "")] * 3
     assert len(list(records.preemptions())) == 2
@@ -222,7 +224,7 @@ def test_a_call_cannot_claim_the_nomination_of_a_pod_that_is_decided_here() -> N
         scheduling.comes(make_node("a").capacity(cpu=1, pods=10), LOW.node("a"), ASKED)
         await scheduling.decides()
         asked = engine(records, LOWER.node("a"))
-        asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("lower",), 0)}, caller="anonymous at 10.0.0.9")
+        await asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("lower",), 0)}, caller="anonymous at 10.0.0.9")
         asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
 
         assert records.who_preempted("default/lower") is None

@@ -12,7 +12,7 @@ from extender.cache.overlay import STEP
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load
 from extender.evaluation.scenario import evaluate_scenario
-from extender.framework import BindPod, CallConflict, LongWork, RecordEvent
+from extender.framework import BindPod, CallConflict, RecordEvent
 from extender.objects.cluster import ClusterState
 from extender.objects.decoding import DecodeError
 from extender.objects.meta import HasMetadata
@@ -23,6 +23,7 @@ from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_
 from extender.testing.writes import RecordedWrites
 from extender.verbs import VerbError, Verbs
 from extender.verbs.filtering import LONGEST_REASON
+from extender.verbs.verbs import NODES_AT_ONCE
 
 ASKED = make_pod("asked").req(cpu=1)
 IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"
@@ -98,8 +99,8 @@ def test_the_emptier_node_is_the_better_one() -> None:
 def test_the_pods_that_have_to_go() -> None:
     full = engine(A, pods=[make_pod("low").uid("1").req(cpu=1).node("a")])
 
-    assert full.preempt(ASKED.priority(10).obj(), {"a": MetaVictims.of(("1",), 0)}) == {"a": MetaVictims.of(("1",), 0)}
-    assert full.preempt(ASKED.priority(0).obj(), {"a": MetaVictims.of(("1",), 0)}) == {}
+    assert asyncio.run(full.preempt(ASKED.priority(10).obj(), {"a": MetaVictims.of(("1",), 0)})) == {"a": MetaVictims.of(("1",), 0)}
+    assert asyncio.run(full.preempt(ASKED.priority(0).obj(), {"a": MetaVictims.of(("1",), 0)})) == {}
 
 
 def test_binding_is_not_ours() -> None:
@@ -259,7 +260,7 @@ def test_people_are_told_when_victims_are_spared() -> None:
     ready, writes = live_verbs(*(make_pod(name).uid(name).req(cpu="500m").node("a") for name in ("x", "y")))
 
     async def preempt() -> None:
-        ready.preempt(
+        await ready.preempt(
             make_pod("asked").req(cpu="500m").priority(10).obj(), {"a": MetaVictims.of(("x", "y"), 0), "gone": MetaVictims.of(("z",), 0)}
         )
 
@@ -322,7 +323,7 @@ def test_each_verb_says_so_in_words(verb: str) -> None:
     with pytest.raises(VerbError, match="memory"):
         getattr(engine(A), verb)(ASKED.req(memory="much").obj(), node_names=["a"])
     with pytest.raises(VerbError, match="memory"):
-        engine(A).preempt(ASKED.req(memory="much").obj(), {})
+        asyncio.run(engine(A).preempt(ASKED.req(memory="much").obj(), {}))
 
 
 # The cluster.
@@ -519,7 +520,7 @@ def test_many_changed_nodes_are_taken_in_a_few_at_a_time(known: bool) -> None:
 
     async def take_in() -> None:
         others = asyncio.create_task(another())
-        await ready.take_in(nodes)
+        await ready.catch_up(nodes)
         others.cancel()
 
     asyncio.run(take_in())
@@ -530,23 +531,23 @@ def test_many_changed_nodes_are_taken_in_a_few_at_a_time(known: bool) -> None:
     assert kept(ready, "node-0") == (["node-0"] if known else [])
 
 
-def test_an_answer_waits_while_other_nodes_are_laid_out() -> None:
+def test_victims_on_many_nodes_are_chosen_in_portions_between_which_others_have_their_turn() -> None:
     """
-    Its own were taken in by a call before, whose answer took long work.
+    A pod that goes meanwhile is a victim of no candidate that is looked at afterwards.
     """
-    ready, new = engine(A), [make_node(f"node-{number}").capacity(cpu=2).obj() for number in range(1_000)]
+    names = [f"n-{number}" for number in range(3 * NODES_AT_ONCE)]
+    nodes = [make_node(name).capacity(cpu=1).obj() for name in names]
+    cluster = Cluster.of(ClusterState(nodes=nodes, pods=[make_pod(name).uid(name).req(cpu=1).node(name).obj() for name in names]))
+    ready = make_verbs(cluster)
+    given = {name: MetaVictims.of((name,)) for name in names}
 
-    async def waits() -> int:
-        taking, waited = asyncio.create_task(ready.take_in(new)), 0
-        while not taking.done():
-            try:
-                ready.filter(ASKED.obj(), nodes=[B.obj()])
-            except LongWork as long:
-                waited += 1
-                await asyncio.to_thread(long.work, lambda: True)
-            await asyncio.sleep(0)
-        return waited
+    async def preempt() -> dict[str, MetaVictims]:
+        asking = asyncio.create_task(ready.preempt(ASKED.priority(10).obj(), given))
+        await asyncio.sleep(0)
+        for name in (names[0], names[-1]):
+            cluster.changed(cluster.cache.pod(name), None)
+        return await asking
 
-    assert asyncio.run(waits())
-    assert list(ready.filter(ASKED.obj(), nodes=[B.obj()]).kept) == [0]
-    assert len(ready.filter(ASKED.obj(), nodes=new).kept) == len(new)
+    chosen = asyncio.run(preempt())
+
+    assert list(chosen) == names[:-1]
