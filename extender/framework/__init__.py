@@ -64,7 +64,15 @@ from extender.framework.interface import (
 from extender.framework.one_function import node_filter, node_score
 from extender.framework.placements import GroupPlacement, PlacedGroup, PlacementGeneratePlugin, PlacementScorePlugin
 from extender.framework.pod_calls import BindPod, DeletePod, PatchPodStatus, PodCondition
-from extender.framework.preemption import Candidate, Candidates, PreemptionExtender, PreemptionOutcome, PreemptionRules, ScoreFunction
+from extender.framework.preemption import (
+    Candidate,
+    Candidates,
+    PodsByBudget,
+    PreemptionExtender,
+    PreemptionOutcome,
+    PreemptionRules,
+    ScoreFunction,
+)
 from extender.framework.status import (
     SKIP,
     SKIP_EQUAL_PODS,
@@ -173,6 +181,7 @@ __all__ = [
     "PodChanges",
     "PodCondition",
     "PodMemo",
+    "PodsByBudget",
     "PostBindPlugin",
     "PostFilterPlugin",
     "PostFilterResult",

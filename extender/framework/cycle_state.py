@@ -16,7 +16,7 @@ class NotFoundError(LookupError):
 
 @final
 class LongWork(Exception):  # noqa: N818  (it is no error: the cycle is started again once the work is done)
-    """Raised by a plugin at PreFilter, Filter, PreScore or Score if its answer would hold the event loop for too long.
+    """Raised by a plugin at PreFilter, Filter, PostFilter, PreScore or Score if its answer would hold the event loop for too long.
 
     A plugin raises it only where `Handle.may_defer` is true. The cycle, which has had no effect yet, is dropped and `work` is called in a
     thread. Then a new cycle begins, in which the plugin answers with what `work` found. `work` reads frozen values only, because the

@@ -107,6 +107,18 @@ ScoreFunction = Callable[[Candidates], Int64s]
 
 @final
 @dataclass(frozen=True, slots=True)
+class PodsByBudget:
+    """Some PodDisruptionBudgets, and what they are to pods."""
+
+    budgets: Sequence[PodDisruptionBudget]
+    pods: Index
+    """(S,) the places, ascending, of the pods that any of the budgets selects."""
+    marked: Mask
+    """(S, number of budgets) the pods that a budget selects, or those that violate it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class PreemptionRules:
     """The rules by which a preemption chooses a node and its victims, each a function or a switch of its own.
 
@@ -117,8 +129,8 @@ class PreemptionRules:
     """The release that has these rules, such as v1.36."""
     by_importance: Callable[[Snapshot, Index, Index], Index]
     """(snapshot, slots, row) -> the order that sorts the pods by row, and in a row the most important first."""
-    violated: Callable[[Snapshot, Index, Index], Iterable[tuple[PodDisruptionBudget, Mask]]]
-    """(snapshot, slots, row) -> the budgets that protect any of the pods, each with (C,) whether evicting the pod violates it.
+    violated: Callable[[Snapshot, Index, Index], Iterable[PodsByBudget]]
+    """(snapshot, slots, row) -> the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates each.
 
     The pods are all possible victims of their nodes, by importance.
     """

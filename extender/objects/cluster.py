@@ -244,8 +244,11 @@ class ClusterObjects:
         key = (meta.namespace or "default", meta.name) if kind.is_namespaced else meta.name
         if new is None:
             table.pop(key, None)
-        else:
-            table[key] = new
+            return
+        known = table.get(key)
+        if isinstance(new, PodDisruptionBudget) and isinstance(known, PodDisruptionBudget):
+            new.spec.take_over(known.spec)
+        table[key] = new
 
     def everything(self) -> Iterator[HasMetadata]:
         """Yields all objects, kind by kind."""

@@ -1,7 +1,10 @@
 """The objects that group pods, by namespace or by labels: namespaces, services, controllers and disruption budgets."""
 
+from typing import Final
+
 import msgspec
 
+from extender.objects.label_selectors import NOTHING, Selector, SelectorError, selector_of
 from extender.objects.meta import ApiObject, HasMetadata, Int32, LabelSelector
 
 
@@ -45,10 +48,46 @@ class StatefulSet(HasMetadata, frozen=True):
     spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)
 
 
-class PodDisruptionBudgetSpec(ApiObject, frozen=True):
+_PARSED: Final = "parsed"
+
+
+class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=True, dict=True):
     """policyv1.PodDisruptionBudgetSpec."""
 
     selector: LabelSelector | None = None
+
+    @property
+    def parsed_selector(self) -> Selector:
+        """The selector; one that is missing or cannot be parsed selects nothing. It is kept, and takes about as much memory as the spec."""
+        parsed: Selector | None = self.__dict__.get(_PARSED)
+        return self.parse() if parsed is None else parsed
+
+    def parse(self) -> Selector:
+        """Parses the selector, which takes six microseconds for each of its values."""
+        try:
+            parsed = selector_of(self.selector)
+        except SelectorError:
+            # Upstream ignores such a budget, too. The API server would not have accepted it.
+            parsed = NOTHING
+        self.__dict__[_PARSED] = parsed
+        return parsed
+
+    @property
+    def is_parsed(self) -> bool:
+        """True once the selector was asked for."""
+        return _PARSED in self.__dict__
+
+    def take_over(self, earlier: "PodDisruptionBudgetSpec") -> None:
+        """Takes the parsed selector from the spec of an earlier version of the budget, if it was parsed and is the same."""
+        if earlier.is_parsed and earlier == self:
+            self.__dict__[_PARSED] = earlier.parsed_selector
+
+    @property
+    def num_values(self) -> int:
+        """The number of values that the selector names, and at least that of its requirements."""
+        if self.selector is None:
+            return 0
+        return len(self.selector.match_labels) + sum(len(each.values) or 1 for each in self.selector.match_expressions)
 
 
 class PodDisruptionBudgetStatus(ApiObject, frozen=True):

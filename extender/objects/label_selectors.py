@@ -3,12 +3,12 @@
 Upstream: apimachinery/pkg/labels/selector.go; apis/meta/v1/helpers.go, LabelSelectorAsSelector (v1.36.2).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
-from typing import Final, final
+from typing import Final, Protocol, final
 
 from extender.golang.field_errors import FieldError, aggregate, child, index, invalid
 from extender.golang.int64 import parse_int64
@@ -98,6 +98,16 @@ class Requirement:
             return value is None
         return value is not None and self._is_beyond(value)
 
+    def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]:
+        """Returns whether most of these values fulfil the requirement, those that are exceptions, and whether no such label fulfils it."""
+        operator = self.operator
+        if operator in _INCLUDES or operator in _EXCLUDES:
+            excludes = operator in _EXCLUDES
+            return excludes, [value for value in self.values if value in values], excludes
+        if operator in _IS_UNARY:
+            return operator is Operator.EXISTS, (), operator is Operator.DOES_NOT_EXIST
+        return False, [value for value in values if self._is_beyond(value)], False
+
     def _is_beyond(self, value: str) -> bool:
         number = parse_int64(value)
         limit = parse_int64(self.values[0]) if number is not None and len(self.values) == 1 else None
@@ -115,6 +125,17 @@ class Requirement:
         return f"{self.key}{symbol}({values})" if self.operator in _IS_SET else f"{self.key}{symbol}{values}"
 
 
+class Condition(Protocol):
+    """What a selector says of the label `key`; the methods are those of `Requirement`."""
+
+    @property
+    def key(self) -> str: ...
+
+    def matches_value(self, value: str | None) -> bool: ...
+
+    def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]: ...
+
+
 LONG: Final = 16
 """The number of requirements or values from which on a selector looks them up by key instead of trying one after the other."""
 
@@ -126,7 +147,7 @@ class _ByKey:
     __slots__ = ("_needed", "_of_key")
 
     def __init__(self, requirements: Sequence[Requirement]) -> None:
-        of_key: dict[str, Requirement | _OneKey] = {}
+        of_key: dict[str, Condition] = {}
         for key, of_one in groupby(sorted(requirements, key=attrgetter("key")), attrgetter("key")):
             first, *others = of_one
             of_key[key] = _OneKey((first, *others)) if others or len(first.values) >= LONG else first
@@ -137,28 +158,45 @@ class _ByKey:
         if len(self._needed) > len(labels) or not all(key in labels for key in self._needed):
             return False
         of_key = self._of_key
+        return all(of_key[key].matches_value(labels[key]) for key in self._common(labels))
+
+    def conditions(self, keys: Mapping[str, object]) -> Iterator["Condition"]:
+        missing = next((key for key in self._needed if key not in keys), None)
+        yield from map(self._of_key.__getitem__, self._common(keys) if missing is None else (missing,))
+
+    def _common(self, keys: Mapping[str, object]) -> Iterator[str]:
         # What is not needed holds for objects without the label.
-        common = (key for key in labels if key in of_key) if len(labels) < len(of_key) else (key for key in of_key if key in labels)
-        return all(of_key[key].matches_value(labels[key]) for key in common)
+        of_key = self._of_key
+        return (key for key in keys if key in of_key) if len(keys) < len(of_key) else (key for key in of_key if key in keys)
 
 
 @final
 class _OneKey:
-    """What a long selector says of one label, for objects that have it."""
+    """What a long selector says of one label."""
 
-    __slots__ = ("_excluded", "_included", "_others")
+    __slots__ = ("_excluded", "_included", "_is_needed", "_others", "key")
 
     def __init__(self, requirements: Sequence[Requirement]) -> None:
+        self.key: Final = requirements[0].key
+        self._is_needed: Final = not all(each.matches_value(None) for each in requirements)
         included = [frozenset(each.values) for each in requirements if each.operator in _INCLUDES]
         self._included: Final = frozenset.intersection(*included) if included else None
         self._excluded: Final = frozenset(value for each in requirements if each.operator in _EXCLUDES for value in each.values)
         unlike = dict.fromkeys(each for each in requirements if each.operator not in _INCLUDES | _EXCLUDES)
         self._others: Final = tuple(unlike)
 
-    def matches_value(self, value: str) -> bool:
+    def matches_value(self, value: str | None) -> bool:
+        if value is None:
+            return not self._is_needed
         if value in self._excluded or (self._included is not None and value not in self._included):
             return False
         return all(each.matches_value(value) for each in self._others)
+
+    def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]:
+        if self._included is None and not self._others:
+            return True, [*(values.keys() & self._excluded)], True
+        asked = values if self._included is None else values.keys() & self._included
+        return False, [value for value in asked if self.matches_value(value)], not self._is_needed
 
 
 @final
@@ -201,6 +239,10 @@ class Selector:
         if self._by_key is not None:
             return self._by_key.match(labels)
         return all(requirement.matches_value(labels.get(requirement.key)) for requirement in self.requirements)
+
+    def conditions(self, keys: Mapping[str, object]) -> Iterable[Condition]:
+        """Returns what the selector says of objects that have no labels but of these keys: it selects those that fulfil all conditions."""
+        return self.requirements if self._by_key is None else self._by_key.conditions(keys)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))

@@ -10,23 +10,24 @@ HigherPriorityPod (v1.12); pkg/scheduler/core/generic_scheduler.go, filterPodsWi
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from typing import Final, final
+from collections.abc import Collection, Iterator
+from typing import Final
 
-import msgspec
 import numpy as np
 
-from extender.framework import PreemptionRules
-from extender.objects.grouping import PodDisruptionBudget
-from extender.objects.kept_parses import kept_for_equal
-from extender.objects.label_selectors import Requirement, Selector, SelectorError, selector_of
-from extender.objects.meta import LabelSelector
+from extender.framework import PodsByBudget, PreemptionRules
 from extender.objects.pod import Pod
+from extender.preemption.protected_pods import protected
 from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 from extender.snapshot.pod_attributes import LabelClass
 
 MAX_KEY: Final = 2**63
+
+MOST_NAMED: Final = 8
+"""As many budgets are named that the eviction of a pod violates. There may be thousands."""
+NAMED_AT_ONCE: Final = 64
+"""As many budgets are looked at to find these: where thousands are violated, they are among the first."""
 
 
 def in_order(*keys: Int64s | Index) -> Index:
@@ -117,14 +118,14 @@ def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[st
     about_to_go = [slot for uid in going if (slot := snapshot.pods.slots.get(uid)) is not None]
     leaving = np.unique(np.r_[np.flatnonzero(terminating(snapshot)), np.array(about_to_go, np.intp)])
     # Pods that go anyway may go, and are counted once, as leaving.
-    goes_anyway = np.isin(slots, leaving)
-    together = np.r_[slots[least_important_first], leaving]
-    counts = _CountsInRow(row[least_important_first])
-    for budget, selected in _protected(snapshot, together):
-        of_slots, of_leaving = selected[: len(slots)], selected[len(slots) :]
-        counted = of_slots & ~goes_anyway[least_important_first]
-        left = budget.status.disruptions_allowed - int(np.count_nonzero(of_leaving))
-        breaks[least_important_first] |= counted & (counts.of(counted) > left)
+    stays = ~np.isin(slots, leaving)[least_important_first]
+    for some in protected(snapshot, np.r_[slots[least_important_first], leaving], lambda budget: True):
+        is_leaving = some.pods >= len(slots)
+        left = _allowed(some) - np.count_nonzero(some.marked[is_leaving], axis=0)
+        counted = ~is_leaving
+        counted[counted] = stays[some.pods[counted]]
+        pods = least_important_first[some.pods[counted]]
+        breaks[pods] |= _beyond(some.marked[counted], row[pods], left).any(axis=1)
     return breaks
 
 
@@ -140,13 +141,15 @@ def terminating(snapshot: Snapshot) -> Mask:
 def violating(snapshot: Snapshot, slots: Index, row: Index, rules: PreemptionRules) -> Mask:
     """Returns (C,) whether evicting the pod violates any budget. Arguments as `violated`."""
     result = np.zeros(len(slots), np.bool_)
-    for _, breaks in rules.violated(snapshot, slots, row):
-        result |= breaks
+    for some in rules.violated(snapshot, slots, row):
+        result[some.pods] |= some.marked.any(axis=1)
+        if result.all():
+            break
     return result
 
 
 def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: PreemptionRules) -> dict[str, tuple[str, ...]]:
-    """Returns UID -> the names of the budgets that evicting the pod violates; pods that violate none are left out.
+    """Returns UID -> the names of the budgets that evicting the pod violates, the first ones; pods that violate none are left out.
 
     Budgets are counted over all possible victims of a node, those that are reprieved included, as the dry run does.
 
@@ -157,15 +160,27 @@ def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: Preemption
     if not snapshot.objects.pdbs:
         return {}
     slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
-    broken = [(budget.metadata.name, breaks) for budget, breaks in rules.violated(snapshot, slots, row) if breaks.any()]
-    if not broken:
-        return {}
-    names, by_pod = np.array([name for name, _ in broken], np.object_), np.array([breaks for _, breaks in broken]).T
-    return {snapshot.pod_at(int(slots[place])).uid: tuple(names[by_pod[place]]) for place in np.flatnonzero(by_pod.any(axis=1))}
+    names: list[list[str]] = [[] for _ in slots]
+    room = np.full(len(slots), MOST_NAMED, np.int32)
+    for some in rules.violated(snapshot, slots, row):
+        asked = some.marked.any(axis=1) & (room[some.pods] > 0)
+        pods, marked = some.pods[asked], some.marked[asked]
+        for start in range(0, len(some.budgets), NAMED_AT_ONCE):
+            if not room[pods].any():
+                break
+            part = marked[:, start : start + NAMED_AT_ONCE]
+            named = part & (np.cumsum(part, axis=1, dtype=np.int32) <= room[pods, np.newaxis])
+            room[pods] -= np.count_nonzero(named, axis=1).astype(np.int32)
+            of_pod, of_budget = np.nonzero(named)
+            for place, budget in zip(pods[of_pod].tolist(), of_budget.tolist(), strict=True):
+                names[place].append(some.budgets[start + budget].metadata.name)
+        if not room.any():
+            break
+    return {snapshot.pod_at(slot).uid: tuple(found) for slot, found in zip(slots.tolist(), names, strict=True) if found}
 
 
-def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
-    """Yields the budgets that protect any of the pods, each with (C,) whether evicting the pod violates it.
+def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[PodsByBudget]:
+    """Yields the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates each.
 
     Budgets are counted per row (nodes do not share them), and pods in the given order. A matching pod takes one from every budget that
     selects it, even when it is reprieved later, and violates a budget that is used up.
@@ -174,119 +189,55 @@ def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[Pod
         slots: (C,) possible victims, row by row, most important first.
         row: (C,) their rows, ascending.
     """
-    counts = _CountsInRow(row)
-    for budget, selected in _protected(snapshot, slots):
-        counted, disrupted = selected, budget.status.disrupted_pods
-        if disrupted:
+    # A budget that allows as many evictions as any row has possible victims cannot be violated.
+    longest = int(np.bincount(row).max(initial=0))
+    by_name: defaultdict[str, list[int]] = defaultdict(list)
+    for some in protected(snapshot, slots, lambda budget: budget.status.disruptions_allowed < longest):
+        counted, disrupted = some.marked, [(place, budget.status.disrupted_pods) for place, budget in enumerate(some.budgets)]
+        if any(names for _, names in disrupted):
             # The API server has already subtracted the eviction of these pods from the budget.
-            counted = selected & np.fromiter((snapshot.pod_at(slot).name not in disrupted for slot in slots.tolist()), np.bool_, len(slots))
-        yield budget, counted & (counts.of(counted) > budget.status.disruptions_allowed)
+            if not by_name:
+                for place, slot in enumerate(slots.tolist()):
+                    by_name[snapshot.pod_at(slot).name].append(place)
+            counted = counted.copy()
+            for place, names in disrupted:
+                gone = [pod for name in names for pod in by_name.get(name, ())]
+                counted[np.isin(some.pods, gone), place] = False
+        yield PodsByBudget(some.budgets, some.pods, _beyond(counted, row[some.pods], _allowed(some)))
 
 
-def forbidden(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
-    """Yields the budgets that protect any of the pods, each with (C,) whether it allows no eviction at all and selects the pod.
+def forbidden(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[PodsByBudget]:
+    """Yields the budgets that allow no eviction at all, with the pods that each selects.
 
     Nothing is counted: a budget that allows one eviction allows those of all its pods. Arguments as `violated`.
     """
-    for budget, selected in _protected(snapshot, slots):
-        if budget.status.disruptions_allowed <= 0:
-            yield budget, selected
+    return protected(snapshot, slots, lambda budget: budget.status.disruptions_allowed <= 0)
 
 
-def _protected(snapshot: Snapshot, slots: Index) -> Iterator[tuple[PodDisruptionBudget, Mask]]:
-    """Yields the budgets that select any of the pods, each with (C,) which of them."""
-    if not len(slots) or not snapshot.objects.pdbs:
-        return
-    # Selectors are matched once for each distinct set of labels; `which` leads from a pod to its set.
-    codes = snapshot.pods.codes[Attribute.LABELS, slots]
-    distinct, which = np.unique(codes, return_inverse=True)
-    symbols = snapshot.tallies.symbols[Attribute.LABELS]
-    classes = _Classes([symbol for code in distinct.tolist() if isinstance(symbol := symbols[code], LabelClass)])
-    for budget in snapshot.objects.pdbs.values():
-        selector = selector_of_budget(budget)
-        if selector is None:
-            continue
-        selected = classes.selected(budget.metadata.namespace or "default", selector)
-        if selected.any():
-            yield budget, selected[which]
+def _allowed(some: PodsByBudget) -> Int64s:
+    return np.array([budget.status.disruptions_allowed for budget in some.budgets], np.int64)
 
 
-@final
-class _Classes:
-    """Sets of labels, by label: there may be thousands of budgets, each of which is matched with thousands of them in a few operations."""
+def _beyond(counted: Mask, row: Index, allowed: Int64s) -> Mask:
+    """Returns (S, b) which of the counted pods come after as many others of their row as the budget allows.
 
-    def __init__(self, classes: Sequence[LabelClass]) -> None:
-        self._classes: Final = classes
-        self._labels: Final = [dict(each.labels) for each in classes]
-        self._in_namespace: Final[dict[str, Mask]] = {}
-        with_key: defaultdict[str, list[int]] = defaultdict(list)
-        with_pair: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        for place, labels in enumerate(self._labels):
-            for pair in labels.items():
-                with_key[pair[0]].append(place)
-                with_pair[pair].append(place)
-        self._with_key: Final = {key: np.array(places, np.intp) for key, places in with_key.items()}
-        self._with_pair: Final = {pair: np.array(places, np.intp) for pair, places in with_pair.items()}
-
-    def selected(self, namespace: str, selector: Selector) -> Mask:
-        """Returns which of the classes a budget of the namespace selects. One without labels is never selected."""
-        mask = self._in_namespace.get(namespace)
-        if mask is None:
-            found = (each.namespace == namespace and bool(each.labels) for each in self._classes)
-            mask = self._in_namespace[namespace] = np.fromiter(found, np.bool_, len(self._classes))
-        if selector.num_values > len(self._classes):
-            ours = np.flatnonzero(mask)
-            of_ours = np.fromiter((selector.matches(self._labels[place]) for place in ours.tolist()), np.bool_, len(ours))
-            mask = mask.copy()
-            mask[ours] = of_ours
-            return mask
-        for requirement in selector.requirements:
-            mask = mask & self._fulfilling(requirement)
-        return mask if selector.selectable else np.zeros(len(mask), np.bool_)
-
-    def _fulfilling(self, requirement: Requirement) -> Mask:
-        # All values that the requirement names have the same answer, as have all others, and as has no value.
-        mask = np.full(len(self._classes), requirement.matches_value(None))
-        with_key = self._with_key.get(requirement.key)
-        if with_key is not None:
-            mask[with_key] = requirement.matches_value("".join(requirement.values) + "?")
-            for value in requirement.values:
-                with_pair = self._with_pair.get((requirement.key, value))
-                if with_pair is not None:
-                    mask[with_pair] = requirement.matches_value(value)
-        return mask
-
-
-def selector_of_budget(budget: PodDisruptionBudget) -> Selector | None:
-    """Returns the budget's selector; None if it selects nothing because it is absent, empty, or cannot be parsed."""
-    return None if budget.spec.selector is None else _parsed(msgspec.json.encode(budget.spec.selector))
-
-
-@kept_for_equal(len)
-def _parsed(encoded: bytes) -> Selector | None:
-    try:
-        selector = selector_of(msgspec.json.decode(encoded, type=LabelSelector))
-    except SelectorError:
-        # Upstream ignores such a budget, too. The API server would not have accepted it.
-        return None
-    return None if selector.is_empty else selector
-
-
-@final
-class _CountsInRow:
-    """Counts pods by row.
+    In turn k, the k-th pod of every row that has one is counted, for all budgets at once.
 
     Arguments:
-        row: (C,) the rows of the pods, ascending.
+        counted: (S, b) the pods that count for each budget, row by row.
+        row: (S,) the rows of the pods, ascending.
+        allowed: (b,) how many pods of a row each budget allows.
     """
-
-    def __init__(self, row: Index) -> None:
-        self._first: Final = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
-        self._lengths: Final = np.diff(np.r_[self._first, len(row)])
-
-    def of(self, counted: Mask) -> Int64s:
-        """Returns (C,) the number of counted pods in the pod's row up to and including the pod."""
-        # The running count over all rows, less the count before the pod's row begins.
-        running: Int64s = np.cumsum(counted)
-        before: Int64s = running[self._first] - counted[self._first]
-        return running - np.repeat(before, self._lengths)
+    beyond = np.zeros(counted.shape, np.bool_)
+    first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]][: len(row)])
+    lengths = np.diff(np.r_[first, len(row)])
+    longest_first = np.argsort(-lengths, kind="stable")
+    first, lengths = first[longest_first], lengths[longest_first]
+    counts, limits = np.zeros((len(first), len(allowed)), np.int32), np.maximum(allowed, 0).astype(np.int32)
+    for turn in range(int(lengths.max(initial=0))):
+        # The rows that have so many pods come first.
+        tried = first[: np.count_nonzero(lengths > turn)] + turn
+        of_turn, so_far = counted[tried], counts[: len(tried)]
+        so_far += of_turn
+        beyond[tried] = of_turn & (so_far > limits)
+    return beyond

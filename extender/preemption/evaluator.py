@@ -19,6 +19,7 @@ from extender.objects.preemption_messages import NOT_HELPFUL, STILL_TERMINATING
 from extender.preemption.budgets import has_lower_priority_pods, may_be_victims
 from extender.preemption.costs import better_on_each_node, pick_one_node_for_preemption
 from extender.preemption.dry_run import DryRun, dry_run, no_candidates
+from extender.preemption.protected_pods import check_parsed
 from extender.preemption.rules import V1_36
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index
@@ -47,6 +48,9 @@ class Evaluator:
 
         Arguments:
             statuses: why each node refused the pod.
+
+        Raises:
+            LongWork: the selectors of many disruption budgets are parsed in a thread.
         """
         outcome = await self._chosen(state, pod, statuses)
         if self.rules.without_policies is None or outcome.why_not_eligible is not None:
@@ -66,6 +70,8 @@ class Evaluator:
             return fwk.PreemptionOutcome(fwk.unschedulable(reason), None, why_not_eligible=reason)
 
         # 2 find candidates by a dry run on the nodes where removing pods can help
+        if self.handle.may_defer:
+            check_parsed(snapshot)
         potential = nodes_where_preemption_might_help(snapshot, statuses, rules)
         if not len(potential):
             _LOG.info(3, "Preemption will not help schedule pod on any node", pod=pod)

@@ -19,7 +19,7 @@ from extender.objects.pod import Pod
 from extender.objects.pod_groups import PodGroup
 from extender.preemption.budgets import terminating
 from extender.preemption.pod_group_room import EqualMembers
-from extender.preemption.pod_group_victims import Hypothesis, VictimUnits, violates_budgets
+from extender.preemption.pod_group_victims import Hypothesis, VictimUnits
 from extender.snapshot import PodChanges, Rows
 from extender.snapshot.axes import Floats, Index, Int64s, Mask
 
@@ -79,14 +79,14 @@ class UnitCosts:
     """The cost of kube-scheduler's choice, without the fixed units."""
 
     @staticmethod
-    def of(units: VictimUnits, chosen: Mask) -> "UnitCosts | None":
+    def of(units: VictimUnits, violates: Mask, chosen: Mask) -> "UnitCosts | None":
         """Returns the costs; None if the numbers are too large to be added, or nothing is left to be chosen.
 
         Arguments:
+            violates: (U,) whether evicting the unit violates a budget.
             chosen: (U,) kube-scheduler's choice.
         """
         # Victims of an earlier search that are still leaving make their room in any case: nobody has to go besides.
-        violates = violates_budgets(units)
         leaves: Mask = np.logical_and.reduceat(terminating(units.snapshot)[units.slots], units.first[:-1])
         may_go, ours = np.flatnonzero(~violates & ~leaves), np.flatnonzero(chosen & ~violates & ~leaves)
         above = units.priorities - units.priorities.min()

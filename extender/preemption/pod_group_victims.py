@@ -13,11 +13,12 @@ from typing import Final, Protocol, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.objects.label_selectors import Selector
+from extender.objects.label_sets import places_of
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import GroupKey
-from extender.preemption.budgets import may_be_victims, selector_of_budget
+from extender.preemption.budgets import may_be_victims
 from extender.preemption.evaluator import NEVER
+from extender.preemption.protected_pods import LabelClasses
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Index, Int64s, Mask
 
@@ -146,10 +147,8 @@ async def reprieve_one_by_one(
 def victim_units(
     snapshot: Snapshot, priority: int, members_of: Callable[[GroupKey], Mapping[str, Pod]], grouped: Iterable[str]
 ) -> VictimUnits:
-    """Returns all units of lower priority.
-
-    First come those whose eviction violates a budget, and of each kind the most important first: by priority; those in a group before
-    single pods; the larger group; the one that started earlier. Full ties keep the order of nodes.
+    """Returns all units of lower priority, the most important first: by priority; those in a group before single pods; the larger group; the
+    one that started earlier. Full ties keep the order of nodes.
 
     Arguments:
         priority: that of the preempting group.
@@ -176,19 +175,18 @@ def victim_units(
     is_of_group = in_group[slots[first[:-1]]]
     start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
     order = np.lexsort((start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
-    in_order = replace(VictimUnits(snapshot, slots, first, np.arange(len(order)), priorities).take(order), importance=np.arange(len(order)))
-    violates = _violating(in_order)
-    return in_order.take(np.r_[np.flatnonzero(violates), np.flatnonzero(~violates)]) if violates.any() else in_order
+    return replace(VictimUnits(snapshot, slots, first, np.arange(len(order)), priorities).take(order), importance=np.arange(len(order)))
 
 
-def without_protected(units: VictimUnits, preemptor: Pod, rules: fwk.PreemptionRules) -> VictimUnits:
-    """Returns the units of which the rules let every pod go.
+def without_protected(units: VictimUnits, violates: Mask, preemptor: Pod, rules: fwk.PreemptionRules) -> VictimUnits:
+    """Returns the units of which the rules let every pod go, first those whose eviction violates a budget.
 
     Arguments:
+        violates: (U,) which do.
         preemptor: one of the members.
     """
-    if rules.budgets_are_hard and len(units):
-        units = units.take(np.flatnonzero(~violates_budgets(units)))
+    violating = np.flatnonzero(violates)[: 0 if rules.budgets_are_hard else None]
+    units = units.take(np.r_[violating, np.flatnonzero(~violates)])
     if (rules.may_go is None and rules.protects is None) or not len(units):
         return units
     may_go = may_be_victims(units.snapshot, preemptor, units.slots, rules)
@@ -199,49 +197,35 @@ def _by_node(snapshot: Snapshot, slots: Index) -> Index:
     return slots[np.lexsort((snapshot.pods.position[slots], snapshot.pods.node[slots]))]
 
 
-@final
-@dataclass(slots=True)
-class _Budget:
-    namespace: str
-    selector: Selector
-    disrupted: frozenset[str]
-    allowed: int
-
-
 def violates_budgets(units: VictimUnits) -> Mask:
-    """Returns (U,) whether evicting the unit violates a budget if all are evicted, the most important first."""
-    by_importance = np.argsort(units.importance)
-    violates = np.zeros(len(units), np.bool_)
-    violates[by_importance] = _violating(units.take(by_importance))
-    return violates
-
-
-def _violating(units: VictimUnits) -> Mask:
-    """Returns (U,) whether evicting the unit violates a budget.
+    """Returns (U,) whether evicting the unit violates a budget if all are evicted, the most important first.
 
     A pod takes one from every budget that selects it, until one of them is used up: the budgets after that one are not asked.
 
     Upstream: filterVictimsWithPDBViolation.
     """
-    budgets = [
-        _Budget(
-            budget.metadata.namespace or "default", selector, frozenset(budget.status.disrupted_pods), budget.status.disruptions_allowed
-        )
-        for budget in units.snapshot.objects.pdbs.values()
-        if (selector := selector_of_budget(budget)) is not None
-    ]
-    if not budgets:
-        return np.zeros(len(units), np.bool_)
-    return np.fromiter((_violates(units.pods_of(unit), budgets) for unit in range(len(units))), np.bool_, len(units))
+    violates, snapshot = np.zeros(len(units), np.bool_), units.snapshot
+    if not snapshot.objects.pdbs or not len(units):
+        return violates
+    classes = LabelClasses(snapshot, units.slots)
+    found = [*classes.selected(snapshot.objects.pdbs.values())]
+    left = [budget.status.disruptions_allowed for budget, _ in found]
+    disrupted = [budget.status.disrupted_pods for budget, _ in found]
+    asked: list[list[int]] = [[] for _ in range(len(classes))]  # the places of the budgets that select each class
+    for place, (_, selected) in enumerate(found):
+        for of_class in places_of(selected):
+            asked[of_class].append(place)
 
-
-def _violates(pods: Iterable[Pod], budgets: Iterable[_Budget]) -> bool:
-    for pod in pods:
-        for budget in budgets:
-            if not pod.labels or budget.namespace != pod.namespace or pod.name in budget.disrupted:
-                continue
-            if budget.selector.matches(pod.labels):
-                budget.allowed -= 1
-                if budget.allowed < 0:
+    def is_refused(unit: int) -> bool:
+        for at in range(int(units.first[unit]), int(units.first[unit + 1])):
+            for place in asked[classes.of_pod[at]]:
+                if disrupted[place] and snapshot.pod_at(int(units.slots[at])).name in disrupted[place]:
+                    continue
+                left[place] -= 1
+                if left[place] < 0:
                     return True
-    return False
+        return False
+
+    for unit in np.argsort(units.importance).tolist():
+        violates[unit] = is_refused(unit)
+    return violates

@@ -65,6 +65,7 @@ async def call_plugin_async(observe: ObservePlugin | None, plugin: str, point: s
     """Returns the result of the awaited call.
 
     Raises:
+        LongWork: see `call_plugin`.
         PluginError: the plugin raised, or something that it waited for was cancelled.
         CancelledError: the current task is being cancelled.
     """
@@ -79,12 +80,15 @@ async def call_plugin_async(observe: ObservePlugin | None, plugin: str, point: s
             raise
         # This task is not being cancelled, but something that the plugin waits for, which is an error like any other.
         raise PluginError(plugin, point, "context canceled") from exc
+    except fwk.LongWork:
+        status = ""  # there is no answer yet
+        raise
     except PluginError:
         raise  # of another plugin that this one called
     except Exception as exc:
         raise PluginError(plugin, point, str(exc)) from exc
     finally:
-        if observe is not None:
+        if observe is not None and status:
             observe(perf_counter() - began, plugin, point, status)
 
 

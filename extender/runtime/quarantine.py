@@ -160,6 +160,8 @@ def _watched_async(call: Callable[..., Awaitable[Any]], plugin: fwk.Plugin, quar
             why = str(exc) or f"it took longer than its deadline of {plugin.async_deadline:g} s"
             quarantine.failed(why)
             raise TimeoutError(why) from exc
+        except fwk.LongWork:
+            raise
         except Exception as exc:
             quarantine.failed(str(exc))
             raise

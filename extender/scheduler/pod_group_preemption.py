@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import final
+from typing import Final, final
 
 import numpy as np
 
 from extender import framework as fwk
 from extender.cache.cache import Cache
+from extender.concurrency.abandoned import in_thread
 from extender.objects.pod_groups import PodGroup
 from extender.preemption.minimal_victims import FewestVictims, UnitCosts, fewest_by_trials, saving, seconds_to_search
 from extender.preemption.pod_group_room import EqualMembers, Room
@@ -27,18 +28,23 @@ from extender.preemption.pod_group_victims import (
     VictimUnits,
     reprieve_one_by_one,
     victim_units,
+    violates_budgets,
     why_not_eligible,
     without_protected,
 )
 from extender.preemption.rules import rules_of
 from extender.records.reporter import NO_REPORTER
 from extender.runtime.cycle import Cycle
+from extender.runtime.framework import Framework
 from extender.runtime.long_work import awaited_with_long_work, prepared_for, with_long_work
 from extender.runtime.memory import signature_of
 from extender.runtime.plugin_calls import PluginError
 from extender.scheduler.pod_group_trial import PodGroupTrial
 from extender.scheduler.scheduling_cycle import nominations_of
-from extender.snapshot.axes import Index
+from extender.snapshot.axes import Index, Mask
+
+PAIRS_AT_ONCE: Final = 50_000
+"""The number of pods times that of budgets up to which violations are counted at once, which takes ten milliseconds at most."""
 
 
 async def find_victims(
@@ -85,7 +91,8 @@ class _Search:
         nominations, slot = nominations_of(again.world), cache.nominate(trial.pods[0])
         snapshot = cache.update_snapshot()
         units = victim_units(snapshot, group.priority, cache.group_members, cache.members.uids())
-        units = without_protected(units, trial.pods[0], rules_of(trial.framework.plugins.post_filter))
+        violates = await _violates_budgets(units, trial.framework)
+        units = without_protected(units, violates, trial.pods[0], rules_of(trial.framework.plugins.post_filter))
         equal = None
         if len(units) and not one_by_one:
             equal = await with_long_work(lambda: _equal_members(again, Cycle(trial.framework, snapshot, trial.pods[0], nominations), slot))
@@ -121,7 +128,7 @@ class _Search:
         await self.trial.yield_turn()
         units, slots = self.units, self.units.snapshot.pods.slots
         chosen = np.isin(units.slots[units.first[:-1]], [slots[pod.uid] for pod in upstream.victims])
-        costs = UnitCosts.of(units, chosen)
+        costs = UnitCosts.of(units, await _violates_budgets(units, self.trial.framework), chosen)
         if costs is None:
             return found
         if self.equal is None:
@@ -141,6 +148,13 @@ class _Search:
         if gone is None:
             return found
         return replace(found, candidate=fewest, instead_of=upstream, saving=saving(units, gone, chosen))
+
+
+async def _violates_budgets(units: VictimUnits, framework: Framework) -> Mask:
+    """Does as `violates_budgets`, in a thread if there are many pods and budgets: they are those of a fork, which does not change."""
+    if framework.may_defer and len(units.slots) * len(units.snapshot.objects.pdbs) > PAIRS_AT_ONCE:
+        return await in_thread(lambda _: violates_budgets(units))
+    return violates_budgets(units)
 
 
 def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> EqualMembers | None:

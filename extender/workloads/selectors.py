@@ -1,6 +1,9 @@
 """What a workload or a budget selects, read off its JSON."""
 
+import orjson
+
 from extender.objects import decoding
+from extender.objects.kept_parses import kept_for_equal
 from extender.objects.label_selectors import NOTHING, Selector, SelectorError, selector_from_labels, selector_of
 from extender.objects.meta import LabelSelector, Object
 
@@ -15,9 +18,12 @@ def selector_in(obj: Object) -> Selector:
 
 def label_selector(selector: Object | None) -> Selector:
     """Returns a metav1.LabelSelector as a Selector; one that is missing or cannot be used selects nothing."""
-    if selector is None:
-        return NOTHING
+    return NOTHING if selector is None else _parsed(orjson.dumps(selector))
+
+
+@kept_for_equal(len)
+def _parsed(selector: bytes) -> Selector:
     try:
-        return selector_of(decoding.convert(LabelSelector, selector))
+        return selector_of(decoding.decode(LabelSelector, selector))
     except (SelectorError, decoding.DecodeError):
         return NOTHING

@@ -8,12 +8,16 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from random import Random
 from typing import Any, ClassVar, Final, TypeVar, final
 
+import orjson
+
+from extender.concurrency.abandoned import in_thread
 from extender.embedded.api_resources import EVENTS, NEW_EVENTS, PODS, RESOURCES
 from extender.embedded.controllers.cluster_view import ClusterView, ref_of
 from extender.embedded.controllers.controller_writes import Create, DeleteAll, LookAgain, Looked, Step, Write, num_bytes, perform
@@ -24,6 +28,7 @@ from extender.embedded.registry.object_registry import ObjectRegistry
 from extender.embedded.statuses import ApiStatus
 from extender.embedded.store.object_store import CompactedError
 from extender.objects.decoding import DecodeError
+from extender.workloads.selectors import selector_in
 
 logger = logging.getLogger(__name__)
 
@@ -146,11 +151,15 @@ class Loops:
                     self._changes = self._registry.store.follow(FOLLOWED, self._registry.store.resource_version)
                     await self._list()
                     continue
+                others_had_turn = False
                 for change in changes:
                     stored = change.new
                     raw = None if change.type == "DELETED" else stored.body
+                    if raw is not None and len(raw) > LONG:
+                        await self._parse(change.stored_as, raw)
+                        others_had_turn = True
                     self._note(change.stored_as, (stored.namespace, stored.name), raw)
-                if len(changes) < CHANGES_AT_ONCE:
+                if len(changes) < CHANGES_AT_ONCE and not others_had_turn:
                     self._exact_at = version
                     return
                 await asyncio.sleep(0)
@@ -166,6 +175,8 @@ class Loops:
                 for key in [key for key in known if key not in existing]:
                     self._note(resource.stored_as, key, None)
             for each in stored:
+                if len(each.body) > LONG:
+                    await self._parse(resource.stored_as, each.body)
                 # The object as it is now: other tasks write in between.
                 current = self._registry.store.get(resource, each.namespace, each.name)
                 if current is not None:
@@ -173,6 +184,12 @@ class Loops:
                 count += 1
                 if count % OBJECTS_AT_ONCE == 0:
                     await asyncio.sleep(0)
+
+    async def _parse(self, stored_as: str, raw: bytes) -> None:
+        """Has the selector of a long object parsed in a thread, where it is kept for the controllers."""
+        kind = self._by_storage[stored_as].kind
+        with suppress(Exception):  # what is wrong with an object, `_note` says
+            await in_thread(lambda _: selector_in({"kind": kind, **orjson.loads(raw)}))
 
     def _note(self, stored_as: str, key: Key, raw: bytes | None) -> None:
         try:

@@ -6,8 +6,10 @@ with the pods that are here; upstream's controller gives up.
 Upstream: pkg/controller/disruption/disruption.go; component-helpers/apps/poddisruptionbudget/helpers.go (v1.36.2).
 """
 
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Final, final
 
 from extender.embedded.api_resources import (
@@ -20,12 +22,14 @@ from extender.embedded.api_resources import (
     of_kind,
 )
 from extender.embedded.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
-from extender.embedded.controllers.controller_writes import LookAgain, Update
+from extender.embedded.controllers.controller_writes import LookAgain, Looked, Update
+from extender.embedded.controllers.pod_tallies import PodTallies, PodTally, is_healthy
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenOwner, SeenPod
-from extender.embedded.controllers.selector_index import SelectorIndex
 from extender.embedded.registry.conditions import condition, with_condition
 from extender.golang.times import moment_of
+from extender.objects.label_selectors import Selector
 from extender.workloads.availability import desired_healthy, needs_scale
+from extender.workloads.selectors import selector_in
 
 _SCALED: Final = (REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)
 _WITHOUT_SCALE: Final = ("DaemonSet", "Job", "Node")
@@ -34,44 +38,24 @@ _STALE: Final = timedelta(minutes=2)
 """The time after which a pod that was announced as a victim must be deleted. Upstream: stalePodDisruptionTimeout."""
 
 
+_SELECTORS_AT_ONCE: Final = 500
+"""The number of selectors that are matched at once, which takes a millisecond or two."""
+
+
 class _NoScaleError(Exception):
     """The expected number of pods is unknown."""
 
 
 @final
-class _Tally:
-    """The pods of one budget, counted as they come and go."""
-
-    __slots__ = ("healthy", "owners", "total")
-
-    def __init__(self) -> None:
-        self.total = 0
-        self.healthy = 0
-        self.owners: Final[dict[str, tuple[SeenOwner, int, str]]] = {}
-        """By uid: a controller of the pods, the number of its pods here, and the name of one of them."""
-
-    def count(self, pod: SeenPod, one: int) -> None:
-        self.total += one
-        self.healthy += one * is_healthy(pod)
-        owner = pod.controller
-        if owner is not None:
-            number = self.owners[owner.uid][1] + one if owner.uid in self.owners else one
-            if number:
-                self.owners[owner.uid] = (owner, number, pod.name)
-            else:
-                del self.owners[owner.uid]
-
-
-@final
 class Disruption(Controller):
-    """Controls policy/v1 PodDisruptionBudgets. Keys are those of budgets."""
+    """Controls policy/v1 PodDisruptionBudgets. Keys are those of budgets, and (namespace, "") for the budgets of pods that have changed."""
 
     name = "disruption"
 
     def __init__(self, context: ControllerContext) -> None:
         super().__init__(context)
-        self._selecting = SelectorIndex()
-        self._tallies: dict[Key, _Tally] = {}
+        self._selectors: defaultdict[str, dict[str, Selector]] = defaultdict(dict)
+        self._pods: defaultdict[str, PodTallies] = defaultdict(PodTallies)
 
     def observe(self, old: Seen | None, new: Seen | None) -> None:
         seen = new or old
@@ -79,51 +63,47 @@ class Disruption(Controller):
             return
         if seen.resource is POD_DISRUPTION_BUDGETS:
             if new is None:
-                self._selecting.remove(seen.key)
-                self._tallies.pop(seen.key, None)
+                self._selectors[seen.namespace].pop(seen.name, None)
                 return
-            if self._selecting.put(new.key, new.content()) or new.key not in self._tallies:
-                self._count_anew(new.key)
+            self._selectors[new.namespace][new.name] = selector_in(new.content())
             self.queue.add(new.key)
         elif new is not None and new.resource in _SCALED:
             self._observe_workload(new)
-
-    def _count_anew(self, key: Key) -> None:
-        tally = self._tallies[key] = _Tally()
-        selector = self._selecting.selector(key)
-        for labels, pods in self.cluster.pods_in(key[0]).items():
-            if selector.matches(labels.of):
-                for pod in pods.values():
-                    tally.count(pod, 1)
 
     def _observe_workload(self, workload: Seen) -> None:
         owners = [workload, *self.cluster.controlled(REPLICA_SETS, workload.uid)] if workload.resource is DEPLOYMENTS else [workload]
         for owner in owners:
             for labels in self.cluster.pods_of(owner.uid).labels:
-                for key in self._selecting.selecting(workload.namespace, labels):
-                    self.queue.add_after(key, SETTLING)
+                self._pods[workload.namespace].changed(labels)
+        self._look_at_changed(workload.namespace)
 
     def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
         if old is not None and new is not None and _counts_alike(old, new):
             return
         for pod, one in ((old, -1), (new, 1)):
-            if pod is None:
-                continue
-            for key in self._selecting.selecting(pod.namespace, pod.labels):
-                self._tallies[key].count(pod, one)
-                self.queue.add_after(key, SETTLING)
+            if pod is not None:
+                self._pods[pod.namespace].count(pod, one)
+                self._look_at_changed(pod.namespace)
+
+    def _look_at_changed(self, namespace: str) -> None:
+        self.queue.add_after((namespace, ""), SETTLING)
 
     def reconcile(self, key: Key) -> Steps:
-        seen = self.cluster.get(POD_DISRUPTION_BUDGETS, *key)
-        if seen is None:
+        namespace, name = key
+        if not name:
+            yield from self._reconcile_changed(namespace)
             return
-        content, tally = seen.content(), self._tallies[key]
+        seen, selector = self.cluster.get(POD_DISRUPTION_BUDGETS, *key), self._selectors[namespace].get(name)
+        if seen is None or selector is None:
+            return
+        content = seen.content()
+        tally, num_looked_at = self._pods[namespace].of(selector)
         again = None
         try:
-            expected = self._expected(key[0], tally) if needs_scale(content["spec"]) else tally.total
+            expected = self._expected(namespace, tally) if needs_scale(content["spec"]) else tally.total
             names = (content.get("status") or {}).get("disruptedPods") or {}
-            pods = [(name, self.cluster.pods.get((key[0], name))) for name in names]
-            named = {name: pod for name, pod in pods if pod is not None and key in self._selecting.selecting(pod.namespace, pod.labels)}
+            pods = [(each, self.cluster.pods.get((namespace, each))) for each in names]
+            named = {each: pod for each, pod in pods if pod is not None and selector.matches(pod.labels.of)}
             status, again = budget_status(content, expected=expected, healthy=tally.healthy, named=named, now=self.now())
         except (_NoScaleError, ValueError) as exc:
             status = failed_status(content, str(exc), self.now())
@@ -131,8 +111,22 @@ class Disruption(Controller):
             yield Update(seen, content | {"status": status}, "status")
         if again is not None:
             yield LookAgain(again)
+        yield Looked(num_looked_at)
 
-    def _expected(self, namespace: str, tally: _Tally) -> int:
+    def _reconcile_changed(self, namespace: str) -> Steps:
+        """Looks at the budgets of which pods have changed."""
+        pods = self._pods[namespace]
+        changed, selectors = pods.take_changed(), iter([*self._selectors[namespace].items()])
+        while part := [*islice(selectors, _SELECTORS_AT_ONCE)]:
+            for name, selector in part:
+                if pods.selected(selector) & changed:
+                    self.queue.add((namespace, name))
+            yield Looked(len(part))
+        pods.drop_empty()
+        if pods.is_empty:
+            del self._pods[namespace]
+
+    def _expected(self, namespace: str, tally: PodTally) -> int:
         """The replicas that the controllers of the pods want in total; pods without one do not count. Upstream: getExpectedScale."""
         scales: dict[str, int] = {}
         for owner, here, pod in tally.owners.values():
@@ -192,11 +186,6 @@ def _counts_alike(old: SeenPod, new: SeenPod) -> bool:
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
 """The time for which a pod whose eviction was granted counts as gone. Upstream: DeletionTimeout."""
 _DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
-
-
-def is_healthy(pod: SeenPod) -> bool:
-    """Returns True if the pod counts for its budget."""
-    return pod.is_ready and not pod.deleted
 
 
 def budget_status(
