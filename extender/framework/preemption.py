@@ -129,10 +129,12 @@ class PreemptionRules:
     """The release that has these rules, such as v1.36."""
     by_importance: Callable[[Snapshot, Index, Index], Index]
     """(snapshot, slots, row) -> the order that sorts the pods by row, and in a row the most important first."""
-    violated: Callable[[Snapshot, Index, Index], Iterable[PodsByBudget]]
-    """(snapshot, slots, row) -> the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates each.
+    violated: Callable[[Snapshot, Index, Index, Mask], Iterable[PodsByBudget]]
+    """(snapshot, slots, row, wanted) -> the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates
+    each.
 
-    The pods are all possible victims of their nodes, by importance.
+    The pods are all possible victims of their nodes, by importance. `wanted` are (C,) those about which more is to be known: the caller
+    clears the others meanwhile, and what concerns only those may be left out.
     """
     as_listed: Callable[[Snapshot, Index, Index, Mask], Index]
     """(snapshot, slots, row, violates) -> the order of the victims in a candidate, row by row; they come in their order of reprieve."""

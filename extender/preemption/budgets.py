@@ -11,7 +11,7 @@ HigherPriorityPod (v1.12); pkg/scheduler/core/generic_scheduler.go, filterPodsWi
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from typing import Final
+from typing import Final, final
 
 import numpy as np
 
@@ -119,7 +119,7 @@ def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[st
     leaving = np.unique(np.r_[np.flatnonzero(terminating(snapshot)), np.array(about_to_go, np.intp)])
     # Pods that go anyway may go, and are counted once, as leaving.
     stays = ~np.isin(slots, leaving)[least_important_first]
-    for some in protected(snapshot, np.r_[slots[least_important_first], leaving], lambda budget: True):
+    for some in protected(snapshot, np.r_[slots[least_important_first], leaving], snapshot.objects.pdbs.values()):
         is_leaving = some.pods >= len(slots)
         left = _allowed(some) - np.count_nonzero(some.marked[is_leaving], axis=0)
         counted = ~is_leaving
@@ -140,16 +140,15 @@ def terminating(snapshot: Snapshot) -> Mask:
 
 def violating(snapshot: Snapshot, slots: Index, row: Index, rules: PreemptionRules) -> Mask:
     """Returns (C,) whether evicting the pod violates any budget. Arguments as `violated`."""
-    result = np.zeros(len(slots), np.bool_)
-    for some in rules.violated(snapshot, slots, row):
-        result[some.pods] |= some.marked.any(axis=1)
-        if result.all():
-            break
-    return result
+    wanted = np.ones(len(slots), np.bool_)
+    for some in rules.violated(snapshot, slots, row, wanted):
+        wanted[some.pods[some.marked.any(axis=1)]] = False
+    return ~wanted
 
 
 def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: PreemptionRules) -> dict[str, tuple[str, ...]]:
-    """Returns UID -> the names of the budgets that evicting the pod violates, the first ones; pods that violate none are left out.
+    """Returns UID -> the names of the budgets that evicting the pod violates, of many those that allow the fewest evictions; pods that
+    violate none are left out.
 
     Budgets are counted over all possible victims of a node, those that are reprieved included, as the dry run does.
 
@@ -157,30 +156,32 @@ def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: Preemption
         nodes: places on axis N.
         pod: the preemptor.
     """
-    if not snapshot.objects.pdbs:
+    pdbs = snapshot.objects.pdbs
+    if not pdbs:
         return {}
     slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
-    names: list[list[str]] = [[] for _ in slots]
-    room = np.full(len(slots), MOST_NAMED, np.int32)
-    for some in rules.violated(snapshot, slots, row):
-        asked = some.marked.any(axis=1) & (room[some.pods] > 0)
+    rank = {key: place for place, key in enumerate(pdbs)}
+    found: list[list[tuple[int, str]]] = [[] for _ in slots]
+    room, wanted = np.full(len(slots), MOST_NAMED), np.ones(len(slots), np.bool_)
+    for some in rules.violated(snapshot, slots, row, wanted):
+        asked = some.marked.any(axis=1) & wanted[some.pods]
         pods, marked = some.pods[asked], some.marked[asked]
-        for start in range(0, len(some.budgets), NAMED_AT_ONCE):
+        for start in range(0, len(some.budgets) if len(pods) else 0, NAMED_AT_ONCE):
+            part = marked[:, start : start + NAMED_AT_ONCE]
+            named = part & (np.cumsum(part, axis=1) <= room[pods, np.newaxis])
+            room[pods] -= np.count_nonzero(named, axis=1)
+            for of_pod, of_budget in np.argwhere(named).tolist():
+                meta = some.budgets[start + of_budget].metadata
+                found[pods[of_pod]].append((rank[meta.namespace or "default", meta.name], meta.name))
             if not room[pods].any():
                 break
-            part = marked[:, start : start + NAMED_AT_ONCE]
-            named = part & (np.cumsum(part, axis=1, dtype=np.int32) <= room[pods, np.newaxis])
-            room[pods] -= np.count_nonzero(named, axis=1).astype(np.int32)
-            of_pod, of_budget = np.nonzero(named)
-            for place, budget in zip(pods[of_pod].tolist(), of_budget.tolist(), strict=True):
-                names[place].append(some.budgets[start + budget].metadata.name)
-        if not room.any():
-            break
-    return {snapshot.pod_at(slot).uid: tuple(found) for slot, found in zip(slots.tolist(), names, strict=True) if found}
+        wanted[pods] = room[pods] > 0
+    return {snapshot.pod_at(slot).uid: tuple(name for _, name in sorted(of)) for slot, of in zip(slots.tolist(), found, strict=True) if of}
 
 
-def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[PodsByBudget]:
-    """Yields the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates each.
+def violated(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iterator[PodsByBudget]:
+    """Yields the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates each. Those that allow the
+    fewest evictions come first.
 
     Budgets are counted per row (nodes do not share them), and pods in the given order. A matching pod takes one from every budget that
     selects it, even when it is reprieved later, and violates a budget that is used up.
@@ -188,30 +189,56 @@ def violated(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[PodsByBud
     Arguments:
         slots: (C,) possible victims, row by row, most important first.
         row: (C,) their rows, ascending.
+        wanted: (C,) the pods about which more is to be known. The caller clears those of which it knows enough.
     """
-    # A budget that allows as many evictions as any row has possible victims cannot be violated.
-    longest = int(np.bincount(row).max(initial=0))
-    by_name: defaultdict[str, list[int]] = defaultdict(list)
-    for some in protected(snapshot, slots, lambda budget: budget.status.disruptions_allowed < longest):
-        counted, disrupted = some.marked, [(place, budget.status.disrupted_pods) for place, budget in enumerate(some.budgets)]
-        if any(names for _, names in disrupted):
-            # The API server has already subtracted the eviction of these pods from the budget.
-            if not by_name:
-                for place, slot in enumerate(slots.tolist()):
-                    by_name[snapshot.pod_at(slot).name].append(place)
-            counted = counted.copy()
-            for place, names in disrupted:
-                gone = [pod for name in names for pod in by_name.get(name, ())]
-                counted[np.isin(some.pods, gone), place] = False
-        yield PodsByBudget(some.budgets, some.pods, _beyond(counted, row[some.pods], _allowed(some)))
+    lengths = np.bincount(row)
+    # The number of pods in the pod's row up to and including the pod: a budget that allows as many evictions is not violated by it.
+    number = np.arange(1, len(row) + 1) - (np.cumsum(lengths) - lengths)[row]
+    longest = int(lengths.max(initial=0))
+    budgets = [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed < longest]
+    disrupted = _Disrupted(snapshot, slots)
+    for some in protected(snapshot, slots, sorted(budgets, key=lambda budget: budget.status.disruptions_allowed)):
+        # The API server has already subtracted the eviction of disrupted pods from the budget.
+        counted = disrupted.left_out(some)
+        allowed = _allowed(some)
+        yield PodsByBudget(some.budgets, some.pods, _beyond(counted, row[some.pods], allowed))
+        if not (wanted & (number > allowed[-1])).any():
+            return
 
 
-def forbidden(snapshot: Snapshot, slots: Index, row: Index) -> Iterator[PodsByBudget]:
+@final
+class _Disrupted:
+    """The pods among some whose eviction was granted already. State: those by name, once any budget has one."""
+
+    def __init__(self, snapshot: Snapshot, slots: Index) -> None:
+        self._snapshot: Final = snapshot
+        self._slots: Final = slots
+        self._by_name: defaultdict[str, list[int]] | None = None
+
+    def left_out(self, some: PodsByBudget) -> Mask:
+        """Returns which pods the budgets select, without those whose eviction was granted."""
+        granting = [(place, budget.status.disrupted_pods) for place, budget in enumerate(some.budgets) if budget.status.disrupted_pods]
+        if not granting:
+            return some.marked
+        if self._by_name is None:
+            self._by_name = defaultdict(list)
+            for place, slot in enumerate(self._slots.tolist()):
+                self._by_name[self._snapshot.pod_at(slot).name].append(place)
+        left = some.marked.copy()
+        for place, names in granting:
+            left[np.isin(some.pods, [pod for name in names for pod in self._by_name.get(name, ())]), place] = False
+        return left
+
+
+def forbidden(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iterator[PodsByBudget]:
     """Yields the budgets that allow no eviction at all, with the pods that each selects.
 
     Nothing is counted: a budget that allows one eviction allows those of all its pods. Arguments as `violated`.
     """
-    return protected(snapshot, slots, lambda budget: budget.status.disruptions_allowed <= 0)
+    for some in protected(snapshot, slots, [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed <= 0]):
+        yield some
+        if not wanted.any():
+            return
 
 
 def _allowed(some: PodsByBudget) -> Int64s:

@@ -5,7 +5,7 @@ bit for each; what is asked of pods is answered in arrays of pods and budgets.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, final
 
 import numpy as np
@@ -20,6 +20,9 @@ from extender.snapshot.pod_attributes import LabelClass
 
 ENTRIES_AT_ONCE: Final = 2**20
 """The largest array of pods and budgets, unless one budget needs more: it takes a few milliseconds, and fits into the processor's cache."""
+
+FIRST_ENTRIES: Final = 2**16
+"""The largest array that is yielded first: where each pod violates thousands of budgets, nobody asks for more."""
 
 VALUES_AT_ONCE: Final = 1000
 """The number of values in selectors that are parsed at once, which takes ten milliseconds."""
@@ -50,15 +53,13 @@ def protecting_selector(budget: PodDisruptionBudget) -> Selector | None:
     return selector if selector.requirements else None
 
 
-def protected(snapshot: Snapshot, slots: Index, concerns: Callable[[PodDisruptionBudget], bool]) -> Iterator[PodsByBudget]:
-    """Yields the budgets that select any of the pods, in their order, with the pods that each selects.
+def protected(snapshot: Snapshot, slots: Index, budgets: Collection[PodDisruptionBudget]) -> Iterator[PodsByBudget]:
+    """Yields those of the budgets that select any of the pods, in their order, with the pods that each selects.
 
     Arguments:
         slots: (C,) pods; the places in the results are those in this array.
-        concerns: which budgets to look at.
     """
-    budgets = [budget for budget in snapshot.objects.pdbs.values() if concerns(budget)] if len(slots) else []
-    if budgets:
+    if budgets and len(slots):
         yield from LabelClasses(snapshot, slots).protected(budgets)
 
 
@@ -87,13 +88,13 @@ class LabelClasses:
     def protected(self, budgets: Iterable[PodDisruptionBudget]) -> Iterator[PodsByBudget]:
         """Yields those of the budgets that select any of the pods, as many at a time as fit into an array."""
         some: list[tuple[PodDisruptionBudget, int]] = []
-        of_any = 0
+        of_any, most = 0, FIRST_ENTRIES
         pods_per_class = len(self.of_pod) / len(self._classes)
         for budget, selected in self.selected(budgets):
             with_it = of_any | selected
-            if some and (len(some) + 1) * with_it.bit_count() * pods_per_class > ENTRIES_AT_ONCE:
+            if some and (len(some) + 1) * with_it.bit_count() * pods_per_class > most:
                 yield self._by_pod(some, of_any)
-                some, with_it = [], selected
+                some, with_it, most = [], selected, ENTRIES_AT_ONCE
             some.append((budget, selected))
             of_any = with_it
         if some:

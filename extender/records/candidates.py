@@ -35,7 +35,7 @@ def keep_candidates(candidates: Candidates, preemptor: Pod, now: float, chosen: 
         return ()
     found = best(candidates, MAX_CANDIDATES, chosen)
     kept, snapshot = found.candidates, candidates.snapshot
-    broken = broken_budgets(snapshot, kept.node, preemptor, candidates.rules)
+    broken = broken_budgets(snapshot, kept.node[found.order], preemptor, candidates.rules)
     first: list[int] = kept.first.tolist()
     slots: list[int] = kept.slots.tolist()
     limits = [MAX_VICTIMS, *[MAX_VICTIMS if chosen is None else MAX_VICTIMS_OF_OTHERS] * (MAX_CANDIDATES - 1)]

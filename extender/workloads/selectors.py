@@ -18,11 +18,12 @@ def selector_in(obj: Object) -> Selector:
 
 def label_selector(selector: Object | None) -> Selector:
     """Returns a metav1.LabelSelector as a Selector; one that is missing or cannot be used selects nothing."""
-    return NOTHING if selector is None else _parsed(orjson.dumps(selector))
+    return NOTHING if selector is None else parsed_selector(orjson.dumps(selector))
 
 
 @kept_for_equal(len)
-def _parsed(selector: bytes) -> Selector:
+def parsed_selector(selector: bytes) -> Selector:
+    """Does as `label_selector` for one that is encoded as JSON."""
     try:
         return selector_of(decoding.decode(LabelSelector, selector))
     except (SelectorError, decoding.DecodeError):

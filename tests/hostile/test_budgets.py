@@ -1,55 +1,116 @@
-"""Thousands of disruption budgets, or long ones, keep the scheduler from nobody, also while a pod preempts others."""
+"""Thousands of disruption budgets, or long ones, keep the scheduler from nobody, also while a pod preempts others or budgets change."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.api.serving import serving
+from tests.api.serving import Service, serving
 from tests.api.test_questions import pod
 from tests.hostile.test_device_selectors import until_bound
-from tests.hostile.test_pods import MOST_SECONDS, nodes, shop
+from tests.hostile.test_pods import Manifest, nodes, shop
+from tests.hostile.test_workloads import until
 from tests.loop_budget import held_too_long
 
-NUM_PODS, NUM_NODES = 2000, 20
+MOST_SECONDS = 0.1
+"""Twice what is promised, in CPU time: the first call of anything imports, and a busy machine takes longer."""
 
-Selector = dict[str, Any]
+NUM_PODS, NUM_NODES = 3000, 30
+
+BUDGETS = "/apis/policy/v1/namespaces/shop/poddisruptionbudgets"
+PODS = "/api/v1/namespaces/shop/pods"
 
 
-def excluding(key: str, value: str) -> Selector:
+def excluding(key: str, value: str) -> Manifest:
     return {"key": key, "operator": "NotIn", "values": [value]}
 
 
-BUDGETS: dict[str, Callable[[], list[Selector]]] = {
-    "thousands": lambda: [{"matchExpressions": [excluding("app", f"app-{number}")]} for number in range(NUM_PODS)],
-    "long ones": lambda: [{"matchExpressions": [excluding(f"key-{place}", "x") for place in range(3000)]} for _ in range(2)],
+def budget(number: int, selector: Manifest, available: int = 1) -> Manifest:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": f"budget-{number}", "namespace": "shop"},
+        "spec": {"minAvailable": available, "selector": selector},
+        "status": {"disruptionsAllowed": max(NUM_PODS - 1 - available, 0), "expectedPods": 0, "currentHealthy": 0, "desiredHealthy": 0},
+    }
+
+
+def of_all_but_one(available: int) -> Iterator[Manifest]:
+    for number in range(NUM_PODS):
+        yield budget(number, {"matchExpressions": [excluding("app", f"app-{number}")]}, available)
+
+
+ATTACKS: dict[str, Callable[[], Iterator[Manifest]]] = {
+    "of all pods, which allow none": lambda: of_all_but_one(NUM_PODS),
+    "of all pods, which allow a few": lambda: of_all_but_one(NUM_PODS - 60),
+    "of all pods, which allow many": lambda: of_all_but_one(1),
+    "of one pod each": lambda: (budget(number, {"matchLabels": {"app": f"app-{number}"}}) for number in range(NUM_PODS)),
+    "long ones": lambda: (
+        budget(number, {"matchExpressions": [excluding(f"key-{place}", "x") for place in range(3000)]}) for number in range(3)
+    ),
 }
 
 
-@pytest.mark.parametrize("budgets", BUDGETS.values(), ids=BUDGETS)
-def test_a_tenant_with_budgets_stops_nobody(budgets: Callable[[], list[Selector]], tmp_path: Path) -> None:
-    """
-    A pod preempts others, of which each is protected by all of the budgets.
-    """
+def cluster(budgets: Iterator[Manifest], *waiting: Manifest) -> Manifest:
+    """Returns nodes that are full of pods, each with a label of its own, and budgets that protect them."""
     running = [pod(f"running-{number}", "1m", nodeName=f"node-{number % NUM_NODES}") for number in range(NUM_PODS)]
     for number, each in enumerate(running):
         each["metadata"]["labels"] = {"app": f"app-{number}"}
         each["status"] = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-    protecting = [
-        {
-            "apiVersion": "policy/v1",
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": f"budget-{number}", "namespace": running[0]["metadata"]["namespace"]},
-            "spec": {"minAvailable": 1, "selector": selector},
-        }
-        for number, selector in enumerate(budgets())
-    ]
+    return shop(*nodes(NUM_NODES), *running, *budgets, *waiting)
+
+
+@pytest.mark.parametrize("budgets", ATTACKS.values(), ids=ATTACKS)
+def test_a_tenant_with_budgets_stops_nobody(budgets: Callable[[], Iterator[Manifest]], tmp_path: Path) -> None:
+    """
+    A pod preempts others that the budgets protect.
+    """
     state = tmp_path / "cluster.json"
-    state.write_text(json.dumps(shop(*nodes(NUM_NODES), *running, *protecting, pod("urgent", "3999m", priority=100))))
+    state.write_text(json.dumps(cluster(budgets(), pod("urgent", "3999m", priority=100))))
 
     with held_too_long(MOST_SECONDS) as found, serving(loop="asyncio", state=state, schedule=True) as service:
         until_bound(service, ["shop/urgent"])
 
+    assert not found, "\n".join(found)
+
+
+def healthy(service: Service, name: str) -> Any:
+    return service.client.get(f"{BUDGETS}/{name}").json().get("status", {}).get("currentHealthy")
+
+
+@pytest.mark.parametrize(
+    ("budgets", "watched", "before", "evicted"),
+    [
+        pytest.param(ATTACKS["of all pods, which allow many"], "budget-1", NUM_PODS - 1, 500, id="of all pods"),
+        pytest.param(ATTACKS["of one pod each"], "budget-0", 1, 429, id="of one pod each"),
+        pytest.param(ATTACKS["long ones"], "budget-1", NUM_PODS, 500, id="long ones"),
+    ],
+)
+def test_changing_one_of_many_budgets_stops_nobody(
+    budgets: Callable[[], Iterator[Manifest]], watched: str, before: int, evicted: int, tmp_path: Path
+) -> None:
+    """
+    Pods are evicted, get other labels and go, and budgets come and go.
+    """
+    state, another = tmp_path / "cluster.json", next(budgets())
+    state.write_text(json.dumps(cluster(budgets())))
+    another["metadata"]["name"] = "another"
+    del another["status"]
+    patch = {"content-type": "application/merge-patch+json"}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "running-1", "namespace": "shop"}}
+
+    with serving(loop="asyncio", state=state, schedule=True) as service:
+        until(lambda: healthy(service, watched) == before)
+        with held_too_long(MOST_SECONDS) as found:
+            created = service.post(BUDGETS, another)
+            until(lambda: healthy(service, "another") is not None)
+            refused = service.post(f"{PODS}/running-1/eviction", eviction)
+            relabelled = service.client.patch(f"{PODS}/running-2", content=b'{"metadata":{"labels":{"app":"none"}}}', headers=patch)
+            gone = service.client.delete(f"{PODS}/running-0")
+            until(lambda: healthy(service, watched) == before - 1)
+            deleted = service.client.delete(f"{BUDGETS}/another")
+
+    assert [answer.status_code for answer in (created, refused, relabelled, gone, deleted)] == [201, evicted, 200, 200, 200]
     assert not found, "\n".join(found)

@@ -3,7 +3,9 @@
 Upstream: pkg/registry/core/pod/storage, storage.go, BindingREST, setPodNodeAndMetadata; eviction.go (v1.36.2).
 """
 
+from collections.abc import Mapping
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -20,8 +22,9 @@ from extender.embedded.statuses import ApiStatus
 from extender.embedded.store import versions
 from extender.embedded.store.stored_object import Stored
 from extender.golang.times import rfc3339
-from extender.objects.label_selectors import SelectorError, selector_of
-from extender.objects.meta import LabelSelector
+from extender.objects import decoding
+from extender.objects.meta import ApiObject, LabelSelector
+from extender.workloads.selectors import parsed_selector
 
 
 def bind(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None) -> Object:
@@ -187,18 +190,46 @@ def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object,
 
 
 def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored) -> list[Stored]:
-    found = []
-    for stored in reg.store.read(POD_DISRUPTION_BUDGETS, namespace):
-        selector = stored.decoded()["spec"].get("selector")
-        if not selector:
-            continue
-        try:
-            if selector_of(msgspec.convert(selector, LabelSelector)).matches(pod.labels):
-                found.append(stored)
-        except (SelectorError, msgspec.ValidationError):
-            # A selector that cannot be read selects nothing.
-            continue
-    return found
+    """Returns the budgets that select the pod, but not more than two, which is one too many."""
+    selecting = (stored for stored in reg.store.read(POD_DISRUPTION_BUDGETS, namespace) if _selects(stored, pod.labels))
+    return [*islice(selecting, 2)]
+
+
+class _BudgetSpec(ApiObject, frozen=True):
+    selector: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Budget(ApiObject, frozen=True):
+    """What is read of each budget of a namespace: there may be thousands."""
+
+    spec: _BudgetSpec
+
+
+def _selects(budget: Stored, labels: Mapping[str, str]) -> bool:
+    """Returns whether the budget selects objects with these labels. A selector that cannot be read selects nothing."""
+    try:
+        raw = bytes(decoding.decode(_Budget, budget.body).spec.selector)
+        selector = decoding.decode(LabelSelector, raw) if raw not in _NO_SELECTORS else None
+    except decoding.DecodeError:
+        return False
+    return selector is not None and _may_select(selector, labels) and parsed_selector(raw).matches(labels)
+
+
+_NO_SELECTORS: Final = (b"", b"null", b"{}")
+
+
+def _may_select(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+    """Returns False if a selector does not select objects with these labels, without parsing it, which takes several times as long."""
+    if any(labels.get(key) != value for key, value in selector.match_labels.items()):
+        return False
+    for each in selector.match_expressions:
+        value = labels.get(each.key)
+        is_named = value is not None and value in each.values
+        if (each.operator == "In" and not is_named) or (each.operator == "NotIn" and is_named):
+            return False
+        if (each.operator == "Exists" and value is None) or (each.operator == "DoesNotExist" and value is not None):
+            return False
+    return True
 
 
 def _needs_no_budget(pod: Object, budget: Object) -> bool:
