@@ -1,7 +1,7 @@
 """Many sets of labels, with all of which a selector is matched at once: in an operation per requirement, on integers with a bit per set."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 from typing import Final, final
 
@@ -48,7 +48,7 @@ class LabelSets:
         found = (1 << self._size) - 1 if selector.selectable else 0
         for condition in selector.conditions(self._places):
             key = condition.key
-            places = self._places.get(key, {})
+            places: Mapping[str, list[int]] = self._places.get(key, {})
             is_usual, unlike, without_label = condition.among(places)
             fulfilling = 0
             for value in unlike:

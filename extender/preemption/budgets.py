@@ -166,9 +166,11 @@ def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: Preemption
     for some in rules.violated(snapshot, slots, row, wanted):
         asked = some.marked.any(axis=1) & wanted[some.pods]
         pods, marked = some.pods[asked], some.marked[asked]
-        for start in range(0, len(some.budgets) if len(pods) else 0, NAMED_AT_ONCE):
-            part = marked[:, start : start + NAMED_AT_ONCE]
-            named = part & (np.cumsum(part, axis=1) <= room[pods, np.newaxis])
+        has_room = not (np.count_nonzero(marked, axis=1) > room[pods]).any()
+        at_once = len(some.budgets) if has_room else NAMED_AT_ONCE
+        for start in range(0, len(some.budgets) if len(pods) else 0, at_once):
+            part = marked[:, start : start + at_once]
+            named = part if has_room else part & (np.cumsum(part, axis=1) <= room[pods, np.newaxis])
             room[pods] -= np.count_nonzero(named, axis=1)
             for of_pod, of_budget in np.argwhere(named).tolist():
                 meta = some.budgets[start + of_budget].metadata

@@ -147,8 +147,10 @@ async def reprieve_one_by_one(
 def victim_units(
     snapshot: Snapshot, priority: int, members_of: Callable[[GroupKey], Mapping[str, Pod]], grouped: Iterable[str]
 ) -> VictimUnits:
-    """Returns all units of lower priority, the most important first: by priority; those in a group before single pods; the larger group; the
-    one that started earlier. Full ties keep the order of nodes.
+    """Returns all units of lower priority, the most important first.
+
+    That is by priority; those in a group before single pods; the larger group; the one that started earlier. Full ties keep the order of
+    nodes.
 
     Arguments:
         priority: that of the preempting group.

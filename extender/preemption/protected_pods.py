@@ -18,7 +18,7 @@ from extender.snapshot import Attribute, Snapshot
 from extender.snapshot.axes import Index, Mask
 from extender.snapshot.pod_attributes import LabelClass
 
-ENTRIES_AT_ONCE: Final = 2**20
+ENTRIES_AT_ONCE: Final = 2**19
 """The largest array of pods and budgets, unless one budget needs more: it takes a few milliseconds, and fits into the processor's cache."""
 
 FIRST_ENTRIES: Final = 2**16
@@ -45,12 +45,6 @@ def check_parsed(snapshot: Snapshot) -> None:
             spec.parse()
 
     raise LongWork(parse)
-
-
-def protecting_selector(budget: PodDisruptionBudget) -> Selector | None:
-    """Returns the budget's selector; None if it selects nothing because it is absent, empty, or cannot be parsed."""
-    selector = budget.spec.parsed_selector
-    return selector if selector.requirements else None
 
 
 def protected(snapshot: Snapshot, slots: Index, budgets: Collection[PodDisruptionBudget]) -> Iterator[PodsByBudget]:
@@ -102,12 +96,13 @@ class LabelClasses:
 
     def selected(self, budgets: Iterable[PodDisruptionBudget]) -> Iterator[tuple[PodDisruptionBudget, int]]:
         """Yields the budgets that select any class, with those classes as bits."""
-        namespaces = ((budget, self._in_namespace.get(budget.metadata.namespace or "default", 0)) for budget in budgets)
-        possible = [
-            (budget, selector, classes)
-            for budget, classes in namespaces
-            if classes and (selector := protecting_selector(budget)) is not None
-        ]
+        possible: list[tuple[PodDisruptionBudget, Selector, int]] = []
+        for budget in budgets:
+            classes = self._in_namespace.get(budget.metadata.namespace or "default")
+            if classes is not None:
+                selector = budget.spec.parsed_selector
+                if selector.requirements:  # an empty selector protects nothing
+                    possible.append((budget, selector, classes))
         keys = {requirement.key for _, selector, _ in possible for requirement in selector.requirements}
         sets = LabelSets(keys)
         for each in self._classes:

@@ -59,7 +59,7 @@ class Victim(Value, frozen=True, gc=False):
     owner: str = ""
     """Kind/name of its controller."""
     violates: tuple[str, ...] = ()
-    """Names of the PodDisruptionBudgets that its eviction violates."""
+    """Names of the PodDisruptionBudgets that its eviction violates; of many, those that allow the fewest evictions."""
     cpu: int = 0
     """Millicores that it holds, or held."""
     memory: int = 0

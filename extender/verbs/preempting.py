@@ -13,6 +13,7 @@ from extender.preemption.budgets import lower_priority_pods, violating
 from extender.preemption.costs import better_on_each_node
 from extender.preemption.dry_run import dry_run, reprieve
 from extender.preemption.evaluator import best_of
+from extender.preemption.protected_pods import check_parsed
 from extender.protocol.wire_types import MetaPod, MetaVictims
 from extender.runtime.cycle import Cycle
 from extender.snapshot import PodChanges, Rows, Snapshot
@@ -34,6 +35,7 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
         given: node name -> the caller's victims there.
 
     Raises:
+        LongWork: a plugin has more to do than the event loop may be held for, or the selectors of many disruption budgets are to be parsed.
         PluginError: a plugin failed; the message names it.
     """
     snapshot, pod, rules = cycle.snapshot, cycle.pod, rules_of(cycle.framework.plugins.post_filter)
@@ -46,6 +48,8 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     _, nodes, named, named_row = _usable(snapshot, pod, on_nodes)
     if not len(nodes):
         return {}
+    if cycle.framework.may_defer:
+        check_parsed(snapshot)
 
     # 1 where the caller's victims do not suffice, or are protected, all pods of lower priority are possible victims
     lower, lower_row = lower_priority_pods(snapshot, pod, nodes, rules)

@@ -13,6 +13,7 @@ from tests.hostile.test_device_selectors import until_bound
 from tests.hostile.test_pods import Manifest, nodes, shop
 from tests.hostile.test_workloads import until
 from tests.loop_budget import held_too_long
+from tests.stories.scenery import GROUP_GATES, pod_group
 
 MOST_SECONDS = 0.1
 """Twice what is promised, in CPU time: the first call of anything imports, and a busy machine takes longer."""
@@ -48,7 +49,7 @@ ATTACKS: dict[str, Callable[[], Iterator[Manifest]]] = {
     "of all pods, which allow many": lambda: of_all_but_one(1),
     "of one pod each": lambda: (budget(number, {"matchLabels": {"app": f"app-{number}"}}) for number in range(NUM_PODS)),
     "long ones": lambda: (
-        budget(number, {"matchExpressions": [excluding(f"key-{place}", "x") for place in range(3000)]}) for number in range(3)
+        budget(number, {"matchExpressions": [excluding(f"key-{place}", "x") for place in range(12_000)]}) for number in range(2)
     ),
 }
 
@@ -71,6 +72,26 @@ def test_a_tenant_with_budgets_stops_nobody(budgets: Callable[[], Iterator[Manif
     state.write_text(json.dumps(cluster(budgets(), pod("urgent", "3999m", priority=100))))
 
     with held_too_long(MOST_SECONDS) as found, serving(loop="asyncio", state=state, schedule=True) as service:
+        until_bound(service, ["shop/urgent"])
+
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("attack", ["of all pods, which allow a few", "of one pod each"])
+def test_a_pod_group_preempts_among_many_budgets(attack: str, tmp_path: Path) -> None:
+    """
+    As a whole, for which all pods of the cluster are counted against all budgets.
+    """
+    group = pod_group(min_count=1, priority="high") | {"metadata": {"name": "g", "namespace": "shop"}}
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
+    state, urgent = tmp_path / "cluster.json", pod("urgent", "3999m", priority=100, schedulingGroup={"podGroupName": "g"})
+    state.write_text(json.dumps(cluster(ATTACKS[attack](), high, group, urgent)))
+    gates = ",".join(f"{name}=true" for name in GROUP_GATES)
+
+    with (
+        held_too_long(MOST_SECONDS) as found,
+        serving(loop="asyncio", state=state, schedule=True, feature_gates=gates) as service,
+    ):
         until_bound(service, ["shop/urgent"])
 
     assert not found, "\n".join(found)

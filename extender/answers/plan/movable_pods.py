@@ -11,7 +11,7 @@ import numpy as np
 from extender.answers.what_if.departures import belongs_to_node, is_recreated, recreated
 from extender.answers.what_if.group_attempts import group_key
 from extender.cache.cluster import Cluster
-from extender.objects.label_selectors import Selector, SelectorError, selector_of
+from extender.objects.label_selectors import Selector
 from extender.objects.pod import Pod
 from extender.preemption import rules_of
 from extender.preemption.budgets import may_be_victims
@@ -99,13 +99,7 @@ def _budgets(cluster: Cluster) -> list[_Budget]:
     """Returns the budgets as the eviction API reads them: an empty selector selects all pods, one that cannot be read none."""
     found: list[_Budget] = []
     for budget in cluster.cache.objects.pdbs.values():
-        if budget.spec.selector is None:
-            continue
-        try:
-            selector = selector_of(budget.spec.selector)
-        except SelectorError:
-            continue
-        namespace = budget.metadata.namespace or "default"
+        namespace, selector = budget.metadata.namespace or "default", budget.spec.parsed_selector
         found.append((f"{namespace}/{budget.metadata.name}", namespace, selector, budget.status.disruptions_allowed))
     return found
 

@@ -11,8 +11,8 @@ from extender.objects.decoding import replaced
 from extender.objects.devices import ResourceClaim, ResourceClaimConsumerReference
 from extender.objects.extended_resources import SPECIAL_CLAIM_ANNOTATION, special_claim_of
 from extender.objects.grouping import PodDisruptionBudget
-from extender.objects.label_selectors import SelectorError, selector_of
 from extender.objects.pod import Pod, PodStatus
+from extender.preemption.budgets import MOST_NAMED
 from extender.records.values import PodName, Victim
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
@@ -131,7 +131,7 @@ def take_from_budgets(cluster: Cluster, pod: Pod) -> tuple[str, ...]:
     """Counts a disruption against each budget that protects the pod.
 
     Returns:
-        The names of the budgets that allow no disruption.
+        The names of the first budgets that allow no disruption.
     """
     exhausted: list[str] = []
     for budget in list(_protecting(cluster, pod)):
@@ -140,7 +140,7 @@ def take_from_budgets(cluster: Cluster, pod: Pod) -> tuple[str, ...]:
             exhausted.append(budget.metadata.name)
         else:
             cluster.changed(budget, replaced(budget, status=replaced(budget.status, disruptions_allowed=allowed - 1)))
-    return tuple(exhausted)
+    return tuple(exhausted[:MOST_NAMED])
 
 
 def give_back_claims(cluster: Cluster, pod: Pod) -> None:
@@ -185,10 +185,5 @@ def _protecting(cluster: Cluster, pod: Pod) -> Iterator[PodDisruptionBudget]:
 
 def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
     """Returns whether the budget's selector matches the labels of the pod as preemption reads it: an empty selector protects no pod."""
-    if budget.spec.selector is None or not pod.labels:
-        return False
-    try:
-        selector = selector_of(budget.spec.selector)
-    except SelectorError:
-        return False
-    return not selector.is_empty and selector.matches(pod.labels)
+    selector = budget.spec.parsed_selector
+    return bool(pod.labels) and not selector.is_empty and selector.matches(pod.labels)

@@ -1,5 +1,7 @@
 """Which victims would break a PodDisruptionBudget."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSp
 from extender.objects.label_selectors import selector_of
 from extender.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
 from extender.preemption import V1_36
-from extender.preemption.budgets import violating
+from extender.preemption.budgets import MOST_NAMED, broken_budgets, violating
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 
 
@@ -127,6 +129,69 @@ def test_nodes_do_not_share_a_budget() -> None:
     Only one of them will be chosen.
     """
     assert marks([WEB, WEB, WEB, DB, WEB], [budget(1)], rows=[0, 0, 1, 2, 2]) == ".x..."
+
+
+def test_thousands_of_budgets_are_counted_as_one_after_the_other_would_be() -> None:
+    """
+    Each selects many pods, few or none, and allows none to be evicted, a few or many.
+    """
+    chance = Random(1)
+    pods = [make_pod().label(app=f"app-{number % 40}", half=str(number % 2), third=str(number % 3)) for number in range(90)]
+    rows = [row for row, length in enumerate((5, 50, 1, 34)) for _ in range(length)]
+    selectors = [
+        lambda: LabelSelector(match_expressions=[LabelSelectorRequirement("app", "NotIn", [f"app-{chance.randrange(45)}"])]),
+        lambda: LabelSelector({"app": f"app-{chance.randrange(45)}"}),
+        lambda: LabelSelector({"half": "1"}, [LabelSelectorRequirement("third", "In", ["0", str(chance.randrange(4))])]),
+    ]
+    budgets = [
+        budget(
+            chance.choice([0, 1, 3, 12, 25, 30, 48, 60]),
+            chance.choice(selectors)(),
+            name=f"b{number}",
+            namespace=chance.choice(["default"] * 9 + ["other"]),
+            disrupted=tuple(f"p{chance.randrange(90)}" for _ in range(chance.choice([0] * 9 + [3]))),
+        )
+        for number in range(2500)
+    ]
+    generous = [each for each in budgets if each.status.disruptions_allowed > 11]
+
+    assert marks(pods, generous, rows) == one_by_one(pods, generous, rows)
+    assert marks(pods, budgets, rows) == one_by_one(pods, budgets, rows)
+
+
+def one_by_one(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list[int]) -> str:
+    """What upstream does, budget by budget."""
+    violate: set[int] = set()
+    for each in budgets:
+        selector, counts = selector_of(each.spec.selector), dict.fromkeys(rows, each.status.disruptions_allowed)
+        for place, row in enumerate(rows):
+            is_its = each.metadata.namespace == "default" and f"p{place}" not in each.status.disrupted_pods
+            if is_its and selector.matches(pods[place].obj().labels):
+                counts[row] -= 1
+                if counts[row] < 0:
+                    violate.add(place)
+    return "".join("x" if place in violate else "." for place in range(len(pods)))
+
+
+@pytest.mark.parametrize(
+    ("budgets", "names"),
+    [
+        pytest.param([budget(1, name="b1"), budget(0, name="b0")], {"p0": ("b0",), "p1": ("b1", "b0")}, id="in their order"),
+        pytest.param(
+            [budget(1, name="b"), *(budget(0, name=f"b{number:02}") for number in range(100))],
+            dict.fromkeys(("p0", "p1"), tuple(f"b{number:02}" for number in range(MOST_NAMED))),
+            id="of many those that allow the fewest",
+        ),
+        pytest.param([budget(2)], {}, id="none"),
+    ],
+)
+def test_the_budgets_that_an_eviction_violates_are_named(budgets: list[PodDisruptionBudget], names: dict[str, tuple[str, ...]]) -> None:
+    pods = [WEB.name(f"p{place}").node("n").obj() for place in range(2)]
+    snapshot = make_snapshot(make_node("n"), pods=pods, objects=budgets)
+
+    found = broken_budgets(snapshot, snapshot.all_nodes, make_pod("preemptor").priority(1).obj(), V1_36)
+
+    assert {pod.name: found[pod.uid] for pod in pods if pod.uid in found} == names
 
 
 def test_nobody_violates_nothing() -> None:

@@ -1,5 +1,6 @@
 """Plugins from outside the tree that fail or overrun again and again are not called for a while."""
 
+import asyncio
 import random
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from extender.plugins import IN_TREE
 from extender.runtime.cycle import Cycle
 from extender.runtime.framework import Framework
 from extender.runtime.plugin_calls import PluginError
+from extender.runtime.post_filter import run_post_filter_plugins
 from extender.runtime.quarantine import MOST_FAILURES, QUARANTINES, Quarantines
 from extender.runtime.registry import Registry
 from extender.snapshot import Rows
@@ -58,9 +60,10 @@ def raises() -> None:
 
 def framework_of(plugin: type[fwk.Plugin], now: Callable[[], datetime] = lambda: BEGIN, *, may_defer: bool = False) -> Framework:
     enabled = f"{{enabled: [{{name: {plugin.__name__}}}]}}"
+    point = "postFilter" if issubclass(plugin, fwk.PostFilterPlugin) else "filter"
     configuration = load(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
-        f"- plugins: {{filter: {enabled}, {f'score: {enabled}' if issubclass(plugin, fwk.ScorePlugin) else ''}}}\n"
+        f"- plugins: {{{point}: {enabled}, {f'score: {enabled}' if issubclass(plugin, fwk.ScorePlugin) else ''}}}\n"
     )
     registry = Registry(IN_TREE, [], also={plugin.__name__: plugin})
     live = Cluster.of(ClusterState()).cache
@@ -206,6 +209,25 @@ def test_a_plugin_that_blocks_runs_in_a_thread() -> None:
 
 def test_without_a_runner_that_defers_it_runs_at_once() -> None:
     assert filtered(framework_of(Slow)) == ""
+
+
+class Thorough(fwk.PostFilterPlugin):
+    """Always has long work to do."""
+
+    async def post_filter(self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        raise fwk.LongWork(lambda is_wanted: None)
+
+
+def test_a_plugin_may_put_off_what_it_does_for_a_pod_that_fits_nowhere() -> None:
+    framework = framework_of(Thorough, may_defer=True)
+
+    for _ in range(MOST_FAILURES):
+        cycle = Cycle(framework, SNAPSHOT, POD)
+        cycle.run_pre_filter_plugins()
+        with pytest.raises(fwk.LongWork):
+            asyncio.run(run_post_filter_plugins(cycle, fwk.NodeStatuses(absent=fwk.unresolvable("no"))))
+
+    assert not quarantines(framework).reasons()
 
 
 class SlowHere(Slow):

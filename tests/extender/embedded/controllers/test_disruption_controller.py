@@ -1,5 +1,6 @@
 """How many pods may go is always known; what was promised to an eviction counts as gone, but not forever."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -217,3 +218,50 @@ async def test_what_was_announced_to_a_pod_that_stays_is_taken_back_after_two_mi
         await settle(20)
 
         assert (before, condition_of(registry.get(PODS, "default", "x"), "DisruptionTarget")["status"]) == ("True", "False")
+
+
+@story
+async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> None:
+    """
+    Each pod has labels of its own, as those of StatefulSets and Jobs have.
+    """
+    async with moving() as registry:
+        add_node(registry, "a")
+        add_budget(registry, minAvailable=1)
+        expressions = [{"key": "app", "operator": "NotIn", "values": ["n7", "n190"]}]
+        change(registry, POD_DISRUPTION_BUDGETS, "web", lambda obj: obj["spec"].update(selector={"matchExpressions": expressions}))
+        counted = []
+        for first, last in ((0, 150), (150, 200)):
+            for number in range(first, last):
+                add_pod(registry, f"p{number}", node="a", metadata={"labels": {"app": f"n{number}"}})
+            await settle()
+            counted.append(numbers(registry)[0])
+            for number in range(first, last - 10):
+                registry.delete(PODS, "default", f"p{number}", {"gracePeriodSeconds": 0})
+            await settle()
+            counted.append(numbers(registry)[0])
+
+        assert counted == [149, 10, 59, 19]
+
+
+@story
+async def test_a_budget_with_a_long_selector_is_counted() -> None:
+    """
+    Its selector is parsed in a thread; what happens meanwhile is not lost.
+    """
+    long = [{"key": f"key-{place}", "operator": "NotIn", "values": ["x"]} for place in range(3000)]
+    async with moving() as registry:
+        add_node(registry, "a")
+        add_pod(registry, "x", node="a", metadata={"labels": {"app": "web"}})
+        registry.create(
+            POD_DISRUPTION_BUDGETS,
+            "default",
+            {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchExpressions": long}}},
+        )
+        for _ in range(20):
+            await asyncio.sleep(0)
+        add_pod(registry, "y", node="a", metadata={"labels": {"app": "web"}})
+        add_pod(registry, "z", node="a", metadata={"labels": {"key-7": "x"}})
+        await settle()
+
+        assert numbers(registry) == (2, 1, 2, 1)
