@@ -125,7 +125,7 @@ class Requirement:
         return f"{self.key}{symbol}({values})" if self.operator in _IS_SET else f"{self.key}{symbol}{values}"
 
 
-class Condition(Protocol):
+class LabelCondition(Protocol):
     """What a selector says of the label `key`; the methods are those of `Requirement`."""
 
     @property
@@ -147,7 +147,7 @@ class _ByKey:
     __slots__ = ("_needed", "_of_key")
 
     def __init__(self, requirements: Sequence[Requirement]) -> None:
-        of_key: dict[str, Condition] = {}
+        of_key: dict[str, LabelCondition] = {}
         for key, of_one in groupby(sorted(requirements, key=attrgetter("key")), attrgetter("key")):
             first, *others = of_one
             of_key[key] = _OneKey((first, *others)) if others or len(first.values) >= LONG else first
@@ -160,7 +160,7 @@ class _ByKey:
         of_key = self._of_key
         return all(of_key[key].matches_value(labels[key]) for key in self._common(labels))
 
-    def conditions(self, keys: Mapping[str, object]) -> Iterator["Condition"]:
+    def conditions(self, keys: Mapping[str, object]) -> Iterator["LabelCondition"]:
         missing = next((key for key in self._needed if key not in keys), None)
         yield from map(self._of_key.__getitem__, self._common(keys) if missing is None else (missing,))
 
@@ -240,7 +240,7 @@ class Selector:
             return self._by_key.match(labels)
         return all(requirement.matches_value(labels.get(requirement.key)) for requirement in self.requirements)
 
-    def conditions(self, keys: Mapping[str, object]) -> Iterable[Condition]:
+    def conditions(self, keys: Mapping[str, object]) -> Iterable[LabelCondition]:
         """Returns what the selector says of objects that have no labels but of these keys: it selects those that fulfil all conditions."""
         return self.requirements if self._by_key is None else self._by_key.conditions(keys)
 
