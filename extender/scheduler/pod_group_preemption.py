@@ -32,6 +32,7 @@ from extender.preemption.pod_group_victims import (
     why_not_eligible,
     without_protected,
 )
+from extender.preemption.protected_pods import check_parsed
 from extender.preemption.rules import rules_of
 from extender.records.reporter import NO_REPORTER
 from extender.runtime.cycle import Cycle
@@ -152,6 +153,8 @@ class _Search:
 
 async def _violates_budgets(units: VictimUnits, framework: Framework) -> Mask:
     """Does as `violates_budgets`, in a thread if there are many pods and budgets: they are those of a fork, which does not change."""
+    if framework.may_defer:
+        await with_long_work(lambda: check_parsed(units.snapshot))
     if framework.may_defer and len(units.slots) * len(units.snapshot.objects.pdbs) > PAIRS_AT_ONCE:
         return await in_thread(lambda _: violates_budgets(units))
     return violates_budgets(units)

@@ -18,7 +18,17 @@ from typing import Any, ClassVar, Final, TypeVar, final
 import orjson
 
 from extender.concurrency.abandoned import in_thread
-from extender.embedded.api_resources import EVENTS, NEW_EVENTS, PODS, RESOURCES
+from extender.embedded.api_resources import (
+    DEPLOYMENTS,
+    EVENTS,
+    NEW_EVENTS,
+    POD_DISRUPTION_BUDGETS,
+    PODS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    RESOURCES,
+    STATEFUL_SETS,
+)
 from extender.embedded.controllers.cluster_view import ClusterView, ref_of
 from extender.embedded.controllers.controller_writes import Create, DeleteAll, LookAgain, Looked, Step, Write, num_bytes, perform
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
@@ -36,6 +46,11 @@ S = TypeVar("S", bound=Seen)
 
 FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each not in (EVENTS, NEW_EVENTS))
 """The resources that controllers look at: all but events, of which there are many and which own nothing."""
+
+SELECTING: Final = frozenset(
+    each.stored_as for each in (DEPLOYMENTS, POD_DISRUPTION_BUDGETS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS)
+)
+"""The names under which objects with selectors are stored, which may be long."""
 
 WRITES_AT_ONCE: Final = 8
 KEYS_AT_ONCE: Final = 16
@@ -138,7 +153,7 @@ class Loops:
             await self._catch_up()
 
     async def _catch_up(self) -> None:
-        """Takes note of all changes. When it returns, the view is exact. It does not suspend when there are few changes."""
+        """Takes note of all changes. When it returns, the view is exact. It does not suspend for a few short changes."""
         if self._registry.store.resource_version == self._exact_at:
             return
         async with self._reading:
@@ -155,7 +170,7 @@ class Loops:
                 for change in changes:
                     stored = change.new
                     raw = None if change.type == "DELETED" else stored.body
-                    if raw is not None and len(raw) > LONG:
+                    if raw is not None and len(raw) > LONG and change.stored_as in SELECTING:
                         await self._parse(change.stored_as, raw)
                         others_had_turn = True
                     self._note(change.stored_as, (stored.namespace, stored.name), raw)
@@ -175,7 +190,7 @@ class Loops:
                 for key in [key for key in known if key not in existing]:
                     self._note(resource.stored_as, key, None)
             for each in stored:
-                if len(each.body) > LONG:
+                if len(each.body) > LONG and resource.stored_as in SELECTING:
                     await self._parse(resource.stored_as, each.body)
                 # The object as it is now: other tasks write in between.
                 current = self._registry.store.get(resource, each.namespace, each.name)

@@ -18,15 +18,13 @@ class SelectorIndex:
         self._selectors: dict[str, dict[Key, Selector]] = {}
         self._answers: dict[str, WeakKeyDictionary[Labels, Sequence[Key]]] = {}
 
-    def put(self, key: Key, content: Object) -> bool:
-        """Takes note of a workload; returns True if its selector has changed."""
+    def put(self, key: Key, content: Object) -> None:
+        """Takes note of a workload."""
         selector = selector_in(content)
         selectors = self._selectors.setdefault(key[0], {})
-        if selectors.get(key) == selector:
-            return False
-        selectors[key] = selector
-        self._answers.pop(key[0], None)
-        return True
+        if selectors.get(key) != selector:
+            selectors[key] = selector
+            self._answers.pop(key[0], None)
 
     def remove(self, key: Key) -> None:
         selectors = self._selectors.get(key[0], {})
