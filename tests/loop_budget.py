@@ -1,8 +1,8 @@
 """The event loop's budget: a test fails if the code of the service holds an event loop for too long at once.
 
 Counted is CPU time of the loop's thread, so that a busy machine fails no test, without that of the garbage collector, which has the heap of
-the whole test run to walk. What a test does in a coroutine of its own is not counted, nor are commands, whose loop serves nobody else,
-nor what a service does before its first request, such as to read its state.
+the whole test run to walk. What a test does in a coroutine of its own is not counted, nor are commands and simulations, whose loops serve
+nobody else, nor what a service does before its first request, such as to read its state.
 """
 
 import asyncio
@@ -20,7 +20,15 @@ MOST_SECONDS: Final = 0.25
 _ROOT: Final = Path(__file__).resolve().parents[1]
 _EXEMPT: Final = tuple(
     str(_ROOT / folder)
-    for folder in ("tests", "api/cli", "api/doctor", "extender/testing", "extender/answers/what_if", "extender/evaluation")
+    for folder in (
+        "tests",
+        "api/cli",
+        "api/doctor",
+        "extender/testing",
+        "extender/simulation",
+        "extender/answers/what_if",
+        "extender/evaluation",
+    )
 )
 """The last two run in loops of threads of their own."""
 

@@ -8,10 +8,11 @@ import asyncio
 import logging
 import sys
 from http import HTTPStatus
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, final
 
+from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
 from uvicorn.config import Config
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from api.callers.http_refusals import RETRY_SOON, status_body
@@ -45,6 +46,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._refusal = (HTTPStatus.BAD_REQUEST, "this is not an HTTP request")
+        self.app = _UntilClosed(self.app)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -127,6 +129,29 @@ class LimitedProtocol(HttpToolsProtocol):
                 headers += "".join(f"{name}: {value}\r\n" for name, value in RETRY_SOON.items())
             self.transport.write(f"HTTP/1.1 {code} {code.phrase}\r\n{headers}\r\n".encode() + body)
         self.transport.close()
+
+
+@final
+class _UntilClosed:
+    """An ASGI middleware that sends nothing more on a closed transport.
+
+    Uvicorn marks only the last request of a connection as disconnected. The answer to an earlier one would be written to the closed
+    transport, which raises, as if the service had an error.
+    """
+
+    def __init__(self, app: ASGI3Application) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        cycle: RequestResponseCycle = send.__self__  # type: ignore[attr-defined]
+
+        async def send_while_open(message: ASGISendEvent) -> None:
+            await cycle.flow.drain()
+            if cycle.transport.is_closing():
+                cycle.disconnected = True
+            await send(message)
+
+        await self._app(scope, receive, send_while_open)
 
 
 def limited_protocol(settings: Settings, max_connections: int = sys.maxsize) -> type[LimitedProtocol]:

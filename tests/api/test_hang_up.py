@@ -4,10 +4,12 @@ import gc
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -90,7 +92,8 @@ def nothing_is_complained_about(caplog: pytest.LogCaptureFixture) -> Iterator[No
     """
     yield
     gc.collect()
-    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    records = [*caplog.get_records("call"), *caplog.records]
+    assert [record.getMessage() for record in records if record.levelno >= logging.WARNING] == []
 
 
 def face_of(service: Service) -> Face:
@@ -148,6 +151,18 @@ def test_a_question_that_was_given_up_makes_room_for_the_next(service: Service, 
     assert steps < NUM_PODS
     assert busy == []
     assert (answer.status_code, answer.json()["unplaced"]) == (200, 0)
+
+
+def test_a_caller_who_reads_no_answer_and_resets_the_connection_is_no_error(service: Service) -> None:
+    page = service.client.get("/").text
+    many = head(re.findall('/ui/static/[^"]+page.css', page)[0], method="GET") * 500
+    with ExitStack() as callers:
+        for _ in range(10):
+            caller = callers.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=10))
+            caller.setblocking(False)
+            caller.send(many)
+        time.sleep(3)
+    until(lambda: is_left_alone(service))
 
 
 def test_those_who_waited_behind_others_and_went_are_forgotten(service: Service) -> None:

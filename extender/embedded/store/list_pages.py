@@ -7,6 +7,7 @@ import base64
 import binascii
 import itertools
 import posixpath
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -159,7 +160,7 @@ def _done(page: Page) -> PendingPage:
 
 
 def _first(found: Iterable[Stored], remaining: int | None, namespace: str, limit: int, at: int) -> Page:
-    chosen = list(itertools.islice(found, limit + 1))
+    chosen = list(itertools.islice(found, min(limit + 1, sys.maxsize)))
     if len(chosen) <= limit:
         return Page(chosen, at)
     last = chosen[limit - 1].key

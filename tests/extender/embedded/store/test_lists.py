@@ -85,6 +85,15 @@ def test_any_age_is_answered_whole_whatever_the_limit() -> None:
     assert names(listed) == ["a", "b", "c"]
 
 
+def test_the_greatest_limit_is_no_limit() -> None:
+    api = make_api()
+    add_pod(api, "a")
+
+    code, listed = ask(api, "GET", f"{PODS_PATH}?limit={2**63 - 1}")
+
+    assert (code, names(listed)) == (200, ["a"])
+
+
 def test_an_exact_version_is_answered_as_it_was() -> None:
     api = make_api()
     first = add_pod(api, "a")["metadata"]["resourceVersion"]
