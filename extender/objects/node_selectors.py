@@ -4,7 +4,7 @@ Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.3
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, final
 
 import msgspec
@@ -57,6 +57,11 @@ class ParsedTerm:
     fields: tuple[FieldRequirement, ...] = ()
     errors: tuple[FieldError, ...] = ()
 
+    @property
+    def num_values(self) -> int:
+        """The number of values that it names, and at least that of its requirements, and one."""
+        return sum(len(each.values) or 1 for each in self.expressions) + len(self.fields) or 1
+
     def matches(self, node: Node) -> bool:
         """Returns whether the node fulfils the term. A node without a name fulfils every field requirement."""
         if self.errors:
@@ -68,11 +73,19 @@ class ParsedTerm:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class ParsedNodeSelector:
-    """Any one of `terms`. Empty terms match nothing and are left out."""
+    """Any one of `terms`. Empty terms match nothing and are left out.
+
+    Two are never equal: they are keys of caches, and comparing thousands of terms takes long.
+    """
 
     terms: tuple[ParsedTerm, ...] = ()
+    num_values: int = field(init=False)
+    """That of the terms together."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "num_values", sum(term.num_values for term in self.terms))
 
     @property
     def error(self) -> str | None:
@@ -122,11 +135,16 @@ class PreferredTerm:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class PreferredTerms:
-    """A pod's preferences among nodes. Terms of weight 0 and empty terms are left out."""
+    """A pod's preferences among nodes. Terms of weight 0 and empty terms are left out. Two are never equal, as `ParsedNodeSelector`s."""
 
     terms: tuple[PreferredTerm, ...] = ()
+    num_values: int = field(init=False)
+    """That of the terms together."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "num_values", sum(preferred.term.num_values for preferred in self.terms))
 
     def score(self, node: Node) -> int:
         """Returns the weights of all terms that match the node, together."""

@@ -27,7 +27,7 @@ from extender.objects.node_selectors import (
 from extender.objects.pod import Affinity
 from extender.objects.pod import NodeAffinity as NodeAffinityStanza
 from extender.snapshot.axes import Int64s, Mask
-from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask, weights_of_terms
+from extender.snapshot.matching import node_selector_mask, prepare_terms, required_node_affinity_mask, weights_of_terms
 
 REASON_POD: Final = "node(s) didn't match Pod's node affinity/selector"
 REASON_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
@@ -90,8 +90,9 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
 
     def prepare(self, pod: fwk.Pod) -> None:
         """Parses the pod's demands and preferences."""
-        parsed_node_affinity(pod)
-        _preferred(pod)
+        for terms in (parsed_node_affinity(pod).selector, _preferred(pod)):
+            if terms is not None:
+                prepare_terms(terms)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods does not change labels."""
@@ -150,7 +151,7 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
         weights = np.zeros(len(snapshot.nodes), np.int64)
         for terms in (self._added_terms, preferred):
             if terms is not None:
-                weights += weights_of_terms(snapshot, terms.terms)
+                weights += weights_of_terms(snapshot, terms)
         return weights
 
 

@@ -55,13 +55,13 @@ class LabelColumn:
     def copy(self) -> "LabelColumn":
         """Returns an independent copy."""
         other = LabelColumn(self.key, [])
-        other.values, other.codes = self.values.copy(), self.codes.copy()
+        other.values, other.codes, other._integers = self.values.copy(), self.codes.copy(), self._integers
         return other
 
     def moved(self, to: Index | slice, places: Index | slice, count: int) -> "LabelColumn":
         """Returns the column of so many nodes, of which those at `to` were at `places`. Only the cache calls this."""
         other = LabelColumn(self.key, [])
-        other.values = self.values
+        other.values, other._integers = self.values, self._integers
         other.codes = np.full(count, ABSENT, np.int32)
         other.codes[to] = self.codes[places]
         return other
@@ -80,10 +80,14 @@ class LabelColumn:
 
     @property
     def integers(self) -> tuple[Index, Int64s]:
-        """(codes, numbers) of the values that spell an int64."""
+        """(codes, numbers) of the values that spell an int64, in the order of the numbers."""
         if self._integers is None or self._integers[0] < len(self.values):
-            found = {code: number for code, value in enumerate(self.values) if (number := parse_int64(value)) is not None}
-            self._integers = len(self.values), np.array([*found], np.intp), np.array([*found.values()], np.int64)
+            known, codes, numbers = self._integers or (0, np.zeros(0, np.intp), np.zeros(0, np.int64))
+            added = {code: number for code in range(known, len(self.values)) if (number := parse_int64(self.values[code])) is not None}
+            codes = np.concatenate((codes, np.array([*added], np.intp)))
+            numbers = np.concatenate((numbers, np.array([*added.values()], np.int64)))
+            ascending = numbers.argsort()
+            self._integers = len(self.values), codes[ascending], numbers[ascending]
         return self._integers[1:]
 
     @property

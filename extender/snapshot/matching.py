@@ -3,9 +3,6 @@
 A requirement is evaluated once for each value that its label has in the cluster, not once for each node.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
 from extender.golang.int64 import parse_int64
@@ -15,12 +12,13 @@ from extender.objects.node_selectors import (
     FieldRequirement,
     ParsedNodeSelector,
     ParsedTerm,
-    PreferredTerm,
+    PreferredTerms,
     parsed_node_affinity,
 )
 from extender.objects.pod import Pod
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.columns import LabelColumn
+from extender.snapshot.many_terms import MANY, many_terms
 from extender.snapshot.snapshot import Snapshot
 from extender.snapshot.symbols import ABSENT
 
@@ -41,71 +39,28 @@ def required_node_affinity_mask(snapshot: Snapshot, pod: Pod) -> Mask:
 
 def node_selector_mask(snapshot: Snapshot, selector: ParsedNodeSelector) -> Mask:
     """(N,) the nodes that any term matches."""
-    nodes = snapshot.nodes
-    mask = np.zeros(len(nodes), np.bool_)
-    # Terms of one expression about the same label are taken together by value, and spread over the nodes once: there may be thousands.
-    by_key: defaultdict[str, dict[Requirement, int]] = defaultdict(dict)
+    if selector.num_values >= MANY:
+        return many_terms(selector).weights(snapshot.nodes) > 0
+    mask = np.zeros(len(snapshot.nodes), np.bool_)
     for term in selector.terms:
-        expression = _only_expression(term)
-        if expression is not None and expression.key in nodes.label_keys:
-            by_key[expression.key][expression] = 1
-        else:
-            mask |= term_mask(snapshot, term)
-    for key, requirements in by_key.items():
-        column = nodes.label(key)
-        mask |= (_weights_of_values(column, requirements) > 0)[column.codes]
+        mask |= term_mask(snapshot, term)
     return mask
 
 
-def weights_of_terms(snapshot: Snapshot, terms: Sequence[PreferredTerm]) -> Int64s:
+def weights_of_terms(snapshot: Snapshot, preferred: PreferredTerms) -> Int64s:
     """(N,) the sum of the weights of the terms that match the node."""
-    nodes = snapshot.nodes
-    weights = np.zeros(len(nodes), np.int64)
-    by_key: defaultdict[str, Counter[Requirement]] = defaultdict(Counter)  # as in `node_selector_mask`
-    for preferred in terms:
-        expression = _only_expression(preferred.term)
-        if expression is not None and expression.key in nodes.label_keys:
-            by_key[expression.key][expression] += preferred.weight
-        else:
-            weights += term_mask(snapshot, preferred.term) * np.int64(preferred.weight)
-    for key, requirements in by_key.items():
-        column = nodes.label(key)
-        weights += _weights_of_values(column, requirements)[column.codes]
+    if preferred.num_values >= MANY:
+        return many_terms(preferred).weights(snapshot.nodes)
+    weights = np.zeros(len(snapshot.nodes), np.int64)
+    for each in preferred.terms:
+        weights += term_mask(snapshot, each.term) * np.int64(each.weight)
     return weights
 
 
-def _only_expression(term: ParsedTerm) -> Requirement | None:
-    """Returns the expression of a term that consists of one."""
-    return term.expressions[0] if len(term.expressions) == 1 and not (term.fields or term.errors) else None
-
-
-def _weights_of_values(column: LabelColumn, weights: Mapping[Requirement, int]) -> Int64s:
-    """(V + 1,) the sum of the weights of the requirements that each value of the label matches; the last entry is for nodes without it."""
-    total = np.zeros(len(column.values) + 1, np.int64)
-    of_named: Counter[int] = Counter()
-    limits: defaultdict[Operator, list[tuple[int, int]]] = defaultdict(list)
-    of_all = 0
-    for requirement, weight in weights.items():
-        operator = requirement.operator
-        if operator is Operator.IN or operator is Operator.NOT_IN:
-            excludes = operator is Operator.NOT_IN
-            of_all += weight * excludes
-            for code in _codes_of(column, requirement):
-                of_named[code] += -weight if excludes else weight
-        elif operator in _NUMERIC:
-            limits[operator] += [(limit, weight) for limit in map(parse_int64, requirement.values) if limit is not None]
-        else:
-            total += _matching_values(column, requirement) * np.int64(weight)
-    total[[*of_named]] += np.array([*of_named.values()], np.int64)
-    for operator, of_operator in limits.items():
-        codes, numbers = column.integers
-        ascending = np.array(sorted(of_operator), np.int64).reshape(-1, 2)
-        below = np.concatenate([np.zeros(1, np.int64), ascending[:, 1].cumsum()])  # the weights of the first k limits, for every k
-        if operator is Operator.GREATER_THAN:
-            total[codes] += below[ascending[:, 0].searchsorted(numbers, "left")]
-        else:
-            total[codes] += below[-1] - below[ascending[:, 0].searchsorted(numbers, "right")]
-    return total + of_all
+def prepare_terms(terms: ParsedNodeSelector | PreferredTerms) -> None:
+    """Works out what follows from many terms alone, so that a cycle finds it."""
+    if terms.num_values >= MANY:
+        many_terms(terms)
 
 
 def _codes_of(column: LabelColumn, requirement: Requirement) -> set[int]:

@@ -28,17 +28,17 @@ field_requirements = st.builds(
 )
 terms = st.builds(
     NodeSelectorTerm,
-    match_expressions=st.lists(label_requirements, max_size=2),
+    match_expressions=st.lists(label_requirements, max_size=3),
     match_fields=st.lists(field_requirements, max_size=1),
 )
-selectors = st.builds(NodeSelector, node_selector_terms=st.lists(terms, max_size=3))
+selectors = st.builds(NodeSelector, node_selector_terms=st.one_of(st.lists(terms, max_size=3), st.lists(terms, min_size=20, max_size=90)))
 preferences = st.lists(
     st.builds(
         PreferredSchedulingTerm,
         weight=st.integers(-3, 100),
         preference=st.one_of(terms, st.builds(NodeSelectorTerm, match_expressions=st.lists(label_requirements, min_size=1, max_size=1))),
     ),
-    max_size=8,
+    max_size=80,
 )
 nodes = st.lists(st.tuples(NAMES, st.dictionaries(KEYS, VALUES)), unique_by=lambda node: node[0], max_size=4).map(
     lambda drawn: [make_node(name).label(labels).obj() for name, labels in drawn]
@@ -85,7 +85,7 @@ def test_preferred_node_affinity(cluster: list, written: list[PreferredSchedulin
     snapshot = make_snapshot(*cluster)
     parsed = PreferredTerms(tuple(each for wanted in written for each in parsed_or_none(wanted)))
 
-    weights = weights_of_terms(snapshot, parsed.terms)
+    weights = weights_of_terms(snapshot, parsed)
 
     assert weights.tolist() == [parsed.score(node) for node in snapshot.nodes.objects]
 
