@@ -208,10 +208,13 @@ class Selector:
     selectable: bool = True
     _hash: int = field(init=False, compare=False, repr=False)
     """Selectors are parts of keys that are looked up for every pod."""
+    num_values: int = field(init=False, compare=False, repr=False)
+    """The number of values that its requirements name, and at least that of the requirements."""
     _by_key: _ByKey | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((self.requirements, self.selectable)))
+        object.__setattr__(self, "num_values", sum([len(each.values) or 1 for each in self.requirements]))
         is_long = len(self.requirements) >= LONG or any(len(each.values) >= LONG for each in self.requirements)
         object.__setattr__(self, "_by_key", _ByKey(self.requirements) if is_long else None)
 
@@ -226,11 +229,6 @@ class Selector:
     def is_empty(self) -> bool:
         """True if it matches every object."""
         return self.selectable and not self.requirements
-
-    @property
-    def num_values(self) -> int:
-        """Returns the number of values that its requirements name, and at least that of the requirements."""
-        return sum(len(each.values) or 1 for each in self.requirements)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Returns whether an object with these labels is selected."""

@@ -34,17 +34,18 @@ class Question(NamedTuple):
 class TermsOfQuestion:
     """Terms as a part of a key that is looked up in each cycle: hashing thousands of terms takes long."""
 
-    __slots__ = ("_hash", "_terms")
+    __slots__ = ("_hash", "_num_values", "_terms")
 
     def __init__(self, terms: Sequence[Term | WeightedTerm]) -> None:
         self._terms = tuple(terms)
         self._hash = hash(self._terms)
+        written = [each.term if isinstance(each, WeightedTerm) else each for each in self._terms]
+        self._num_values = sum(1 + len(each.namespaces) + each.selector.num_values + each.namespace_selector.num_values for each in written)
 
     @property
     def num_values(self) -> int:
         """The number of values that the terms name."""
-        terms = [each.term if isinstance(each, WeightedTerm) else each for each in self._terms]
-        return sum(1 + len(each.namespaces) + each.selector.num_values + each.namespace_selector.num_values for each in terms)
+        return self._num_values
 
     def __hash__(self) -> int:
         return self._hash
