@@ -4,6 +4,7 @@ Upstream: apimachinery/pkg/watch/streamwatcher.go (v1.36.2).
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Generic, TypeVar, final
@@ -12,12 +13,19 @@ import msgspec
 
 from extender.apiserver.errors import ApiError, from_status
 from extender.apiserver.informers.keeping import keeper_of
+from extender.concurrency.abandoned import in_thread
 from extender.objects import decoding
 from extender.objects.cluster import Key
 from extender.objects.kinds import WatchedKind
 from extender.objects.meta import ApiObject, HasMetadata, ObjectMeta
+from extender.objects.pod import Pod
+from extender.objects.quantity import QuantityError
+from extender.objects.resource_amounts import assigned_requests
 
 T = TypeVar("T", bound=HasMetadata)
+
+LONG_OBJECT: Final = 1 << 16
+"""Bytes. Objects of more are read in a thread, and change after change: reading a megabyte takes twenty milliseconds."""
 
 
 class DoubtfulAnswerError(Exception):
@@ -67,7 +75,11 @@ class ObjectReader(Generic[T]):
             raise UnreadableObjectError(f"expected {self._kind.api_version}, not {wire.api_version!r:.64}", None)
         if not wire.metadata.name:
             raise UnreadableObjectError("the object has no name", None)
-        return self._keep(self._kind.type(*(getattr(wire, field) for field in self._fields)))
+        kept = self._keep(self._kind.type(*(getattr(wire, field) for field in self._fields)))
+        if isinstance(kept, Pod) and len(data) > LONG_OBJECT:
+            with suppress(QuantityError):  # is told where the pod is counted
+                assigned_requests(kept)  # is kept until the pod is counted, which holds the event loop
+        return kept
 
     def identify(self, data: bytes | msgspec.Raw) -> ObjectMeta | None:
         """Returns name, namespace, UID and resource version, even if the object is broken elsewhere; None if they cannot be read."""
@@ -134,6 +146,13 @@ class Bookmark:
 
 
 Event = Put[T] | Removed | Bookmark
+
+
+async def event_in(line: bytes, reader: ObjectReader[T]) -> Event[T]:
+    """Returns `read_event`; a long one is read in a thread. Raises as it does."""
+    if len(line) <= LONG_OBJECT:
+        return read_event(line, reader)
+    return await in_thread(lambda _: read_event(line, reader))
 
 
 def read_event(line: bytes, reader: ObjectReader[T]) -> Event[T]:

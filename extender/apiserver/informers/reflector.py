@@ -31,14 +31,15 @@ from extender.apiserver.informers.health import Health, ReflectorCounters
 from extender.apiserver.informers.listing import PAGE_SIZE, EndlessListError, Lister, Listing, initial_objects, streaming_params
 from extender.apiserver.informers.plan import ReflectorPlan
 from extender.apiserver.informers.reading import (
+    LONG_OBJECT,
     Bookmark,
     DoubtfulAnswerError,
     ObjectReader,
     Put,
     Removed,
     UnreadableObjectError,
+    event_in,
     key_of,
-    read_event,
 )
 from extender.apiserver.informers.store import Change, Store, is_older
 from extender.apiserver.paths import path
@@ -240,7 +241,7 @@ class Reflector(Generic[T]):
             raise DoubtfulAnswerError(f"all {len(self.objects)} {self.kind.plural} are gone at once, so the server is asked again")
         self.counters.unreadable += len(listing.unreadable) + listing.num_unknown
         self._unreadable = listing.unreadable
-        for changes in self._store.replace(listing.objects, listing.unreadable_uids):
+        for changes in self._store.replace(listing.objects, listing.unreadable_uids, alone=listing.long):
             self._deliver(changes)
             await asyncio.sleep(0)
         self.last_resource_version = listing.resource_version
@@ -297,7 +298,7 @@ class Reflector(Generic[T]):
             async with asyncio.timeout_at(self._plan.relist_at) as self._watch_ends:
                 async for line in lines:
                     self._byte_received()
-                    self._take((line, *lines.arrived()))
+                    await self._take((line, *lines.arrived()))
                     self._mark_healthy()
         except TimeoutError:
             self._plan.lists_next = True
@@ -312,18 +313,21 @@ class Reflector(Generic[T]):
         if not was_of_use():
             raise DoubtfulAnswerError("very short watch: Unexpected watch close - watch lasted less than a second and no items received")
 
-    def _take(self, lines: Sequence[bytes]) -> None:
+    async def _take(self, lines: Sequence[bytes]) -> None:
         changes: list[Change[T]] = []
         try:
             for line in lines:
                 self.counters.events += 1
-                changes += self._apply(line)
+                if len(line) > LONG_OBJECT:
+                    self._deliver(changes)
+                    changes = []
+                changes += await self._apply(line)
         finally:
             self._deliver(changes)
 
-    def _apply(self, line: bytes) -> Sequence[Change[T]]:
+    async def _apply(self, line: bytes) -> Sequence[Change[T]]:
         try:
-            event = read_event(line, self._reader)
+            event = await event_in(line, self._reader)
         except UnreadableObjectError as exc:
             self.counters.unreadable += 1
             if exc.meta is None:

@@ -6,9 +6,9 @@ whole new list replaces everything.
 Upstream: client-go/tools/cache/store.go; apimachinery/pkg/util/resourceversion/resourceversion.go, CompareResourceVersion (v1.36.2).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar, final
 
@@ -101,21 +101,24 @@ class Store(Generic[T]):
         self._bury(held.metadata.uid, meta.resource_version)
         return (Change(held, None),)
 
-    def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Iterator[Sequence[Change[T]]]:
+    def replace(
+        self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING, *, alone: Container[Key] = ()
+    ) -> Iterator[Sequence[Change[T]]]:
         """Replaces all objects by these, whatever was known before, and returns the changes in portions. Each portion is worked out when it
         is asked for; `objects` is complete at once.
 
         Arguments:
             unreadable: UIDs of objects that exist, too, but cannot be read; their known versions stay.
+            alone: those of which each ends a portion, because they are long.
         """
         known, self.objects = self.objects, dict(objects)
         self._buried.clear()
         missing = [key for key in known if key not in objects]
         for key in [key for key in missing if unreadable.get(key) == known[key].metadata.uid]:
             self.objects[key] = known[key]
-        gone = (() if key in self.objects else (Change(known[key], None),) for key in missing)
-        there = (_change(known.get(key), new) for key, new in objects.items())
-        return _in_portions(chain(gone, there))
+        gone = ((key, () if key in self.objects else (Change(known[key], None),)) for key in missing)
+        there = ((key, _change(known.get(key), new)) for key, new in objects.items())
+        return _in_portions(chain(gone, there), alone)
 
     def _bury(self, uid: str, version: str) -> None:
         self._buried.pop(uid, None)
@@ -132,7 +135,14 @@ def _change(before: T | None, new: T) -> Sequence[Change[T]]:
     return () if before == new else (Change(before, new),)
 
 
-def _in_portions(compared: Iterable[Sequence[Change[T]]]) -> Iterator[Sequence[Change[T]]]:
-    rest = iter(compared)
-    while portion := list(islice(rest, COMPARED_AT_ONCE)):
-        yield [change for changes in portion for change in changes]
+def _in_portions(compared: Iterable[tuple[Key, Sequence[Change[T]]]], alone: Container[Key]) -> Iterator[Sequence[Change[T]]]:
+    portion: list[Change[T]] = []
+    number = 0
+    for key, changes in compared:
+        portion += changes
+        number += 1
+        if number == COMPARED_AT_ONCE or key in alone:
+            yield portion
+            portion, number = [], 0
+    if number:
+        yield portion

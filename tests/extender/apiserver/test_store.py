@@ -163,6 +163,18 @@ def test_a_long_list_is_compared_in_portions() -> None:
     assert [len(each) for each in store.replace(objects)] == 3 * [0]
 
 
+def test_long_objects_of_a_list_have_portions_of_their_own() -> None:
+    """
+    What it takes to handle one is enough for a portion, which it ends.
+    """
+    objects = {("", f"n{number}"): ns(f"n{number}", 1) for number in range(4)}
+    store: Store[Namespace] = Store()
+
+    portions = list(store.replace(objects, alone={("", "n1"), ("", "n2")}))
+
+    assert [len(each) for each in portions] == [2, 1, 1]
+
+
 def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
     """
     The server was restored from a copy: its versions count from there, and what was deleted is back.
