@@ -353,17 +353,17 @@ def fit_error_message(num_all_nodes: int, diagnosis: Diagnosis) -> str:
     return message
 
 
-def _histogram(num_all_nodes: int, statuses: NodeStatuses) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def _histogram(num_all_nodes: int, statuses: NodeStatuses) -> dict[str, int]:
+    counts: dict[str, int] = {}
     rest = num_all_nodes
     # A Status may have thousands of reasons: one for each resource that the pod requests.
     for status, number in statuses.counts():
         rest -= number
         for reason in status.reasons:
-            counts[reason] += number
+            counts[reason] = counts.get(reason, 0) + number
     if rest > 0:
         for reason in statuses.absent.reasons:
-            counts[reason] += rest
+            counts[reason] = counts.get(reason, 0) + rest
     return counts
 
 

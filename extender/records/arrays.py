@@ -1,5 +1,6 @@
 """What is kept of the arrays of a cycle, packed as small as possible. Texts are made when a record is read."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -264,9 +265,15 @@ def _not_too_many(reasons: tuple[tuple[str, Mask], ...]) -> list[tuple[str, Mask
         together[reason] = mask if known is None else known | mask
     if len(together) <= MAX_REASONS:
         return list(together.items())
-    by_nodes = sorted(together, key=lambda reason: -int(together[reason].sum()))
-    others = np.logical_or.reduce([together[reason] for reason in by_nodes[MAX_REASONS:]])
+    # Thousands of reasons share a few masks: one for each resource that a pod requests and no node offers.
+    nodes = {id(mask): int(mask.sum()) for mask in _each_once(together.values())}
+    by_nodes = sorted(together, key=lambda reason: -nodes[id(together[reason])])
+    others = np.logical_or.reduce(_each_once(together[reason] for reason in by_nodes[MAX_REASONS:]))
     return [*((reason, together[reason]) for reason in by_nodes[:MAX_REASONS]), (OTHER_REASONS, others)]
+
+
+def _each_once(masks: Iterable[Mask]) -> list[Mask]:
+    return [*{id(mask): mask for mask in masks}.values()]
 
 
 def _by_extenders(findings: Findings) -> tuple[tuple[str, int, int], ...]:
