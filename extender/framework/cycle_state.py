@@ -54,12 +54,14 @@ class CycleState:
     Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone, because hypotheses live in `Rows`.
     """
 
-    __slots__ = ("_values", "depends_on_devices", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
+    __slots__ = ("_values", "depends_on_devices", "memos", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
 
     def __init__(self) -> None:
         self._values: dict[StateKey[Any], Any] = {}
         self.pod_signature = b""
         """Equal for pods with equal spec, labels, annotations and namespace; empty if it was not computed."""
+        self.memos: dict[Hashable, Any] | None = None
+        """What the memos of plugins keep for a long pod, as long as the plugins are prepared for it; None for other pods."""
         self.depends_on_devices = False
         """Set by a PreFilter where results of plugins that look only at a node follow from device classes and devices as well, for this
         pod: nothing is remembered for equal pods then. Upstream: SignPod of NodeResourcesFit."""
@@ -116,7 +118,7 @@ class CycleState:
 
 
 KEPT = 256
-"""Values that a PodMemo keeps; the oldest one is dropped first."""
+"""Values that a PodMemo keeps; the oldest one is dropped first. Those for long pods are kept with what is prepared for them."""
 
 
 @final
@@ -133,6 +135,11 @@ class PodMemo(Generic[T]):
 
     def of(self, state: CycleState, compute: Callable[[], T], also: Hashable = None) -> T:
         """Returns the value for the pod of this cycle. It is computed each time when the cycle has no pod signature."""
+        if state.memos is not None:
+            if (self, also) not in state.memos:
+                state.memos[self, also] = compute()
+            kept: T = state.memos[self, also]
+            return kept
         if not state.pod_signature:
             return compute()
         key = state.pod_signature, also

@@ -162,6 +162,14 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
         """
         return ALL_EVENTS
 
+    def prepare(self, state: CycleState, pod: Pod) -> None:  # noqa: B027  (most plugins have nothing to prepare)
+        """Works out what follows from the pod alone, for a cache of the plugin's such as a `PodMemo`, which is then found in the cycle; by
+        default nothing.
+
+        Called in a thread before the first cycle of a pod with a long spec, where `Handle.may_defer` is true. What is wrong with the pod is
+        said in the cycle: an exception here is only logged.
+        """
+
 
 class SignPlugin(Plugin):
     """Says which part of a pod it looks at, so that what it answered about a node is reused for pods that differ elsewhere.
@@ -214,13 +222,6 @@ class PreFilterPlugin(Plugin):
         `SUCCESS_EQUAL_PODS`.
 
         What it keeps in `state` must hold for every hypothesis over the snapshot.
-        """
-
-    def prepare(self, pod: Pod) -> None:
-        """Works out what follows from the pod alone, for a cache of the plugin's, which is then found in the cycle; by default nothing.
-
-        Called in a thread before the first cycle of a pod with a long spec, where `Handle.may_defer` is true. What is wrong with the pod is
-        said in the cycle: an exception here is only logged.
         """
 
 

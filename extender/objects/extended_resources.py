@@ -4,6 +4,7 @@ Upstream: pkg/scheduler/util/utils.go, IsDRAExtendedResourceName; dynamic-resour
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from extender.objects.cluster import ClusterObjects, GroupedTable
@@ -39,6 +40,12 @@ def device_class_of(resource: str, classes: DeviceClasses) -> DeviceClass | None
     return min((each for each in named_by.values() if _created(each) == newest), key=lambda each: each.name)
 
 
+def backed_resources(resources: frozenset[str], classes: DeviceClasses) -> frozenset[str]:
+    """Returns those of the resources that a class backs. A pod may request thousands that none does."""
+    named = (name for name in classes.groups() if not name.startswith(DEVICE_CLASS_PREFIX))
+    return resources.intersection(chain(named, (f"{DEVICE_CLASS_PREFIX}{name}" for name in classes)))
+
+
 def special_claim_of(pod: Pod, claims: Iterable[ResourceClaim]) -> ResourceClaim | None:
     """Returns the special claim that an earlier attempt made for the pod."""
     for claim in claims:
@@ -49,18 +56,14 @@ def special_claim_of(pod: Pod, claims: Iterable[ResourceClaim]) -> ResourceClaim
     return None
 
 
-def scalar_requests(pod: Pod) -> tuple[str, ...]:
-    """Returns the resources, counted one by one, of which the pod requests more than nothing. Some of them may be extended resources.
+def extended_resources_of(pod: Pod) -> tuple[str, ...]:
+    """Returns the extended resources, those with the prefix of device classes included, of which the pod requests more than nothing.
 
     Raises:
         QuantityError: a quantity cannot be read; the message names the field.
     """
-    return tuple(name for name, amount in filter_requests(pod).scalar.items() if amount)
-
-
-def can_be_backed(resource: str) -> bool:
-    """Returns whether it is an extended resource, those with the prefix of device classes included."""
-    return resource.startswith(DEVICE_CLASS_PREFIX) or is_extended_resource_name(resource)
+    requested = (name for name, amount in filter_requests(pod).scalar.items() if amount)
+    return tuple(name for name in requested if name.startswith(DEVICE_CLASS_PREFIX) or is_extended_resource_name(name))
 
 
 def _created(device_class: DeviceClass) -> str:

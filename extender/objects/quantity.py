@@ -40,6 +40,13 @@ _BINARY_SUFFIXES: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei
 _DECIMAL_SUFFIX_OF: Final = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
 _BINARY_SUFFIX_OF: Final = {exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()}
 
+_NANOS_OF: Final = {
+    **{suffix: 10 ** (exponent - NANO) for suffix, exponent in _DECIMAL_SUFFIXES.items()},
+    **{suffix: 10**-NANO << exponent for suffix, exponent in _BINARY_SUFFIXES.items()},
+}
+_MOST_PLAIN: Final = 2**63 * 10**6
+"""Billionths. All readers below agree about smaller amounts, however upstream holds them."""
+
 FORMAT_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 NUMERIC_WRONG: Final = "unable to parse numeric part of quantity"
 SUFFIX_WRONG: Final = "unable to parse quantity's suffix"
@@ -235,7 +242,8 @@ def value_of(raw: RawQuantity) -> int:
     Raises:
         QuantityError: as `Quantity.parse`.
     """
-    return quantity_of(raw).value()
+    nanos = _plain_nanos(raw)
+    return quantity_of(raw).value() if nanos is None else -(-nanos // 10**9)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -245,7 +253,8 @@ def milli_value_of(raw: RawQuantity) -> int:
     Raises:
         QuantityError: as `Quantity.parse`.
     """
-    return quantity_of(raw).milli_value()
+    nanos = _plain_nanos(raw)
+    return quantity_of(raw).milli_value() if nanos is None else -(-nanos // 10**6)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -255,7 +264,20 @@ def nanos_of(raw: RawQuantity) -> int:
     Raises:
         QuantityError: as `Quantity.parse`.
     """
-    return quantity_of(raw).nanos()
+    nanos = _plain_nanos(raw)
+    return quantity_of(raw).nanos() if nanos is None else nanos
+
+
+def _plain_nanos(raw: RawQuantity) -> int | None:
+    """Returns the billionths of a quantity that is a whole number with a suffix or without, as most are; None for others and for large
+    ones. A pod may have tens of thousands of quantities."""
+    if not isinstance(raw, str) or len(raw) > _INT64_DIGITS or not raw.isascii():
+        return None
+    for digits, suffix in ((raw, ""), (raw[:-1], raw[-1:]), (raw[:-2], raw[-2:])):
+        if digits.isdigit() and suffix in _NANOS_OF:
+            nanos = int(digits) * _NANOS_OF[suffix]
+            return nanos if nanos < _MOST_PLAIN else None
+    return None
 
 
 class _Unit(NamedTuple):

@@ -36,20 +36,24 @@ def sum_requests(
     """
     infeasible = use_status and _is_resize_infeasible(pod)
     statuses = _statuses_by_name(pod) if use_status else {}
-    assumed = {name: read(raw) for name, raw in defaults.items()}
+    assumed = [(name, read(raw)) for name, raw in defaults.items()]
 
-    def needs(container: Container, counts_status: bool) -> dict[str, N]:
-        status = statuses.get(container.name) if counts_status else None
+    def add_needs(container: Container, total: dict[str, N], counts_status: bool) -> None:
+        asked = container.resources.requests
+        status = statuses.get(container.name) if statuses and counts_status else None
         if status is None or status.resources is None:
-            asked = {name: read(raw) for name, raw in container.resources.requests.items()}
+            _add_read(asked, read, total)
+            named: Mapping[str, object] = asked
         else:
-            lists = (NOTHING_ASKED if infeasible else container.resources.requests, status.resources.requests, status.allocated_resources)
-            asked = _largest(lists, read)
-        for name, amount in assumed.items():
-            asked.setdefault(name, amount)
-        return asked
+            lists = (NOTHING_ASKED if infeasible else asked, status.resources.requests, status.allocated_resources)
+            largest = _largest(lists, read)
+            _add(largest, total)
+            named = largest
+        for name, amount in assumed:
+            if name not in named:
+                total[name] = total[name] + amount if name in total else amount
 
-    total = _over_phases(pod, needs)
+    total = _over_phases(pod, add_needs)
     if pod_level and has_pod_level_requests(pod):
         _set_pod_level(total, pod, read, use_status=use_status, infeasible=infeasible)
     _add({name: read(raw) for name, raw in pod.spec.overhead.items()}, total)
@@ -61,7 +65,11 @@ def sum_limits(pod: Pod, read: Read[N]) -> dict[str, N]:
 
     Upstream: helpers.go, PodLimits, AggregateContainerLimits.
     """
-    total = _over_phases(pod, lambda container, _: {name: read(raw) for name, raw in container.resources.limits.items()})
+
+    def add_limits(container: Container, total: dict[str, N], _: bool) -> None:
+        _add_read(container.resources.limits, read, total)
+
+    total = _over_phases(pod, add_limits)
     whole = pod.spec.resources or ResourceRequirements()
     total |= {name: read(raw) for name, raw in whole.limits.items() if is_pod_level_resource(name)}
     overhead = {name: read(raw) for name, raw in pod.spec.overhead.items()}
@@ -74,19 +82,23 @@ def has_pod_level_requests(pod: Pod) -> bool:
     return pod.spec.resources is not None and any(map(is_pod_level_resource, pod.spec.resources.requests))
 
 
-def _over_phases(pod: Pod, needs: Callable[[Container, bool], dict[str, N]]) -> dict[str, N]:
+def _over_phases(pod: Pod, add_needs: Callable[[Container, dict[str, N], bool], None]) -> dict[str, N]:
     """Returns the sums of containers and sidecars, but not less than any init phase.
 
-    In its phase an init container runs beside the sidecars started before it; a sidecar stays. `needs` gets the container
-    and whether its status may count: that of a plain init container never does.
+    In its phase an init container runs beside the sidecars started before it; a sidecar stays.
+
+    Arguments:
+        add_needs: adds what a container needs to a total. It gets the container, the total and whether the container's status may count:
+            that of a plain init container never does.
     """
     total: dict[str, N] = {}
     sidecars: dict[str, N] = {}
     widest_phase: dict[str, N] = {}
     for container in pod.spec.containers:
-        _add(needs(container, True), total)
+        add_needs(container, total, True)
     for container in pod.spec.init_containers:
-        amounts = needs(container, container.is_sidecar)
+        amounts: dict[str, N] = {}
+        add_needs(container, amounts, container.is_sidecar)
         if container.is_sidecar:
             _add(amounts, total)
             _add(amounts, sidecars)
@@ -125,6 +137,11 @@ def _largest(lists: Iterable[ResourceList | None], read: Read[N]) -> dict[str, N
     for resources in lists:
         _raise_to({name: read(raw) for name, raw in (resources or NOTHING_ASKED).items()}, largest)
     return largest
+
+
+def _add_read(more: ResourceList, read: Read[N], total: dict[str, N]) -> None:
+    for name, raw in more.items():
+        total[name] = total[name] + read(raw) if name in total else read(raw)
 
 
 def _add(more: Mapping[str, N], total: dict[str, N]) -> None:

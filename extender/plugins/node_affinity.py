@@ -88,7 +88,7 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
             return fwk.PreFilterResult(fwk.unresolvable(REASON_CONFLICT))
         return fwk.PreFilterResult(fwk.SUCCESS_EQUAL_PODS, names)
 
-    def prepare(self, pod: fwk.Pod) -> None:
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
         """Parses the pod's demands and preferences."""
         for terms in (parsed_node_affinity(pod).selector, _preferred(pod)):
             if terms is not None:

@@ -15,7 +15,6 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.metrics import ObservePlugin
-from extender.objects.kept_parses import HeldParses
 from extender.objects.pod import Pod
 from extender.runtime.framework import Framework
 from extender.runtime.memory import (
@@ -42,6 +41,7 @@ from extender.runtime.plugin_results import (
     scattered,
     scattered_reasons,
 )
+from extender.runtime.preparation import Prepared
 from extender.runtime.ranking import Ranking, values_among
 from extender.runtime.scoring import (
     Part,
@@ -80,6 +80,7 @@ class Cycle(fwk.CycleState):
         "_parts",
         "_prepared",
         "_remembered",
+        "_signature",
         "_snapshot",
         "framework",
         "nominations",
@@ -118,7 +119,8 @@ class Cycle(fwk.CycleState):
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
         self._snapshot = snapshot
         self._remembered: Remembered | None = None
-        self._prepared: HeldParses | None = None
+        self._prepared: Prepared | None = None
+        self._signature = b""
         self._parts: list[Part] = []
 
     @property
@@ -145,8 +147,10 @@ class Cycle(fwk.CycleState):
         Raises:
             LongWork: they are not prepared yet.
         """
+        self._signature = signature
         if is_of_long_pod(signature) and self.framework.may_defer:
-            self._prepared = self.framework.preparations.check(self.pod, signature, self.framework.plugins.pre_filter)
+            self._prepared = self.framework.preparations.check(self.pod, signature, self.framework.plugins.every)
+            self.memos = self._prepared.memos
 
     def run_pre_filter_plugins(self) -> PreFilterOutcome:
         """Runs every PreFilter, and keeps and returns the combined result.
@@ -292,7 +296,7 @@ class Cycle(fwk.CycleState):
         known = None if self.depends_on_devices else self._remembered
         if known is None:
             memory = Memory() if self.depends_on_devices else framework.memory
-            known = self._remembered = memory.recall(signature_of(self.pod), snapshot)
+            known = self._remembered = memory.recall(self._signature or signature_of(self.pod), snapshot)
         framework.evaluations.filtered[self.skip_filter_plugins] += 1
         plan = framework.filter_plan(self.skip_filter_plugins)
         fits = remembered_fits(known, plan, self._passing, snapshot, self.pod)

@@ -91,6 +91,8 @@ class PluginsByPoint:
     """The plugins with their weights."""
     advice: Mapping[str, fwk.AdvicePlugin] = field(default_factory=dict)
     """Plugin name -> the plugin, of those that give advice."""
+    every: tuple[fwk.Plugin, ...] = ()
+    """All of these plugins, each once."""
 
 
 @final

@@ -58,7 +58,7 @@ async def prepared_for(pod: Pod, framework: Framework) -> AsyncIterator[None]:
     """Has the plugins prepare for the pod if it is long, and keeps them prepared meanwhile: its cycles then begin at once."""
     signature = signature_of(pod)
     if framework.may_defer and is_of_long_pod(signature):
-        held = await with_long_work(lambda: framework.preparations.check(pod, signature, framework.plugins.pre_filter))
+        held = await with_long_work(lambda: framework.preparations.check(pod, signature, framework.plugins.every))
         yield
         del held
     else:

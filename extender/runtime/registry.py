@@ -190,6 +190,7 @@ class Registry:
                 (plugin, plan.placement_score_weights[plugin.name]) for plugin in at("placementScore", fwk.PlacementScorePlugin)
             ),
             advice={name: plugin for name, plugin in made.items() if isinstance(plugin, fwk.AdvicePlugin)},
+            every=tuple(made.values()),
         )
 
 

@@ -11,7 +11,7 @@ from extender.objects.meta import Condition
 from extender.objects.node import Node, ResourceList
 from extender.objects.pod import Pod
 from extender.objects.quantity import QuantityError, quantity_of
-from extender.objects.resource_amounts import pod_requests
+from extender.objects.resource_amounts import milli_requests
 
 
 def pod_scheduling_properties_change(old: Pod, new: Pod) -> list[ClusterEvent]:
@@ -30,20 +30,30 @@ def _is_scaled_down(old: Pod, new: Pod) -> bool:
     """Returns whether the pod requests less of something. Changed requests that cannot be read count as less, because a needless attempt
     does no harm.
     """
-    if old.spec == new.spec and _counted_status(old) == _counted_status(new):
+    if _counted(old) == _counted(new):
         return False
     try:
-        before, after = pod_requests(old, use_status=True), pod_requests(new, use_status=True)
+        before, after = milli_requests(old), milli_requests(new)
     except QuantityError:
         return True
-    return any(name not in after or amount.milli_value() > after[name].milli_value() for name, amount in before.items())
+    return any(name not in after or amount > after[name] for name, amount in before.items())
 
 
-def _counted_status(pod: Pod) -> tuple[object, ...]:
-    """Returns what of the status `pod_requests` looks at; most updates change another part of it."""
-    status = pod.status
+def _counted(pod: Pod) -> tuple[object, ...]:
+    """Returns what `pod_requests` looks at; most updates change another part of the pod."""
+    spec, status = pod.spec, pod.status
     resizes = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
-    return status.container_statuses, status.init_container_statuses, status.resources, status.allocated_resources, resizes
+    reported = [each for each in (*status.container_statuses, *status.init_container_statuses) if each.resources is not None]
+    return (
+        spec.containers,
+        spec.init_containers,
+        spec.resources,
+        spec.overhead,
+        reported,
+        status.resources,
+        status.allocated_resources,
+        resizes,
+    )
 
 
 def _has_other_claims(old: Pod, new: Pod) -> bool:

@@ -98,6 +98,7 @@ def _by_point(plugins: Sequence[fwk.Plugin], weights: Mapping[str, int]) -> Plug
         bind=at(fwk.BindPlugin),
         post_bind=at(fwk.PostBindPlugin),
         advice={plugin.name: plugin for plugin in at(fwk.AdvicePlugin)},
+        every=tuple(plugins),
     )
 
 

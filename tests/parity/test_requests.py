@@ -11,9 +11,9 @@ from extender.objects.quantity import Quantity
 from extender.objects.resource_amounts import (
     Resources,
     assigned_requests,
-    balanced_scorer_request,
+    balanced_scorer_requests,
     filter_requests,
-    fit_scorer_request,
+    fit_scorer_requests,
     pod_limits,
     pod_requests,
 )
@@ -93,8 +93,8 @@ def answer(reading: Reading, expected: dict[str, Any]) -> dict[str, Any]:
         "podRequestsSpecOnly": written(pod_requests(reading.before(left + 2), use_status=False)),
         "podLimits": written(pod_limits(reading.before(1))),
         "fit": described(filter_requests(reading.before(left + 1))),
-        "fitScorer": {name: fit_scorer_request(reading.before(0), name) for name in expected["fitScorer"]},
-        "balancedScorer": {name: balanced_scorer_request(reading.before(left - asked), name) for asked, name in enumerate(balanced)},
+        "fitScorer": {name: fit_scorer_requests(reading.before(0), [name])[0] for name in expected["fitScorer"]},
+        "balancedScorer": {name: balanced_scorer_requests(reading.before(left - asked), [name])[0] for asked, name in enumerate(balanced)},
     }
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.devices import DeviceClass, DeviceRequest, ResourceClaim
-from extender.objects.extended_resources import can_be_backed
 from extender.objects.pod import ContainerExtendedResourceRequest
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.special_claim import is_in_memory, requests_and_mappings, with_requests
@@ -26,8 +25,8 @@ class ExtendedRequests:
     """What a pod requests of extended resources, some of which device classes back."""
 
     pod: fwk.Pod
-    scalars: tuple[str, ...]
-    """All resources that it requests but the native ones."""
+    resources: tuple[str, ...]
+    """All of them."""
     classes: Mapping[str, DeviceClass]
     """Extended resource -> the class that backs it."""
     claim: ResourceClaim
@@ -40,7 +39,7 @@ class ExtendedRequests:
 
     def not_offered(self, rows: fwk.Rows) -> Mask:
         """(R,) the rows whose nodes do not know a resource that no device class backs."""
-        unbacked = frozenset(name for name in self.scalars if name not in self.classes and can_be_backed(name))
+        unbacked = frozenset(self.resources).difference(self.classes)
         if not unbacked:
             return np.zeros(len(rows), np.bool_)
         # A node may name it and offer none: that is for NodeResourcesFit to judge.

@@ -18,7 +18,7 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import DynamicResourcesArgs
 from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
-from extender.objects.extended_resources import can_be_backed, device_class_of, scalar_requests, special_claim_of
+from extender.objects.extended_resources import backed_resources, device_class_of, extended_resources_of, special_claim_of
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources import advice
@@ -109,7 +109,7 @@ class DynamicResources(
         self._binding_timeout = timedelta(seconds=0 if args.binding_timeout is None else args.binding_timeout.nanoseconds / 1e9)
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
         self._tracker = handle.shared(_TRACKER, lambda: ClaimTracker(self._now)) if handle is not None else ClaimTracker()
-        self._scalars = fwk.PodMemo[tuple[str, ...]]()
+        self._requested = fwk.PodMemo[tuple[str, ...]]()
         self._features = DeviceFeatures.of(self.feature_gates)
         self._reads_lists = self.feature_gates.enabled("DRAPrioritizedList")
         self._backs_extended_resources = self.feature_gates.enabled("DRAExtendedResource")
@@ -162,6 +162,10 @@ class DynamicResources(
         state.write(_CLAIMS, self._cycle_of(state, pod, claims, unavailable, extended, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Finds the extended resources among the pod's requests."""
+        self._requested.of(state, lambda: extended_resources_of(pod))
+
     def _claims(self, state: fwk.CycleState) -> ClaimsOfCycle:
         """Returns what PreFilter found: no claims if it was not asked, because equal pods have none.
 
@@ -176,19 +180,21 @@ class DynamicResources(
         """Returns the pod's requests for extended resources; None if no device class backs any of them."""
         if not snapshot.objects.device_classes:
             return None
-        scalars = self._scalars.of(state, lambda: scalar_requests(pod))
-        backed = self._backed(scalars, snapshot)
+        resources = self._requested.of(state, lambda: extended_resources_of(pod))
+        backed = self._backed(resources, snapshot)
         if not backed:
             return None
         claim = special_claim_of(pod, self._tracker.latest(snapshot.objects.resource_claims).values())
-        return ExtendedRequests(pod, scalars, backed, claim or new_special_claim(pod, random_uid(self.handle.random)))
+        return ExtendedRequests(pod, resources, backed, claim or new_special_claim(pod, random_uid(self.handle.random)))
 
-    def _backed(self, scalars: Sequence[str], snapshot: fwk.Snapshot) -> dict[str, DeviceClass]:
+    def _backed(self, resources: Sequence[str], snapshot: fwk.Snapshot) -> dict[str, DeviceClass]:
         """Returns the extended resources among these that device classes back, each with its class."""
         if not self._backs_extended_resources:
             return {}
         classes = snapshot.objects.device_classes
-        return {name: found for name in scalars if (found := device_class_of(name, classes)) is not None and can_be_backed(name)}
+        backed = backed_resources(frozenset(resources), classes)
+        found = ((name, device_class_of(name, classes)) for name in resources if name in backed)
+        return {name: device_class for name, device_class in found if device_class is not None}
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods frees no device in this cycle.
@@ -407,11 +413,11 @@ class DynamicResources(
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
         """Claims to create, claims or extended resources to do without; see `advice.suggestions`."""
-        return advice.suggestions(pod, rows.snapshot, tuple(self._backed(scalar_requests(pod), rows.snapshot)))
+        return advice.suggestions(pod, rows.snapshot, tuple(self._backed(extended_resources_of(pod), rows.snapshot)))
 
     def suggest_for_node(self, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """The pod without resource claims and without extended resources that device classes back."""
-        return advice.without_devices(pod, tuple(self._backed(scalar_requests(pod), rows.snapshot)))
+        return advice.without_devices(pod, tuple(self._backed(extended_resources_of(pod), rows.snapshot)))
 
 
 def _score(cycle: ClaimsOfCycle, node: str) -> int:

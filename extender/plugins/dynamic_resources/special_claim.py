@@ -72,31 +72,34 @@ class _OfResource:
         Arguments:
             num_init: the number of init containers, which come first.
         """
-        long_lived: dict[int, DeviceRequest] = {}
-        short_lived = []
-        for place, count in self._wanted.items():
-            if place < num_init and not self._containers[place].is_sidecar:
-                short_lived.append(place)
-                continue
-            long_lived[place] = self._request(place, count)
-            self.mappings.append(self._mapping(place, long_lived[place].name))
+        wanted = self._wanted
+        short_lived = dict.fromkeys(place for place in wanted if place < num_init and not self._containers[place].is_sidecar)
+        starts = [place for place in wanted if place not in short_lived]
+        # The devices of the first long-lived container and all later ones, of the second and all later ones, and so on.
+        later = [*accumulate((wanted[place] for place in reversed(starts)), initial=0)][::-1]
+        most_missing = max((wanted[place] - later[bisect_left(starts, place)] for place in short_lived), default=0)
+        total = later[0] + max(most_missing, 0)
+        if total > MOST_RESULTS:
+            # So many devices cannot be allocated, and nobody will read who would use them.
+            self.requests.append(self._request(next(iter(wanted)), total))
+            return
+        long_lived = {place: self._request(place, wanted[place]) for place in starts}
+        self.mappings += [self._mapping(place, request.name) for place, request in long_lived.items()]
         self.requests += long_lived.values()
-        self._add_short_lived(short_lived, long_lived)
+        self._add_short_lived([*short_lived], long_lived, later)
 
-    def _add_short_lived(self, places: Sequence[int], long_lived: Mapping[int, DeviceRequest]) -> None:
+    def _add_short_lived(self, places: Sequence[int], long_lived: Mapping[int, DeviceRequest], later: Sequence[int]) -> None:
         """Adds one request for what init containers need beyond the devices of the containers that start after them.
 
         They run one after the other, so that the largest request is enough for all of them.
         """
         starts = list(long_lived)
-        later = [*accumulate((self._wanted[place] for place in reversed(starts)), initial=0)][::-1]
         largest = (0, "")
         own: set[str] = set()
         mappings: list[ContainerExtendedResourceRequest] = []
         for place in places:
             first, wanted = bisect_left(starts, place), self._wanted[place]
-            # So many devices cannot be allocated, and nobody will read who would use them.
-            for start in starts[first:] if later[0] <= MOST_RESULTS else ():
+            for start in starts[first:]:
                 if wanted <= 0:
                     break
                 wanted -= self._wanted[start]

@@ -64,7 +64,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         state.write(_REQUIRED, required)
         return fwk.PreFilterResult(fwk.SUCCESS)
 
-    def prepare(self, pod: fwk.Pod) -> None:
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
         """Parses the pod's terms."""
         stanzas = affinity_class(pod)
         if stanzas is not None:

@@ -11,7 +11,7 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import NodeResourcesBalancedAllocationArgs
 from extender.objects.pod import Pod
-from extender.objects.resource_amounts import balanced_scorer_request
+from extender.objects.resource_amounts import balanced_scorer_requests
 from extender.plugins.node_resources.scoring_strategies import PodUse, pod_use, with_devices, with_totals
 from extender.snapshot.axes import Floats, Int64s
 
@@ -35,16 +35,22 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
         self._scored = fwk.PodMemo[PodUse]()
 
     def sign_pod(self, pod: Pod) -> tuple[int, ...]:
-        return tuple(balanced_scorer_request(pod, name) for name, _ in self._resources)
+        return balanced_scorer_requests(pod, [name for name, _ in self._resources])
+
+    def prepare(self, state: fwk.CycleState, pod: Pod) -> None:
+        """Adds up the pod's requests."""
+        self._use(state, pod)
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips pods that request none of the resources, since they do not change the balance."""
-
-        use = self._scored.of(state, lambda: pod_use(self._resources, self.sign_pod(pod)))
+        use = self._use(state, pod)
         if not use.requests_any:
             return fwk.SKIP_EQUAL_PODS
         state.write(USE, with_totals(state, use))
         return fwk.SUCCESS if use.native_places is None else fwk.SUCCESS_EQUAL_PODS
+
+    def _use(self, state: fwk.CycleState, pod: Pod) -> PodUse:
+        return self._scored.of(state, lambda: pod_use(self._resources, self.sign_pod(pod)))
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100: 50 where the pod changes nothing, more where it evens out the utilisation, less where it does the opposite."""

@@ -15,10 +15,10 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import NodeResourcesFitArgs, ScoringStrategy
 from extender.objects.cluster import ClusterObjects
-from extender.objects.extended_resources import NO_DEVICE_CLASSES, DeviceClasses, device_class_of
+from extender.objects.extended_resources import NO_DEVICE_CLASSES, DeviceClasses, backed_resources
 from extender.objects.pod import Pod
 from extender.objects.pod_groups import PodGroup
-from extender.objects.resource_amounts import filter_requests, fit_scorer_request, requested_amounts
+from extender.objects.resource_amounts import filter_requests, fit_scorer_requests, requested_amounts
 from extender.objects.resource_names import is_extended_resource_name
 from extender.plugins.node_resources import advice
 from extender.plugins.node_resources.hints import FitHints
@@ -50,6 +50,8 @@ class FitRequest:
     """(3,) the amounts of the native resources; LEAST where none is requested, which is never short."""
     scalars: tuple[tuple[str, int, int], ...]
     """Those of `amounts` that are not native."""
+    names: frozenset[str]
+    """The resources of `scalars`."""
     is_empty: bool
     """True if nothing is requested, not even zero of a scalar resource: then only the number of pods counts."""
 
@@ -105,10 +107,15 @@ class NodeResourcesFit(
         request = self._requests.of(state, lambda: self._request(pod))
         state.write(REQUEST, request)
         classes = self._backing(snapshot.objects)
-        if classes and any(_is_backed(name, classes) for name, _, _ in request.scalars):
+        if backed_resources(request.names, classes):
             state.depends_on_devices = True
             return _SUCCESS_OF_THIS_POD
         return _SUCCESS if len(request.scalars) <= _FEW else _SUCCESS_OF_THIS_POD
+
+    def prepare(self, state: fwk.CycleState, pod: Pod) -> None:
+        """Adds up the pod's requests."""
+        self._requests.of(state, lambda: self._request(pod))
+        self._use(state, pod)
 
     def _request(self, pod: Pod) -> FitRequest:
         requests = filter_requests(pod)
@@ -120,6 +127,7 @@ class NodeResourcesFit(
             amounts=(*amounts, *scalars),
             native=np.array([amount if amount > 0 else LEAST for amount in native], np.int64),
             scalars=scalars,
+            names=frozenset(name for name, _, _ in scalars),
             is_empty=not any(native) and not requests.scalar,
         )
 
@@ -133,6 +141,7 @@ class NodeResourcesFit(
         unresolvable: Mask | None = None
         if not request.is_empty:
             allocatable, requested, offered = rows.allocatable, rows.requested, rows.snapshot.nodes.offered
+            backed = backed_resources(request.names, self._backing(rows.snapshot.objects))
             everywhere: Mask | None = None
             # Most often no native resource is short on any row, which one comparison of all of them tells.
             is_short = request.native > allocatable[:, : len(NATIVE_RESOURCES)] - requested[:, : len(NATIVE_RESOURCES)]
@@ -140,7 +149,7 @@ class NodeResourcesFit(
                 is_native = place != NOT_NATIVE
                 if not is_native and name not in offered:
                     # No node is looked at: a pod may request thousands of resources that none has.
-                    if not _is_backed(name, self._backing(rows.snapshot.objects)):
+                    if name not in backed:
                         everywhere = np.ones(len(rows), np.bool_) if everywhere is None else everywhere
                         reasons.append((f"Insufficient {name}", everywhere))
                         unresolvable = everywhere
@@ -150,7 +159,7 @@ class NodeResourcesFit(
                 if not np.count_nonzero(short):
                     continue
                 beyond_capacity: Mask = short & (amount > has)
-                if not is_native and _is_backed(name, self._backing(rows.snapshot.objects)):
+                if name in backed:
                     # Nodes without any of it are judged by DynamicResources.
                     short, beyond_capacity = short & (has > 0), beyond_capacity & (has > 0)
                     if not short.any():
@@ -166,7 +175,7 @@ class NodeResourcesFit(
         if request.is_empty:
             return ~refused
         classes = self._backing(rows.snapshot.objects)
-        if classes and any(_is_backed(name, classes) for name, _, _ in request.scalars):
+        if backed_resources(request.names, classes):
             return None
         native = len(NATIVE_RESOURCES)
         free = rows.allocatable.T[:native] - rows.requested.T[:native]
@@ -179,13 +188,15 @@ class NodeResourcesFit(
 
     def pre_score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Status:
         """Computes what the pod adds to each scored resource."""
-
-        use = self._scored.of(state, lambda: pod_use(self._resources, self._scored_amounts(pod)))
+        use = self._use(state, pod)
         state.write(USE, with_totals(state, use))
         return fwk.SUCCESS if use.native_places is None else fwk.SUCCESS_EQUAL_PODS
 
+    def _use(self, state: fwk.CycleState, pod: Pod) -> PodUse:
+        return self._scored.of(state, lambda: pod_use(self._resources, self._scored_amounts(pod)))
+
     def _scored_amounts(self, pod: Pod) -> tuple[int, ...]:
-        return tuple(fit_scorer_request(pod, name) for name, _ in self._resources)
+        return fit_scorer_requests(pod, [name for name, _ in self._resources])
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
         return self._scorer(rows, state.read(USE))
@@ -194,16 +205,18 @@ class NodeResourcesFit(
         """Prefers placements that the group fills, whatever the strategy for nodes is."""
         rows = fwk.Rows.of(snapshot, placed.placement.nodes)
         names = [name for name, _ in self._resources]
-        amounts = [sum(fit_scorer_request(pod, name) for pod in placed.pods) for name in names]
+        of_pods = np.array([fit_scorer_requests(pod, names) for pod in placed.pods], np.int64).reshape(-1, len(names))
+        amounts = of_pods.sum(axis=0).tolist()
         return most_allocated_together(rows, pod_use(self._resources, amounts))
 
     def shortages(self, pod: Pod, rows: fwk.Rows) -> Sequence[fwk.Shortage]:
         """The resources that are short on any row, by name; the number of pods is one of them."""
         amounts = {name: amount for name, amount in requested_amounts(pod).items() if amount > 0 and not self._is_ignored(name)}
+        backed = backed_resources(frozenset(amounts), self._backing(rows.snapshot.objects))
         found = []
         for name, amount in sorted(amounts.items()):
             free = advice.free(rows, name)
-            if _is_backed(name, self._backing(rows.snapshot.objects)):
+            if name in backed:
                 free = np.where(rows.allocatable_of(name) > 0, free, amount)
             found.append(fwk.Shortage(name, amount, free))
         return [shortage for shortage in found if (shortage.requested > shortage.free).any()]
@@ -221,13 +234,7 @@ class NodeResourcesFit(
         return objects.device_classes if self._leaves_devices else NO_DEVICE_CLASSES
 
     def _is_ignored(self, name: str) -> bool:
-        if not is_extended_resource_name(name):
-            return False
-        return name in self._ignored or name.split("/", 1)[0] in self._ignored_groups
-
-
-def _is_backed(name: str, classes: DeviceClasses) -> bool:
-    return bool(classes) and device_class_of(name, classes) is not None
+        return (name in self._ignored or name.split("/", 1)[0] in self._ignored_groups) and is_extended_resource_name(name)
 
 
 def _verdicts(num_rows: int, reasons: list[tuple[str, Mask]], unresolvable: Mask | None) -> fwk.Verdicts:

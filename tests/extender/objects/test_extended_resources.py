@@ -7,7 +7,7 @@ import pytest
 from extender.objects.cluster import ClusterObjects
 from extender.objects.decoding import convert
 from extender.objects.devices import DeviceClass
-from extender.objects.extended_resources import can_be_backed, device_class_of, scalar_requests
+from extender.objects.extended_resources import device_class_of, extended_resources_of
 from extender.testing import PodBuilder, make_pod
 
 GPU = "example.com/gpu"
@@ -77,7 +77,7 @@ def test_a_class_that_names_another_resource_no_longer_backs_the_former_one() ->
     ],
 )
 def test_requests_for_extended_resources(pod: Mapping[str, int | str], requested: set[str]) -> None:
-    assert set(filter(can_be_backed, scalar_requests(make_pod().req(pod).obj()))) == requested
+    assert set(extended_resources_of(make_pod().req(pod).obj())) == requested
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_requests_for_extended_resources(pod: Mapping[str, int | str], requested
     ],
 )
 def test_requests_count_wherever_they_are(pod: PodBuilder) -> None:
-    assert scalar_requests(pod.obj()) == (GPU,)
+    assert extended_resources_of(pod.obj()) == (GPU,)

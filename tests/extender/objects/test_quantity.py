@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from extender.objects.quantity import MAX_LENGTH, Quantity, QuantityError, milli_value_of, nanos_of, quantity_of, value_of
@@ -54,6 +54,23 @@ def test_values_are_rounded_up(text: str) -> None:
 
     assert value_of(text) == -(-nanos // 10**9)
     assert milli_value_of(text) == -(-nanos // 10**6)
+
+
+@calmly
+@example("0.1")
+@given(st.one_of(texts, noise))
+def test_amounts_of_a_text_are_those_of_its_quantity(text: str) -> None:
+    """
+    The shorter way to read most amounts agrees with the whole one, also about what is none.
+    """
+    try:
+        quantity = quantity_of(text)
+    except QuantityError:
+        for read in (value_of, milli_value_of, nanos_of):
+            with pytest.raises(QuantityError):
+                read(text)
+    else:
+        assert (value_of(text), milli_value_of(text), nanos_of(text)) == (quantity.value(), quantity.milli_value(), quantity.nanos())
 
 
 @calmly

@@ -16,9 +16,9 @@ from extender.objects.resource_amounts import (
     allocatable,
     as_quantity,
     assigned_requests,
-    balanced_scorer_request,
+    balanced_scorer_requests,
     filter_requests,
-    fit_scorer_request,
+    fit_scorer_requests,
     in_words,
     pod_limits,
     pod_requests,
@@ -70,8 +70,8 @@ def test_defaults_for_spreading(pod: PodBuilder, milli_cpu: int, memory: int) ->
 
     assert (non_zero_cpu, non_zero_memory) == (milli_cpu, memory)
     assert taken == filter_requests(pod.obj())
-    assert (fit_scorer_request(pod.obj(), "cpu"), fit_scorer_request(pod.obj(), "memory")) == (milli_cpu, memory)
-    assert balanced_scorer_request(pod.obj(), "cpu") == taken.milli_cpu
+    assert fit_scorer_requests(pod.obj(), ("cpu", "memory")) == (milli_cpu, memory)
+    assert balanced_scorer_requests(pod.obj(), ["cpu"]) == (taken.milli_cpu,)
 
 
 def resized(asked: str, *, runs: str | None, allocated: str | None = None, reason: str = "") -> Pod:
@@ -122,7 +122,7 @@ def test_requests_of_the_whole_pod() -> None:
 
     assert filter_requests(pod) == Resources(3100, 2**20, 0, {"example.com/gpu": 1})
     assert assigned_requests(pod) == (filter_requests(pod), 3100, 2**20)
-    assert fit_scorer_request(pod, "cpu") == 1100
+    assert fit_scorer_requests(pod, ["cpu"]) == (1100,)
     assert {name: str(amount) for name, amount in pod_limits(pod).items()} == {"cpu": "4100m"}
 
 
@@ -142,7 +142,7 @@ def test_resources_counted_one_by_one() -> None:
     taken = filter_requests(make_pod().req(names).obj())
 
     assert taken.scalar == {"example.com/gpu": 1, "hugepages-2Mi": 2**22, "attachable-volumes-x": 2, "my.kubernetes.io/thing": 3}
-    assert fit_scorer_request(make_pod().req(names).obj(), "unheard-of") == 0
+    assert fit_scorer_requests(make_pod().req(names).obj(), ["unheard-of"]) == (0,)
 
 
 READERS: list[Callable[[Pod], object]] = [
@@ -150,8 +150,8 @@ READERS: list[Callable[[Pod], object]] = [
     filter_requests,
     validate_requests,
     lambda pod: pod_requests(pod, use_status=True),
-    lambda pod: fit_scorer_request(pod, "cpu"),
-    lambda pod: balanced_scorer_request(pod, "cpu"),
+    lambda pod: fit_scorer_requests(pod, ["cpu"]),
+    lambda pod: balanced_scorer_requests(pod, ["cpu"]),
 ]
 
 

@@ -26,12 +26,12 @@ class Prepares(fwk.PreFilterPlugin):
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
         return fwk.PreFilterResult(fwk.SUCCESS)
 
-    def prepare(self, pod: fwk.Pod) -> None:
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
         self.prepared.append((pod.name, threading.current_thread()))
 
 
 class CannotPrepare(Prepares):
-    def prepare(self, pod: fwk.Pod) -> None:
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
         raise ValueError("this pod makes no sense")
 
 
@@ -118,11 +118,11 @@ class Parses(fwk.PreFilterPlugin):
         self.threads.append(threading.current_thread())
         return text
 
-    def prepare(self, pod: fwk.Pod) -> None:
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
         self.parse(json.dumps(pod.spec.node_selector))
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
-        self.prepare(pod)
+        self.prepare(state, pod)
         return fwk.PreFilterResult(fwk.SUCCESS)
 
 
