@@ -85,8 +85,12 @@ class Caller:
         """Returns why the pod is where it is; None if nothing is known of it."""
         if not await self.sight.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
+        questions = self.questions
         async with until_hang_up(self.request), self.face.evaluating:
-            answer = await self.questions.explain(namespace, name, picture=picture)
+            if questions.is_about_long_pod(namespace, name):
+                answer = await answered_in_child(lambda: questions.explain_in_child(namespace, name, picture=picture))
+            else:
+                answer = await questions.explain(namespace, name, picture=picture)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
     async def pod(self, namespace: str, name: str) -> Pod | None:

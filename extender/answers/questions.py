@@ -63,6 +63,7 @@ from extender.records.records import Records
 from extender.records.values import PodName, PreemptionRecord
 from extender.runtime.framework import closed_at_the_end
 from extender.runtime.long_work import awaited_with_long_work
+from extender.runtime.memory import is_of_long_pod, signature_of
 from extender.runtime.nominations import Nominations
 from extender.runtime.queueing_hints import registrations
 from extender.runtime.registry import Registry
@@ -165,6 +166,15 @@ class Questions:
             preempted_by=preempted_by,
             took_room_of=None if taken is None else history.preemption(taken),
         )
+
+    def is_about_long_pod(self, namespace: str, name: str) -> bool:
+        """Returns whether there is a pod of this name that is so long that it takes long to explain."""
+        pod = self.pod(namespace, name)
+        return pod is not None and is_of_long_pod(signature_of(pod))
+
+    def explain_in_child(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
+        """Does as `explain` at once, in a child process."""
+        return asyncio.run(self.explain(namespace, name, picture=picture))
 
     def pod(self, namespace: str, name: str) -> Pod | None:
         """Returns the pod with the fields that the scheduler reads; None if there is none."""

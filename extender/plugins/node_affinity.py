@@ -202,10 +202,9 @@ def _without_demands(pod: fwk.Pod) -> fwk.Suggestion:
 def _requirements(pod: fwk.Pod) -> list[NodeSelectorRequirement]:
     """The distinct requirements of all required terms."""
     required = _required(pod)
-    found: list[NodeSelectorRequirement] = []
-    for term in required.node_selector_terms if required is not None else ():
-        found += [each for each in (*term.match_expressions, *term.match_fields) if each not in found]
-    return found
+    terms = required.node_selector_terms if required is not None else ()
+    every = (each for term in terms for each in (*term.match_expressions, *term.match_fields))
+    return [*{(each.key, each.operator, *each.values): each for each in every}.values()]
 
 
 def _written(requirement: NodeSelectorRequirement) -> str:

@@ -36,7 +36,7 @@ MOST_SIGNATURES = 1024
 LONGEST_SIGNATURE = 4096
 """Longer ones are kept as a hash, so that pods with large specs take no more memory than others."""
 
-LONG_POD = 64 * 1024
+LONG_POD = 16 * 1024
 """Pods of more bytes are long; see `extender.runtime.preparation`."""
 
 _LONG_PREFIX = b"long "

@@ -14,6 +14,9 @@ from extender.objects.priority_classes import HIGHEST_USER_PRIORITY
 MAX_TRIED: Final = 16 * 2**10
 """The number of bytes of objects to try, as JSON. Of a larger pod there are none: they are to fit into an address."""
 
+MAX_PATCH: Final = 2**16
+"""The number of bytes of a patch, as JSON. There is none that is larger: it is to fit into a command."""
+
 _KEYS: Final[Mapping[str, str]] = {
     "containers": "name",
     "initContainers": "name",
@@ -31,8 +34,9 @@ _OF_A_PENDING_POD: Final = frozenset(("schedulingGates", "tolerations"))
 
 
 def patch_of(before: Pod, after: Pod) -> dict[str, Any]:
-    """Returns the strategic merge patch that makes one spec the other."""
-    return _difference(msgspec.to_builtins(before.spec), msgspec.to_builtins(after.spec))
+    """Returns the strategic merge patch that makes one spec the other; an empty one if it would be very large."""
+    patch = _difference(msgspec.to_builtins(before.spec), msgspec.to_builtins(after.spec))
+    return patch if len(msgspec.json.encode(patch)) <= MAX_PATCH else {}
 
 
 def command_of(pod: Pod, patch: Mapping[str, Any]) -> str:
