@@ -28,7 +28,7 @@ _OPERATORS: Final = {
     "Gt": Operator.GREATER_THAN,
     "Lt": Operator.LESS_THAN,
 }
-_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
+_ENCODE: Final = msgspec.json.Encoder().encode
 _DEMANDS: Final = msgspec.json.Decoder(tuple[dict[str, str] | None, NodeSelector | None])
 _PREFERENCES: Final = msgspec.json.Decoder(list[PreferredSchedulingTerm])
 _FIELD_OPERATORS: Final = ("In", "NotIn")

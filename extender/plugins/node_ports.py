@@ -1,7 +1,7 @@
 """NodePorts: keeps pods with the same host port on different nodes."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, final
 
 from extender import framework as fwk
@@ -9,6 +9,7 @@ from extender.framework.advice import MAX_ONE_BY_ONE, listed
 from extender.objects.decoding import replaced
 from extender.objects.pod import Container
 from extender.snapshot.pod_attributes import ANY_ADDRESS, HostPort, host_ports
+from extender.snapshot.symbols import HostPortIndex
 
 REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 
@@ -39,8 +40,8 @@ class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Advic
         wanted = host_ports(pod)
         if not wanted:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
-        known = {port for used in snapshot.tallies.symbols[fwk.Attribute.HOST_PORTS] if isinstance(used, tuple) for port in used}
-        state.write(_CONFLICTS, conflicting_ports(wanted, known))
+        known = snapshot.tallies.index(fwk.Attribute.HOST_PORTS, HostPortIndex)
+        state.write(_CONFLICTS, frozenset(used for port in wanted for used in known.like(port) if _collide(port[0], used[0])))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
@@ -70,11 +71,11 @@ def conflicting_ports(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> f
     addresses: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for address, protocol, number in wanted:
         addresses[protocol, number].add(address)
-    return frozenset(port for port in used if port[1:] in addresses and _collide(addresses[port[1:]], port[0]))
+    return frozenset(port for port in used if any(_collide(address, port[0]) for address in addresses.get(port[1:], ())))
 
 
-def _collide(wanted: Set[str], used: str) -> bool:
-    return used == ANY_ADDRESS or used in wanted or ANY_ADDRESS in wanted
+def _collide(wanted: str, used: str) -> bool:
+    return wanted == used or ANY_ADDRESS in (wanted, used)
 
 
 def _without(pod: fwk.Pod, ports: Sequence[HostPort]) -> fwk.Suggestion:

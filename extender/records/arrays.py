@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import Final, final
 
 import msgspec
@@ -267,9 +268,9 @@ def _not_too_many(reasons: tuple[tuple[str, Mask], ...]) -> list[tuple[str, Mask
         return list(together.items())
     # Thousands of reasons share a few masks: one for each resource that a pod requests and no node offers.
     nodes = {id(mask): int(mask.sum()) for mask in _each_once(together.values())}
-    by_nodes = sorted(together, key=lambda reason: -nodes[id(together[reason])])
-    others = np.logical_or.reduce(_each_once(together[reason] for reason in by_nodes[MAX_REASONS:]))
-    return [*((reason, together[reason]) for reason in by_nodes[:MAX_REASONS]), (OTHER_REASONS, others)]
+    kept = dict(nlargest(MAX_REASONS, together.items(), key=lambda item: nodes[id(item[1])]))
+    others = np.logical_or.reduce(_each_once(mask for reason, mask in together.items() if reason not in kept))
+    return [*kept.items(), (OTHER_REASONS, others)]
 
 
 def _each_once(masks: Iterable[Mask]) -> list[Mask]:

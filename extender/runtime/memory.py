@@ -44,7 +44,7 @@ _LONG_PREFIX = b"long "
 
 NEVER = -1
 
-_ENCODE = msgspec.json.Encoder(order="deterministic").encode
+_ENCODE = msgspec.json.Encoder().encode
 
 
 A = TypeVar("A", bound=np.generic)
@@ -326,7 +326,10 @@ class Memory:
 
 
 def signature_of(pod: Pod) -> bytes:
-    """Returns bytes that are equal for pods which `looks_only_at_node` plugins cannot tell apart."""
+    """Returns bytes that are equal for pods of one workload, and only for pods which `looks_only_at_node` plugins cannot tell apart.
+
+    Labels in another order make another signature: to sort thousands of them would take long.
+    """
     meta = pod.metadata
     encoded = _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
     if len(encoded) <= LONGEST_SIGNATURE:

@@ -200,12 +200,31 @@ class Rows:
 
     def uses_any_port(self, ports: frozenset[HostPort]) -> Mask:
         """(R,) whether any of these host ports, each with its address and protocol, is in use."""
-        if len(ports) > _FEW_PORTS and not self.is_hypothetical:
-            nodes = self.snapshot.nodes.uses_any_port(ports)
-            return nodes if self.is_all else nodes[self.node]
+        if len(ports) > _FEW_PORTS:
+            return self._uses_many_ports(ports)
         in_use: Mask = np.zeros(len(self), np.bool_)
         for port in ports:
             in_use |= self.uses_port(port)
+        return in_use
+
+    def _uses_many_ports(self, ports: frozenset[HostPort]) -> Mask:
+        snapshot = self.snapshot
+        of_nodes = snapshot.nodes.uses_any_port(ports)
+        if not self.is_hypothetical:
+            return of_nodes if self.is_all else of_nodes[self.node]
+        symbols = snapshot.tallies.symbols[Attribute.HOST_PORTS]
+        of_symbols = [ports.intersection(symbol) if isinstance(symbol, tuple) else frozenset[HostPort]() for symbol in symbols]
+        left: dict[int, set[HostPort]] = {}
+        for row, pod, sign in self._changes_of(range(len(self))):
+            code = int(snapshot.pods.codes[Attribute.HOST_PORTS, pod])
+            if code == ABSENT or not of_symbols[code]:
+                continue
+            if row not in left:
+                left[row] = set(ports & snapshot.nodes.used_ports[int(self.node[row])])
+            # As in `uses_port`, a pod that is removed frees its ports even if another pod uses them.
+            left[row] = left[row] | of_symbols[code] if sign > 0 else left[row] - of_symbols[code]
+        in_use = of_nodes[self.node]
+        in_use[[*left]] = [bool(used) for used in left.values()]
         return in_use
 
     def uses_port(self, port: HostPort) -> Mask:

@@ -8,11 +8,11 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Final, Generic, TypeVar, final
 
+from extender.objects.kept_parses import kept_for_equal
 from extender.objects.label_selectors import Operator, Selector
-from extender.snapshot.pod_attributes import LabelClass, PodSymbol, VolumeClass
+from extender.snapshot.pod_attributes import HostPort, LabelClass, PodSymbol, VolumeClass
 
 S = TypeVar("S", bound=Hashable)
 
@@ -60,6 +60,7 @@ class SymbolTable(Generic[S]):
 
 LabelPair = tuple[str, str]
 
+_BYTES_OF_A_VALUE: Final = 64
 _REQUIRE_A_VALUE: Final = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 
 
@@ -92,14 +93,17 @@ class LabelIndex(SymbolIndex):
         if not selector.selectable:
             return ()
         pairs = narrowest_pairs(selector)
-        if pairs is None:
-            return range(first, self.size)
-        # A class has one value per key, so that no class is found twice.
-        return chain.from_iterable(codes[bisect_left(codes, first) :] for pair in pairs if (codes := self._codes.get(pair)) is not None)
+        return range(first, self.size) if pairs is None else self.with_any([pairs], first)
 
-    def with_any(self, pairs: Iterable[LabelPair], first: int = 0) -> set[int]:
-        """Returns the codes, from `first` on, of the classes that have one of the labels."""
-        return {code for pair in pairs if (codes := self._codes.get(pair)) is not None for code in codes[bisect_left(codes, first) :]}
+    def with_any(self, of_labels: Iterable[frozenset[LabelPair]], first: int = 0) -> set[int]:
+        """Returns the codes, from `first` on, of the classes that have a label of any of these sets."""
+        known, found = self._codes, set[int]()
+        for pairs in of_labels:
+            for pair in pairs if len(pairs) <= len(known) else filter(pairs.__contains__, known):
+                codes = known.get(pair)
+                if codes is not None:
+                    found.update(codes[bisect_left(codes, first) :])
+        return found
 
     def _index(self, code: int, symbol: PodSymbol) -> None:
         if isinstance(symbol, LabelClass):
@@ -107,14 +111,32 @@ class LabelIndex(SymbolIndex):
                 self._codes[pair].append(code)
 
 
-def narrowest_pairs(selector: Selector) -> Sequence[LabelPair] | None:
+@kept_for_equal(lambda selector: selector.num_values * _BYTES_OF_A_VALUE)
+def narrowest_pairs(selector: Selector) -> frozenset[LabelPair] | None:
     """Returns the smallest set of labels such that everything the selector matches has exactly one of them; None if it requires no
     value."""
     requiring = [requirement for requirement in selector.requirements if requirement.operator in _REQUIRE_A_VALUE]
     if not requiring:
         return None
     narrowest = min(requiring, key=lambda requirement: len(requirement.values))
-    return [(narrowest.key, value) for value in dict.fromkeys(narrowest.values)]
+    return frozenset((narrowest.key, value) for value in narrowest.values)
+
+
+@final
+class HostPortIndex(SymbolIndex):
+    """(protocol, number) -> the host ports that any pod has of it, each with its address."""
+
+    def __init__(self) -> None:
+        self._known: defaultdict[tuple[str, int], dict[HostPort, None]] = defaultdict(dict)
+
+    def like(self, port: HostPort) -> Iterable[HostPort]:
+        """Returns the host ports of the same protocol and number."""
+        return self._known.get(port[1:], ())
+
+    def _index(self, code: int, symbol: PodSymbol) -> None:
+        if isinstance(symbol, tuple):
+            for port in symbol:
+                self._known[port[1:]][port] = None
 
 
 @final

@@ -110,7 +110,9 @@ class Tally:
         known = self._known
         if known == len(symbols):
             return
-        for code in range(known, len(symbols)) if self._relevant is None else self._relevant(tallies, known):
+        # To find those that matter among a few new ones takes longer than to weigh them.
+        relevant = self._relevant if len(symbols) - known > FEW_SYMBOLS else None
+        for code in range(known, len(symbols)) if relevant is None else relevant(tallies, known):
             weight = self._weight(symbols[code])
             if weight:
                 self._weights[code] = weight

@@ -109,7 +109,7 @@ class ExcludingTerms(TermsOfClass):
 
     def matching(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> MatchingNumbers:
         found = (self._excluding.get(label, ()) for pair in labels.items() for label in (pair, (pair[0], None)))
-        unlike = {id(alike): alike.by_key for of_label in found for alike in of_label}
+        unlike = {id(alike): alike.by_key for of_label in found for alike in of_label if not alike.term.selector.matches(labels)}
         return MatchingNumbers(self._by_key, [*unlike.values()])
 
 

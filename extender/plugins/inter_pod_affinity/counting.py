@@ -13,11 +13,11 @@ from extender.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.snapshot.symbols import LabelIndex
 from extender.snapshot.tallies import RelevantCodes, Tallies, Weight, classes_relevant_to
 
-_BYTES_OF_A_TERM: Final = 100
-"""A pod of a megabyte has 10,000 terms."""
+_BYTES_OF_A_VALUE: Final = 32
+"""A pod of a megabyte has 10,000 terms with three values each, or a few with many."""
 
 _PLUGIN: Final = "InterPodAffinity"
-_MANY_TERMS: Final = 64
+_MANY_VALUES: Final = 256
 
 
 @final
@@ -39,8 +39,7 @@ class TermsOfQuestion:
     def __init__(self, terms: Sequence[Term | WeightedTerm]) -> None:
         self._terms = tuple(terms)
         self._hash = hash(self._terms)
-        written = [each.term if isinstance(each, WeightedTerm) else each for each in self._terms]
-        self._num_values = sum(1 + len(each.namespaces) + each.selector.num_values + each.namespace_selector.num_values for each in written)
+        self._num_values = sum((each.term if isinstance(each, WeightedTerm) else each).num_values for each in self._terms)
 
     @property
     def num_values(self) -> int:
@@ -116,7 +115,7 @@ class QuestionsByKey:
     def prepare(self) -> None:
         """Makes the questions that take long to make."""
         for key, terms in self._terms.items():
-            if len(terms) > _MANY_TERMS:
+            if sum(weighted.term.num_values for weighted in terms) > _MANY_VALUES:
                 self.of(key)
 
 
@@ -141,7 +140,7 @@ class TermQuestions:
         """The numbers of those terms."""
 
 
-@kept_for_equal(lambda terms: terms.num_terms * _BYTES_OF_A_TERM)
+@kept_for_equal(lambda terms: terms.num_values * _BYTES_OF_A_VALUE)
 def questions_of(terms: PodTerms) -> TermQuestions:
     """Returns the questions about the terms, whose namespaces must be resolved; see `SelectedNamespaces`."""
     return TermQuestions(terms)

@@ -21,8 +21,8 @@ from extender.snapshot.symbols import LabelPair, SymbolIndex
 
 _RESULTS_KEPT: Final = 1024
 
-LONG_CLASS: Final = 64 * 1024
-"""Bytes. The terms of longer classes are read in a thread; see `LongClasses`."""
+LONG_CLASS: Final = 16 * 1024
+"""Bytes. The terms of longer classes, or of more that are new together, are read in a thread; see `LongClasses`."""
 
 
 @final
@@ -130,8 +130,8 @@ class LongClasses:
         Raises:
             LongWork: they were not yet.
         """
-        long = [each for each in symbols if isinstance(each, AffinityClass) and len(each.encoded) > LONG_CLASS]
-        if all(each in self._read for each in long):
+        long = [each for each in symbols if isinstance(each, AffinityClass)]
+        if sum(len(each.encoded) for each in long) <= LONG_CLASS or all(each in self._read for each in long):
             return
         parses = HeldParses()
 

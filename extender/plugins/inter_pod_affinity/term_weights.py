@@ -1,10 +1,11 @@
 """TermWeights: which of thousands of terms match a class of pods, without comparing it with each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final, final
 
-from extender.objects.label_selectors import Operator, Selector
+from extender.objects.label_selectors import LONG, Operator, Selector
 from extender.plugins.inter_pod_affinity.terms import Term, WeightedTerm
 from extender.snapshot.symbols import LabelPair, narrowest_pairs
 
@@ -16,18 +17,34 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 def wanted_labels(selector: Selector) -> Sequence[WantedLabel] | None:
-    """Returns the smallest set of labels of which everything the selector matches has one; None if it requires none."""
+    """Returns a small set of labels of which everything the selector matches has one; None if it requires none."""
     pairs = narrowest_pairs(selector)
     if pairs is not None:
-        return pairs
+        # All are about one key. Of many values none is listed: the selector looks them up faster.
+        return [*pairs] if len(pairs) < LONG else [(key, None) for key, _ in islice(pairs, 1)]
     return next(([(each.key, None)] for each in selector.requirements if not _excludes(each.operator)), None)
 
 
 def excluded_labels(selector: Selector) -> Iterator[WantedLabel]:
-    """Yields the labels that a selector without wanted labels excludes: it matches what has none of them."""
+    """Yields labels for a selector without wanted labels, which matches what has none of them, and may match what has."""
     for requirement in selector.requirements:
-        for value in (None,) if requirement.operator is Operator.DOES_NOT_EXIST else requirement.values:
+        # Of many values none is listed, as in `wanted_labels`.
+        is_any = requirement.operator is Operator.DOES_NOT_EXIST or len(requirement.values) >= LONG
+        for value in (None,) if is_any else requirement.values:
             yield requirement.key, value
+
+
+def _all_wanted(selectors: Iterable[Selector]) -> Sequence[frozenset[LabelPair]] | None:
+    short, long = set[LabelPair](), dict[Selector, frozenset[LabelPair]]()
+    for selector in selectors:
+        pairs = narrowest_pairs(selector) if selector.selectable else frozenset[LabelPair]()
+        if pairs is None:
+            return None
+        if len(pairs) < LONG:
+            short |= pairs
+        else:
+            long[selector] = pairs
+    return [frozenset(short), *long.values()]
 
 
 def _excludes(operator: Operator) -> bool:
@@ -59,10 +76,8 @@ class TermWeights:
         for place, weighted in enumerate(terms):
             if weighted.term.selector.selectable:
                 self._add(place, weighted)
-        has_any_value = any(value is None for _, value in self._wanting)
-        is_all = self._everywhere or self._in_namespace or self._excluding or has_any_value
-        self.wanted: Sequence[LabelPair] | None = None if is_all else [(key, value) for key, value in self._wanting if value is not None]
-        """Labels of which each pod with a weight other than 0 has one; None if there are no such labels."""
+        self.wanted: Final = _all_wanted(weighted.term.selector for weighted in terms)
+        """Sets of labels: each pod with a weight other than 0 has a label of any of them; None if there are no such labels."""
 
     def _add(self, place: int, weighted: WeightedTerm) -> None:
         term, weight = weighted.term, weighted.weight
@@ -90,6 +105,7 @@ class TermWeights:
                 excluding.update(self._excluding.get(label, ()))
         for place in excluding:
             term = terms[place].term
-            if namespace in term.namespaces or term.namespace_selector.matches(_NO_LABELS):
+            is_counted = namespace in term.namespaces or term.namespace_selector.matches(_NO_LABELS)
+            if is_counted and not term.selector.matches(labels):
                 total -= terms[place].weight
         return total

@@ -5,7 +5,7 @@ Upstream: kube-scheduler/framework/types.go, AffinityTerm; pkg/scheduler/framewo
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar, final
 
 from extender.golang.field_errors import aggregate
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 _NAMESPACE_SELECTORS_KEPT: Final = 1024
 _RESOLVED_KEPT: Final = 64
-_RESOLVED_TERMS_KEPT: Final = 65_536
+_RESOLVED_VALUES_KEPT: Final = 2**18
 
 
 @final
@@ -32,6 +32,11 @@ class Term:
     selector: Selector
     namespaces: frozenset[str]
     namespace_selector: Selector = NOTHING
+
+    @property
+    def num_values(self) -> int:
+        """The number of values that it names."""
+        return 1 + len(self.namespaces) + self.selector.num_values + self.namespace_selector.num_values
 
     def matches(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
         """True if the term matches a pod. Upstream: AffinityTerm.Matches."""
@@ -65,10 +70,12 @@ class PodTerms:
     error: str = ""
     select_namespaces: bool = False
     """True if a term selects namespaces by their labels; see `SelectedNamespaces`."""
+    num_values: int = field(init=False)
+    """The number of values that all terms name."""
 
-    @property
-    def num_terms(self) -> int:
-        return len(self.affinity) + len(self.anti_affinity) + len(self.preferred)
+    def __post_init__(self) -> None:
+        each = (*self.affinity, *self.anti_affinity, *(weighted.term for weighted in self.preferred))
+        object.__setattr__(self, "num_values", sum(term.num_values for term in each))
 
 
 NO_TERMS: Final = PodTerms()
@@ -170,9 +177,9 @@ class SelectedNamespaces:
                 anti_affinity=tuple(self._with_selected(term, namespaces) for term in terms.anti_affinity),
                 preferred=tuple(WeightedTerm(each.weight, self._with_selected(each.term, namespaces)) for each in terms.preferred),
             )
-            num_terms = sum(terms.num_terms for terms in self._resolved)
-            while len(self._resolved) > 1 and (len(self._resolved) > _RESOLVED_KEPT or num_terms > _RESOLVED_TERMS_KEPT):
-                num_terms -= self._resolved.popitem(last=False)[0].num_terms
+            num_values = sum(resolved.num_values for resolved in self._resolved.values())
+            while len(self._resolved) > 1 and (len(self._resolved) > _RESOLVED_KEPT or num_values > _RESOLVED_VALUES_KEPT):
+                num_values -= self._resolved.popitem(last=False)[1].num_values
         return found
 
     def _with_selected(self, term: Term, namespaces: Mapping[str, Namespace]) -> Term:

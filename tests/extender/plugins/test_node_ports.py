@@ -1,9 +1,11 @@
+import random
+
 import numpy as np
 import pytest
 
 from extender.framework import SKIP, SUCCESS, CycleState, PodChanges, Rows, Status, unschedulable
 from extender.plugins.node_ports import NodePorts
-from extender.testing import PodBuilder, filter_nodes, make_node, make_pod, make_snapshot
+from extender.testing import PodBuilder, check_filter, filter_nodes, make_node, make_pod, make_snapshot
 
 TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
 ANY = "0.0.0.0"
@@ -33,6 +35,27 @@ def test_conflicts(pod: PodBuilder, running: PodBuilder, answer: Status) -> None
     snapshot = make_snapshot(make_node("n"), pods=[running.node("n")])
 
     assert filter_nodes(NodePorts(), snapshot, pod.obj()) == {"n": answer}
+
+
+@pytest.mark.parametrize("number", [1, 30])
+@pytest.mark.parametrize("seed", range(20))
+def test_hypotheses_about_pods_with_many_ports(number: int, seed: int) -> None:
+    """
+    Pods with many host ports free and take them as pods with one do.
+    """
+    chance = random.Random(seed)
+
+    def pod_with_ports(name: str) -> PodBuilder:
+        pod = make_pod(name)
+        for port in chance.sample(range(1, 40), number):
+            pod = pod.host_port(port, ip=chance.choice(("", "10.0.0.1", "10.0.0.2")))
+        return pod
+
+    nodes = [make_node(f"n{place}") for place in range(3)]
+    running = [pod_with_ports(f"r{place}").node(f"n{chance.randrange(3)}") for place in range(4)]
+    arrivals = [pod_with_ports(f"a{place}").obj() for place in range(2)]
+
+    check_filter(NodePorts(), make_snapshot(*nodes, pods=running), pod_with_ports("p").obj(), chance, arrivals=arrivals)
 
 
 @pytest.mark.parametrize("running", [["r"], ["r", "also"]], ids=["the only one", "one of two that somehow share it"])

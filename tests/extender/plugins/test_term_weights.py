@@ -45,7 +45,7 @@ def test_the_sum_is_that_of_the_terms_that_match(seed: int) -> None:
         expected = sum(each.weight for each in terms if is_match(each.term, namespace, labels))
 
         assert weights.of(namespace, labels) == expected, f"{labels} in {namespace}, seed {seed}"
-        assert not expected or weights.wanted is None or any(pair in weights.wanted for pair in labels.items())
+        assert not expected or weights.wanted is None or any(pair in pairs for pairs in weights.wanted for pair in labels.items())
 
 
 def an_excluding_term(rng: random.Random, number: int) -> dict[str, Any]:
