@@ -4,11 +4,14 @@ Upstream: api/core/v1/toleration.go; component-helpers/scheduling/corev1/helpers
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable
+from typing import Final, final
+
+import msgspec
 
 from extender.golang.int64 import MAX_INT64, MIN_INT64
 from extender.objects.decoding import replaced
+from extender.objects.kept_parses import kept_for_equal
 from extender.objects.node import Taint
 from extender.objects.pod import Pod, Toleration
 
@@ -24,6 +27,8 @@ FORBIDDING_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 """Effects that keep a pod off a node, rather than just make the node less liked."""
 
 
+_ENCODE: Final = msgspec.json.Encoder().encode
+_DECODE: Final = msgspec.json.Decoder(list[Toleration]).decode
 _DECIMAL_INTEGER: Final = re.compile("0|-?[1-9][0-9]*")
 
 
@@ -61,9 +66,54 @@ def decimal_integer(text: str) -> int | None:
     return number if MIN_INT64 <= number <= MAX_INT64 else None
 
 
+@final
+class Tolerations:
+    """The tolerations of a pod by what they cover. A pod may have thousands, and nodes as many different taints."""
+
+    __slots__ = ("_above", "_any_value", "_below", "_values")
+
+    def __init__(self, tolerations: Iterable[Toleration]) -> None:
+        # Keyed by the key and the effect of taints; empty ones stand for all.
+        self._any_value: set[tuple[str, str]] = set()
+        self._values: set[tuple[str, str, str]] = set()
+        self._below: dict[tuple[str, str], int] = {}
+        self._above: dict[tuple[str, str], int] = {}
+        for each in tolerations:
+            covered = each.key, each.effect
+            if each.operator == "Exists":
+                self._any_value.add(covered)
+            elif each.operator in ("", "Equal"):
+                self._values.add((*covered, each.value))
+            elif each.operator in COMPARISON_OPERATORS and (limit := decimal_integer(each.value)) is not None:
+                limits, widest = (self._below, max) if each.operator == "Lt" else (self._above, min)
+                limits[covered] = widest(limit, limits.get(covered, limit))
+
+    def cover(self, taint: Taint, *, compares: bool = False) -> bool:
+        """Returns whether any of them covers the taint, as `tolerates` says it."""
+        number = decimal_integer(taint.value) if compares and (self._below or self._above) else None
+        for covered in ((key, effect) for key in (taint.key, "") for effect in (taint.effect, "")):
+            if covered in self._any_value or (*covered, taint.value) in self._values:
+                return True
+            if number is not None:
+                below, above = self._below.get(covered), self._above.get(covered)
+                if (below is not None and number < below) or (above is not None and number > above):
+                    return True
+        return False
+
+
+def tolerations_of(pod: Pod) -> Tolerations:
+    """Returns the pod's tolerations, which are kept for pods with equal ones."""
+    return _kept_tolerations(_ENCODE(pod.spec.tolerations))
+
+
+@kept_for_equal(len)
+def _kept_tolerations(encoded: bytes) -> Tolerations:
+    return Tolerations(_DECODE(encoded))
+
+
 def find_untolerated_taint(
     taints: Iterable[Taint],
-    tolerations: Sequence[Toleration],
+    tolerations: Tolerations,
     effects: Collection[str] | None = FORBIDDING_EFFECTS,
     *,
     compares: bool = False,
@@ -73,9 +123,7 @@ def find_untolerated_taint(
     Upstream: helpers.go, FindMatchingUntoleratedTaint.
     """
     for taint in taints:
-        if effects is not None and taint.effect not in effects:
-            continue
-        if not any(tolerates(toleration, taint, compares=compares) for toleration in tolerations):
+        if (effects is None or taint.effect in effects) and not tolerations.cover(taint, compares=compares):
             return taint
     return None
 

@@ -5,7 +5,7 @@ from typing import Final, final
 
 from extender import framework as fwk
 from extender.objects.node import Taint
-from extender.objects.tolerations import NO_SCHEDULE, tolerates, tolerating
+from extender.objects.tolerations import NO_SCHEDULE, tolerating, tolerations_of
 
 REASON: Final = "node(s) were unschedulable"
 
@@ -44,7 +44,7 @@ class NodeUnschedulable(fwk.SignPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
 
 
 def _tolerates_cordons(pod: fwk.Pod) -> bool:
-    return any(tolerates(toleration, UNSCHEDULABLE_TAINT) for toleration in pod.spec.tolerations)
+    return tolerations_of(pod).cover(UNSCHEDULABLE_TAINT)
 
 
 def _after_node_change(pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:

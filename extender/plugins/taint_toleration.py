@@ -10,8 +10,7 @@ import numpy as np
 from extender import framework as fwk
 from extender.framework.advice import MAX_ONE_BY_ONE, listed
 from extender.objects.node import Taint
-from extender.objects.pod import Toleration
-from extender.objects.tolerations import PREFER_NO_SCHEDULE, find_untolerated_taint, tolerates, tolerating
+from extender.objects.tolerations import PREFER_NO_SCHEDULE, Tolerations, find_untolerated_taint, tolerating, tolerations_of
 from extender.snapshot.axes import Int64s
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -48,9 +47,13 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
     def sign_pod(self, pod: fwk.Pod) -> bytes:
         return _ENCODE(pod.spec.tolerations)
 
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Reads the pod's tolerations."""
+        tolerations_of(pod)
+
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods removes no taint."""
-        tolerations = pod.spec.tolerations
+        tolerations = tolerations_of(pod)
         refused = _per_taint_set(rows.snapshot, lambda taints: not self._tolerates_all(tolerations, taints))
         return fwk.reject(refused[rows.taint_set] > 0, REASON, unresolvable=True)
 
@@ -60,11 +63,11 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) the number of PreferNoSchedule taints that the pod does not tolerate."""
-        tolerations = pod.spec.tolerations
+        tolerations = tolerations_of(pod)
 
         def count(taints: Sequence[Taint]) -> int:
             soft = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
-            return sum(not any(tolerates(each, taint, compares=self._compares) for each in tolerations) for taint in soft)
+            return sum(not tolerations.cover(taint, compares=self._compares) for taint in soft)
 
         return _per_taint_set(rows.snapshot, count)[rows.taint_set]
 
@@ -83,14 +86,14 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
                 yield _tolerating(pod, taints)
 
     def _untolerated(self, pod: fwk.Pod, taints: Sequence[Taint]) -> tuple[Taint, ...]:
-        return tuple(taint for taint in taints if not self._tolerates_all(pod.spec.tolerations, [taint]))
+        return tuple(taint for taint in taints if not self._tolerates_all(tolerations_of(pod), [taint]))
 
     def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
-        tolerations = pod.spec.tolerations
+        tolerations = tolerations_of(pod)
         was_tolerated = old is not None and self._tolerates_all(tolerations, old.spec.taints)
         return fwk.queue_if(not was_tolerated and self._tolerates_all(tolerations, new.spec.taints))
 
-    def _tolerates_all(self, tolerations: Sequence[Toleration], taints: Sequence[Taint]) -> bool:
+    def _tolerates_all(self, tolerations: Tolerations, taints: Sequence[Taint]) -> bool:
         return find_untolerated_taint(taints, tolerations, compares=self._compares) is None
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 from extender.objects import decoding
 from extender.objects.meta import Object
 from extender.objects.node import Node
-from extender.objects.node_selectors import NAME_FIELD, required_node_affinity
+from extender.objects.node_selectors import NAME_FIELD, parsed_node_affinity
 from extender.objects.pod import Pod, Toleration
-from extender.objects.tolerations import find_untolerated_taint
+from extender.objects.tolerations import Tolerations, find_untolerated_taint
 from extender.workloads.templates import pod_from_template
 
 _ALWAYS_TOLERATED: Final = (
@@ -30,7 +30,7 @@ def daemon_pods(daemon_set: Object, nodes: Sequence[Node]) -> Iterator[tuple[Nod
     template = pod_from_template((daemon_set.get("spec") or {}).get("template") or {}, daemon_set)
     pod, spec = decoding.convert(Pod, template), template["spec"]
     always = [*_ALWAYS_TOLERATED, *([_TOLERATED_ON_HOST_NETWORK] if pod.spec.host_network else [])]
-    tolerations = [*pod.spec.tolerations, *(Toleration(key=key, operator="Exists", effect=effect) for key, effect in always)]
+    tolerations = Tolerations((*pod.spec.tolerations, *(Toleration(key=key, operator="Exists", effect=effect) for key, effect in always)))
     written = [*(spec.get("tolerations") or ()), *({"key": key, "operator": "Exists", "effect": effect} for key, effect in always)]
     for node in nodes:
         if may_run_on(node, pod, tolerations):
@@ -39,9 +39,9 @@ def daemon_pods(daemon_set: Object, nodes: Sequence[Node]) -> Iterator[tuple[Nod
             yield node, {**template, "metadata": {**template["metadata"], "name": name}, "spec": pinned}
 
 
-def may_run_on(node: Node, pod: Pod, tolerations: Sequence[Toleration]) -> bool:
+def may_run_on(node: Node, pod: Pod, tolerations: Tolerations) -> bool:
     """Returns whether a DaemonSet puts a pod like this one, with these tolerations, on the node."""
-    return required_node_affinity(pod).matches(node) and find_untolerated_taint(node.spec.taints, tolerations, compares=True) is None
+    return parsed_node_affinity(pod).matches(node) and find_untolerated_taint(node.spec.taints, tolerations, compares=True) is None
 
 
 def pinned_to(affinity: Mapping[str, Any], node: str) -> Object:

@@ -12,7 +12,7 @@ from extender.objects.meta import LabelSelector, NodeSelector
 from extender.objects.node import Node, Taint
 from extender.objects.node_selectors import node_selector_of, preferred_terms, required_node_affinity, strict_node_selector_of
 from extender.objects.pod import Pod, Toleration
-from extender.objects.tolerations import find_untolerated_taint, tolerates
+from extender.objects.tolerations import Tolerations, find_untolerated_taint, tolerates
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 
@@ -106,12 +106,12 @@ def test_taints(case: dict[str, Any]) -> None:
     taints = [convert(Taint, taint) for taint in case["input"]["taints"] or []]
     tolerations = [convert(Toleration, toleration) for toleration in case["input"]["tolerations"] or []]
 
-    first = find_untolerated_taint(taints, tolerations)
+    first = find_untolerated_taint(taints, Tolerations(tolerations))
 
     answer = {
         "tolerates": [[tolerates(toleration, taint) for toleration in tolerations] for taint in taints],
         "untolerated": first is not None,
-        "untoleratedAnyEffect": find_untolerated_taint(taints, tolerations, effects=None) is not None,
+        "untoleratedAnyEffect": find_untolerated_taint(taints, Tolerations(tolerations), effects=None) is not None,
     }
     if first is not None:
         answer["taint"] = {field: value for field, value in msgspec.to_builtins(first).items() if value}

@@ -13,6 +13,7 @@ from extender.objects.pod import Affinity, Pod, PodStatus
 from extender.objects.quantity import QuantityError
 from extender.objects.resource_amounts import requested_amounts
 from extender.objects.resource_names import PODS
+from extender.objects.tolerations import tolerations_of
 from extender.snapshot import Rows
 from extender.workloads.daemon_sets import may_run_on, pinned_to
 
@@ -92,7 +93,7 @@ def daemon_pods(cluster: Cluster, nodes: Sequence[Node], besides: Container[Key]
     for (_, name), model in models.items():
         for node in nodes:
             without_affinity = replaced(model, spec=replaced(model.spec, affinity=None))
-            if may_run_on(node, without_affinity, model.spec.tolerations):
+            if may_run_on(node, without_affinity, tolerations_of(model)):
                 made.append(_pinned(model, name, node.name))
     return made
 

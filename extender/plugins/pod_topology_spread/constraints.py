@@ -14,7 +14,7 @@ from extender import framework as fwk
 from extender.objects.kept_parses import kept_for_equal
 from extender.objects.label_selectors import Selector, selector_of, with_requirements
 from extender.objects.pod import TopologySpreadConstraint
-from extender.objects.tolerations import find_untolerated_taint
+from extender.objects.tolerations import find_untolerated_taint, tolerations_of
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.columns import LabelColumn
 from extender.snapshot.matching import required_node_affinity_mask
@@ -175,7 +175,7 @@ def _requires_nodes(pod: fwk.Pod) -> bool:
 
 
 def _tolerated(snapshot: fwk.Snapshot, pod: fwk.Pod, *, compares: bool) -> Mask:
-    nodes, tolerations = snapshot.nodes, pod.spec.tolerations
+    nodes, tolerations = snapshot.nodes, tolerations_of(pod)
     sets = range(len(nodes.taint_sets))
     tolerated = [find_untolerated_taint(nodes.taints_of(code), tolerations, compares=compares) is None for code in sets]
     mask: Mask = np.array(tolerated, np.bool_)[nodes.taint_set]

@@ -1,10 +1,13 @@
 """A pod goes where its tolerations let it."""
 
+import itertools
+import random
+
 import pytest
 
 from extender.objects.node import Taint
 from extender.objects.pod import Toleration
-from extender.objects.tolerations import find_untolerated_taint, tolerates
+from extender.objects.tolerations import Tolerations, find_untolerated_taint, tolerates
 
 TAINT = Taint(key="dedicated", value="batch", effect="NoSchedule")
 
@@ -30,6 +33,31 @@ def test_what_a_toleration_covers(toleration: Toleration, covers: bool) -> None:
     A toleration covers a taint when effect, key and value agree; what it leaves empty agrees with all.
     """
     assert tolerates(toleration, TAINT) is covers
+    assert Tolerations([toleration]).cover(TAINT) is covers
+
+
+@pytest.mark.parametrize("compares", [False, True])
+def test_many_tolerations_cover_what_one_of_them_covers(compares: bool) -> None:
+    """
+    However many there are, a taint is covered if one of them covers it.
+    """
+    chance = random.Random(7)
+    keys, values, effects = ("a", "b", ""), ("", "1", "5", "9", "x", "05"), ("NoSchedule", "NoExecute", "")
+    for _ in range(300):
+        each = [
+            Toleration(
+                key=chance.choice(keys),
+                operator=chance.choice(("Exists", "Equal", "", "Lt", "Gt", "exists")),
+                value=chance.choice(values),
+                effect=chance.choice(effects),
+            )
+            for _ in range(chance.randrange(4))
+        ]
+        together = Tolerations(each)
+        for key, value, effect in itertools.product(keys, values, effects[:2]):
+            taint = Taint(key=key, value=value, effect=effect)
+
+            assert together.cover(taint, compares=compares) is any(tolerates(one, taint, compares=compares) for one in each)
 
 
 def test_the_first_taint_in_the_way() -> None:
@@ -40,9 +68,9 @@ def test_the_first_taint_in_the_way() -> None:
     leaving = Taint(key="gone", effect="NoExecute")
     taints = [liked_less, TAINT, leaving]
 
-    assert find_untolerated_taint(taints, []) == TAINT
-    assert find_untolerated_taint(taints, [Toleration(key="dedicated", operator="Exists")]) == leaving
-    assert find_untolerated_taint(taints, [Toleration(operator="Exists")]) is None
-    assert find_untolerated_taint(taints, [], effects=("PreferNoSchedule",)) == liked_less
-    assert find_untolerated_taint(taints, [], effects=None) == liked_less
-    assert find_untolerated_taint([], []) is None
+    assert find_untolerated_taint(taints, Tolerations([])) == TAINT
+    assert find_untolerated_taint(taints, Tolerations([Toleration(key="dedicated", operator="Exists")])) == leaving
+    assert find_untolerated_taint(taints, Tolerations([Toleration(operator="Exists")])) is None
+    assert find_untolerated_taint(taints, Tolerations([]), effects=("PreferNoSchedule",)) == liked_less
+    assert find_untolerated_taint(taints, Tolerations([]), effects=None) == liked_less
+    assert find_untolerated_taint([], Tolerations([])) is None
