@@ -64,14 +64,15 @@ I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
 class Tally:
     """The weights of one question, and their sums per node as of the last time it was read."""
 
-    __slots__ = ("_by_value", "_known", "_nonzero", "_relevant", "_sums", "_weight", "_weights", "moves_read", "num_values", "per_node")
+    __slots__ = ("_by_value", "_nonzero", "_relevant", "_sums", "_weight", "_weights", "known", "moves_read", "num_values", "per_node")
 
     def __init__(self, weight: Weight, relevant: RelevantCodes | None, num_values: int) -> None:
         self.num_values = num_values
         """The number of values that the question names."""
         self._weight = weight
         self._relevant = relevant
-        self._known = 0
+        self.known = 0
+        """The number of symbols that were weighed."""
         self._weights: dict[int, int] = {}
         self._nonzero: tuple[Index, Int64s] | None = None
         self._sums: Int64s | None = None
@@ -96,7 +97,7 @@ class Tally:
     @property
     def weights(self) -> Int64s:
         """(S + 1,) the weight of every symbol, by code; the last entry, which code -1 indexes, is 0."""
-        dense = np.zeros(self._known + 1, np.int64)
+        dense = np.zeros(self.known + 1, np.int64)
         if self._weights:
             if self._nonzero is None:
                 self._nonzero = np.array([*self._weights], np.intp), np.array([*self._weights.values()], np.int64)
@@ -107,7 +108,7 @@ class Tally:
     def learn(self, tallies: "Tallies", attribute: Attribute) -> None:
         """Weighs the symbols that are new."""
         symbols = tallies.symbols[attribute]
-        known = self._known
+        known = self.known
         if known == len(symbols):
             return
         # To find those that matter among a few new ones takes longer than to weigh them.
@@ -117,7 +118,7 @@ class Tally:
             if weight:
                 self._weights[code] = weight
                 self._nonzero = None
-        self._known = len(symbols)
+        self.known = len(symbols)
 
     def sum_up(self, node: Index, codes: Codes, num_nodes: int, moves_read: int) -> None:
         """Sums the weights of all pods; see `Tallies.of`."""
@@ -250,6 +251,13 @@ class Tallies:
             kept.move_to_end(question)
         tally.learn(self, attribute)
         return tally
+
+    def unweighed(self, attribute: Attribute, question: Hashable, relevant: RelevantCodes | None) -> Sequence[PodSymbol]:
+        """Returns the symbols that `weighed` has yet to weigh."""
+        symbols, tally = self.symbols[attribute], self._kept[attribute].get(question)
+        known = 0 if tally is None else tally.known
+        codes = range(known, len(symbols)) if relevant is None or known == len(symbols) else relevant(self, known)
+        return [symbols[code] for code in codes]
 
     def index(self, attribute: Attribute, kind: type[I]) -> I:
         """Returns the index of this kind over all symbols of an attribute, and makes it when it is first needed."""

@@ -1,9 +1,10 @@
 """The tally questions of InterPodAffinity."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, NamedTuple, final
 
+from extender import framework as fwk
 from extender.objects.kept_parses import kept_for_equal
 from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers
 from extender.plugins.inter_pod_affinity.term_weights import TermWeights
@@ -18,6 +19,8 @@ _BYTES_OF_A_VALUE: Final = 32
 
 _PLUGIN: Final = "InterPodAffinity"
 _MANY_VALUES: Final = 256
+_MOST_STEPS: Final = 5_000
+"""More comparisons of a term with pods are made in a thread: each takes about a microsecond."""
 
 
 @final
@@ -54,26 +57,35 @@ class TermsOfQuestion:
 
 
 @final
-class AllTerms:
-    """Whether all of these terms of the pod to place match a pod. Of thousands of terms that match the same pods one is looked at."""
+class WeightOfTerms:
+    """The weight of a symbol in a question about terms of the pod to place: the sum for those that match its pods."""
 
-    __slots__ = ("_num_terms", "_weights")
+    __slots__ = ("_number", "weights")
 
-    def __init__(self, terms: Iterable[Term]) -> None:
-        unlike = {(term.selector, term.namespaces, term.namespace_selector): WeightedTerm(1, term) for term in terms}
-        self._num_terms = len(unlike)
-        self._weights = TermWeights([*unlike.values()])
+    def __init__(self, weights: TermWeights, number: int | None = None) -> None:
+        """Takes weights.
 
-    def match(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        return self._weights.of(namespace, labels) == self._num_terms
+        Arguments:
+            number: if given, pods whose sum it is have the weight 1, and others 0.
+        """
+        self.weights: Final = weights
+        self._number = number
+
+    def __call__(self, symbol: PodSymbol) -> int:
+        if not isinstance(symbol, LabelClass):
+            return 0
+        weight = self.weights.of_class(symbol)
+        return weight if self._number is None else weight == self._number
 
 
-def pods_matching_all(terms: Sequence[Term], all_terms: AllTerms) -> Question:
+def all_match(terms: Iterable[Term]) -> WeightOfTerms:
+    """Returns whether all of these terms match a pod, as a weight. Of thousands of terms that match the same pods one is looked at."""
+    unlike = {(term.selector, term.namespaces, term.namespace_selector): WeightedTerm(1, term) for term in terms}
+    return WeightOfTerms(TermWeights([*unlike.values()]), len(unlike))
+
+
+def pods_matching_all(terms: Sequence[Term], weight: WeightOfTerms) -> Question:
     """Returns the question how many pods match all of these terms of the pod to place."""
-
-    def weight(symbol: PodSymbol) -> int:
-        return isinstance(symbol, LabelClass) and all_terms.match(symbol.namespace, dict(symbol.labels))
-
     return Question(Attribute.LABELS, (_PLUGIN, "all", TermsOfQuestion(terms)), weight, classes_relevant_to(terms[0].selector))
 
 
@@ -81,14 +93,40 @@ def weights_of_matches(terms: Sequence[WeightedTerm]) -> Question:
     """Returns the question for the weights of these terms of the pod to place, each times the number of pods that it matches."""
     weights = TermWeights(terms)
 
-    def weight(symbol: PodSymbol) -> int:
-        return weights.of(symbol.namespace, dict(symbol.labels)) if isinstance(symbol, LabelClass) else 0
-
     def relevant(tallies: Tallies, first: int) -> Iterable[int]:
         index = tallies.index(Attribute.LABELS, LabelIndex)
         return range(first, index.size) if weights.wanted is None else index.with_any(weights.wanted, first)
 
-    return Question(Attribute.LABELS, (_PLUGIN, "each", TermsOfQuestion(terms)), weight, relevant)
+    return Question(Attribute.LABELS, (_PLUGIN, "each", TermsOfQuestion(terms)), WeightOfTerms(weights), relevant)
+
+
+def check_weights(tallies: Tallies, questions: Iterable[Question], own: LabelClass | None = None) -> None:
+    """Returns if the questions are answered soon.
+
+    Arguments:
+        own: the class of the pod to place, which is weighed as well.
+
+    Raises:
+        LongWork: many of their terms want labels that many classes of pods have, and each is to be compared with each.
+    """
+    long: list[tuple[TermWeights, list[LabelClass]]] = []
+    for question in questions:
+        if isinstance(question.weight, WeightOfTerms) and question.weight.weights.are_alike:
+            symbols = [*tallies.unweighed(question.attribute, question.question, question.relevant), own]
+            classes = [symbol for symbol in symbols if isinstance(symbol, LabelClass)]
+            if question.weight.weights.steps_for(classes) > _MOST_STEPS:
+                long.append((question.weight.weights, classes))
+    if not long:
+        return
+
+    def weigh(is_wanted: Callable[[], bool]) -> None:
+        for weights, classes in long:
+            for pods in classes:
+                if not is_wanted():
+                    return
+                weights.of_class(pods)
+
+    raise fwk.LongWork(weigh)
 
 
 @final
@@ -126,8 +164,8 @@ class TermQuestions:
     __slots__ = ("affinity", "affinity_keys", "all_affinity", "anti_affinity", "counts", "preferred")
 
     def __init__(self, terms: PodTerms) -> None:
-        self.all_affinity: Final = AllTerms(terms.affinity)
-        """All required affinity terms."""
+        self.all_affinity: Final = all_match(terms.affinity)
+        """Whether all required affinity terms match."""
         self.affinity: Final = pods_matching_all(terms.affinity, self.all_affinity) if terms.affinity else None
         """The number of pods that match all required affinity terms; None without any."""
         self.affinity_keys: Final = tuple(dict.fromkeys(term.topology_key for term in terms.affinity))
@@ -147,11 +185,10 @@ def questions_of(terms: PodTerms) -> TermQuestions:
 
 
 def prepare_questions(terms: PodTerms) -> None:
-    """Works out the questions about terms that select no namespaces, so that a cycle finds them."""
-    if not terms.select_namespaces:
-        questions = questions_of(terms)
-        for each in (questions.anti_affinity, questions.preferred, questions.counts):
-            each.prepare()
+    """Works out the questions about terms, whose namespaces must be resolved, so that a cycle finds them."""
+    questions = questions_of(terms)
+    for each in (questions.anti_affinity, questions.preferred, questions.counts):
+        each.prepare()
 
 
 def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:

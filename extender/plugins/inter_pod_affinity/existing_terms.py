@@ -6,8 +6,10 @@ says that it can match.
 
 from bisect import bisect_left
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
 from operator import itemgetter
 from typing import Final, final
 from weakref import WeakValueDictionary
@@ -20,6 +22,8 @@ from extender.snapshot.pod_attributes import AffinityClass, PodSymbol
 from extender.snapshot.symbols import LabelPair, SymbolIndex
 
 _RESULTS_KEPT: Final = 1024
+_MOST_STEPS: Final = 5_000
+"""More comparisons of terms with a pod are made in a thread: each takes about a microsecond."""
 
 LONG_CLASS: Final = 16 * 1024
 """Bytes. The terms of longer classes, or of more that are new together, are read in a thread; see `LongClasses`."""
@@ -68,14 +72,19 @@ class ExistingTerms(SymbolIndex):
         # The same of long classes, each with all its keys: entering thousands of them one by one would take long.
         self._of_long: list[tuple[int, Mapping[TermKey, Sequence[TermsOfClass]]]] = []
         self._results: OrderedDict[tuple[Incoming, int], _Result] = OrderedDict()
+        self._in_thread: WeakValueDictionary[_Result, _Result] = WeakValueDictionary()
         self._keys: tuple[Set[str], int] = frozenset(), 0
 
-    def matching(self, incoming: Incoming, required_weight: int, keys: Set[str]) -> MatchingTerms:
+    def matching(self, incoming: Incoming, required_weight: int, keys: Set[str], *, may_defer: bool = False) -> MatchingTerms:
         """Returns the matching terms of all classes.
 
         Arguments:
             required_weight: the weight of a required affinity term in the score (hardPodAffinityWeight).
             keys: the topology keys that matter; a set to which keys are only added.
+            may_defer: whether LongWork may be raised.
+
+        Raises:
+            LongWork: many terms are to be compared with the pod.
         """
         if self._keys[0] is not keys or self._keys[1] != len(keys):
             self._keys = keys, len(keys)
@@ -89,23 +98,29 @@ class ExistingTerms(SymbolIndex):
         else:
             self._results.move_to_end(key)
         if result.size < self.size:
-            result.extend(self._matching_from(incoming, result.size), self.size, required_weight, keys)
+            further = self._in_thread.get(result)
+            if further is not None and further.size > result.size:
+                result = self._results[key] = further
+            found = self._candidates(incoming, result.size)
+            if may_defer and sum(len(terms) for _, terms in found) > _MOST_STEPS:
+                if further is None or result is further:
+                    further = self._in_thread[result] = result.copy()  # several cycles may wait for it
+                what = incoming, found, result.size, self.size, required_weight, frozenset(keys)
+                raise fwk.LongWork(partial(further.extend_if_wanted, *what))
+            result.extend(_matching(incoming, found), self.size, required_weight, keys)
         return result.terms
 
-    def _matching_from(self, incoming: Incoming, first: int) -> Iterator[tuple[int, MatchingNumbers]]:
-        """Yields the terms that match the pod, of the classes from `first` on, each with the code of its class."""
-        labels, namespace_labels = dict(incoming.labels), dict(incoming.namespace_labels)
-        wanted: list[WantedLabel | None] = [*incoming.labels, *((key, None) for key in labels), None]
+    def _candidates(self, incoming: Incoming, first: int) -> Sequence[tuple[int, Sequence[TermsOfClass]]]:
+        """Returns the terms that may match the pod, of the classes from `first` on, each with the code of its class."""
+        wanted: list[WantedLabel | None] = [*incoming.labels, *((key, None) for key, _ in incoming.labels), None]
+        candidates: list[tuple[int, Sequence[TermsOfClass]]] = []
         of_long = self._of_long[bisect_left(self._of_long, first, key=itemgetter(0)) :]
         for key in ((namespace, label) for namespace in (incoming.namespace, None) for label in wanted):
             classes = self._terms.get(key)
-            found = [] if classes is None else classes[bisect_left(classes, first, key=itemgetter(0)) :]
-            found += [(code, terms) for code, by_key in of_long if (terms := by_key.get(key)) is not None]
-            for code, each in found:
-                for alike in each:
-                    matching = alike.matching(incoming.namespace, labels, namespace_labels)
-                    if matching is not None:
-                        yield code, matching
+            if classes is not None:
+                candidates += classes[bisect_left(classes, first, key=itemgetter(0)) :]
+            candidates += [(code, terms) for code, by_key in of_long if (terms := by_key.get(key)) is not None]
+        return candidates
 
     def _index(self, code: int, symbol: PodSymbol) -> None:
         if isinstance(symbol, AffinityClass):
@@ -115,6 +130,16 @@ class ExistingTerms(SymbolIndex):
                 return
             for key, terms in found.items():
                 self._terms[key].append((code, terms))
+
+
+def _matching(incoming: Incoming, candidates: Iterable[tuple[int, Sequence[TermsOfClass]]]) -> Iterator[tuple[int, MatchingNumbers]]:
+    """Yields the terms that match the pod, each with the code of its class."""
+    labels, namespace_labels = dict(incoming.labels), dict(incoming.namespace_labels)
+    for code, terms in candidates:
+        for alike in terms:
+            matching = alike.matching(incoming.namespace, labels, namespace_labels)
+            if matching is not None:
+                yield code, matching
 
 
 @final
@@ -150,7 +175,7 @@ class LongClasses:
 class _Result:
     """The matching terms for one incoming pod, of the classes up to `size`."""
 
-    __slots__ = ("_anti_affinity", "_counts", "_weights", "size", "terms")
+    __slots__ = ("__weakref__", "_anti_affinity", "_counts", "_weights", "size", "terms")
 
     def __init__(self) -> None:
         self.size = 0
@@ -159,7 +184,35 @@ class _Result:
         self._weights: _Numbers = defaultdict(dict)
         self._counts: _Numbers = defaultdict(dict)
 
-    def extend(self, terms: Iterator[tuple[int, MatchingNumbers]], size: int, required_weight: int, keys: Set[str]) -> None:
+    def copy(self) -> "_Result":
+        """Returns an independent copy."""
+        other = _Result()
+        other.size, other.terms = self.size, self.terms
+        for of_other, own in (
+            (other._anti_affinity, self._anti_affinity),
+            (other._weights, self._weights),
+            (other._counts, self._counts),
+        ):
+            of_other.update((key, numbers.copy()) for key, numbers in own.items())
+        return other
+
+    def extend_if_wanted(
+        self,
+        incoming: Incoming,
+        candidates: Sequence[tuple[int, Sequence[TermsOfClass]]],
+        first: int,
+        size: int,
+        required_weight: int,
+        keys: Set[str],
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        """Does as `extend`, unless it was done for another cycle or is no longer wanted."""
+        if self.size == first:
+            found = [*takewhile(lambda _: is_wanted(), _matching(incoming, candidates))]
+            if is_wanted():
+                self.extend(found, size, required_weight, keys)
+
+    def extend(self, terms: Iterable[tuple[int, MatchingNumbers]], size: int, required_weight: int, keys: Set[str]) -> None:
         """Adds the matching terms of the classes from `self.size` to `size`."""
         found = False
         for code, matching in terms:
@@ -171,9 +224,9 @@ class _Result:
                 if required or numbers.preferred:
                     _add(self._weights[key], code, required * required_weight + numbers.preferred_weight)
                     _add(self._counts[key], code, required + numbers.preferred)
-        self.size = size
         if found:
             self.terms = MatchingTerms(_classes(self._anti_affinity), _classes(self._weights), _classes(self._counts))
+        self.size = size
 
 
 _Numbers = defaultdict[str, dict[int, int]]

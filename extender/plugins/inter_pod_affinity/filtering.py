@@ -9,11 +9,12 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.plugins.inter_pod_affinity.counting import Question, TermQuestions, numbers_of_classes, questions_of
+from extender.plugins.inter_pod_affinity.counting import Question, TermQuestions, check_weights, numbers_of_classes, questions_of
 from extender.plugins.inter_pod_affinity.existing_terms import MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import PodTerms
 from extender.snapshot.axes import Int64s, Mask
 from extender.snapshot.columns import LabelColumn
+from extender.snapshot.pod_attributes import label_class
 
 AFFINITY: Final = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
@@ -60,21 +61,29 @@ class Required:
         return not self.has_terms and all(by_value.are_empty for by_value in self.existing)
 
 
-def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: MatchingTerms) -> Required:
+def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: MatchingTerms, *, may_defer: bool) -> Required:
     """Counts the pods that matter. Anti-affinity over a topology key that no node has is left out: it keeps no pods apart.
 
     Arguments:
         terms: those of the pod, with resolved namespaces.
         existing: the matching terms of existing pods.
+        may_defer: whether LongWork may be raised.
+
+    Raises:
+        LongWork: see `check_weights`.
 
     Upstream: filtering.go, PreFilter.
     """
     keys = snapshot.nodes.label_keys
     questions = questions_of(terms)
+    anti_affinity, own = questions.anti_affinity.of_keys(keys), label_class(pod)
+    if may_defer:
+        asked = [*anti_affinity.values(), *([questions.affinity] if questions.affinity is not None else [])]
+        check_weights(snapshot.tallies, asked, own)
     return Required(
         affinity=_affinity_counts(snapshot, questions),
-        matches_itself=questions.all_affinity.match(pod.namespace, pod.labels),
-        anti_affinity=tuple(_counts(snapshot, key, question) for key, question in questions.anti_affinity.of_keys(keys).items()),
+        matches_itself=bool(questions.all_affinity(own)),
+        anti_affinity=tuple(_counts(snapshot, key, question) for key, question in anti_affinity.items()),
         existing=tuple(
             _counts(snapshot, classes.topology_key, numbers_of_classes(snapshot, classes))
             for classes in existing.anti_affinity

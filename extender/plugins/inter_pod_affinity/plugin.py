@@ -40,6 +40,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         self._namespaces = SelectedNamespaces()
         self._long_classes = LongClasses()
         self._incoming = fwk.PodMemo[Incoming]()
+        self._terms_of = fwk.PodMemo[PodTerms]()
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         add = fwk.ActionType.ADD
@@ -51,14 +52,14 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without required terms that no existing anti-affinity matches; unresolvable if a term is invalid."""
-        terms = _terms(pod)
+        terms = self._terms(state, pod)
         if terms.error:
             return fwk.PreFilterResult(fwk.unresolvable(f"parsing pod: {terms.error}"))
         existing = self._matching_terms(state, pod, snapshot)
         state.write(_EXISTING, existing)
         if terms is NO_TERMS and not existing.anti_affinity:
             return _SKIP
-        required = filtering.count_pods(snapshot, pod, self._resolved(terms, snapshot), existing)
+        required = filtering.count_pods(snapshot, pod, self._resolved(terms, snapshot), existing, may_defer=self.may_defer)
         if required.is_irrelevant:
             return _SKIP
         state.write(_REQUIRED, required)
@@ -66,17 +67,18 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 
     def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
         """Parses the pod's terms."""
-        stanzas = affinity_class(pod)
+        stanzas, terms = affinity_class(pod), self._terms(state, pod)
         if stanzas is not None:
-            prepare_questions(terms_of(stanzas))
             indexed_terms(stanzas)
+            if not terms.select_namespaces:
+                prepare_questions(terms)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         return filtering.verdicts(rows, state.read(_REQUIRED))
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips if no preferred term of the pod matches existing pods, nor any of theirs the pod."""
-        terms = _terms(pod)
+        terms = self._terms(state, pod)
         if self._args.ignore_preferred_terms_of_existing_pods and not _has_preferred_terms(pod):
             return fwk.SKIP
         if terms.error:
@@ -85,7 +87,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         existing = state.find(_EXISTING) or self._matching_terms(state, pod, snapshot)
         if terms is NO_TERMS and not existing.weights:
             return fwk.SKIP
-        found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot), existing)
+        found = scoring.scores_by_key(snapshot, self._resolved(terms, snapshot), existing, may_defer=self.may_defer)
         if not found:
             return fwk.SKIP
         state.write(_SCORES, found)
@@ -109,8 +111,11 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         """The pod without any required term."""
         return advice.without_requirements(pod)
 
+    def _terms(self, state: fwk.CycleState, pod: fwk.Pod) -> PodTerms:
+        return self._terms_of.of(state, lambda: _terms(pod))
+
     def _resolved(self, terms: PodTerms, snapshot: fwk.Snapshot) -> PodTerms:
-        return self._namespaces.resolved(terms, snapshot.objects.namespaces)
+        return self._namespaces.resolved(terms, snapshot.objects.namespaces, prepare_questions if self.may_defer else None)
 
     def _matching_terms(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> MatchingTerms:
         if self.may_defer:
@@ -123,7 +128,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         incoming = self._incoming.of(
             state, lambda: Incoming(pod.namespace, frozenset(pod.labels.items()), namespace_labels), also=namespace_labels
         )
-        return index.matching(incoming, self._args.hard_pod_affinity_weight, snapshot.nodes.label_keys)
+        return index.matching(incoming, self._args.hard_pod_affinity_weight, snapshot.nodes.label_keys, may_defer=self.may_defer)
 
 
 def _terms(pod: fwk.Pod) -> PodTerms:

@@ -2,16 +2,18 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, final
 
 from extender.objects.label_selectors import LONG, Operator, Selector
 from extender.plugins.inter_pod_affinity.terms import Term, WeightedTerm
+from extender.snapshot.pod_attributes import LabelClass
 from extender.snapshot.symbols import LabelPair, narrowest_pairs
 
 WantedLabel = tuple[str, str | None]
 """A label, None in place of its value for any value."""
 
+_FEW_ALIKE: Final = 64
 _EXCLUDE_VALUES: Final = (Operator.NOT_IN, Operator.NOT_EQUALS)
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
@@ -64,7 +66,7 @@ class TermWeights:
     those with a label that it excludes, and is found by that label.
     """
 
-    __slots__ = ("_everywhere", "_excluding", "_in_namespace", "_terms", "_wanting", "wanted")
+    __slots__ = ("_everywhere", "_excluding", "_in_namespace", "_known", "_most_alike", "_terms", "_wanting", "wanted")
 
     def __init__(self, terms: Sequence[WeightedTerm]) -> None:
         self._terms = terms
@@ -78,6 +80,8 @@ class TermWeights:
                 self._add(place, weighted)
         self.wanted: Final = _all_wanted(weighted.term.selector for weighted in terms)
         """Sets of labels: each pod with a weight other than 0 has a label of any of them; None if there are no such labels."""
+        self._most_alike: Final = max(map(len, chain(self._wanting.values(), self._excluding.values())), default=0)
+        self._known: Final[dict[LabelClass, int]] = {}
 
     def _add(self, place: int, weighted: WeightedTerm) -> None:
         term, weight = weighted.term, weighted.weight
@@ -89,9 +93,27 @@ class TermWeights:
         if term.namespace_selector.matches(_NO_LABELS):
             self._everywhere += weight
         else:
-            self._in_namespace.update(dict.fromkeys(term.namespaces, weight))
+            self._in_namespace.update(dict.fromkeys(chain(term.namespaces, term.selected), weight))
         for label in excluded_labels(term.selector):
             self._excluding[label].append(place)
+
+    def of_class(self, pods: LabelClass) -> int:
+        """Returns the sum for the pods of a class, which is kept if terms are alike: each of these is compared with the pods."""
+        if not self.are_alike:
+            return self.of(pods.namespace, dict(pods.labels))
+        known = self._known.get(pods)
+        if known is None:
+            known = self._known[pods] = self.of(pods.namespace, dict(pods.labels))
+        return known
+
+    @property
+    def are_alike(self) -> bool:
+        """True if many terms want one label."""
+        return self._most_alike > _FEW_ALIKE
+
+    def steps_for(self, classes: Iterable[LabelClass]) -> int:
+        """Returns how many comparisons it takes at most to find the sums for these classes."""
+        return sum(len(pods.labels) for pods in classes if pods not in self._known) * self._most_alike
 
     def of(self, namespace: str, labels: Mapping[str, str]) -> int:
         """Returns the sum of the weights of the terms that match a pod."""
@@ -105,7 +127,7 @@ class TermWeights:
                 excluding.update(self._excluding.get(label, ()))
         for place in excluding:
             term = terms[place].term
-            is_counted = namespace in term.namespaces or term.namespace_selector.matches(_NO_LABELS)
+            is_counted = term.names(namespace) or term.namespace_selector.matches(_NO_LABELS)
             if is_counted and not term.selector.matches(labels):
                 total -= terms[place].weight
         return total
