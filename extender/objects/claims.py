@@ -37,6 +37,20 @@ def claim_name(pod: Pod, volume: Volume) -> str | None:
     return None
 
 
+def volumes_with_claims(pod: Pod) -> tuple[Volume, ...]:
+    """Returns the volumes of the pod that use a claim, in order; of those that name the same one, which may be thousands, the first."""
+    first: dict[str, Volume] = {}
+    found: list[Volume] = []
+    for volume in pod.spec.volumes:
+        source = volume.persistent_volume_claim
+        if source is not None:
+            if first.setdefault(source.claim_name, volume) is volume:
+                found.append(volume)
+        elif volume.ephemeral is not None:
+            found.append(volume)
+    return tuple(found)
+
+
 def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     """Returns whether a `persistentVolumeClaim` volume of the pod names the claim."""
     sources = (volume.persistent_volume_claim for volume in pod.spec.volumes)

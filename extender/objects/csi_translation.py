@@ -73,7 +73,10 @@ def in_tree_plugin(volume: Volume | PersistentVolume) -> InTreePlugin | None:
     Upstream: translate.go, GetInTreePluginNameFromSpec, IsPVMigratable, IsInlineMigratable.
     """
     holder = volume.spec if isinstance(volume, PersistentVolume) else volume
-    return next((plugin for plugin in _PLUGINS if getattr(holder, plugin.source) is not None), None)
+    for plugin in _PLUGINS:
+        if getattr(holder, plugin.source) is not None:
+            return plugin
+    return None
 
 
 def inline_handle(volume: Volume, plugin: InTreePlugin) -> str:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -28,12 +28,23 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
     looks_at_pods = False
     looks_only_at_node = True
 
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        self._images = fwk.PodMemo[Counter[str]]()
+
     def sign_pod(self, pod: fwk.Pod) -> tuple[int, tuple[str, ...]]:
         return _num_containers(pod), tuple(_images(pod))
 
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Counts the pod's images."""
+        self._images_of(state, pod)
+
+    def _images_of(self, state: fwk.CycleState, pod: fwk.Pod) -> Counter[str]:
+        return self._images.of(state, lambda: Counter(map(normalized_image_name, _images(pod))))
+
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
         """(R,) 0..100, from the bytes of the pod's images on the node, each scaled by the share of nodes that have the image."""
-        nodes, images = rows.snapshot.nodes, Counter(map(normalized_image_name, _images(pod)))
+        nodes, images = rows.snapshot.nodes, self._images_of(state, pod)
         if len(images) > _FEW_IMAGES:
             present = _present_on_each(rows, images)
         else:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
 from extender import framework as fwk
 from extender.objects.claims import READ_WRITE_ONCE_POD, claim_not_found, names_claim
+from extender.objects.kept_parses import kept_for_equal
 from extender.objects.pod import Volume
 from extender.objects.storage import PersistentVolumeClaim
+from extender.plugins.long_symbols import LongSymbols
 from extender.plugins.volume_advice import VolumeAdvice
 from extender.snapshot.axes import Mask
 from extender.snapshot.pod_attributes import PodSymbol, VolumeClass
@@ -38,6 +40,25 @@ class _Wanted:
     """The number of those that a pod in the cluster uses."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _PodVolumes:
+    """The volumes of a pod, as far as they may restrict others."""
+
+    claims: tuple[str, ...]
+    """The names of the claims that it names, each once, in order."""
+    disks: frozenset[tuple[Disk, bool]]
+    """As in `_Wanted`."""
+    are_restricted: bool
+    """True if it has a disk of a kind that one node can attach only once."""
+
+    @staticmethod
+    def of(pod: fwk.Pod) -> "_PodVolumes":
+        volumes = pod.spec.volumes
+        named = (volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None)
+        return _PodVolumes(tuple(dict.fromkeys(named)), frozenset(disks_used(volumes).items()), any(map(_is_restricted, volumes)))
+
+
 _WANTED: Final = fwk.StateKey[_Wanted]("PreFilterVolumeRestrictions")
 
 
@@ -47,6 +68,11 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
     Upstream: framework/plugins/volumerestrictions/volume_restrictions.go (v1.36.2).
     """
+
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        self._volumes = fwk.PodMemo[_PodVolumes]()
+        self._long_classes = LongSymbols(_length_of_disks, _disks_of_class)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         """Registers for deletions of pods, new nodes and new claims. The volumes of a pod never change."""
@@ -60,23 +86,26 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         """Skips pods without such disks whose ReadWriteOncePod claims are free; unresolvable if a claim does not exist."""
         if not pod.spec.volumes:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
-        needs_check = any(_is_restricted(volume) for volume in pod.spec.volumes)
+        volumes = self._volumes_of(state, pod)
         claims: set[str] = set()
-        for volume in pod.spec.volumes:
-            if volume.persistent_volume_claim is None:
-                continue
-            name = volume.persistent_volume_claim.claim_name
+        for name in volumes.claims:
             claim = snapshot.objects.pvcs.get((pod.namespace, name))
             if claim is None:
                 return fwk.PreFilterResult(fwk.unresolvable(claim_not_found(name)))
             if READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 claims.add(name)
         claims_in_use = sum(_is_in_use(snapshot, pod.namespace, name) for name in claims)
-        if not needs_check and not claims_in_use:
+        if not volumes.are_restricted and not claims_in_use:
             return fwk.PreFilterResult(fwk.SKIP)
-        disks = frozenset(disks_used(pod.spec.volumes).items())
-        state.write(_WANTED, _Wanted(disks, frozenset(claims), claims_in_use))
+        state.write(_WANTED, _Wanted(volumes.disks, frozenset(claims), claims_in_use))
         return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Finds the disks and claims of the pod."""
+        self._volumes_of(state, pod)
+
+    def _volumes_of(self, state: fwk.CycleState, pod: fwk.Pod) -> "_PodVolumes":
+        return self._volumes.of(state, lambda: _PodVolumes.of(pod))
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows with a conflicting disk, and all rows while a claim is in use."""
@@ -95,12 +124,15 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
             return np.zeros(len(rows), np.bool_)
 
         def conflicts(used: PodSymbol) -> int:
-            return isinstance(used, VolumeClass) and _conflict(wanted.disks, disks_used(used.disks()))
+            return _conflict(wanted.disks, _disks_of_class(used))
 
         def relevant(tallies: Tallies, first: int) -> Iterable[int]:
             return tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).with_disks(first)
 
-        num_conflicts = rows.tally(fwk.Attribute.VOLUMES, (self.name, "disks", wanted.disks), conflicts, relevant)
+        question = (self.name, "disks", wanted.disks)
+        if self.may_defer:
+            self._long_classes.check(rows.snapshot.tallies.unweighed(fwk.Attribute.VOLUMES, question, relevant))
+        num_conflicts = rows.tally(fwk.Attribute.VOLUMES, question, conflicts, relevant)
         mask: Mask = num_conflicts > 0
         return mask
 
@@ -135,14 +167,27 @@ def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
     return disks
 
 
+def _length_of_disks(symbol: PodSymbol) -> int:
+    return len(symbol.encoded_disks) if isinstance(symbol, VolumeClass) else 0
+
+
+@kept_for_equal(_length_of_disks)
+def _disks_of_class(used: PodSymbol) -> Mapping[Disk, bool]:
+    return disks_used(used.disks()) if isinstance(used, VolumeClass) else {}
+
+
 def _conflict(wanted: Iterable[tuple[Disk, bool]], used: Mapping[Disk, bool]) -> bool:
     """True if a wanted disk is in use, and not only read on both sides."""
     return any(disk in used and not (is_only_read and used[disk]) for disk, is_only_read in wanted)
 
 
 def _is_restricted(volume: Volume) -> bool:
-    sources = (volume.gce_persistent_disk, volume.aws_elastic_block_store, volume.rbd, volume.iscsi)
-    return any(source is not None for source in sources)
+    return (
+        volume.gce_persistent_disk is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.rbd is not None
+        or volume.iscsi is not None
+    )
 
 
 def _disks_of(volume: Volume) -> Iterator[tuple[Disk, bool]]:

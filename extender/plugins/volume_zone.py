@@ -1,8 +1,8 @@
 """VolumeZone: keeps pods in the zones and regions of their bound volumes, as the labels of the volumes give them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 import numpy as np
 
@@ -15,10 +15,12 @@ from extender.objects.claims import (
     class_not_found,
     names_claim,
     volume_not_found,
+    volumes_with_claims,
 )
 from extender.objects.csi_translation import MULTI_ZONE_DELIMITER
 from extender.objects.label_selectors import Operator, Requirement
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
+from extender.objects.pod import Volume
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from extender.plugins.volume_advice import VolumeAdvice
 from extender.snapshot.axes import Mask
@@ -54,6 +56,10 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
     looks_at_pods = False
 
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        self._with_claims = fwk.PodMemo[tuple[Volume, ...]]()
+
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         add, update = fwk.ActionType.ADD, fwk.ActionType.UPDATE
         return [
@@ -68,7 +74,7 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         bound."""
         if not pod.spec.volumes:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
-        topologies = _topologies(pod, snapshot)
+        topologies = _topologies(pod, self._claims(state, pod), snapshot)
         if isinstance(topologies, fwk.Status):
             return fwk.PreFilterResult(topologies)
         if not topologies:
@@ -76,12 +82,19 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         state.write(_REFUSED, _refused(topologies, snapshot))
         return fwk.PreFilterResult(fwk.SUCCESS)
 
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Finds the claims that the pod names."""
+        self._claims(state, pod)
+
+    def _claims(self, state: fwk.CycleState, pod: fwk.Pod) -> tuple[Volume, ...]:
+        return self._with_claims.of(state, lambda: volumes_with_claims(pod))
+
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods does not move a volume."""
         refused = state.find(_REFUSED)
         if refused is None:
             # A profile may run this Filter without its PreFilter.
-            topologies = _topologies(pod, rows.snapshot)
+            topologies = _topologies(pod, self._claims(state, pod), rows.snapshot)
             if isinstance(topologies, fwk.Status):
                 return fwk.reject(np.ones(len(rows), np.bool_), topologies.message, unresolvable=True)
             refused = _refused(topologies, rows.snapshot)
@@ -103,11 +116,12 @@ def volume_topologies(volume: PersistentVolume) -> list[Topology]:
     return topologies
 
 
-def _topologies(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[Topology] | fwk.Status:
+def _topologies(pod: fwk.Pod, volumes: Iterable[Volume], snapshot: fwk.Snapshot) -> list[Topology] | fwk.Status:
     """Returns the topologies of all bound volumes of the pod, or the reason why they are unknown."""
     objects = snapshot.objects
-    topologies: list[Topology] = []
-    for volume in pod.spec.volumes:
+    topologies: dict[Topology, None] = {}
+    unbound: set[str] = set()
+    for volume in volumes:
         if volume.persistent_volume_claim is None:
             continue
         name = volume.persistent_volume_claim.claim_name
@@ -117,15 +131,17 @@ def _topologies(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[Topology] | fwk.St
         if claim is None:
             return fwk.unresolvable(claim_not_found(name))
         if not claim.spec.volume_name:
-            refusal = _why_unbound(claim_class(claim), snapshot)
+            storage_class = claim_class(claim)
+            refusal = None if storage_class in unbound else _why_unbound(storage_class, snapshot)
             if refusal is not None:
                 return refusal
+            unbound.add(storage_class)
             continue
         bound = objects.pvs.get(claim.spec.volume_name)
         if bound is None:
             return fwk.unresolvable(volume_not_found(claim.spec.volume_name))
-        topologies += volume_topologies(bound)
-    return topologies
+        topologies.update(dict.fromkeys(volume_topologies(bound)))
+    return [*topologies]
 
 
 def _why_unbound(class_name: str, snapshot: fwk.Snapshot) -> fwk.Status | None:

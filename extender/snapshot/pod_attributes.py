@@ -124,15 +124,21 @@ def volume_class(pod: Pod) -> VolumeClass | None:
         return None
     claims = tuple(volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None)
     ephemeral = tuple(f"{pod.name}-{volume.name}" for volume in volumes if volume.ephemeral is not None)
-    disks = [volume for volume in volumes if _is_disk(volume)]
+    disks = [volume for volume in volumes if is_disk(volume)]
     if not (claims or ephemeral or disks):
         return None
     owner = (pod.name, pod.uid) if ephemeral else ("", "")
     return VolumeClass(pod.namespace, claims, ephemeral, owner, _ENCODE(disks) if disks else b"")
 
 
-def _is_disk(volume: Volume) -> bool:
-    return any(getattr(volume, source) is not None for source in _DISK_SOURCES)
-
-
-_DISK_SOURCES = ("gce_persistent_disk", "aws_elastic_block_store", "azure_disk", "cinder", "portworx_volume", "iscsi", "rbd")
+def is_disk(volume: Volume) -> bool:
+    """Returns whether it is an in-line disk. A pod may have tens of thousands of volumes."""
+    return (
+        volume.gce_persistent_disk is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.azure_disk is not None
+        or volume.cinder is not None
+        or volume.portworx_volume is not None
+        or volume.iscsi is not None
+        or volume.rbd is not None
+    )

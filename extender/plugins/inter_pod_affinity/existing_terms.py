@@ -15,18 +15,15 @@ from typing import Final, final
 from weakref import WeakValueDictionary
 
 from extender import framework as fwk
-from extender.objects.kept_parses import HeldParses
 from extender.plugins.inter_pod_affinity.class_terms import MatchingNumbers, TermKey, TermsOfClass, indexed_terms
 from extender.plugins.inter_pod_affinity.term_weights import WantedLabel
+from extender.plugins.long_symbols import LONG
 from extender.snapshot.pod_attributes import AffinityClass, PodSymbol
 from extender.snapshot.symbols import LabelPair, SymbolIndex
 
 _RESULTS_KEPT: Final = 1024
 _MOST_STEPS: Final = 5_000
 """More comparisons of terms with a pod are made in a thread: each takes about a microsecond."""
-
-LONG_CLASS: Final = 16 * 1024
-"""Bytes. The terms of longer classes, or of more that are new together, are read in a thread; see `LongClasses`."""
 
 
 @final
@@ -125,7 +122,7 @@ class ExistingTerms(SymbolIndex):
     def _index(self, code: int, symbol: PodSymbol) -> None:
         if isinstance(symbol, AffinityClass):
             found = indexed_terms(symbol)
-            if len(symbol.encoded) > LONG_CLASS:
+            if len(symbol.encoded) > LONG:
                 self._of_long.append((code, found))
                 return
             for key, terms in found.items():
@@ -140,35 +137,6 @@ def _matching(incoming: Incoming, candidates: Iterable[tuple[int, Sequence[Terms
             matching = alike.matching(incoming.namespace, labels, namespace_labels)
             if matching is not None:
                 yield code, matching
-
-
-@final
-class LongClasses:
-    """Has the terms of long existing pods read in a thread, before a cycle needs them. State: those that were, until they are used."""
-
-    def __init__(self) -> None:
-        self._read: WeakValueDictionary[PodSymbol, HeldParses] = WeakValueDictionary()
-
-    def check(self, symbols: Sequence[PodSymbol]) -> None:
-        """Returns once the long ones of these classes were read.
-
-        Raises:
-            LongWork: they were not yet.
-        """
-        long = [each for each in symbols if isinstance(each, AffinityClass)]
-        if sum(len(each.encoded) for each in long) <= LONG_CLASS or all(each in self._read for each in long):
-            return
-        parses = HeldParses()
-
-        def read(is_wanted: Callable[[], bool]) -> None:
-            with parses.held():
-                for pods in long:
-                    if not is_wanted():
-                        return
-                    indexed_terms(pods)
-                    self._read[pods] = parses
-
-        raise fwk.LongWork(read)
 
 
 @final

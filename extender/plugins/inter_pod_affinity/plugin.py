@@ -8,10 +8,11 @@ from extender.config.plugin_args import InterPodAffinityArgs
 from extender.plugins.inter_pod_affinity import advice, filtering, hints, scoring
 from extender.plugins.inter_pod_affinity.class_terms import indexed_terms
 from extender.plugins.inter_pod_affinity.counting import prepare_questions
-from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, LongClasses, MatchingTerms
+from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming, MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, SelectedNamespaces, terms_of
+from extender.plugins.long_symbols import LongSymbols
 from extender.snapshot.axes import Int64s
-from extender.snapshot.pod_attributes import affinity_class
+from extender.snapshot.pod_attributes import AffinityClass, PodSymbol, affinity_class
 from extender.snapshot.symbols import LabelPair
 
 _EXISTING: Final = fwk.StateKey[MatchingTerms]("PreFilterInterPodAffinity/existing")
@@ -38,7 +39,7 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         super().__init__(arguments, handle)
         self._args = arguments if isinstance(arguments, InterPodAffinityArgs) else InterPodAffinityArgs()
         self._namespaces = SelectedNamespaces()
-        self._long_classes = LongClasses()
+        self._long_classes = LongSymbols(_length_of_terms, _read_terms)
         self._incoming = fwk.PodMemo[Incoming]()
         self._terms_of = fwk.PodMemo[PodTerms]()
 
@@ -134,6 +135,15 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
 def _terms(pod: fwk.Pod) -> PodTerms:
     stanzas = affinity_class(pod)
     return terms_of(stanzas) if stanzas is not None else NO_TERMS
+
+
+def _length_of_terms(symbol: PodSymbol) -> int:
+    return len(symbol.encoded) if isinstance(symbol, AffinityClass) else 0
+
+
+def _read_terms(symbol: PodSymbol) -> None:
+    if isinstance(symbol, AffinityClass):
+        indexed_terms(symbol)
 
 
 def _has_preferred_terms(pod: fwk.Pod) -> bool:

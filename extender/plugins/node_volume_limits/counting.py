@@ -12,7 +12,14 @@ import numpy as np
 from extender import framework as fwk
 from extender.objects.cluster import ClusterObjects
 from extender.objects.storage import AttachProfile, attach_profile
-from extender.plugins.node_volume_limits.csi_volumes import CannotCountError, CsiVolume, CsiVolumeFinder, CsiVolumes, Migration
+from extender.plugins.node_volume_limits.csi_volumes import (
+    CannotCountError,
+    CountedVolumes,
+    CsiVolume,
+    CsiVolumeFinder,
+    CsiVolumes,
+    Migration,
+)
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import PodSymbol, VolumeClass
 
@@ -33,7 +40,24 @@ def volumes_named(pods: PodSymbol) -> int:
         return 0
     if pods.ephemeral_claims or pods.encoded_disks or "" in pods.claims:
         return _MUST_BE_COUNTED
-    return len(pods.claims)
+    return len(frozenset(pods.claims))
+
+
+@final
+class _Wanted(dict[Migration, CsiVolumes | fwk.Status]):
+    """The volumes of the pod by what nodes attach through CSI drivers, or why they cannot be counted; found when they are first needed."""
+
+    def __init__(self, finder: CsiVolumeFinder, pod: fwk.Pod, volumes: CountedVolumes) -> None:
+        super().__init__()
+        self._finder, self._pod, self._volumes = finder, pod, volumes
+
+    def __missing__(self, migration: Migration) -> CsiVolumes | fwk.Status:
+        try:
+            found: CsiVolumes | fwk.Status = self._finder.of_pod(self._pod, self._volumes, migration)
+        except CannotCountError as exc:
+            found = exc.status
+        self[migration] = found
+        return found
 
 
 @final
@@ -41,15 +65,16 @@ class VolumeCounter:
     """The volumes of the pod, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change meanwhile.
 
     Arguments:
+        volumes: those of the pod.
         needs_drivers: whether drivers may require that they are installed where their volumes are used: the gate VolumeLimitScaling.
     """
 
-    def __init__(self, pod: fwk.Pod, snapshot: fwk.Snapshot, *, needs_drivers: bool = False) -> None:
+    def __init__(self, pod: fwk.Pod, volumes: CountedVolumes, snapshot: fwk.Snapshot, *, needs_drivers: bool = False) -> None:
         self._objects = snapshot.objects
         self._needs_drivers = needs_drivers
         self._finder = CsiVolumeFinder(self._objects)
         self._attachments: dict[str, CsiVolumes] = {}
-        self._wanted = {migration: self._wanted_by(pod, migration) for migration in Migration}
+        self._wanted = _Wanted(self._finder, pod, volumes)
         self.room: Int64s = self._room(snapshot)
         """(N,) the number of volumes that the node's pods may name so that this pod's certainly fit; negative where they may not."""
 
@@ -98,12 +123,6 @@ class VolumeCounter:
     def _is_required(self, name: str) -> bool:
         driver = self._objects.csi_drivers.get(name)
         return driver is not None and bool(driver.spec.prevent_pod_scheduling_if_missing)
-
-    def _wanted_by(self, pod: fwk.Pod, migration: Migration) -> CsiVolumes | fwk.Status:
-        try:
-            return self._finder.of_pod(pod, migration)
-        except CannotCountError as exc:
-            return exc.status
 
     def _attached_by(self, classes: Sequence[tuple[int, PodSymbol]], migration: Migration) -> CsiVolumes:
         """Returns the volumes that pods of these classes use, each once."""

@@ -4,11 +4,12 @@ Upstream: framework/plugins/nodevolumelimits/csi.go, filterAttachableVolumes; ut
 """
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
 from extender import framework as fwk
-from extender.objects.claims import claim_class, claim_name, claim_namespace, claim_not_found, why_not_owned
+from extender.objects.claims import claim_class, claim_name, claim_namespace, claim_not_found, volumes_with_claims, why_not_owned
 from extender.objects.cluster import ClusterObjects
 from extender.objects.csi_translation import (
     PLUGIN_BY_NAME,
@@ -77,14 +78,21 @@ class CsiVolumeFinder:
     def __init__(self, objects: ClusterObjects) -> None:
         self._objects = objects
         self._known: dict[tuple[int, Migration], CsiVolumes] = {}
+        self._drivers: dict[tuple[str, Migration], str] = {}
 
-    def of_pod(self, pod: fwk.Pod, migration: Migration) -> CsiVolumes:
+    def of_pod(self, pod: fwk.Pod, volumes: "CountedVolumes", migration: Migration) -> CsiVolumes:
         """Returns the volumes that a pod to place would attach.
+
+        Arguments:
+            volumes: those of the pod.
 
         Raises:
             CannotCountError: a claim does not exist or is not the pod's, or a disk has no CSI form; of several, the first.
         """
-        return _found(self._volumes_of_pod(pod, migration))
+        disks = volumes.disks[migration]
+        if disks is None:  # of several errors the first counts
+            return _found(self._volumes_of_pod(pod, volumes.all, migration))
+        return _found(self._volumes_of_pod(pod, volumes.with_claims, migration)) | disks
 
     def of_class(self, code: int, pods: VolumeClass, migration: Migration) -> CsiVolumes:
         """Returns the volumes that each pod of a class has attached. Claims that no longer exist do not count.
@@ -100,8 +108,8 @@ class CsiVolumeFinder:
             volumes = self._known[code, migration] = _found(self._volumes_of_class(pods, migration))
         return volumes
 
-    def _volumes_of_pod(self, pod: fwk.Pod, migration: Migration) -> Iterator[CsiVolume | None]:
-        for volume in pod.spec.volumes:
+    def _volumes_of_pod(self, pod: fwk.Pod, volumes: Iterable[Volume], migration: Migration) -> Iterator[CsiVolume | None]:
+        for volume in volumes:
             name = claim_name(pod, volume)
             if name is None:
                 yield _of_disk(volume, migration)
@@ -114,7 +122,7 @@ class CsiVolumeFinder:
             yield self._of_claim(claim, migration)
 
     def _volumes_of_class(self, pods: VolumeClass, migration: Migration) -> Iterator[CsiVolume | None]:
-        for name in pods.claims:
+        for name in dict.fromkeys(pods.claims):
             claim = self._claim(pods.namespace, name)
             if claim is not None:
                 yield self._of_claim(claim, migration)
@@ -150,16 +158,47 @@ class CsiVolumeFinder:
 
     def _to_be_provisioned(self, claim: PersistentVolumeClaim, migration: Migration) -> CsiVolume | None:
         """Upstream: csi.go, getCSIDriverInfoFromSC."""
-        storage_class = self._objects.storage_classes.get(claim_class(claim))
-        if storage_class is None:
-            return None
-        driver = storage_class.provisioner
-        plugin = PLUGIN_BY_NAME.get(driver)
-        if plugin is not None:
-            if not migration.covers(plugin):
-                return None
-            driver = plugin.driver
+        like = claim_class(claim), migration
+        driver = self._drivers.get(like)
+        if driver is None:
+            driver = self._drivers[like] = self._driver_of_class(*like)
         return CsiVolume(driver, "", f"{claim_namespace(claim)}/{claim.metadata.name}") if driver else None
+
+    def _driver_of_class(self, name: str, migration: Migration) -> str:
+        """Returns the CSI driver that provisions the volumes of a class; empty if none does."""
+        storage_class = self._objects.storage_classes.get(name)
+        plugin = PLUGIN_BY_NAME.get(storage_class.provisioner) if storage_class is not None else None
+        if storage_class is None or plugin is None:
+            return "" if storage_class is None else storage_class.provisioner
+        return plugin.driver if migration.covers(plugin) else ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CountedVolumes:
+    """The volumes of a pod that use a claim, or that a CSI driver may attach; of those that name one claim, the first."""
+
+    all: tuple[Volume, ...]
+    """In order."""
+    with_claims: tuple[Volume, ...]
+    disks: Mapping[Migration, CsiVolumes | None]
+    """The volumes of in-line disks, by what nodes attach through CSI drivers; None where one has no CSI form."""
+
+    @staticmethod
+    def of(pod: fwk.Pod) -> "CountedVolumes":
+        with_claims = volumes_with_claims(pod)
+        used = {id(volume) for volume in with_claims}
+        disks = [volume for volume in pod.spec.volumes if claim_name(pod, volume) is None and in_tree_plugin(volume) is not None]
+        counted = used | {id(volume) for volume in disks}
+        in_order = tuple(volume for volume in pod.spec.volumes if id(volume) in counted)
+        return CountedVolumes(in_order, with_claims, {migration: _of_disks(disks, migration) for migration in Migration})
+
+
+def _of_disks(disks: Sequence[Volume], migration: Migration) -> CsiVolumes | None:
+    try:
+        return _found(_of_disk(volume, migration) for volume in disks)
+    except CannotCountError:
+        return None
 
 
 def _of_disk(volume: Volume, migration: Migration) -> CsiVolume | None:

@@ -6,10 +6,9 @@ from typing import Any, Final, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.objects.claims import claim_name
-from extender.objects.csi_translation import in_tree_plugin
 from extender.plugins.node_volume_limits import hints
 from extender.plugins.node_volume_limits.counting import VolumeCounter, volumes_named
+from extender.plugins.node_volume_limits.csi_volumes import CountedVolumes
 from extender.plugins.volume_advice import VolumeAdvice
 from extender.snapshot.axes import Mask
 
@@ -25,6 +24,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
     def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
         super().__init__(arguments, handle)
+        self._volumes = fwk.PodMemo[CountedVolumes]()
         self._needs_drivers = self.feature_gates.enabled("VolumeLimitScaling")
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
@@ -39,10 +39,18 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without claims and without in-line disks that a CSI driver may attach."""
-        if not any(claim_name(pod, volume) is not None or in_tree_plugin(volume) is not None for volume in pod.spec.volumes):
+        volumes = self._counted(state, pod)
+        if not volumes.all:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
-        state.write(_COUNTING, VolumeCounter(pod, snapshot, needs_drivers=self._needs_drivers))
+        state.write(_COUNTING, VolumeCounter(pod, volumes, snapshot, needs_drivers=self._needs_drivers))
         return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Finds the volumes of the pod that are counted."""
+        self._counted(state, pod)
+
+    def _counted(self, state: fwk.CycleState, pod: fwk.Pod) -> CountedVolumes:
+        return self._volumes.of(state, lambda: CountedVolumes.of(pod))
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows whose pods have too many volumes attached.
@@ -52,7 +60,7 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         """
         counter = state.find(_COUNTING)
         if counter is None:
-            counter = VolumeCounter(pod, rows.snapshot, needs_drivers=self._needs_drivers)
+            counter = VolumeCounter(pod, self._counted(state, pod), rows.snapshot, needs_drivers=self._needs_drivers)
         named = rows.tally(fwk.Attribute.VOLUMES, (self.name,), volumes_named)
         uncertain = np.flatnonzero(named > counter.room[rows.node]).tolist()
         return _verdicts(dict(zip(uncertain, counter.statuses_of(rows, uncertain), strict=True)), len(rows))

@@ -16,6 +16,9 @@ from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
 
+FEW: Final = 16
+"""As many assumed objects are kept though the API server has newer versions."""
+
 CLAIM_KIND: Final = "v1.PersistentVolumeClaim"
 VOLUME_KIND: Final = "v1.PersistentVolume"
 
@@ -28,11 +31,12 @@ class AssumeError(Exception):
 class AssumeCache(Generic[K, T]):
     """Assumed objects of one kind, over the table of the API server's objects."""
 
-    __slots__ = ("_assumed", "_kind")
+    __slots__ = ("_assumed", "_kind", "_most")
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
         self._assumed: dict[K, T] = {}
+        self._most = FEW
 
     def get(self, key: K, table: Mapping[K, T]) -> T | None:
         """Returns the assumed object, else that of the API server; None if the API server has none."""
@@ -62,8 +66,10 @@ class AssumeCache(Generic[K, T]):
             raise AssumeError(
                 f"{self._kind} {quoted(name)} is out of sync (stored: {version(latest.metadata)}, assume: {version(changed.metadata)})"
             )
-        self._drop_spent(table)
         self._assumed[key] = changed
+        if len(self._assumed) > self._most:
+            self._drop_spent(table)
+            self._most = 2 * len(self._assumed) + FEW  # each is looked at twice at most, however many a pod has
 
     def restore(self, key: K) -> None:
         """Drops the assumed object. Idempotent."""

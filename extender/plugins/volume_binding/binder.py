@@ -7,10 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
+import msgspec
 import numpy as np
 
 from extender import framework as fwk
 from extender.objects.claims import NO_PROVISIONER, SELECTED_NODE_ANNOTATION, bound_to, claim_namespace
+from extender.objects.csi_translation import in_tree_plugin
 from extender.objects.decoding import replaced
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.plugins.volume_binding.assume_cache import AssumeError
@@ -20,6 +22,8 @@ from extender.plugins.volume_binding.static_matching import ClaimSelectorError, 
 from extender.snapshot import Snapshot
 from extender.snapshot.axes import Mask
 from extender.snapshot.symbols import ABSENT
+
+_ENCODE: Final = msgspec.json.Encoder().encode
 
 REASON_NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 REASON_BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
@@ -65,7 +69,7 @@ class PodVolumes:
 
     def bindings_on(self, node: int) -> list[Binding]:
         """Returns the claims that would be bound to existing volumes on the node at this place."""
-        chosen = ((choice.at(node), choice.delayed.claim) for choice in self.choices)
+        chosen = ((choice.at(node), choice.delayed.claim) for choice in self.choices if choice.volumes)
         return [Binding(volume, claim) for volume, claim in chosen if volume is not None]
 
     def provisions_on(self, node: int) -> list[PersistentVolumeClaim]:
@@ -109,11 +113,17 @@ def _check_bound(snapshot: Snapshot, storage: Storage, claims: Iterable[Persiste
     """Upstream: checkBoundClaims, which stops on each node at the first claim that refuses it."""
     found = _Bound(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
     remaining = np.ones(len(snapshot.nodes), np.bool_)
+    known: set[bytes] = set()
     for claim in claims:
         volume = storage.volume(claim.spec.volume_name)
         if volume is None:
             found.missing |= remaining
             break
+        reached_by = _ENCODE(volume.spec.node_affinity) if in_tree_plugin(volume) is None else b""
+        if reached_by in known or not remaining.any():
+            continue  # a pod may have thousands of volumes of one zone
+        if reached_by:
+            known.add(reached_by)
         reach = reach_of_bound(snapshot, volume)
         if reach.unknown is not None:
             unknown = remaining & reach.unknown
@@ -144,6 +154,7 @@ def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[Delayed
     found = _Delayed(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
     provisioning: list[DelayedClaim] = []
     others: list[DelayedClaim] = []
+    nodes_selected: set[str] = set()
     for delayed in claims:
         selected = delayed.claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
         if selected is None:
@@ -151,7 +162,9 @@ def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[Delayed
         else:
             # A volume is being provisioned for that node, so that the claim can be bound nowhere else.
             provisioning.append(delayed)
-            found.unbound |= snapshot.all_nodes != snapshot.nodes.index.get(selected, ABSENT)
+            if selected not in nodes_selected:
+                nodes_selected.add(selected)
+                found.unbound |= snapshot.all_nodes != snapshot.nodes.index.get(selected, ABSENT)
     remaining = ~found.unbound
     try:
         found.choices = match_claims(snapshot, storage, others)
@@ -159,20 +172,32 @@ def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[Delayed
         found.failures.append((str(exc), remaining))
         found.failed |= remaining
         return found
-    wanted = [(delayed, remaining) for delayed in provisioning] + [(choice.delayed, remaining & ~choice.found) for choice in found.choices]
+    wanted = [(delayed, remaining) for delayed in provisioning]
+    wanted += [(choice.delayed, remaining & ~choice.found if choice.volumes else remaining) for choice in found.choices]
+    known: dict[tuple[str, object, int], Mask | None] = {}
     for delayed, nodes in wanted:
-        _provision(snapshot, delayed, nodes & ~found.unbound & ~found.without_capacity, found)
+        # Claims of one class and size that may be provisioned on the same nodes: a pod may have thousands. That other claims have ruled out
+        # further nodes meanwhile makes no difference.
+        like = delayed.storage_class.metadata.name, delayed.claim.spec.resources.requests.get("storage"), id(nodes)
+        if like not in known:
+            known[like] = _provision(snapshot, delayed, nodes & ~found.unbound & ~found.without_capacity, found)
+        on_nodes = known[like]
+        if on_nodes is not None:
+            found.to_provision.append((delayed.claim, on_nodes))
     return found
 
 
-def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _Delayed) -> None:
-    """Finds on which of these nodes a volume can be provisioned for the claim. Upstream: checkVolumeProvisions."""
+def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _Delayed) -> Mask | None:
+    """Returns on which of these nodes a volume can be provisioned for the claim; None if on none for want of a provisioner, or of nodes.
+
+    Upstream: checkVolumeProvisions.
+    """
     if not nodes.any():
-        return
+        return None
     storage_class = delayed.storage_class
     if storage_class.provisioner in ("", NO_PROVISIONER):
         found.unbound |= nodes
-        return
+        return None
     allowed = topology_mask(snapshot, storage_class.allowed_topologies)
     found.unbound |= nodes & ~allowed
     nodes = nodes & allowed
@@ -180,7 +205,7 @@ def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _D
     if enough is not None:
         found.without_capacity |= nodes & ~enough
         nodes = nodes & enough
-    found.to_provision.append((delayed.claim, nodes))
+    return nodes
 
 
 def _no_node(snapshot: Snapshot) -> Mask:
@@ -221,11 +246,16 @@ def assume_pod_volumes(
             if volume is not binding.volume:
                 storage.assumed_volumes.assume(volume.metadata.name, volume, objects.pvs)
             volumes.append(volume)
+        selected: dict[int, PersistentVolumeClaim] = {}
         for claim in provisions:
+            if id(claim) in selected:  # the pod names it more than once
+                claims.append(selected[id(claim)])
+                continue
             annotations = {**claim.metadata.annotations, SELECTED_NODE_ANNOTATION: node}
             assumed = replaced(claim, metadata=replaced(claim.metadata, annotations=annotations))
             storage.assumed_claims.assume((claim_namespace(claim), claim.metadata.name), assumed, objects.pvcs)
             claims.append(assumed)
+            selected[id(claim)] = assumed
     except AssumeError:
         restore_pod_volumes(storage, AssumedVolumes(tuple(volumes), tuple(claims)))
         raise

@@ -10,7 +10,9 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import VolumeBindingArgs
 from extender.golang.quoting import quoted
+from extender.objects.claims import volumes_with_claims
 from extender.objects.cluster import Key
+from extender.objects.pod import Volume
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 from extender.plugins.volume_advice import VolumeAdvice
 from extender.plugins.volume_binding import hints
@@ -23,7 +25,7 @@ from extender.plugins.volume_binding.binder import (
     restore_pod_volumes,
 )
 from extender.plugins.volume_binding.binding import BindingError, bind_pod_volumes
-from extender.plugins.volume_binding.pod_claims import BindingModeError, PodClaims, Storage, claims_of, has_claims, why_unusable
+from extender.plugins.volume_binding.pod_claims import BindingModeError, PodClaims, Storage, claims_of, why_unusable
 from extender.plugins.volume_binding.scoring import storage_scores
 from extender.snapshot.axes import Int64s
 
@@ -72,6 +74,7 @@ class VolumeBinding(
         self._shape = args.completed(self.feature_gates).shape
         self._compares_attributes = self.feature_gates.enabled("VolumeAttributesClass")
         self._bind_timeout = float(args.bind_timeout_seconds)
+        self._with_claims = fwk.PodMemo[tuple[Volume, ...]]()
         # The assume cache of this plugin; see assume_cache.py.
         self._assumed_claims: AssumeCache[Key, PersistentVolumeClaim] = AssumeCache(CLAIM_KIND)
         self._assumed_volumes: AssumeCache[str, PersistentVolume] = AssumeCache(VOLUME_KIND)
@@ -81,9 +84,10 @@ class VolumeBinding(
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without claims; unresolvable if a claim is unusable, or should have been bound before."""
-        if not has_claims(pod):
+        used = self._used(state, pod)
+        if not used:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
-        refusal = why_unusable(pod, snapshot.objects)
+        refusal = why_unusable(pod, used, snapshot.objects)
         if refusal is not None:
             return fwk.PreFilterResult(fwk.unresolvable(refusal))
         storage = Storage(snapshot.objects, self._assumed_claims, self._assumed_volumes, self._compares_attributes)
@@ -95,6 +99,13 @@ class VolumeBinding(
             return fwk.PreFilterResult(fwk.unresolvable(UNBOUND_IMMEDIATE))
         state.write(_STATE, _State(storage, claims))
         return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Finds the claims that the pod names."""
+        self._used(state, pod)
+
+    def _used(self, state: fwk.CycleState, pod: fwk.Pod) -> tuple[Volume, ...]:
+        return self._with_claims.of(state, lambda: volumes_with_claims(pod))
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refusals are unresolvable, since removing pods neither moves nor frees a volume."""

@@ -3,7 +3,7 @@
 Upstream: framework/plugins/volumebinding, volume_binding.go, podHasPVCs; binder.go, GetPodVolumeClaims (v1.36.2).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import final
 
@@ -19,7 +19,7 @@ from extender.objects.claims import (
     why_not_owned,
 )
 from extender.objects.cluster import ClusterObjects, Key
-from extender.objects.pod import Pod
+from extender.objects.pod import Pod, Volume
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from extender.plugins.volume_binding.assume_cache import AssumeCache
 
@@ -46,6 +46,12 @@ class Storage:
     def volume(self, name: str) -> PersistentVolume | None:
         """Returns the volume; None if there is none."""
         return self.assumed_volumes.get(name, self.objects.pvs)
+
+    def may_have_volumes(self, claim: PersistentVolumeClaim) -> bool:
+        """Returns False if there are no `volumes_for` the claim, and nothing else is to be found out."""
+        storage_class, volumes = claim_class(claim), self.objects.pvs
+        named = (storage_class, (claim_namespace(claim), claim.metadata.name))
+        return claim.spec.selector is not None or bool(volumes.group(named)) or bool(volumes.group((storage_class, None)))
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
         """Yields the volumes of the claim's class that are free or name the claim, in order of arrival. Assumed ones may name another
@@ -80,14 +86,13 @@ class PodClaims:
         return not self.delayed and not self.immediate
 
 
-def has_claims(pod: Pod) -> bool:
-    """True if the pod uses any claim."""
-    return any(claim_name(pod, volume) is not None for volume in pod.spec.volumes)
+def why_unusable(pod: Pod, volumes: Iterable[Volume], objects: ClusterObjects) -> str | None:
+    """Returns the error of the first claim of the pod that is unusable in the API server's state; None if all are usable.
 
-
-def why_unusable(pod: Pod, objects: ClusterObjects) -> str | None:
-    """Returns the error of the first claim of the pod that is unusable in the API server's state; None if all are usable."""
-    for volume in pod.spec.volumes:
+    Arguments:
+        volumes: those of the pod, without further ones that name the same claim.
+    """
+    for volume in volumes:
         name = claim_name(pod, volume)
         if name is None:
             continue
@@ -116,9 +121,19 @@ def claims_of(pod: Pod, storage: Storage) -> PodClaims:
     bound: list[PersistentVolumeClaim] = []
     delayed: list[DelayedClaim] = []
     immediate: list[PersistentVolumeClaim] = []
+    known: dict[str, DelayedClaim | None] = {}
     for volume in pod.spec.volumes:
         name = claim_name(pod, volume)
-        claim = storage.claim(pod.namespace, name) if name is not None else None
+        if name is None:
+            continue
+        if name in known:
+            # A claim that is named again gets another volume; it makes no other difference.
+            again = known[name]
+            if again is not None:
+                delayed.append(again)
+            continue
+        known[name] = None
+        claim = storage.claim(pod.namespace, name)
         if claim is None:
             continue
         if is_fully_bound(claim):
@@ -127,7 +142,8 @@ def claims_of(pod: Pod, storage: Storage) -> PodClaims:
         storage_class = _delaying_class(claim, storage.objects)
         # A claim that names a volume without being bound was bound by hand: the volume controller has to complete that.
         if storage_class is not None and not claim.spec.volume_name:
-            delayed.append(DelayedClaim(claim, storage_class))
+            waiting = known[name] = DelayedClaim(claim, storage_class)
+            delayed.append(waiting)
         else:
             immediate.append(claim)
     return PodClaims(tuple(bound), tuple(delayed), tuple(immediate))

@@ -73,11 +73,21 @@ def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedC
     """
     choices: list[VolumeChoice] = []
     taken, affinities = _Taken(len(snapshot.nodes)), Affinities(snapshot)
+    # Of claims for which there is no volume at all; a pod may have thousands, and may name one thousands of times.
+    without: dict[int, VolumeChoice] = {}
+    none = np.full(len(snapshot.nodes), NONE, np.intp)
     for delayed in sorted(claims, key=lambda delayed: _size(delayed.claim)):
-        if choices:
+        if choices and choices[-1].volumes:
             taken.add(choices[-1])
-        prebound, free = _candidates(delayed.claim, storage)
+        known = without.get(id(delayed))
+        if known is not None:
+            choices.append(known)
+            continue
+        prebound, free = _candidates(delayed.claim, storage) if storage.may_have_volumes(delayed.claim) else ((), ())
         candidates = (*prebound, *free)
+        if not candidates:
+            choices.append(without.setdefault(id(delayed), VolumeChoice(delayed, (), none)))
+            continue
         rows = taken.rows_of(candidates)
         rank = _first_prebound(prebound, affinities, taken, rows)
         undecided = rank == _UNDECIDED
