@@ -14,6 +14,7 @@ from extender.plugins.dynamic_resources.allocated_state import AllocatedState
 from extender.plugins.dynamic_resources.constraints import constraints_of
 from extender.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
 from extender.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError
+from extender.plugins.dynamic_resources.pod_claims import each_once
 from extender.plugins.dynamic_resources.pools import Offer, Pool, Slices
 from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative, alternatives_of
 from extender.plugins.dynamic_resources.results import allocation_result
@@ -84,7 +85,8 @@ class Allocator:
     def _demands(self, node: Node, pools: Sequence[Pool], selection: Selection) -> list[list[list[Demand]]]:
         """Returns, per claim and request, its alternatives on the node."""
         if self._alternatives is None:
-            self._alternatives = [alternatives_of(claim, self.classes) for claim in self.claims]
+            of_each = {id(claim): alternatives_of(claim, self.classes) for claim in each_once(self.claims)}
+            self._alternatives = [of_each[id(claim)] for claim in self.claims]
         demands = [
             [[self._demand(alternative, node, pools, selection) for alternative in request] for request in requests]
             for requests in self._alternatives

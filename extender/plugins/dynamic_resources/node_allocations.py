@@ -6,18 +6,19 @@ Filter (v1.36.2).
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar, final
 
 import msgspec
 
 from extender.objects.decoding import replaced
-from extender.objects.devices import AllocationResult, DeviceClass, DeviceSubRequest, ExactDeviceRequest, ResourceClaim
+from extender.objects.devices import AllocationResult, DeviceClaim, DeviceClass, DeviceSubRequest, ExactDeviceRequest, ResourceClaim
 from extender.objects.node import Node
 from extender.plugins.dynamic_resources.allocated_state import AllocatedState, PoolId, PoolState
 from extender.plugins.dynamic_resources.allocation import Allocator
 from extender.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError, OutOfStepsError, TimedOutError
+from extender.plugins.dynamic_resources.pod_claims import each_once
 from extender.plugins.dynamic_resources.pools import NodePools, Pool, Slices
 from extender.plugins.dynamic_resources.selection import Allowance
 from extender.plugins.dynamic_resources.suitable_devices import SuitableDevices
@@ -149,7 +150,7 @@ class KnownContents:
         return known
 
 
-def _content_of(claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceClass]) -> bytes:
+def _content_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> bytes:
     """What allocations depend on besides slices and devices in use. Classes count by what they say, and by which of them are the same:
     a resource of its own for each pod may mean a class of its own for each, and all these classes ask for the same."""
     numbers: dict[str, int] = {}
@@ -157,8 +158,8 @@ def _content_of(claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceCla
     def numbered(one: R) -> R:
         return replaced(one, device_class_name=str(numbers.setdefault(one.device_class_name, len(numbers))))
 
-    contents = []
-    for claim in claims:
+    contents: dict[int, DeviceClaim] = {}
+    for claim in each_once(claims):
         requests = [
             replaced(
                 request,
@@ -167,9 +168,10 @@ def _content_of(claims: Iterable[ResourceClaim], classes: Mapping[str, DeviceCla
             )
             for request in claim.spec.devices.requests
         ]
-        contents.append(replaced(claim.spec.devices, requests=requests))
-    specs = (classes[name].spec if name in classes else None for name in numbers)
-    return _ENCODER.encode((contents, [None if spec is None else (spec.selectors, spec.config) for spec in specs]))
+        contents[id(claim)] = replaced(claim.spec.devices, requests=requests)
+    said = [classes[name].spec if name in classes else None for name in numbers]
+    selected = [None if spec is None else (spec.selectors, spec.config) for spec in said]
+    return _ENCODER.encode(([contents[id(claim)] for claim in claims], selected))
 
 
 @final

@@ -15,6 +15,7 @@ from extender import framework as fwk
 from extender.objects.devices import DeviceClass, DeviceRequest, ResourceClaim
 from extender.objects.pod import ContainerExtendedResourceRequest
 from extender.plugins.dynamic_resources.allocation import Allocator
+from extender.plugins.dynamic_resources.pod_claims import each_once
 from extender.plugins.dynamic_resources.special_claim import is_in_memory, requests_and_mappings, with_requests
 from extender.snapshot.axes import Mask
 
@@ -86,7 +87,8 @@ class NodeClaims:
         self._extended = extended
         self._allocator_of = allocator_of
         self._by_lack: dict[bytes, ClaimsToAllocate | None] = {}
-        self.inputs = (*unallocated, *_classes_of(unallocated, classes), *(extended.classes.values() if extended is not None else ()))
+        distinct = each_once(unallocated)
+        self.inputs = (*distinct, *_classes_of(distinct, classes), *(extended.classes.values() if extended is not None else ()))
         """What a search depends on besides the node and its devices: claims and device classes."""
 
     def on(self, rows: fwk.Rows) -> list[ClaimsToAllocate | None]:

@@ -53,6 +53,7 @@ from extender.plugins.dynamic_resources.pod_claims import (
     ClaimError,
     ClaimTracker,
     claims_of,
+    each_once,
     has_binding_conditions,
     has_failed_binding,
     is_held_by_others,
@@ -147,7 +148,7 @@ class DynamicResources(
         if not claims and extended is None:
             return fwk.PreFilterResult(fwk.SKIP if pod.spec.resource_claims else fwk.SKIP_EQUAL_PODS)
         unavailable: list[tuple[ResourceClaim, Mask]] = []
-        for claim in claims:
+        for claim in each_once(claims):
             if claim.status.allocation is not None:
                 try:
                     unavailable.append((claim, self._unavailable(claim, claim.status.allocation, snapshot)))

@@ -4,7 +4,7 @@ Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go; framework/
 foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout; framework/plugins/dynamicresources/dra_manager.go, claimTracker (v1.36.2).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final, final
 
@@ -27,8 +27,15 @@ def claims_of(pod: Pod, claims: Mapping[Key, ResourceClaim]) -> list[ResourceCla
         ClaimError: a claim does not exist yet, is being deleted, or was made for another pod.
     """
     found: list[ResourceClaim] = []
+    known: dict[str, ResourceClaim] = {}  # a pod may refer to one thousands of times
+    generated: dict[str, str | None] | None = None
     for reference in pod.spec.resource_claims:
-        name, is_generated = _claim_name(pod, reference)
+        if reference.resource_claim_name in known:
+            found.append(known[reference.resource_claim_name])
+            continue
+        if generated is None and reference.resource_claim_name is None:
+            generated = {each.name: each.resource_claim_name for each in reversed(pod.status.resource_claim_statuses)}
+        name, is_generated = _claim_name(pod, reference, generated or {})
         if name is None:
             continue
         claim = claims.get((pod.namespace, name))
@@ -39,18 +46,28 @@ def claims_of(pod: Pod, claims: Mapping[Key, ResourceClaim]) -> list[ResourceCla
         if is_generated and not _is_controlled_by(claim, pod):
             raise ClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
         found.append(claim)
+        if not is_generated:
+            known[name] = claim
     return found
 
 
-def _claim_name(pod: Pod, reference: PodResourceClaim) -> tuple[str | None, bool]:
-    """Returns the claim's name (None if none was needed), and whether it was generated from a template."""
+def each_once(claims: Iterable[ResourceClaim]) -> list[ResourceClaim]:
+    """Returns the claims in order, without repetitions."""
+    return [*{id(claim): claim for claim in claims}.values()]
+
+
+def _claim_name(pod: Pod, reference: PodResourceClaim, generated: Mapping[str, str | None]) -> tuple[str | None, bool]:
+    """Returns the claim's name (None if none was needed), and whether it was generated from a template.
+
+    Arguments:
+        generated: name in the pod -> the claim that was generated, if one was needed.
+    """
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name, False
     if reference.resource_claim_template_name is None:
         raise ClaimError(f'pod "{pod.key}", spec.resourceClaim "{reference.name}": none of the supported fields are set')
-    for status in pod.status.resource_claim_statuses:
-        if status.name == reference.name:
-            return status.resource_claim_name, True
+    if reference.name in generated:
+        return generated[reference.name], True
     raise ClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
 
 

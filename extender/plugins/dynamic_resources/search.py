@@ -78,7 +78,7 @@ Place = tuple[int, int]
 """A device on offer: the number of its block, and its place there."""
 BEGINNING: Final = (0, 0)
 SKIPPED_PER_STEP: Final = 8
-"""Blocks that are skipped in the time of a step."""
+"""Blocks, and devices in use, that are skipped in the time of a step."""
 MOST_RESULTS: Final = 32
 """The number of devices that a claim can hold. Upstream: resourceapi.AllocationResultsMaxSize."""
 
@@ -148,6 +148,7 @@ class Search:
         self._using: dict[DeviceId, _Use] = {}
         self._suitable = suitable
         self._lines: dict[tuple[int, str], Line] = {}
+        self._num_skipped = 0
 
     @property
     def num_pools(self) -> int:
@@ -273,6 +274,9 @@ class Search:
     def _is_available(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer, *, is_checked: bool = False) -> bool:
         """True if the device is free, selected and large enough; the cheap checks come first."""
         if self._is_in_use(claim, alternative, offer):
+            self._num_skipped += 1
+            if self._num_skipped % SKIPPED_PER_STEP == 0:
+                self._selection.allowance.spend()
             return False
         if is_checked:
             self._selection.allowance.spend()
