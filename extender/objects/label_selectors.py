@@ -144,30 +144,35 @@ LONG: Final = 16
 class _ByKey:
     """The requirements of a long selector by their keys. An object is matched in as many steps as it has labels, however long it is."""
 
-    __slots__ = ("_needed", "_of_key")
+    __slots__ = ("_given", "_needed", "_of_key", "_others")
 
     def __init__(self, requirements: Sequence[Requirement]) -> None:
+        given: dict[str, str] = {}
         of_key: dict[str, LabelCondition] = {}
         for key, of_one in groupby(sorted(requirements, key=attrgetter("key")), attrgetter("key")):
             first, *others = of_one
+            if not others and first.operator in _INCLUDES and len(first.values) == 1:
+                given[key] = first.values[0]
             of_key[key] = _OneKey((first, *others)) if others or len(first.values) >= LONG else first
+        self._given: Final = given.items()
         self._of_key: Final = of_key
+        self._others: Final = {key: condition for key, condition in of_key.items() if key not in given}
         self._needed: Final = frozenset(each.key for each in requirements if not each.matches_value(None))
 
     def match(self, labels: Mapping[str, str]) -> bool:
-        if len(self._needed) > len(labels) or not all(key in labels for key in self._needed):
+        if not (self._given <= labels.items() and self._needed <= labels.keys()):
             return False
-        of_key = self._of_key
-        return all(of_key[key].matches_value(labels[key]) for key in self._common(labels))
+        others = self._others
+        return all(others[key].matches_value(labels[key]) for key in _common(others, labels))
 
     def conditions(self, keys: Mapping[str, object]) -> Iterator["LabelCondition"]:
         missing = next((key for key in self._needed if key not in keys), None)
-        yield from map(self._of_key.__getitem__, self._common(keys) if missing is None else (missing,))
+        yield from map(self._of_key.__getitem__, _common(self._of_key, keys) if missing is None else (missing,))
 
-    def _common(self, keys: Mapping[str, object]) -> Iterator[str]:
-        # What is not needed holds for objects without the label.
-        of_key = self._of_key
-        return (key for key in keys if key in of_key) if len(keys) < len(of_key) else (key for key in of_key if key in keys)
+
+def _common(of_key: Mapping[str, LabelCondition], keys: Mapping[str, object]) -> Iterator[str]:
+    # What is not needed holds for objects without the label.
+    return (key for key in keys if key in of_key) if len(keys) < len(of_key) else (key for key in of_key if key in keys)
 
 
 @final

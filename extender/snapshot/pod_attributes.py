@@ -5,8 +5,11 @@ per node (`tallies.py`).
 """
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final, final
 
 import msgspec
 
@@ -17,6 +20,9 @@ HostPort = tuple[str, str, int]
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104  (a value to compare with, nothing is bound to it)
 
+MANY_LABELS: Final = 256
+"""Labels. Those of a pod that has more are looked up by thousands of selectors in a dict that is made once."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,15 @@ class LabelClass:
     namespace: str
     labels: frozenset[tuple[str, str]]
     is_terminating: bool
+
+    def labels_by_key(self) -> Mapping[str, str]:
+        """Returns the labels as the pods have them."""
+        return _many_by_key(self.labels) if len(self.labels) > MANY_LABELS else dict(self.labels)
+
+
+@lru_cache(maxsize=8)
+def _many_by_key(labels: frozenset[tuple[str, str]]) -> Mapping[str, str]:
+    return MappingProxyType(dict(labels))
 
 
 @final

@@ -100,10 +100,10 @@ class TermWeights:
     def of_class(self, pods: LabelClass) -> int:
         """Returns the sum for the pods of a class, which is kept if terms are alike: each of these is compared with the pods."""
         if not self.are_alike:
-            return self.of(pods.namespace, dict(pods.labels))
+            return self.of(pods.namespace, pods.labels_by_key())
         known = self._known.get(pods)
         if known is None:
-            known = self._known[pods] = self.of(pods.namespace, dict(pods.labels))
+            known = self._known[pods] = self.of(pods.namespace, pods.labels_by_key())
         return known
 
     @property

@@ -8,7 +8,7 @@ from extender import framework as fwk
 from extender.framework.advice import MAX_ONE_BY_ONE
 from extender.objects.decoding import replaced
 from extender.plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, compiled
-from extender.plugins.pod_topology_spread.filtering import measure
+from extender.plugins.pod_topology_spread.filtering import decisive, measure
 
 
 def suggestions(pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
@@ -43,8 +43,9 @@ def spreading(pod: fwk.Pod, at: int, *, max_skew: int | None = None) -> fwk.Pod:
 def _skews_needed(pod: fwk.Pod, rows: fwk.Rows) -> list[int | None]:
     """For each required constraint the smallest maxSkew that admits one of the rows; None if the constraint refuses none of them."""
     constraints = compiled(pod.spec.topology_spread_constraints, pod.labels, DO_NOT_SCHEDULE)
-    if not len(rows) or not constraints:
-        # A pod without constraints of its own is held to those of the profile, which it cannot relax.
+    if not len(rows) or not constraints or len(decisive(rows.snapshot, constraints)) < len(constraints):
+        # A pod without constraints of its own is held to those of the profile, which it cannot relax. And a topology key that no node has
+        # leaves no nodes to count.
         return [None] * len(constraints)
     needed: list[int | None] = []
     for domains in measure(rows.snapshot, pod, constraints):

@@ -134,7 +134,7 @@ def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | N
 
 
 def _selects(selector: Selector, namespace: str, pods: LabelClass) -> bool:
-    return pods.namespace == namespace and selector.matches(dict(pods.labels))
+    return pods.namespace == namespace and selector.matches(pods.labels_by_key())
 
 
 @final

@@ -41,6 +41,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         self._default_actions = frozenset(constraint.when_unsatisfiable for constraint in self._defaults)
         self._matches_keys = self.feature_gates.enabled("MatchLabelKeysInPodTopologySpread")
         self._compares = self.feature_gates.enabled("TaintTolerationComparisonOperators")
+        self._own = fwk.PodMemo[tuple[CompiledConstraint, ...]]()
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         action = fwk.ActionType
@@ -63,14 +64,14 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
 
     def _hard_constraints(self, pod: fwk.Pod) -> tuple[CompiledConstraint, ...]:
         try:
-            return self._constraints(pod, self.handle.objects, DO_NOT_SCHEDULE)
+            return self._constraints(fwk.CycleState(), pod, self.handle.objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
             raise SelectorError(f"obtaining pod's hard topology spread constraints: {exc}") from exc
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         """Skips pods without DoNotSchedule constraints; Error if a selector is invalid."""
         try:
-            constraints = self._constraints(pod, snapshot.objects, DO_NOT_SCHEDULE)
+            constraints = self._constraints(state, pod, snapshot.objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
             return fwk.PreFilterResult(fwk.error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {exc}"))
         if not constraints:
@@ -81,7 +82,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
     def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
         """Parses the pod's own constraints."""
         for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY) if pod.spec.topology_spread_constraints else ():
-            self._constraints(pod, _NO_OBJECTS, action)
+            self._constraints(state, pod, _NO_OBJECTS, action)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         return filtering.verdicts(pod, rows, state.read(_MEASURED))
@@ -89,7 +90,7 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
         """Skips pods without ScheduleAnyway constraints; Error if a selector is invalid."""
         try:
-            constraints = self._constraints(pod, rows.snapshot.objects, SCHEDULE_ANYWAY)
+            constraints = self._constraints(state, pod, rows.snapshot.objects, SCHEDULE_ANYWAY)
         except SelectorError as exc:
             return fwk.error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {exc}")
         if not constraints:
@@ -123,14 +124,20 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         from_defaults = not pod.spec.topology_spread_constraints and action in self._default_actions
         return fwk.SKIP if from_defaults else fwk.SKIP_EQUAL_PODS
 
-    def _constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
+    def _constraints(self, state: fwk.CycleState, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
         """Returns the pod's own constraints with this action; the default ones if it has none at all."""
-        own = pod.spec.topology_spread_constraints
+        if pod.spec.topology_spread_constraints:
+            return self._own.of(state, lambda: self._own_constraints(pod, action), also=action)
+        return self._default_constraints(pod, objects, action)
+
+    def _own_constraints(self, pod: fwk.Pod, action: str) -> tuple[CompiledConstraint, ...]:
         labels = pod.labels if self._matches_keys else {}
-        if own:
-            return compiled(own, labels, action, compares_tolerations=self._compares)
+        return compiled(pod.spec.topology_spread_constraints, labels, action, compares_tolerations=self._compares)
+
+    def _default_constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
         if action not in self._default_actions:
             return ()
+        labels = pod.labels if self._matches_keys else {}
         selector = default_selector(pod, objects)
         if selector.is_empty:
             return ()
