@@ -7,9 +7,10 @@ Upstream: pkg/controller/resourceclaim/controller.go, handleClaim, syncClaim, sy
 from typing import Final, final
 
 from extender.embedded.api_resources import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Object
-from extender.embedded.controllers.controller_loop import Controller, ControllerContext, NotPossibleError, Steps
-from extender.embedded.controllers.controller_writes import Create, Delete, Update
+from extender.embedded.controllers.controller_loop import PODS_AT_ONCE, Controller, ControllerContext, NotPossibleError, Steps
+from extender.embedded.controllers.controller_writes import Create, Delete, Looked, Update
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
+from extender.embedded.registry.long_writes import LONG
 from extender.workloads.pod_claims import POD_CLAIM_NAME, claims_without_object, resource_claim, volume_claims
 
 
@@ -41,6 +42,8 @@ class ClaimsForPods(Controller):
         if pod is None or not pod.is_active or not pod.wants_objects:
             return
         content = pod.content()
+        if len(pod.raw) > LONG:
+            yield Looked(PODS_AT_ONCE)
         for claim in volume_claims(content):
             yield from self._volume_claim(pod, claim)
         yield from self._resource_claims(pod, content)

@@ -138,7 +138,7 @@ class Reader:
     """Turns the bytes of the store into what controllers remember."""
 
     def __init__(self) -> None:
-        self._labels: WeakValueDictionary[tuple[tuple[str, str], ...], Labels] = WeakValueDictionary()
+        self._labels: WeakValueDictionary[frozenset[tuple[str, str]], Labels] = WeakValueDictionary()
         self._no_labels = Labels({})
 
     def read(self, resource: Resource, raw: bytes) -> Seen:
@@ -166,7 +166,8 @@ class Reader:
         claims: tuple[str, ...] = ()
         if spec.resource_claims:
             statuses = {each.name: each.resource_claim_name for each in status.resource_claim_statuses}
-            claims = tuple(name for each in spec.resource_claims if (name := each.resource_claim_name or statuses.get(each.name, "")))
+            names = (each.resource_claim_name or statuses.get(each.name, "") for each in spec.resource_claims)
+            claims = tuple(dict.fromkeys(name for name in names if name))
         if status.extended_resource_claim_status is not None:
             claims = (*claims, status.extended_resource_claim_status.resource_claim_name)
         return SeenPod(
@@ -209,7 +210,7 @@ class Reader:
 
     def labels(self, of: Mapping[str, str]) -> Labels:
         """Returns the one object that stands for this set of labels."""
-        key = tuple(sorted(of.items()))
+        key = frozenset(of.items())
         known = self._labels.get(key)
         if known is None:
             known = self._labels[key] = Labels(of)

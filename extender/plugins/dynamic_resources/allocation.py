@@ -5,7 +5,7 @@ Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
 from extender.objects.node import Node
@@ -21,6 +21,9 @@ from extender.plugins.dynamic_resources.results import allocation_result
 from extender.plugins.dynamic_resources.search import MOST_RESULTS, Demand, Search
 from extender.plugins.dynamic_resources.selection import Allowance, Matches, Selection
 from extender.plugins.dynamic_resources.suitable_devices import SuitableDevices
+
+FIRST_REQUEST_STEPS: Final = 3
+"""The steps that each request counts for when the claims are read first."""
 
 
 @final
@@ -69,7 +72,7 @@ class Allocator:
             OutOfStepsError: the search has to go on elsewhere, or later.
             TimedOutError: the time is up.
         """
-        allowance.spend(1 + self._num_requests)
+        allowance.spend(1 + self._num_requests * (1 if self._alternatives is not None else FIRST_REQUEST_STEPS))
         selection = Selection(self.slices, self._matches, allowance, self._features)
         pools = self.slices.pools_for(node)
         demands = self._demands(node, pools, selection)

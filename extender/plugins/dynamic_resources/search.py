@@ -78,7 +78,9 @@ Place = tuple[int, int]
 """A device on offer: the number of its block, and its place there."""
 BEGINNING: Final = (0, 0)
 SKIPPED_PER_STEP: Final = 8
-"""Blocks, and devices in use, that are skipped in the time of a step."""
+"""Blocks that are skipped in the time of a step."""
+IN_USE_PER_STEP: Final = 4
+"""Devices in use that are skipped in the time of a step."""
 MOST_RESULTS: Final = 32
 """The number of devices that a claim can hold. Upstream: resourceapi.AllocationResultsMaxSize."""
 
@@ -275,7 +277,7 @@ class Search:
         """True if the device is free, selected and large enough; the cheap checks come first."""
         if self._is_in_use(claim, alternative, offer):
             self._num_skipped += 1
-            if self._num_skipped % SKIPPED_PER_STEP == 0:
+            if self._num_skipped % IN_USE_PER_STEP == 0:
                 self._selection.allowance.spend()
             return False
         if is_checked:
