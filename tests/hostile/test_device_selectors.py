@@ -127,6 +127,7 @@ def test_a_tenant_with_hostile_claims_stops_nobody(attack: Callable[[str], dict[
 
 
 def until_bound(service: Service, keys: list[str]) -> None:
+    """Waits until the pods are known and bound."""
     for key in keys:
-        while service.client.get(f"/v1/explain/{key}").json()["state"] != "Scheduled":
+        while service.client.get(f"/v1/explain/{key}").json().get("state") != "Scheduled":
             time.sleep(0.05)

@@ -6,8 +6,7 @@ from pathlib import Path
 from tests.api.serving import Service, serving
 from tests.api.test_questions import pod
 from tests.hostile.test_device_selectors import until_bound
-from tests.hostile.test_long_pods import MOST_BYTES, MOST_SECONDS
-from tests.hostile.test_pods import Manifest, as_many, hostile, node_affinity, nodes, shop
+from tests.hostile.test_pods import MOST_SECONDS, Manifest, as_many, hostile, node_affinity, nodes, shop
 from tests.loop_budget import held_too_long
 
 NUM_LONG = 12
@@ -21,7 +20,7 @@ def between(number: int) -> Manifest:
 
 
 def on_no_node(place: int) -> Manifest:
-    return node_affinity(*as_many(lambda number: between(1_000_000 * (place + 1) + number), MOST_BYTES))
+    return node_affinity(*as_many(lambda number: between(1_000_000 * (place + 1) + number)))
 
 
 def until_refused(service: Service, names: list[str]) -> None:

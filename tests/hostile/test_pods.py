@@ -1,7 +1,7 @@
 """Pods that every user of a namespace may create do not keep the scheduler from others, however much they ask for."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,15 @@ from tests.api.test_questions import pod
 from tests.hostile.test_device_selectors import until_bound
 from tests.loop_budget import held_too_long
 
-MOST_SECONDS = 0.25
-"""Five times what is promised, in CPU time: the first calls import and compile, and reading a megabyte of a pod is a step."""
+MOST_SECONDS = 0.1
+"""Twice what is promised, in CPU time. On a machine of its own no step of these takes more than 30 ms: what depends on how long a pod is
+is done in threads. But those threads, and whatever else a machine runs, share its cores and caches, and CPU time counts double then."""
 
-MOST_BYTES = 300_000
-"""A fifth of what the API server stores as one object: thousands of terms."""
+MOST_BYTES = 1_000_000
+"""About what the API server stores as one object: ten thousand terms."""
+
+MOST_BYTES_OF_CONTAINERS = 300_000
+"""As many containers as it stores with what it adds to each."""
 
 NUM_NODES, NUM_HOSTILE = 200, 3
 
@@ -29,9 +33,9 @@ def selecting(**labels: str) -> Manifest:
     return {"matchLabels": labels}
 
 
-def as_many(make: Callable[[int], Any], most: int = MOST_BYTES) -> list[Any]:
-    """Returns as many different items as an object of so many bytes holds."""
-    return [make(number) for number in range(most // (len(json.dumps(make(99_999), separators=(",", ":"))) + 1) - 10)]
+def as_many(make: Callable[[int], Any], most: int | None = None) -> list[Any]:
+    """Returns as many different items as an object of so many bytes holds, MOST_BYTES unless said otherwise."""
+    return [make(number) for number in range((most or MOST_BYTES) // (len(json.dumps(make(99_999), separators=(",", ":"))) + 1) - 10)]
 
 
 def affinity(kind: str, *, is_required: bool = True, **differing: Callable[[int], Any]) -> Manifest:
@@ -125,7 +129,10 @@ ATTACKS: dict[str, Callable[[], Manifest]] = {
     "distinct resources, none of each": lambda: requesting("0"),
     "distinct resources, one of each": lambda: requesting("1"),
     "containers": lambda: {
-        "containers": as_many(lambda number: {"name": f"c{number}", "image": f"i{number}", "resources": {"requests": {"cpu": "1u"}}})
+        "containers": as_many(
+            lambda number: {"name": f"c{number}", "image": f"i{number}", "resources": {"requests": {"cpu": f"{number}u"}}},
+            MOST_BYTES_OF_CONTAINERS,
+        )
     },
 }
 
@@ -135,10 +142,10 @@ def with_device(name: str) -> Manifest:
 
 
 ATTACKS |= {
-    "containers with a device each": lambda: {"containers": as_many(lambda number: with_device(f"c{number}"))},
+    "containers with a device each": lambda: {"containers": as_many(lambda number: with_device(f"c{number}"), MOST_BYTES_OF_CONTAINERS)},
     "init containers with the devices of containers": lambda: {
-        "initContainers": as_many(lambda number: with_device(f"i{number}")),
-        "containers": as_many(lambda number: with_device(f"c{number}")),
+        "initContainers": as_many(lambda number: with_device(f"i{number}"), MOST_BYTES_OF_CONTAINERS // 2),
+        "containers": as_many(lambda number: with_device(f"c{number}"), MOST_BYTES_OF_CONTAINERS // 2),
     },
 }
 
@@ -183,15 +190,61 @@ def nodes(number: int) -> list[Manifest]:
     ]
 
 
-def cluster(spec: Manifest) -> Manifest:
+JSON = {"content-type": "application/json"}
+TOO_LARGE = 500
+"""The API server's answer if an object is too large with all that it keeps about it."""
+PODS = "/api/v1/namespaces/shop/pods"
+
+
+def evil_pod(name: str, spec: Manifest, metadata: Manifest | None = None) -> Manifest:
+    found = hostile(name, spec)
+    return {**found, "metadata": {**found["metadata"], **(metadata or {})}}
+
+
+def cluster(
+    spec: Manifest,
+    metadata: Manifest | None = None,
+    objects: Sequence[Manifest] = DEVICES,
+    on: Sequence[Manifest] = tuple(nodes(NUM_NODES)),
+) -> Manifest:
     """Nodes, a hostile pod that runs, others that wait first in the queue, and ordinary pods behind them."""
     return shop(
-        *DEVICES,
-        *nodes(NUM_NODES),
-        *([] if "schedulingGates" in spec else [hostile("running", {**spec, "nodeName": "node-1"})]),
-        *(hostile(f"hostile-{place}", spec) for place in range(NUM_HOSTILE)),
+        *objects,
+        *on,
+        *([] if "schedulingGates" in spec else [evil_pod("running", {**spec, "nodeName": "node-0"}, metadata)]),
+        *(evil_pod(f"hostile-{place}", spec, metadata) for place in range(NUM_HOSTILE)),
         *(pod(f"ordinary-{place}", "100m") for place in range(5)),
     )
+
+
+def stops_nobody(state: Path, spec: Manifest, metadata: Manifest | None = None, **settings: Any) -> None:
+    """Checks that others are served, and no step takes long, in a `cluster` of such pods; while one is asked about, and one comes with a
+    node.
+
+    Arguments:
+        state: the file with the cluster.
+        settings: further ones of the service.
+    """
+    on_node = {} if "schedulingGates" in spec else {"nodeName": "node-1"}
+    late = {"apiVersion": "v1", "kind": "Pod", **evil_pod("late", {**spec, **on_node}, metadata)}
+    del late["spec"]["priority"]
+
+    with (
+        held_too_long(MOST_SECONDS) as found,
+        serving(loop="asyncio", state=state, schedule=True, **settings) as service,
+    ):
+        until_bound(service, [f"shop/ordinary-{place}" for place in range(5)])
+        codes = [
+            service.client.get("/livez").status_code,
+            service.call("filter", {"Pod": evil_pod("asked", spec, metadata), "NodeNames": ["node-0"]}).status_code,
+            service.client.get("/v1/explain/shop/hostile-0").status_code,
+            service.client.post(PODS, content=json.dumps(late).encode(), headers=JSON).status_code,
+        ]
+        service.client.post(PODS, content=json.dumps(pod("last", "100m")).encode(), headers=JSON)
+        until_bound(service, ["shop/last"])
+
+    assert codes in ([200, 200, 200, 201], [200, 200, 200, TOO_LARGE])
+    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
@@ -201,15 +254,4 @@ def test_a_tenant_with_hostile_pods_stops_nobody(attack: Callable[[], Manifest],
     """
     spec, state = attack(), tmp_path / "cluster.json"
     state.write_text(json.dumps(cluster(spec)))
-    evil = hostile("asked", spec)
-
-    with (
-        held_too_long(MOST_SECONDS) as found,
-        serving(loop="asyncio", state=state, schedule=True) as service,
-    ):
-        until_bound(service, [f"shop/ordinary-{place}" for place in range(5)])
-        assert service.client.get("/livez").status_code == 200
-        answer = service.call("filter", {"Pod": evil, "NodeNames": ["node-0"]})
-
-    assert answer.status_code == 200
-    assert not found, "\n".join(found)
+    stops_nobody(state, spec)
