@@ -170,8 +170,8 @@ class Loops:
                 for change in changes:
                     stored = change.new
                     raw = None if change.type == "DELETED" else stored.body
-                    if raw is not None and len(raw) > LONG and change.stored_as in SELECTING:
-                        await self._parse(change.stored_as, raw)
+                    if raw is not None and len(raw) > LONG:
+                        await self._before_long(change.stored_as, raw)
                         others_had_turn = True
                     self._note(change.stored_as, (stored.namespace, stored.name), raw)
                 if len(changes) < CHANGES_AT_ONCE and not others_had_turn:
@@ -190,8 +190,8 @@ class Loops:
                 for key in [key for key in known if key not in existing]:
                     self._note(resource.stored_as, key, None)
             for each in stored:
-                if len(each.body) > LONG and resource.stored_as in SELECTING:
-                    await self._parse(resource.stored_as, each.body)
+                if len(each.body) > LONG:
+                    await self._before_long(resource.stored_as, each.body)
                 # The object as it is now: other tasks write in between.
                 current = self._registry.store.get(resource, each.namespace, each.name)
                 if current is not None:
@@ -200,11 +200,14 @@ class Loops:
                 if count % OBJECTS_AT_ONCE == 0:
                     await asyncio.sleep(0)
 
-    async def _parse(self, stored_as: str, raw: bytes) -> None:
-        """Has the selector of a long object parsed in a thread, where it is kept for the controllers."""
-        kind = self._by_storage[stored_as].kind
-        with suppress(Exception):  # what is wrong with an object, `_note` says
-            await in_thread(lambda _: selector_in({"kind": kind, **orjson.loads(raw)}))
+    async def _before_long(self, stored_as: str, raw: bytes) -> None:
+        """Gives others their turn before a long object is read, and has its selector parsed in a thread, where it is kept for the
+        controllers."""
+        await asyncio.sleep(0)
+        if stored_as in SELECTING:
+            kind = self._by_storage[stored_as].kind
+            with suppress(Exception):  # what is wrong with an object, `_note` says
+                await in_thread(lambda _: selector_in({"kind": kind, **orjson.loads(raw)}))
 
     def _note(self, stored_as: str, key: Key, raw: bytes | None) -> None:
         try:
