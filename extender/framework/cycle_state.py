@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar, final
 
 from extender.framework.status import Verdicts
+from extender.metrics import Unanswered
 from extender.snapshot import Rows, Snapshot
 
 T = TypeVar("T")
@@ -15,7 +16,7 @@ class NotFoundError(LookupError):
 
 
 @final
-class LongWork(Exception):  # noqa: N818  (it is no error: the cycle is started again once the work is done)
+class LongWork(Unanswered):
     """Raised by a plugin at PreFilter, Filter, PostFilter, PreScore or Score if its answer would hold the event loop for too long.
 
     A plugin raises it only where `Handle.may_defer` is true. The cycle, which has had no effect yet, is dropped and `work` is called in a

@@ -10,6 +10,7 @@ from extender.metrics.metrics import (
     Metrics,
     ObservePlugin,
     PluginMetrics,
+    Unanswered,
     exponential,
 )
 
@@ -23,5 +24,6 @@ __all__ = [
     "Metrics",
     "ObservePlugin",
     "PluginMetrics",
+    "Unanswered",
     "exponential",
 ]

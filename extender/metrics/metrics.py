@@ -167,9 +167,13 @@ def _both(one: ObservePlugin, other: ObservePlugin) -> ObservePlugin:
     return observe
 
 
+class Unanswered(Exception):  # noqa: N818  (it is no error: the block is run again)
+    """Ends a `TimedPoint` that is run again later, and only then observed."""
+
+
 @final
 class TimedPoint:
-    """A block whose duration is observed with the status that the block set, or Error if it raised."""
+    """A block whose duration is observed with the status that the block set, or Error if it raised anything but `Unanswered`."""
 
     __slots__ = ("_began", "_histogram", "_point", "_profile", "status")
 
@@ -183,6 +187,8 @@ class TimedPoint:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None) -> None:
+        if isinstance(exc, Unanswered):
+            return
         status, seconds = self.status if kind is None else "Error", perf_counter() - self._began
         self._histogram.observe(seconds, self._point, status, self._profile)
         trace = CURRENT.get()

@@ -318,6 +318,16 @@ def test_an_extension_point_that_ends_in_an_error_has_a_sample_that_says_so(plug
     assert samples == dict.fromkeys(points.items(), 1)
 
 
+def test_an_extension_point_whose_plugin_works_in_a_thread_has_a_sample_once_it_has_answered() -> None:
+    algorithm = SchedulingAlgorithm()
+    framework = make_framework(Answers("filter", raising(fwk.LongWork(lambda is_wanted: None))))
+
+    with pytest.raises(fwk.LongWork):
+        algorithm.schedule_pod(Cycle(framework, numbered(2), POD.obj()))
+
+    assert {labels[:2]: count for labels, count in algorithm.metrics.points.counts().items()} == {("PreFilter", "Success"): 1}
+
+
 def test_a_search_without_a_feasible_node_is_a_success_of_the_filters_as_upstream_counts_it() -> None:
     """
     The nominated node is a search of its own.
