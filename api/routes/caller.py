@@ -87,7 +87,7 @@ class Caller:
             raise Refusal(403, "you may not list the pods of this namespace")
         questions = self.questions
         async with until_hang_up(self.request), self.face.evaluating:
-            if questions.is_about_long_pod(namespace, name):
+            if questions.takes_long_to_explain(namespace, name):
                 answer = await answered_in_child(lambda: questions.explain_in_child(namespace, name, picture=picture))
             else:
                 answer = await questions.explain(namespace, name, picture=picture)
