@@ -133,9 +133,9 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
     return Failure(status)
 
 
-CHECK_PERIOD: Final = 30.0
+CHECK_PERIOD: Final = 10.0
 """Seconds between two checks."""
-CONFIRMED_WITHIN: Final = 60.0
+CONFIRMED_WITHIN: Final = 30.0
 """Seconds after which a binding that no watch has shown is requested again."""
 
 
