@@ -22,6 +22,9 @@ from api.settings.settings import Settings
 _LOGGER: Final = logging.getLogger(__name__)
 _PROBES: Final = tuple(path.encode() for path in HEALTH_PATHS)
 
+MOST_WAITING: Final = 32
+"""Requests of one connection that wait behind another one of it, as far as they were read. With one more the connection is closed."""
+
 _SENT_AWAY_IN_WORDS: Final = 8
 """Connections beyond the limit that get a 503, and on which health probes are answered; the oldest ones give way to further ones."""
 
@@ -65,6 +68,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self.surplus.pop(self, None)
         super().connection_lost(exc)
+        # Requests that wait refer to the connection, and it to them. They go now, and need no collector to find them.
+        self.pipeline.clear()
+        self.cycle = None  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -86,6 +92,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if size > self.settings.max_head or len(self.headers) > self.settings.max_headers:
             self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request's headers are too large or too many"
             raise ValueError(self._refusal[1])  # makes the parser stop; data_received answers
+        if len(self.pipeline) >= MOST_WAITING:
+            self._refusal = HTTPStatus.TOO_MANY_REQUESTS, "too many requests wait on one connection"
+            raise ValueError(self._refusal[1])
         if self in self.surplus and not self.url.startswith(_PROBES):
             self._refusal = HTTPStatus.SERVICE_UNAVAILABLE, "too many connections at one time"
             raise ValueError(self._refusal[1])

@@ -3,7 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,14 @@ class Connection:
             return self._reader.read(1) == b""
         except ConnectionResetError:
             return True
+
+    def rest(self) -> bytes:
+        """What comes until the other side closes."""
+        found = bytearray()
+        with suppress(ConnectionResetError):
+            while part := self._reader.read1():
+                found += part
+        return bytes(found)
 
     def close(self) -> None:
         self._reader.close()

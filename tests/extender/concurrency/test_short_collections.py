@@ -141,6 +141,21 @@ async def test_cycles_that_form_later_are_collected_all_the_same() -> None:
 
 
 @alone
+async def test_cycles_among_what_is_left_alone_are_found_once_there_is_twice_as_much() -> None:
+    async with short_collections(longest=-1, between=BETWEEN):
+        gone = weakref.ref(node := Node())
+        await full_collection()
+        del node
+        await full_collection()
+        before = gone() is None
+        objects = [[number] for number in range(gc.get_freeze_count())]
+        await full_collection()
+
+        assert (before, gone()) == (False, None)
+        assert objects
+
+
+@alone
 async def test_what_is_left_alone_goes_when_nobody_refers_to_it() -> None:
     async with short_collections(longest=-1, between=BETWEEN):
         class_of = type("Plain", (), {})
