@@ -9,6 +9,7 @@ Upstream: cmd/kube-scheduler/app/server.go, buildHandlerChain; apiserver/pkg/end
 
 import asyncio
 import ipaddress
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Final, Protocol, TypeVar, final
@@ -24,7 +25,15 @@ from extender.apiserver.errors import ApiError, Forbidden
 from extender.concurrency.abandoned import in_thread
 
 MAX_REVIEWS: Final = 64
-"""Callers that are reviewed at one time; the API server is not asked about more. Certificates in --client-allowed-names need no review."""
+"""Callers of one kind that are reviewed at one time; the API server is not asked about more. Verbs are of another kind than questions, and
+callers whose token is known than others. Certificates in --client-allowed-names need no review."""
+
+MAX_UNKNOWN: Final = 20
+"""Unknown tokens from one address within UNKNOWN_SECONDS that the API server is asked about."""
+UNKNOWN_SECONDS: Final = 2.0
+
+_MOST_ADDRESSES: Final = 4096
+"""Addresses whose unknown tokens are counted; the oldest ones are forgotten first."""
 
 A = TypeVar("A", bound=Answer)
 
@@ -108,7 +117,7 @@ class LocalAccess:
 
 @final
 class ReviewedAccess:
-    """Asks the API server. State: how many callers are being reviewed."""
+    """Asks the API server. State: how many callers are being reviewed, and how many unknown tokens came from where."""
 
     def __init__(self, review: AccessReview, allowed_names: Collection[str] = ()) -> None:
         """Creates the access of a service that follows a cluster.
@@ -118,10 +127,11 @@ class ReviewedAccess:
         """
         self._review: Final = review
         self._allowed: Final = frozenset(allowed_names)
-        self._reviewed = 0
+        self._reviewed: Final[Counter[tuple[bool, bool]]] = Counter()
+        self._unknown: Final[OrderedDict[str, tuple[float, int]]] = OrderedDict()
 
     async def of(self, caller: HTTPConnection) -> Sight:
-        async with self._reviewing():
+        async with self._reviewing(caller, is_verb=False):
             return _Reviewed(self._review, await self._user(caller))
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
@@ -129,7 +139,7 @@ class ReviewedAccess:
         if is_verb and certified is not None and certified.username in self._allowed:
             return certified
         verb = caller.scope["method"].lower()
-        async with self._reviewing():
+        async with self._reviewing(caller, is_verb=is_verb):
             user = await self._user(caller)
             if not await self._review.may_request(user, path, verb):
                 raise Refusal(403, f'user "{user.username}" cannot {verb} this path: no rule for nonResourceURLs allows it')
@@ -151,17 +161,33 @@ class ReviewedAccess:
         return user
 
     @asynccontextmanager
-    async def _reviewing(self) -> AsyncIterator[None]:
+    async def _reviewing(self, caller: HTTPConnection, *, is_verb: bool) -> AsyncIterator[None]:
         """Turns what keeps the API server from answering into refusals."""
-        if self._reviewed >= MAX_REVIEWS:
+        token = token_of(caller)
+        is_known = certified_user(caller) is not None or not token or self._review.is_known(token)
+        if not is_known:
+            self._count_unknown("" if caller.client is None else caller.client.host)
+        kind = is_verb, is_known
+        if self._reviewed[kind] >= MAX_REVIEWS:
             raise Refusal(503, "too many callers are being reviewed at one time", RETRY_SOON)
-        self._reviewed += 1
+        self._reviewed[kind] += 1
         try:
             yield
         except ApiError as exc:
             raise _not_reviewed(exc) from exc
         finally:
-            self._reviewed -= 1
+            self._reviewed[kind] -= 1
+
+    def _count_unknown(self, address: str) -> None:
+        now = asyncio.get_running_loop().time()
+        began, count = self._unknown.pop(address, (now, 0))
+        if now - began >= UNKNOWN_SECONDS:
+            began, count = now, 0
+        self._unknown[address] = began, count + 1
+        if len(self._unknown) > _MOST_ADDRESSES:
+            self._unknown.popitem(last=False)
+        if count >= MAX_UNKNOWN:
+            raise Refusal(429, "too many unknown tokens come from this address", RETRY_SOON)
 
 
 @final

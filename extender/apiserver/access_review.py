@@ -65,8 +65,15 @@ class AccessReview:
 
     def __init__(self, client: Client, now: Callable[[], float]) -> None:
         self._client = client
-        self._users: _AnswerCache[User | None] = _AnswerCache(now)
+        self._users: _AnswerCache[User] = _AnswerCache(now)
+        # Apart, so that made-up tokens do not make users forgotten.
+        self._of_nobody: _AnswerCache[None] = _AnswerCache(now)
         self._rights: _AnswerCache[bool] = _AnswerCache(now)
+
+    def is_known(self, token: str) -> bool:
+        """Returns whether the token was found to be a user's, however long ago, or to be nobody's just now."""
+        digest = _digest(token)
+        return self._users.has_had(digest) or self._of_nobody.get(digest)[0]
 
     async def user(self, token: str) -> User | None:
         """Returns the user of the token; None if it belongs to no user.
@@ -74,13 +81,16 @@ class AccessReview:
         Raises:
             ApiError: the review failed.
         """
-        digest = hashlib.sha256(token.encode()).hexdigest()
+        digest = _digest(token)
         found, user = self._users.get(digest)
-        if found:
+        if found or self._of_nobody.get(digest)[0]:
             return user
         review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
         status = (await self._answer(_TOKEN_REVIEWS, review, _TokenReview)).status
-        return self._users.put(digest, status.user if status.authenticated else None)
+        if status.authenticated:
+            return self._users.put(digest, status.user)
+        self._users.drop(digest)
+        return self._of_nobody.put(digest, None)
 
     async def may_list_pods(self, user: User, namespace: str) -> bool:
         """Returns whether the user may list the pods of the namespace.
@@ -136,6 +146,10 @@ class AccessReview:
             raise NotKubernetes(f"the answer to a question at {path} is none: {exc}") from exc
 
 
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
 class _AnswerCache(Generic[T]):
     """Answers that have not expired."""
 
@@ -149,6 +163,13 @@ class _AnswerCache(Generic[T]):
         if known is None or known[0] <= self._now():
             return False, None
         return True, known[1]
+
+    def has_had(self, question: str) -> bool:
+        """Returns whether there is an answer, be it too old."""
+        return question in self._answers
+
+    def drop(self, question: str) -> None:
+        self._answers.pop(question, None)
 
     def put(self, question: str, answer: T) -> T:
         self._answers.pop(question, None)

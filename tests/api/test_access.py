@@ -9,7 +9,7 @@ import httpx
 import pytest
 from starlette.requests import HTTPConnection
 
-from api.callers.access import MAX_REVIEWS, OpenAccess, ReviewedAccess, as_seen_by
+from api.callers.access import MAX_REVIEWS, MAX_UNKNOWN, UNKNOWN_SECONDS, OpenAccess, ReviewedAccess, as_seen_by
 from api.callers.authentication import CERTIFIED, MAX_TOKEN, TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
 from extender.answers.types import Queue, QueuePlace
@@ -23,13 +23,14 @@ from tests.extender.apiserver.scripted import Answer, Scripted, answer, html, re
 T = TypeVar("T")
 
 
-def caller(headers: Mapping[str, str] | None = None, cookie: str = "") -> HTTPConnection:
+def caller(headers: Mapping[str, str] | None = None, cookie: str = "", address: str = "10.0.0.1") -> HTTPConnection:
     named = dict(headers or {}) | ({"cookie": f"theme=dark; {TOKEN_COOKIE}={cookie}"} if cookie else {})
-    return HTTPConnection({"type": "http", "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in named.items()]})
+    encoded = [(name.lower().encode(), value.encode("latin-1")) for name, value in named.items()]
+    return HTTPConnection({"type": "http", "method": "POST", "headers": encoded, "client": (address, 4711)})
 
 
-def bearing(token: str, scheme: str = "Bearer") -> HTTPConnection:
-    return caller({"Authorization": f"{scheme} {token}"})
+def bearing(token: str, scheme: str = "Bearer", address: str = "10.0.0.1") -> HTTPConnection:
+    return caller({"Authorization": f"{scheme} {token}"}, address=address)
 
 
 def reviewer(**namespaces: set[str]) -> Scripted:
@@ -290,7 +291,8 @@ def test_strangers_without_end_keep_no_scheduler_waiting() -> None:
         raise AssertionError("unreachable")
 
     async def story(access: ReviewedAccess) -> tuple[int, User | None]:
-        strangers = [asyncio.ensure_future(access.of(bearing(f"token-{number}"))) for number in range(MAX_REVIEWS)]
+        callers = [bearing(f"token-{number}", address=f"10.0.1.{number}") for number in range(MAX_REVIEWS)]
+        strangers = [asyncio.ensure_future(access.of(each)) for each in callers]
         await asyncio.sleep(1)
         with pytest.raises(Refusal) as refused_:
             await access.of(bearing("one-more"))
@@ -303,6 +305,68 @@ def test_strangers_without_end_keep_no_scheduler_waiting() -> None:
         return refused_.value.code, scheduler
 
     assert reviewed(Scripted(hang), story) == (503, User("scheduler"))
+
+
+def test_a_scheduler_that_is_known_by_its_token_does_not_wait_behind_strangers() -> None:
+    """
+    The API server does not answer about their tokens. Its own was reviewed some time ago, and is reviewed again.
+    """
+    known = reviewer(scheduler=set())
+
+    async def review(request: httpx.Request) -> httpx.Response:
+        asked: dict[str, Any] = json.loads(request.content)
+        if asked["kind"] == "SubjectAccessReview":
+            return answer(201, {"status": {"allowed": True}})
+        if asked["spec"]["token"] != "scheduler's":
+            await asyncio.sleep(3600)
+        return await known.handle_async_request(request)
+
+    async def story(access: ReviewedAccess) -> tuple[int, list[User | None]]:
+        async def filtered() -> User | None:
+            return await access.admit(bearing("scheduler's"), "/extender/filter", is_verb=True)
+
+        before = await filtered()
+        await asyncio.sleep(60)
+        callers = [bearing(f"token-{number}", address=f"10.0.1.{number}") for number in range(MAX_REVIEWS)]
+        strangers = [asyncio.ensure_future(access.admit(each, "/extender/filter", is_verb=True)) for each in callers]
+        await asyncio.sleep(1)
+        with pytest.raises(Refusal) as refused_:
+            await access.admit(bearing("one-more"), "/extender/filter", is_verb=True)
+        now = await filtered()
+        for stranger in strangers:
+            stranger.cancel()
+        await asyncio.wait(strangers)
+        return refused_.value.code, [before, now]
+
+    assert reviewed(Scripted(review), story) == (503, [User("scheduler"), User("scheduler")])
+
+
+def test_the_api_server_is_asked_about_so_many_unknown_tokens_of_an_address() -> None:
+    """
+    Others are asked about, and tokens that are known, too; later the address has its turn again.
+    """
+    server = reviewer(anna=set())
+
+    async def story(access: ReviewedAccess) -> tuple[list[int], int, list[int]]:
+        async def code(token: str, address: str = "10.0.0.1") -> int:
+            try:
+                await access.of(bearing(token, address=address))
+            except Refusal as refusal:
+                return refusal.code
+            return 200
+
+        before = await code("anna's", "10.0.0.9")
+        flood = [await code(f"made-up-{number}") for number in range(3 * MAX_UNKNOWN)]
+        asked = len(server.asked)
+        others = [before, await code("anna's"), await code("made-up-0"), await code("made-up-elsewhere", "10.0.0.2")]
+        await asyncio.sleep(UNKNOWN_SECONDS)
+        return flood, asked, [*others, await code("made-up-later")]
+
+    flood, asked, others = reviewed(server, story)
+
+    assert flood == [401] * MAX_UNKNOWN + [429] * 2 * MAX_UNKNOWN
+    assert asked == 1 + MAX_UNKNOWN
+    assert others == [200, 200, 401, 401, 401]
 
 
 # Answers.
