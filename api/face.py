@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Final, TypeVar, final
 
 from starlette.requests import HTTPConnection
@@ -31,6 +32,34 @@ MAX_EVALUATIONS: Final = 8
 
 
 @final
+class SharedText:
+    """A text that is made once for all who wait for it: it takes long, and callers may hang up and ask again faster than it is made.
+
+    State: the next text, and when the last one was made and how long that took. A fifth of the time goes into making it, if need be.
+    """
+
+    def __init__(self) -> None:
+        self._next: asyncio.Task[bytes] | None = None
+        self._not_before = 0.0
+
+    async def of(self, make: Callable[[], bytes]) -> bytes:
+        """Returns what `make` returns when it is called after this."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._made(make), name="text for all who ask")
+        return await asyncio.shield(self._next)
+
+    async def _made(self, make: Callable[[], bytes]) -> bytes:
+        await asyncio.sleep(max(self._not_before - perf_counter(), 0))  # requests that have arrived with the first one ask, too
+        self._next = None
+        began = perf_counter()
+        try:
+            return make()
+        finally:
+            ended = perf_counter()
+            self._not_before = ended + 4 * (ended - began)
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Face:
     """A service and the state of its routes."""
@@ -46,6 +75,8 @@ class Face:
     """How health checks have come out."""
     verb_metrics: VerbMetrics = field(default_factory=VerbMetrics)
     """Counts the calls of the verbs."""
+    metrics: SharedText = field(default_factory=SharedText)
+    """The text of the metrics, for those who ask for it at the same time."""
     decoded_nodes: DecodedNodes = field(default_factory=DecodedNodes)
     """The nodes that callers have sent, decoded."""
     admitted: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_EVALUATIONS))

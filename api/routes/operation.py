@@ -46,7 +46,8 @@ async def metrics(request: Request) -> Response:
     face = face_of(request)
     if face is None:
         raise Refusal(503, "not started yet")
-    return _metrics(face.backend.metrics() + face.verb_metrics.text())
+    backend, verbs = face.backend, face.verb_metrics
+    return _metrics(await face.metrics.of(lambda: backend.metrics() + verbs.text()))
 
 
 @router.get("/metrics/resources", summary="Requests and limits of pods, for Prometheus", **METRICS)

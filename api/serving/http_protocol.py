@@ -7,9 +7,11 @@ beyond the limit of file descriptors are answered with 503 for as long as there 
 import asyncio
 import logging
 import sys
+from collections.abc import Sized
 from http import HTTPStatus
 from typing import Any, ClassVar, Final, final
 
+import httptools
 from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -24,6 +26,9 @@ _PROBES: Final = tuple(path.encode() for path in HEALTH_PATHS)
 
 MOST_WAITING: Final = 32
 """Requests of one connection that wait behind another one of it, as far as they were read. With one more the connection is closed."""
+
+CROWD: Final = 8
+"""Requests under way from which on a further one first looks whether its caller is still there."""
 
 _SENT_AWAY_IN_WORDS: Final = 8
 """Connections beyond the limit that get a 503, and on which health probes are answered; the oldest ones give way to further ones."""
@@ -49,9 +54,13 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._refusal = (HTTPStatus.BAD_REQUEST, "this is not an HTTP request")
-        self.app = _UntilClosed(self.app)
+        self.app = _UntilClosed(self.app, self.tasks)
+        # Made once there is a connection: a TLS handshake that fails leaves the protocol without a word, and the two refer to each other.
+        self.parser = None  # type: ignore[assignment]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's
         super().connection_made(transport)
         if len(self.connections) > self.max_connections:
             # The oldest surplus connection has had time for its request; a newer one may be a probe.
@@ -142,14 +151,20 @@ class LimitedProtocol(HttpToolsProtocol):
 
 @final
 class _UntilClosed:
-    """An ASGI middleware that sends nothing more on a closed transport.
+    """An ASGI middleware that sends nothing more on a closed transport, and in a crowd leaves requests alone whose callers are gone.
 
     Uvicorn marks only the last request of a connection as disconnected. The answer to an earlier one would be written to the closed
     transport, which raises, as if the service had an error.
     """
 
-    def __init__(self, app: ASGI3Application) -> None:
+    def __init__(self, app: ASGI3Application, tasks: Sized) -> None:
+        """Wraps the application.
+
+        Arguments:
+            tasks: the requests under way.
+        """
         self._app = app
+        self._tasks = tasks
 
     async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         cycle: RequestResponseCycle = send.__self__  # type: ignore[attr-defined]
@@ -160,6 +175,11 @@ class _UntilClosed:
                 cycle.disconnected = True
             await send(message)
 
+        if len(self._tasks) >= CROWD:
+            await asyncio.sleep(0)  # the loop hears of callers that have hung up
+            if cycle.transport.is_closing():
+                cycle.disconnected = True
+                return
         await self._app(scope, receive, send_while_open)
 
 
