@@ -22,6 +22,7 @@ from uvicorn.server import HANDLED_SIGNALS
 from api.face import Face
 from api.serving.certificate import Certificate
 from api.serving.http_protocol import limited_protocol
+from api.serving.tls_listener import Loop
 from api.serving.watchdog import Watchdog
 from api.settings.settings import Settings
 from api.ui.streams import Streams
@@ -149,7 +150,7 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
             app,
             host=settings.host,
             port=settings.listening_port,
-            loop="uvloop",
+            loop="uvloop" if settings.tls_cert_file is None else f"{Loop.__module__}:{Loop.__qualname__}",
             http=limited_protocol(settings, _most_connections()),
             ws="none",
             lifespan="on",
