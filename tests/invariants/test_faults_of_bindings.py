@@ -336,7 +336,7 @@ def test_nobody_stays_assumed_whose_binding_the_server_has_forgotten() -> None:
             # As good as a restore: the server has said that it is done, and knows nothing of it.
             world.faults.add(Fault(answers.answer("{}", 201), **BINDING))
             world.pod("web")
-            await settles(world, but_first=200)
+            await settles(world, but_first=45)
 
             assert bound(world) == ["web"]
 
