@@ -2,9 +2,11 @@
 
 import asyncio
 import gc
+import resource
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 from threading import Lock
 from typing import Final, Never, final
 
@@ -17,8 +19,10 @@ DUE: Final = 3
 BETWEEN: Final = 0.02
 """Seconds between two looks at whether a full collection is due."""
 
-MOST_GROWTH: Final = 2
-"""All objects are looked at again once there are so many times as many as then."""
+MOST_GROWTH: Final = 1.5
+"""All objects are looked at again once the process has so many times the memory that it had then."""
+
+_STATUS: Final = Path("/proc/self/status")
 
 OVERDUE: Final = 1000
 """A full collection that is due for this many collections of younger objects begins in the middle of a step, which has no end."""
@@ -62,8 +66,8 @@ async def short_collections(longest: float = LONGEST, between: float = BETWEEN) 
 
     A collection that begins in the middle of a long step makes it longer still, so that none does. What is there at the beginning, and what
     survives a long collection later, is left alone: the objects of a cluster are here to stay, and go by their reference counts. What is
-    under way then, such as requests, may be a cycle once it is over, so that all objects are looked at again when there are twice as many:
-    that takes half a second among 50,000 pods, and is as rare as that their number doubles.
+    under way then, such as requests, may be a cycle once it is over, so that all objects are looked at again when the process has become
+    MOST_GROWTH times as large: that takes half a second among 50,000 pods, and is as rare as that.
     """
     _COLLECTOR.enter()
     collecting = asyncio.create_task(_collect_when_due(longest, between), name="collections")
@@ -75,19 +79,28 @@ async def short_collections(longest: float = LONGEST, between: float = BETWEEN) 
 
 
 async def _collect_when_due(longest: float, between: float) -> Never:
-    most = MOST_GROWTH * gc.get_freeze_count()
+    size = _most_memory()
     while True:
         await asyncio.sleep(between)
         if gc.get_count()[2] >= DUE:
             began = time.thread_time()
             gc.collect()
             if time.thread_time() - began > longest:
-                gc.freeze()
-                if gc.get_freeze_count() > most:
+                # To count the objects that are left alone would take nearly as long as to look at them.
+                if _most_memory() > MOST_GROWTH * size:
                     gc.unfreeze()
                     gc.collect()
-                    gc.freeze()
-                    most = MOST_GROWTH * gc.get_freeze_count()
+                    size = _most_memory()
+                gc.freeze()
+
+
+def _most_memory() -> int:
+    """Returns the most memory that the process has had, in KiB. The system's own figure may be that of the process that began this one."""
+    with suppress(OSError):
+        for line in _STATUS.read_bytes().splitlines():
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # not on Linux
 
 
 @contextmanager
