@@ -1,13 +1,13 @@
 """The embedded cluster's Kubernetes API over HTTP: /api, /apis, /version, /openapi and its health."""
 
 import asyncio
-from contextlib import aclosing
 from typing import Final, final
 from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers.http_refusals import RETRY_SOON, Refusal
+from api.callers.streaming import send_parts
 from extender.embedded.kube_api import KubeApi
 from extender.embedded.requests.request_bodies import MAX_BYTES
 from extender.embedded.requests.request_info import Request
@@ -19,14 +19,6 @@ MAX_WATCHES: Final = 1000
 """Watches at one time. Upstream bounds only how fast they begin; here each costs the process that decides."""
 
 _ROOTS: Final = frozenset(("api", "apis", "version", "openapi"))
-
-
-class _GoneError(Exception):
-    """The caller hung up."""
-
-
-class _ClosingError(Exception):
-    """The server is about to stop."""
 
 
 @final
@@ -70,7 +62,7 @@ class KubernetesApp:
             raise _too_many("watches")
         self._watches += 1
         try:
-            await _stream(answer, receive, send, self._closing)
+            await send_parts(_start(answer.status, dict(answer.headers)), answer.chunks, receive, send, self._closing)
         finally:
             self._watches -= 1
 
@@ -118,36 +110,6 @@ def _start(status: int, headers: dict[str, str]) -> Message:
 async def _whole(answer: Response, send: Send) -> None:
     await send(_start(answer.status, {**answer.headers, "Content-Length": str(len(answer.body))}))
     await send({"type": "http.response.body", "body": answer.body})
-
-
-async def _stream(answer: StreamResponse, receive: Receive, send: Send, closing: asyncio.Event) -> None:
-    is_gone = False
-    async with aclosing(answer.chunks) as chunks:
-        await send(_start(answer.status, dict(answer.headers)))
-        try:
-            async with asyncio.TaskGroup() as group:
-                listening = [group.create_task(_until_gone(receive)), group.create_task(_until_closing(closing))]
-                async for chunk in chunks:
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                for task in listening:
-                    task.cancel()
-        except* _GoneError:
-            is_gone = True
-        except* _ClosingError:
-            pass
-    if not is_gone:
-        await send({"type": "http.response.body", "body": b""})
-
-
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    raise _GoneError
-
-
-async def _until_closing(closing: asyncio.Event) -> None:
-    await closing.wait()
-    raise _ClosingError
 
 
 @final

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
-from fastapi.responses import StreamingResponse
 
 from api.callers.hang_up import until_hang_up
 from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, not_there, unreadable_refused
+from api.callers.streaming import StreamedResponse
 from api.documents import question_documents as documents
 from api.documents.documentation import EVALUATE
 from api.face import Face, answered_in_child, face_of, json_response
@@ -229,7 +229,7 @@ async def stream(request: Request) -> Response:
     if streams.is_full:
         raise Refusal(503, "too many pages follow the cluster at one time", RETRY_SOON)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(streams.follow(caller.questions.version), media_type="text/event-stream", headers=headers)
+    return StreamedResponse(streams.follow(caller.questions.version), headers, "text/event-stream")
 
 
 @router.post("/evaluate", **EVALUATE)

@@ -1,7 +1,7 @@
 """Server-sent events for open pages: one whenever something has changed. An event does not say what; the page is fetched again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import Final, final
 
@@ -30,7 +30,7 @@ class Streams:
         """Ends all streams, since they never end by themselves and the server waits for them. Pages connect again."""
         self._closing.set()
 
-    async def follow(self, version: Callable[[], str]) -> AsyncIterator[bytes]:
+    async def follow(self, version: Callable[[], str]) -> AsyncGenerator[bytes, None]:
         """Yields events: the first one at once, then one whenever the version has changed, until the end of the service."""
         self._count += 1
         try:

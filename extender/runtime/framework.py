@@ -21,6 +21,7 @@ from extender.objects.cluster import ClusterObjects
 from extender.objects.pod import Pod
 from extender.runtime.memory import FilterPlan, Memory, ScorePlan, filter_plan, score_plan
 from extender.runtime.preparation import Preparations
+from extender.runtime.quarantine import unguard
 from extender.runtime.scoring import WeightedScorer
 from extender.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
 
@@ -135,7 +136,7 @@ class Framework:
         self._shared = {} if shared is None else shared
         self._filter_plans: dict[frozenset[str], FilterPlan] = {}
         self._score_plans: dict[frozenset[str], ScorePlan] = {}
-        self.plugins: Final = make_plugins(self)
+        self.plugins = make_plugins(self)
 
     # The Handle; see `extender.framework.interface.Handle`.
 
@@ -177,10 +178,17 @@ class Framework:
             self._dispatcher.submit(fwk.RecordEvent(fwk.reference_to(pod), event_type, reason, action, note, self.profile_name))
 
     def close(self) -> None:
-        """Lets go of the cluster and of what is remembered about it. Call it where a question ends, so that its memory is free at once.
+        """Lets go of the plugins, of the cluster and of what is remembered about it. Call it where a question ends, so that its memory is
+        free at once.
 
-        Plugins and their framework refer to each other, so that a copy of a cluster would else stay until the garbage collector finds them.
+        Plugins and their framework refer to each other, so that they would else stay until the garbage collector finds them.
         """
+        plugins = self.plugins
+        for plugin in (*plugins.every, *(plugin for _, plugin in plugins.filter), *(scorer.plugin for scorer in plugins.score)):
+            unguard(plugin)
+        del self.plugins
+        self._filter_plans.clear()
+        self._score_plans.clear()
         self._live = None
         self._shared.clear()
         self.memory.forget()

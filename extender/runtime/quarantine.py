@@ -116,6 +116,12 @@ def guard(plugin: fwk.Plugin, quarantine: Quarantine) -> None:
             setattr(plugin, name, _watched_async(getattr(plugin, name), plugin, quarantine))
 
 
+def unguard(plugin: fwk.Plugin) -> None:
+    """Ends the watch over a plugin that is no longer called: the plugin and its watched calls refer to each other."""
+    for name in (*_CALLED_IN_LOOP, *_AWAITED):
+        vars(plugin).pop(name, None)
+
+
 def _watched(call: Callable[..., Any], name: str, plugin: fwk.Plugin, quarantine: Quarantine) -> Callable[..., Any]:
     left_out = _LEFT_OUT.get(name)
 

@@ -21,8 +21,12 @@ CROWDS: Final = 60
 SECONDS_BETWEEN_SAMPLES: Final = 2.0
 
 
-async def soak(service: Service, minutes: float, pause: float, crowds: int) -> list[Sample]:
-    """Makes traffic, and returns samples of the service; prints of which types it holds more at the end than when it was warm."""
+async def soak(service: Service, minutes: float, pause: float, crowds: int) -> tuple[list[Sample], int]:
+    """Makes traffic, and prints of which types the service holds more at the end than when it was warm.
+
+    Returns:
+        Samples of the service, and the number of rounds.
+    """
     samples: list[Sample] = []
     held: list[Holdings] = []
     async with traffic_for(service, random.Random(1)) as traffic:
@@ -44,7 +48,7 @@ async def soak(service: Service, minutes: float, pause: float, crowds: int) -> l
         answers = ", ".join(f"{status}: {number}" for status, number in sorted(traffic.statuses.items()))
         print(f"{rounds} rounds in {minutes:g} min, answers {answers}")
         print("\n".join(("more than when it was warm:", *grown(held[0], held[-1]))))
-    return samples
+    return samples, rounds
 
 
 def described(seen: Sample) -> str:
@@ -61,12 +65,14 @@ def main() -> int:
     asked = parser.parse_args()
     os.nice(10)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder, a_service(Path(folder)) as service:
-        samples = asyncio.run(soak(service, asked.minutes, asked.pause, asked.crowds))
+        samples, rounds = asyncio.run(soak(service, asked.minutes, asked.pause, asked.crowds))
     warm = [each for each in samples if each.at - samples[0].at >= WARM * (samples[-1].at - samples[0].at)]
     print(f"warm: {described(warm[0])}; at the end: {described(warm[-1])}; highest RSS {max(each.rss for each in samples) / MIB:.1f} MiB")
     found = slopes(warm)
     print(f"slopes after warm-up, an hour: RSS {found.pop('rss') / MIB:+.1f} MiB, " + ", ".join(f"{k} {v:+.1f}" for k, v in found.items()))
-    print("; ".join(wrong := leaks(warm)) or "nothing leaks")
+    in_cycles = (warm[-1].in_cycles - warm[0].in_cycles) / (len(warm) - 1) / (rounds / len(samples))
+    print(f"a round left {in_cycles:.0f} objects in cycles for the collector")
+    print("; ".join(wrong := leaks(warm, rounds / len(samples))) or "nothing leaks")
     return bool(wrong)
 
 

@@ -1,4 +1,4 @@
-"""A plugin that reports how many tasks the event loop has, and that leaks if it is told to."""
+"""A plugin that reports how many tasks the event loop has and how many objects in cycles were found, and that leaks if it is told to."""
 
 import asyncio
 import gc
@@ -15,8 +15,9 @@ from extender import framework as fwk
 
 REPORT: Final = "SOAK_REPORT"
 LEAKS: Final = "SOAK_LEAKS"
-"""Environment variables: the file for the report, and what leaks with each pod: memory, descriptors, tasks."""
+"""Environment variables: the file for the report, and what leaks with each pod: memory, descriptors, tasks, cycles."""
 LEAKED_BYTES: Final = 256 * 1024
+LEAKED_CYCLES: Final = 200
 
 _leaked: list[Any] = []
 
@@ -64,12 +65,17 @@ class Probe(fwk.PreFilterPlugin):
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
         if threading.current_thread() is threading.main_thread():  # questions are answered in threads, some with a loop of their own
-            os.pwrite(_report(), f"{len(asyncio.all_tasks()):6}".encode(), 0)
+            in_cycles = sum(generation["collected"] for generation in gc.get_stats())
+            os.pwrite(_report(), f"{len(asyncio.all_tasks()):6} {in_cycles:12}".encode(), 0)
             wanted = holdings(Path(os.environ[REPORT]))
             if wanted.exists() and not wanted.stat().st_size:
                 _count_what_is_held(wanted)
             if "tasks" in self._leaks:
                 _leaked.append(asyncio.get_running_loop().create_task(asyncio.sleep(3600)))
+            if "cycles" in self._leaks:
+                for _ in range(LEAKED_CYCLES):
+                    itself: list[Any] = []
+                    itself.append(itself)
         if "memory" in self._leaks:
             _leaked.append(os.urandom(LEAKED_BYTES))
         if "descriptors" in self._leaks:

@@ -35,7 +35,7 @@ class Service:
 
     Attributes:
         url: the address of the service; `kubernetes` is that of its cluster.
-        report: the file in which it says how many tasks there are.
+        report: the file in which it says how many tasks there are, and how many objects in cycles were found.
     """
 
     pid: int
@@ -57,7 +57,7 @@ def a_service(folder: Path, leaks: str = "") -> Iterator[Service]:
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     configuration.write_text(CONFIGURATION)
     log.touch()
-    report.write_text("0")
+    report.write_text("0 0")
     flags = ["--state", state, "--config", configuration, "--records", folder / "records.jsonl", "--port", "0", "--kubernetes-port", "0"]
     with a_nursery({"Probe": "tests.soak.probe:Probe"}, folder) as nursery:
         pid = nursery.fork(

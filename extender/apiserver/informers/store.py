@@ -44,11 +44,22 @@ class Change(Generic[T]):
 
 
 @final
+class _ObjectsByKey(dict[Key, T]):
+    """A dict that the collector of cycles goes on tracking.
+
+    Python stops to track plain dicts whose values are in no cycle when it collects, and begins again with the next entry, so that a dict of
+    all pods is young again and again: each time a collection walks through all of it.
+    """
+
+    __slots__ = ()
+
+
+@final
 class Store(Generic[T]):
     """Objects by namespace and name, and the last deleted ones."""
 
     def __init__(self) -> None:
-        self.objects: dict[Key, T] = {}
+        self.objects: dict[Key, T] = _ObjectsByKey()
         self.num_stale = 0
         """The number of events that were older than the known object."""
         self._buried: dict[str, str] = {}
@@ -111,7 +122,7 @@ class Store(Generic[T]):
             unreadable: UIDs of objects that exist, too, but cannot be read; their known versions stay.
             alone: those of which each ends a portion, because they are long.
         """
-        known, self.objects = self.objects, dict(objects)
+        known, self.objects = self.objects, _ObjectsByKey(objects)
         self._buried.clear()
         missing = [key for key in known if key not in objects]
         for key in [key for key in missing if unreadable.get(key) == known[key].metadata.uid]:

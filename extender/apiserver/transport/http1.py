@@ -5,7 +5,7 @@ Bytes are parsed by httptools. This module opens no connections, chooses none, a
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, cast, final
+from typing import Any, Final, cast, final
 
 import httptools
 
@@ -35,7 +35,7 @@ class Connection(asyncio.Protocol):
     """A connection to a server. State: the response in progress, and whether the connection can be reused."""
 
     def __init__(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: Any = None
         self._transport: asyncio.Transport | None = None
         self._response: Http1Response | None = None
         self._is_lost = False
@@ -115,6 +115,8 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # It reads and writes, but uvloop's transports are not derived from asyncio's.
         self._transport = cast(asyncio.Transport, transport)
+        # It refers to the connection, and is not needed where none is made.
+        self._parser = httptools.HttpResponseParser(self)
 
     def data_received(self, data: bytes) -> None:
         self.has_received = True
@@ -140,6 +142,8 @@ class Connection(asyncio.Protocol):
             elif response.error is None:
                 response.error = CutError(str(exc) or type(exc).__name__ if exc is not None else "the connection was closed")
             response.wake()
+        # They refer to the connection, and it to them. It goes with its last user, and needs no collector to find it.
+        self._parser = self._response = self._transport = None
 
     # Called by the parser.
 
@@ -241,7 +245,7 @@ class Http1Response(ClientResponse):
             CutError: nothing more will arrive.
         """
         if self.error is not None:
-            raise self.error
+            raise CutError(*self.error.args)  # a new one: the frames that it refers to refer to this response
         self._waiting = asyncio.get_running_loop().create_future()
         try:
             await self._waiting

@@ -5,6 +5,7 @@ Upstream: pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, 
 
 import asyncio
 import math
+import random
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -114,7 +115,7 @@ class DynamicResources(
         self._features = DeviceFeatures.of(self.feature_gates)
         self._reads_lists = self.feature_gates.enabled("DRAPrioritizedList")
         self._backs_extended_resources = self.feature_gates.enabled("DRAExtendedResource")
-        self._reservations = Reservations(self._tracker, lambda: self.handle.random, self._now)
+        self._reservations = Reservations(self._tracker, random.Random() if handle is None else handle.random, self._now)
         self._allocated = AllocatedDevices()
         self._known = KnownContents()
         self._slices = Slices()
@@ -123,7 +124,7 @@ class DynamicResources(
         self._class_devices = ClassDevices(self._slices, self._matches)
         # A search lives as long as the attempt that it is for: the caller of the plugin keeps it.
         self._long_searches: WeakValueDictionary[tuple[str, str], LongSearch] = WeakValueDictionary()
-        self._hints = ClaimHints(lambda: self.handle.objects.resource_claims)
+        self._hints = ClaimHints(lambda: {} if handle is None else handle.objects.resource_claims)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         return self._hints.events()

@@ -32,7 +32,7 @@ from extender.plugins.dynamic_resources.special_claim_writes import (
 class Reservations:
     """Makes, writes and withdraws reservations. State: those that are being withdrawn."""
 
-    def __init__(self, tracker: ClaimTracker, rng: Callable[[], random.Random], now: Callable[[], datetime]) -> None:
+    def __init__(self, tracker: ClaimTracker, rng: random.Random, now: Callable[[], datetime]) -> None:
         self._tracker = tracker
         self._rng = rng
         self._now = now
@@ -173,7 +173,7 @@ class Reservations:
 
     def _with_share_ids(self, allocation: AllocationResult) -> AllocationResult:
         results = [
-            replaced(result, share_id=random_uid(self._rng())) if result.share_id == NOT_SHARED_YET else result
+            replaced(result, share_id=random_uid(self._rng)) if result.share_id == NOT_SHARED_YET else result
             for result in allocation.devices.results
         ]
         return replaced(allocation, devices=replaced(allocation.devices, results=results))

@@ -85,8 +85,9 @@ class NodeResourcesFit(
         self._scorer = STRATEGIES[strategy.type](strategy)
         self._requests = fwk.PodMemo[FitRequest]()
         self._scored = fwk.PodMemo[PodUse]()
-        self._leaves_devices = self.feature_gates.enabled("DRAExtendedResource")
-        self._hints = FitHints(lambda: self._backing(self.handle.objects))
+        self._leaves_devices = leaves_devices = self.feature_gates.enabled("DRAExtendedResource")
+        # No reference to the plugin itself, which is gone with its framework.
+        self._hints = FitHints(lambda: handle.objects.device_classes if handle is not None and leaves_devices else NO_DEVICE_CLASSES)
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         action = fwk.ActionType

@@ -1,0 +1,61 @@
+"""Answers that are sent in parts for as long as their caller listens."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import final
+
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+
+async def send_parts(
+    start: Message, parts: AsyncGenerator[bytes, None], receive: Receive, send: Send, closing: asyncio.Event | None = None
+) -> None:
+    """Sends the parts until they end, the caller goes away, or `closing` is set.
+
+    No TaskGroup is used, whose exceptions refer to the frames that refer to them: callers of streams hang up all the time.
+    """
+    async with aclosing(parts):
+        await send(start)
+        gone = asyncio.create_task(_until_gone(receive))
+        ends: list[asyncio.Task[object]] = [asyncio.create_task(_send_each(parts, send)), gone]
+        if closing is not None:
+            ends.append(asyncio.create_task(closing.wait()))
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in ends:
+                task.cancel()
+            await asyncio.wait(ends)
+    for task in ends:
+        if not task.cancelled():
+            task.result()
+    if gone.cancelled():
+        await send({"type": "http.response.body", "body": b""})
+
+
+@final
+class StreamedResponse(Response):
+    """A response of which the parts are yielded one after the other. They are closed when the caller goes away."""
+
+    def __init__(self, parts: AsyncGenerator[bytes, None], headers: dict[str, str], media_type: str) -> None:
+        self.status_code = 200
+        self.media_type = media_type
+        self.background = None
+        self._parts = parts
+        self.init_headers(headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        await send_parts(start, self._parts, receive, send)
+
+
+async def _send_each(parts: AsyncIterator[bytes], send: Send) -> None:
+    async for part in parts:
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
