@@ -16,7 +16,7 @@ from api.documents.documentation import describe
 from api.kubernetes import KubernetesFace
 from api.routes import docs, extender, health, operation, page, questions
 from api.serving.limits import RequestLimits
-from api.settings.settings import Settings
+from api.settings.settings import Settings, memory_limit
 from api.starting import Opens, opens
 from api.ui.streams import Streams
 from extender import __version__
@@ -38,7 +38,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         async with opens(settings)() as face:
             app.state.streams = Streams()
             app.state.face = face
-            async with short_collections():
+            async with short_collections(limit=memory_limit()):
                 yield
 
     app = _Application(

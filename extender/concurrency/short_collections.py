@@ -2,9 +2,10 @@
 
 import asyncio
 import gc
+import os
 import resource
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -17,15 +18,21 @@ DUE: Final = 3
 """The number of collections of younger objects after which a full one is due: some 25,000 new objects, which take 3 to 15 ms."""
 
 BETWEEN: Final = 0.02
-"""Seconds between two looks at whether a full collection is due."""
+"""Seconds between two looks at whether a collection is due."""
 
-MOST_GROWTH: Final = 1.5
-"""All objects are looked at again once the process has so many times the memory that it had then."""
+BUSY: Final = 0.005
+"""Seconds of processor time of the process after which younger objects are collected."""
 
-_STATUS: Final = Path("/proc/self/status")
+NEARLY_FULL: Final = 0.75
+"""The part of the memory limit from which on all objects are looked at again."""
+
+FURTHER: Final = 0.05
+"""The part of the memory limit by which the process has to grow before that is done once more."""
 
 OVERDUE: Final = 1000
 """A full collection that is due for this many collections of younger objects begins in the middle of a step, which has no end."""
+
+_MEMORY: Final = Path("/proc/self/statm")
 
 
 @final
@@ -61,16 +68,26 @@ _COLLECTOR: Final = _Collector()
 
 
 @asynccontextmanager
-async def short_collections(longest: float = LONGEST, between: float = BETWEEN) -> AsyncIterator[None]:
-    """Keeps full collections short until the end of the block, and in steps of the event loop of their own.
+async def short_collections(
+    longest: float = LONGEST, between: float = BETWEEN, *, limit: int | None = None, memory: Callable[[], int] | None = None
+) -> AsyncIterator[None]:
+    """Keeps collections short until the end of the block, and full ones in steps of the event loop of their own.
 
-    A collection that begins in the middle of a long step makes it longer still, so that none does. What is there at the beginning, and what
-    survives a long collection later, is left alone: the objects of a cluster are here to stay, and go by their reference counts. What is
-    under way then, such as requests, may be a cycle once it is over, so that all objects are looked at again when the process has become
-    MOST_GROWTH times as large: that takes half a second among 50,000 pods, and is as rare as that.
+    A collection that begins in the middle of a long step makes it longer still, so that no full one does. What is there at the beginning,
+    and what survives a long collection later, is left alone: the objects of a cluster are here to stay, and go by their reference counts.
+    What is under way then, such as requests, is in no cycle once it is over (tests/api/test_cycles.py). Should it be in one all the same, it
+    stays, until the process nears its memory limit: only then all objects are looked at again, which takes 0.4 s among 50,000 pods.
+
+    Python counts objects that are made less those that are gone, so that it does not collect while pods are replaced, and all the new ones
+    would be looked at at once. Younger objects are therefore collected after some processor time, too.
+
+    Arguments:
+        limit: the most bytes of memory that the process may have; by default what the machine has.
+        memory: returns the bytes that it has; by default what the system says.
     """
     _COLLECTOR.enter()
-    collecting = asyncio.create_task(_collect_when_due(longest, between), name="collections")
+    most = limit if limit is not None else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    collecting = asyncio.create_task(_collect_when_due(longest, between, most, memory or _resident), name="collections")
     try:
         yield
     finally:
@@ -78,29 +95,35 @@ async def short_collections(longest: float = LONGEST, between: float = BETWEEN) 
         _COLLECTOR.leave()
 
 
-async def _collect_when_due(longest: float, between: float) -> Never:
-    size = _most_memory()
+async def _collect_when_due(longest: float, between: float, limit: int, memory: Callable[[], int]) -> Never:
+    look_again = NEARLY_FULL * limit
+    busy = time.process_time()
+    num_own, own = 0, 0.0
     while True:
         await asyncio.sleep(between)
-        if gc.get_count()[2] >= DUE:
-            began = time.thread_time()
+        began = time.thread_time()
+        if gc.get_count()[2] - num_own >= DUE or own > longest:
             gc.collect()
+            num_own, own = 0, 0.0
             if time.thread_time() - began > longest:
-                # To count the objects that are left alone would take nearly as long as to look at them.
-                if _most_memory() > MOST_GROWTH * size:
+                if memory() > look_again:
                     gc.unfreeze()
                     gc.collect()
-                    size = _most_memory()
+                    look_again = memory() + FURTHER * limit
                 gc.freeze()
+            busy = time.process_time()
+        elif time.process_time() - busy > BUSY:
+            gc.collect(1)
+            num_own += 1
+            own += time.thread_time() - began
+            busy = time.process_time()
 
 
-def _most_memory() -> int:
-    """Returns the most memory that the process has had, in KiB. The system's own figure may be that of the process that began this one."""
+def _resident() -> int:
+    """Returns the bytes of memory that the process has."""
     with suppress(OSError):
-        for line in _STATUS.read_bytes().splitlines():
-            if line.startswith(b"VmHWM:"):
-                return int(line.split()[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # not on Linux
+        return int(_MEMORY.read_bytes().split()[1]) * resource.getpagesize()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # not on Linux: the most that it has had
 
 
 @contextmanager

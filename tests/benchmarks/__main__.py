@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 
 from tests.benchmarks import (
+    collections,
     decision,
     embedded,
     explain,
@@ -21,6 +22,7 @@ from tests.benchmarks import (
 )
 
 BENCHMARKS: dict[str, Callable[[], None]] = {
+    "collections": collections.run,
     "decision": decision.run,
     "embedded": embedded.run,
     "explain": explain.run,

@@ -30,7 +30,7 @@ def run(num_pods: int = 5000) -> None:
     print(f"a backlog of {num_pods:,} pods drained by a scheduler of its own, bindings and events over a socket")
     for num_nodes in (1000, 5000):
         for shape, aim in AIMS.items():
-            with _server(num_nodes, num_pods, shape) as url:
+            with serving(num_nodes, num_pods, shape) as url:
                 command = [sys.executable, "-m", "tests.benchmarks.standalone_client", url, str(num_pods)]
                 done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=600)
             found = json.loads(done.stdout)
@@ -49,7 +49,7 @@ def run(num_pods: int = 5000) -> None:
 
 def _first_binding(num_nodes: int, *, elects: bool) -> float:
     """Returns the seconds from the start of the command until the API server has a bound pod."""
-    with _server(num_nodes, 300, "basic") as url:
+    with serving(num_nodes, 300, "basic") as url:
         reader = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
         command = [str(Path(sys.executable).with_name("reprieve")), "serve", "--schedule", "--master", url, "--port", "0"]
         command += [] if elects else ["--no-leader-elect"]
@@ -68,7 +68,8 @@ def _first_binding(num_nodes: int, *, elects: bool) -> float:
 
 
 @contextmanager
-def _server(num_nodes: int, num_pods: int, shape: str) -> Iterator[str]:
+def serving(num_nodes: int, num_pods: int, shape: str) -> Iterator[str]:
+    """Runs an API server with nodes and pods, and yields its URL."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = int(probe.getsockname()[1])
     command = [sys.executable, "-m", "uvicorn", "tests.benchmarks.standalone_server:make", "--factory", "--port", str(port)]

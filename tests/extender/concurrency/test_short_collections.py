@@ -4,12 +4,13 @@ import asyncio
 import gc
 import subprocess
 import sys
+import time
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
-from extender.concurrency.short_collections import DUE, OVERDUE, short_collections
+from extender.concurrency.short_collections import BUSY, DUE, OVERDUE, short_collections
 from extender.testing import virtual_time
 
 MANY = 1_000
@@ -141,18 +142,61 @@ async def test_cycles_that_form_later_are_collected_all_the_same() -> None:
 
 
 @alone
-async def test_cycles_among_what_is_left_alone_are_found_when_the_process_has_grown() -> None:
-    async with short_collections(longest=-1, between=BETWEEN):
+async def test_cycles_among_what_is_left_alone_are_found_only_near_the_memory_limit() -> None:
+    """
+    That takes long: all objects are looked at.
+    """
+    used = 10
+    async with short_collections(longest=-1, between=BETWEEN, limit=100, memory=lambda: used):
         gone = weakref.ref(node := Node())
         await full_collection()
         del node
+        used = 75
         await full_collection()
         before = gone() is None
-        memory = b"x" * 2**28
+        used = 76
         await full_collection()
 
         assert (before, gone()) == (False, None)
-        assert memory
+
+
+@alone
+async def test_near_the_memory_limit_it_is_done_once_more_only_after_further_growth() -> None:
+    used = 80
+    async with short_collections(longest=-1, between=BETWEEN, limit=100, memory=lambda: used):
+        await full_collection()
+        gone = weakref.ref(node := Node())
+        await full_collection()
+        del node
+        found = []
+        for more in (85, 86):
+            used = more
+            await full_collection()
+            found.append(gone() is None)
+
+        assert found == [False, True]
+
+
+@alone
+async def test_younger_objects_are_collected_though_as_many_go_as_come() -> None:
+    """
+    Python counts those that are made less those that are gone, and so does not begin by itself.
+    """
+    objects = [[number] for number in range(MANY)]
+    sizes: list[int] = []
+
+    async with short_collections(longest=float("inf"), between=BETWEEN):
+        await full_collection()
+        for _ in range(50):
+            for place in range(MANY):
+                objects[place] = [place]
+            busy_until = time.process_time() + 2 * BUSY
+            while time.process_time() < busy_until:
+                pass
+            await asyncio.sleep(2 * BETWEEN)
+            sizes.append(len(gc.get_objects(generation=0)))
+
+    assert max(sizes) < MANY
 
 
 @alone
