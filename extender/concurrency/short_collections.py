@@ -75,8 +75,8 @@ async def short_collections(
 
     A collection that begins in the middle of a long step makes it longer still, so that no full one does. What is there at the beginning,
     and what survives a long collection later, is left alone: the objects of a cluster are here to stay, and go by their reference counts.
-    What is under way then, such as requests, is in no cycle once it is over (tests/api/test_cycles.py). Should it be in one all the same, it
-    stays, until the process nears its memory limit: only then all objects are looked at again, which takes 0.4 s among 50,000 pods.
+    What is under way then, such as requests, is in no cycle once it is over (tests/api/test_cycles.py). Should it be in one all the same,
+    it stays until the process nears its memory limit: only then all objects are looked at again, which takes 0.4 s among 50,000 pods.
 
     Python counts objects that are made less those that are gone, so that it does not collect while pods are replaced, and all the new ones
     would be looked at at once. Younger objects are therefore collected after some processor time, too.

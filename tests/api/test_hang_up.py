@@ -1,5 +1,6 @@
 """Callers who hang up: over sockets, with questions that stand at a gate until their callers have gone."""
 
+import asyncio
 import gc
 import json
 import logging
@@ -8,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -17,17 +19,19 @@ from typing import Any
 
 import pytest
 import yaml
+from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from api.documents.examples import BINDING
 from api.face import MAX_EVALUATIONS, Face
-from api.serving.http_protocol import MOST_WAITING
+from api.serving.http_protocol import CROWD, MOST_WAITING
+from api.settings.settings import Settings
 from api.ui.streams import MAX_STREAMS
 from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine, GateEngine
 from tests.api.gated_plugin import CONFIGURATION, GATE, installed
 from tests.api.raw_http import Connection, connected, head
-from tests.api.serving import Service, serving
+from tests.api.serving import Service, serving, serving_app
 from tests.api.test_questions import until
 
 NUM_PODS = 5000
@@ -295,6 +299,43 @@ class SlowBinder(FailingEngine):
 
     def open(self) -> None:
         self._gate.open()
+
+
+def test_in_a_crowd_nothing_is_done_for_callers_who_have_gone_before_their_turn() -> None:
+    """
+    They ask and go while the event loop is busy.
+    """
+    busy, release, end = threading.Event(), threading.Event(), threading.Event()
+    served: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return
+        served.append(scope["path"])
+        if scope["path"] == "/held":
+            while not end.is_set():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        elif scope["path"] == "/busy":
+            busy.set()
+            release.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    with serving_app(app, Settings(port=0)) as service, ExitStack() as stack:
+        for _ in range(CROWD):
+            stack.callback(asked(service.port, "/held", method="GET").close)
+        until(lambda: len(served) == CROWD)
+        stack.callback(asked(service.port, "/busy", method="GET").close)
+        busy.wait()
+        for _ in range(20):
+            asked(service.port, "/gone", method="GET").close()
+        release.set()
+        assert service.client.get("/later").status_code == 200
+        end.set()
+        until(lambda: not service.server.server_state.tasks)
+
+    assert served.count("/gone") == 0
+    assert served[-1] == "/later"
 
 
 def test_a_binding_whose_caller_has_gone_is_not_cut_short() -> None:

@@ -13,6 +13,9 @@ from extender.snapshot.symbols import LabelPair, narrowest_pairs
 WantedLabel = tuple[str, str | None]
 """A label, None in place of its value for any value."""
 
+MOST_KNOWN: Final = 10_000
+"""Classes of pods whose sums are kept beyond those that are asked about. A cycle counts a class once; later ones need its sum no more."""
+
 _FEW_ALIKE: Final = 64
 _EXCLUDE_VALUES: Final = (Operator.NOT_IN, Operator.NOT_EQUALS)
 _NO_LABELS: Final[Mapping[str, str]] = {}
@@ -81,7 +84,7 @@ class TermWeights:
         self.wanted: Final = _all_wanted(weighted.term.selector for weighted in terms)
         """Sets of labels: each pod with a weight other than 0 has a label of any of them; None if there are no such labels."""
         self._most_alike: Final = max(map(len, chain(self._wanting.values(), self._excluding.values())), default=0)
-        self._known: Final[dict[LabelClass, int]] = {}
+        self._known: dict[LabelClass, int] = {}
 
     def _add(self, place: int, weighted: WeightedTerm) -> None:
         term, weight = weighted.term, weighted.weight
@@ -111,8 +114,10 @@ class TermWeights:
         """True if many terms want one label."""
         return self._most_alike > _FEW_ALIKE
 
-    def steps_for(self, classes: Iterable[LabelClass]) -> int:
-        """Returns how many comparisons it takes at most to find the sums for these classes."""
+    def steps_for(self, classes: Sequence[LabelClass]) -> int:
+        """Returns how many comparisons it takes at most to find the sums for these classes. Of the others not all sums are kept."""
+        if len(self._known) > MOST_KNOWN + len(classes):
+            self._known = {pods: self._known[pods] for pods in classes if pods in self._known}
         return sum(len(pods.labels) for pods in classes if pods not in self._known) * self._most_alike
 
     def of(self, namespace: str, labels: Mapping[str, str]) -> int:

@@ -9,9 +9,9 @@ import pytest
 from extender.objects.label_selectors import NOTHING, Operator, Requirement, Selector
 from extender.plugins.inter_pod_affinity.class_terms import MANY_EXCLUDING
 from extender.plugins.inter_pod_affinity.existing_terms import ExistingTerms, Incoming
-from extender.plugins.inter_pod_affinity.term_weights import TermWeights, is_match
+from extender.plugins.inter_pod_affinity.term_weights import MOST_KNOWN, TermWeights, is_match
 from extender.plugins.inter_pod_affinity.terms import Term, WeightedTerm, terms_of
-from extender.snapshot.pod_attributes import AffinityClass
+from extender.snapshot.pod_attributes import AffinityClass, LabelClass
 
 KEYS, VALUES, NAMESPACES = "abc", "xyz", ("one", "two")
 OPERATORS = (Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST)
@@ -46,6 +46,22 @@ def test_the_sum_is_that_of_the_terms_that_match(seed: int) -> None:
 
         assert weights.of(namespace, labels) == expected, f"{labels} in {namespace}, seed {seed}"
         assert not expected or weights.wanted is None or any(pair in pairs for pairs in weights.wanted for pair in labels.items())
+
+
+def test_of_classes_that_nobody_asks_about_any_more_no_sums_are_kept() -> None:
+    """
+    Once there are many: classes of pods come and go for as long as a pod with such terms waits.
+    """
+    weights = TermWeights([WeightedTerm(1, Term("zone", Selector((Requirement("a", Operator.IN, ("x",)),)), frozenset(), NOTHING))] * 100)
+    classes = [LabelClass(f"namespace-{number}", frozenset({("a", "x")}), is_terminating=False) for number in range(MOST_KNOWN + 100)]
+    for each in classes:
+        weights.of_class(each)
+    before = weights.steps_for(classes)
+    asked = weights.steps_for(classes[:50])
+
+    assert weights.are_alike
+    assert (before, asked) == (0, 0)
+    assert weights.steps_for(classes) == (len(classes) - 50) * 100
 
 
 def an_excluding_term(rng: random.Random, number: int) -> dict[str, Any]:
