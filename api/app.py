@@ -48,12 +48,14 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         lifespan=lifespan,
         # A redirect would make Go send the whole body again. FastAPI's own pages load scripts from elsewhere; /docs is ours.
         redirect_slashes=False,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         exception_handlers={HTTPException: _refused, RequestValidationError: _invalid},
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.settings = settings
+    app.state.documents = docs.Documents()
     app.add_middleware(KubernetesFace)
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(EndpointGuard, prefix=settings.prefix, always_allowed=settings.always_allowed_paths)

@@ -118,7 +118,7 @@ _FORM: Final = ("/ui/sign-in", "/ui/sign-out", "/ui/static/{version}/{name}")
 
 def endpoints() -> list[Endpoint]:
     """Returns every endpoint: those of the routes, some of the embedded cluster's API, and a path where there is nothing."""
-    found = [Endpoint("GET", "/openapi.json", About.OTHER)]
+    found: list[Endpoint] = []
     for router in ROUTERS:
         prefix = Settings().prefix if router is extender.router else ""
         for route in router.routes:

@@ -1,17 +1,21 @@
-"""GET /docs: openapi.json as a page. It loads nothing else, from here or elsewhere."""
+"""GET /openapi.json, /docs, the same as a page that loads nothing else, and the JSON Schema of the protocol."""
 
+import asyncio
 import json
+from collections.abc import Callable
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, final
 
-from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.responses import HTMLResponse, Response
 
 from api.documents.extender_schema import PATH, extender_schema
 
 router: Final = APIRouter()
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
+_BASE: Final = "{base}"
+"""Stands for the address at which the caller reaches the service, which differs between callers."""
 _STYLE: Final = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff }
 code, pre { font: 14px/1.45 ui-monospace, monospace } pre { background: #f3f4f6; padding: .8rem; overflow-x: auto; border-radius: 6px }
@@ -24,36 +28,72 @@ table { border-collapse: collapse } td { padding: .15rem .8rem .15rem 0; vertica
 """
 
 
+@final
+class Documents:
+    """The texts about the service, each made once, in a thread: the first takes 0.1 s. State: those that were asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[Callable[[FastAPI], str], asyncio.Task[str]] = {}
+
+    async def of(self, app: FastAPI, make: Callable[[FastAPI], str]) -> str:
+        """Returns what `make` returns for the application."""
+        if make not in self._made:
+            self._made[make] = asyncio.create_task(asyncio.to_thread(make, app), name=make.__name__)
+        return await asyncio.shield(self._made[make])
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """Returns the OpenAPI document."""
+    return Response(await _text(request, _openapi), media_type="application/json")
+
+
 @router.get("/docs", include_in_schema=False)
 async def page(request: Request) -> HTMLResponse:
     """Describes what every path takes and answers, with examples to paste into a shell."""
-    document = request.app.openapi()
-    base = str(request.base_url).rstrip("/")
-    sections = [
-        _section(base, path, method, operation) for path, methods in document["paths"].items() for method, operation in methods.items()
-    ]
+    text = await _text(request, _page)
+    return HTMLResponse(text.replace(_BASE, escape(str(request.base_url).rstrip("/"))), headers={"Content-Security-Policy": _POLICY})
+
+
+@router.get(PATH, include_in_schema=False)
+async def schema(request: Request) -> Response:
+    """Returns the JSON Schema of the extender protocol."""
+    return Response(await _text(request, _schema), media_type="application/schema+json")
+
+
+async def _text(request: Request, make: Callable[[FastAPI], str]) -> str:
+    documents: Documents = request.app.state.documents
+    return await documents.of(request.app, make)
+
+
+def _openapi(app: FastAPI) -> str:
+    return json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":"))
+
+
+def _schema(app: FastAPI) -> str:
+    return json.dumps(extender_schema(app.openapi()), ensure_ascii=False, separators=(",", ":"))
+
+
+def _page(app: FastAPI) -> str:
+    document = app.openapi()
+    sections = [_section(path, method, operation) for path, methods in document["paths"].items() for method, operation in methods.items()]
     title = f"{document['info']['title']} {document['info']['version']}"
-    text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+    return f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>
 <p>{escape(document["info"]["description"])} The schemas are in <a href="openapi.json">openapi.json</a>;
 those of the extender protocol are also in a <a href="{PATH[1:]}">JSON Schema</a>.</p>
 {"".join(sections)}</body></html>"""
-    return HTMLResponse(text, headers={"Content-Security-Policy": _POLICY})
 
 
-@router.get(PATH, include_in_schema=False)
-async def schema(request: Request) -> JSONResponse:
-    """Returns the JSON Schema of the extender protocol."""
-    return JSONResponse(extender_schema(request.app.openapi()), media_type="application/schema+json")
-
-
-def _section(base: str, path: str, method: str, operation: dict[str, Any]) -> str:
+def _section(path: str, method: str, operation: dict[str, Any]) -> str:
     answers = "".join(
         f"<tr><td><code>{escape(code)}</code></td><td>{escape(answer['description'])}</td></tr>"
         for code, answer in operation["responses"].items()
     )
     examples = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {})
-    shown = "".join(f"<p>{escape(name)}</p><pre>{escape(_curl(base + path, example['value']))}</pre>" for name, example in examples.items())
+    shown = "".join(
+        f"<p>{escape(name)}</p><pre>{escape(_curl(_BASE + path, example['value']))}</pre>" for name, example in examples.items()
+    )
     words = escape(operation.get("description") or operation.get("summary", ""))
     return f"<h2><b>{method.upper()}</b> <code>{escape(path)}</code></h2><p>{words}</p>{shown}<table>{answers}</table>"
 
