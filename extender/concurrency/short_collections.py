@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import resource
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -123,7 +124,8 @@ def _resident() -> int:
     """Returns the bytes of memory that the process has."""
     with suppress(OSError):
         return int(_MEMORY.read_bytes().split()[1]) * resource.getpagesize()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024  # not on Linux: the most that it has had
+    # Not on Linux: the most that it has had, which macOS counts in bytes.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 @contextmanager
