@@ -53,7 +53,7 @@ def test_there_are_never_too_many_and_a_page_that_closes_makes_room() -> None:
         for news in all_of_them:
             await anext(news)
         full = streams.is_full
-        await all_of_them[0].aclose()  # type: ignore[attr-defined]
+        await all_of_them[0].aclose()
         return full, streams.is_full
 
     assert virtual_time.run(story()) == (True, False)
