@@ -18,21 +18,21 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def example() -> Iterator[Service]:
     """A service for the example cluster."""
     with serving(schedule=False, serve_bind=True) as service:
         yield service
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def twelve_nodes() -> Iterator[Service]:
     """A service for the cluster in which the recorded calls of kube-scheduler were made."""
     with serving(state=TWELVE_NODES, schedule=False, serve_bind=True) as service:
         yield service
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tight() -> Iterator[Service]:
     """A service with small limits."""
     with serving(
