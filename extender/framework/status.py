@@ -359,6 +359,9 @@ def _histogram(num_all_nodes: int, statuses: NodeStatuses) -> dict[str, int]:
     # A Status may have thousands of reasons: one for each resource that the pod requests.
     for status, number in statuses.counts():
         rest -= number
+        if not counts and len(each_once := dict.fromkeys(status.reasons, number)) == len(status.reasons):
+            counts = each_once
+            continue
         for reason in status.reasons:
             counts[reason] = counts.get(reason, 0) + number
     if rest > 0:

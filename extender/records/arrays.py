@@ -1,8 +1,8 @@
 """What is kept of the arrays of a cycle, packed as small as possible. Texts are made when a record is read."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from heapq import nlargest
 from typing import Final, final
 
 import msgspec
@@ -260,21 +260,27 @@ def _places(node: Index, num_nodes: int) -> bytes:
 
 def _not_too_many(reasons: tuple[tuple[str, Mask], ...]) -> list[tuple[str, Mask]]:
     """Each reason once, in order; of too many reasons, those of the fewest nodes count as one."""
-    together: dict[str, Mask] = {}
-    for reason, mask in reasons:
-        known = together.get(reason)
-        together[reason] = mask if known is None else known | mask
+    together = dict(reasons)
+    if len(together) < len(reasons):
+        together = {}
+        for reason, mask in reasons:
+            known = together.get(reason)
+            together[reason] = mask if known is None else known | mask
     if len(together) <= MAX_REASONS:
         return list(together.items())
     # Thousands of reasons share a few masks: one for each resource that a pod requests and no node offers.
-    nodes = {id(mask): int(mask.sum()) for mask in _each_once(together.values())}
-    kept = dict(nlargest(MAX_REASONS, together.items(), key=lambda item: nodes[id(item[1])]))
-    others = np.logical_or.reduce(_each_once(mask for reason, mask in together.items() if reason not in kept))
-    return [*kept.items(), (OTHER_REASONS, others)]
+    masks = _by_id(together.values())
+    nodes = {each: np.count_nonzero(mask) for each, mask in masks.items()}
+    of_reason = list(map(id, together.values()))
+    first = np.argsort([-nodes[each] for each in of_reason], kind="stable")[:MAX_REASONS].tolist()
+    in_order = list(together.items())
+    left = Counter(of_reason) - Counter(of_reason[place] for place in first)
+    others = np.logical_or.reduce([masks[each] for each in left])
+    return [*(in_order[place] for place in first), (OTHER_REASONS, others)]
 
 
-def _each_once(masks: Iterable[Mask]) -> list[Mask]:
-    return [*{id(mask): mask for mask in masks}.values()]
+def _by_id(masks: Iterable[Mask]) -> dict[int, Mask]:
+    return {id(mask): mask for mask in masks}
 
 
 def _by_extenders(findings: Findings) -> tuple[tuple[str, int, int], ...]:
