@@ -29,7 +29,7 @@ class Sample:
 
 
 MOST_IN_CYCLES: Final = 100
-"""Objects in cycles that a round of requests may leave behind: about 50, of libraries that are done with them in one step. Others may be
+"""Objects in cycles that a round of requests may leave behind: about 60, of libraries that are done with them in one step. Others may be
 under way when the collector begins to leave everything alone, and then they are never found."""
 
 GROWTH: Final = {"rss": 12 * MIB, "descriptors": 8, "threads": 8, "tasks": 8}

@@ -1,5 +1,6 @@
 """What pieces of news change, whatever order they come in."""
 
+import gc
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -226,3 +227,16 @@ def test_an_object_that_cannot_be_read_stays_as_it_was(version: int, uid: str) -
 
     assert told(store.keep_unreadable(gone("a", version, uid))) == []
     assert shown(store.objects["", "a"]) == "first@5"
+
+
+def test_collections_do_not_take_the_objects_for_new_ones() -> None:
+    """
+    Python stops tracking a plain dict of objects that are in no cycle, and begins again with the next one: then it is walked through.
+    """
+    store = holding(ns("a", 1))
+    gc.collect()
+    before = gc.is_tracked(store.objects)
+    listed(store, {("", "a"): ns("a", 1), ("", "b"): ns("b", 2)})
+    gc.collect()
+
+    assert (before, gc.is_tracked(store.objects)) == (True, True)
