@@ -111,30 +111,21 @@ def _by_policy(cycle: Cycle, nodes: Index, chosen: dict[str, MetaVictims], rules
 def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Candidate | None:
     """Returns what the caller would choose of its own candidates, if the profile has victim policies that may change that."""
     rules = rules_of(cycle.framework.plugins.post_filter).without_policies
-    snapshot = cycle.snapshot
     if rules is None:
         return None
-    names, *_ = _usable(snapshot, cycle.pod, {name: victims for name, victims in given.items() if victims.pods})
-    return best_of(_candidates(snapshot, {name: given[name] for name in names}, rules))
+    return best_of(_candidates(cycle, {name: victims for name, victims in given.items() if victims.pods}, rules))
 
 
 def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
     """Returns results of `choose_victims` as arrays over the cycle's snapshot, without those of which a pod or the node is gone by now."""
-    snapshot = cycle.snapshot
-    names, *_ = _usable(snapshot, cycle.pod, chosen)
-    return _candidates(snapshot, {name: chosen[name] for name in names}, rules_of(cycle.framework.plugins.post_filter))
+    return _candidates(cycle, chosen, rules_of(cycle.framework.plugins.post_filter))
 
 
-def _candidates(snapshot: Snapshot, victims: Mapping[str, MetaVictims], rules: fwk.PreemptionRules) -> fwk.Candidates:
-    slots = snapshot.pods.slots
-    return fwk.Candidates(
-        snapshot,
-        np.array([snapshot.nodes.index[name] for name in victims], np.intp),
-        np.array([slots[pod.uid] for each in victims.values() for pod in each.pods], np.intp),
-        np.r_[0, np.cumsum([len(each.pods) for each in victims.values()])].astype(np.intp),
-        np.array([each.num_pdb_violations for each in victims.values()], np.int64),
-        rules,
-    )
+def _candidates(cycle: Cycle, given: Mapping[str, MetaVictims], rules: fwk.PreemptionRules) -> fwk.Candidates:
+    names, nodes, slots, row = _usable(cycle.snapshot, cycle.pod, given)
+    ends = np.bincount(row, minlength=len(nodes)).cumsum()
+    violations = np.array([given[name].num_pdb_violations for name in names], np.int64)
+    return fwk.Candidates(cycle.snapshot, nodes, slots, np.r_[0, ends].astype(np.intp), violations, rules)
 
 
 def _usable(snapshot: Snapshot, pod: Pod, given: Mapping[str, MetaVictims]) -> tuple[Sequence[str], Index, Index, Index]:
