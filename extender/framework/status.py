@@ -288,6 +288,13 @@ class NodeStatuses:
         """Returns the status of the node."""
         return self.explicit.get(node, self.absent)
 
+    def at_place(self, place: int, snapshot: Snapshot) -> Status:
+        """Returns the status of the node at this place. The statuses of other nodes are not made for that."""
+        if self._explicit is None and self._nodes[0] is snapshot.nodes.objects:
+            found = np.flatnonzero(self._nodes[1] == place)
+            return self._distinct[int(self._which[found[-1]])] if len(found) else self.absent
+        return self.of(snapshot.nodes.objects[place].metadata.name)
+
     def counts(self) -> list[tuple[Status, int]]:
         """Returns the explicit statuses, each with the number of nodes that share it."""
         if self._explicit is None:

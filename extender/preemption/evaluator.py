@@ -225,12 +225,10 @@ def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, rules
     if pod.spec.preemption_policy == "Never":
         return NEVER
     nominated = pod.status.nominated_node_name
-    if not nominated:
-        return None
-    if rules.gives_up_unresolvable and rules.code_of(statuses.of(nominated)) is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-        return None
     place = snapshot.nodes.index.get(nominated)
     if place is None:
+        return None
+    if rules.gives_up_unresolvable and rules.code_of(statuses.at_place(place, snapshot)) is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return None
     slots = np.array(snapshot.pods.on_node[place], np.intp)
     lower = slots[snapshot.pods.priority[slots] < pod.priority]

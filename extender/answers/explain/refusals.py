@@ -71,10 +71,9 @@ class Refusals:
 
     def of_node(self, place: int) -> dict[str, list[str]]:
         """Returns plugin -> its reasons, for one node that is refused; that of the node's status where no Filter refuses it by itself."""
-        name = self.evaluation.snapshot.nodes.objects[place].name
         alone = {plugin: verdicts.reasons_of(place) for plugin, verdicts in self.by_plugin.items() if verdicts.codes[place] != Code.SUCCESS}
-        status = self.statuses.of(name)
-        if name in self.statuses.explicit:
+        status = self.statuses.at_place(place, self.evaluation.snapshot)
+        if status is not self.statuses.absent:
             alone.setdefault(status.plugin, list(status.reasons))
         elif not alone.keys() & set(self.pre_filter.narrowed_by):
             alone |= {plugin: list(status.reasons) for plugin in self.pre_filter.narrowed_by}

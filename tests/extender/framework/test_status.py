@@ -78,4 +78,6 @@ def test_statuses_of_refused_nodes_are_the_same_whether_they_are_asked_for_toget
     for mask, statuses in zip(marks, (together, by_name), strict=True):
         statuses.mark(mask, snapshot, lambda status: status.code is Code.UNSCHEDULABLE)
     assert marks[0].tolist() == marks[1].tolist()
+    for place in range(len(told)):
+        assert together.at_place(place, snapshot) == by_name.at_place(place, snapshot) == by_name.of(f"n{place}")
     assert together.explicit == by_name.explicit
