@@ -47,8 +47,8 @@ class AnswersVerbs(Protocol):
         ...
 
     async def catch_up(self, nodes: Sequence[Node] | None = None) -> None:
-        """Takes over many changes, and the nodes of a call that brings its own, a few at a time, so that others get their turn before the
-        call is answered."""
+        """Takes over many changes, and the nodes of a call that brings its own, so that others get their turn before the call is
+        answered. The call is to be answered in the same step of the event loop."""
         ...
 
     def filter(
@@ -122,11 +122,14 @@ class Verbs:
         await self._cluster.catch_up()
         if nodes is None:
             return
-        if self._overlay is None:
-            self._overlay = Overlay(self._cluster)
         async with self._taking_in:
-            for _ in self._overlay.take_in(nodes):
-                await asyncio.sleep(0)
+            if self._overlay is None:
+                self._overlay = Overlay(self._cluster)
+            try:
+                await self._overlay.take_in(nodes)
+            except asyncio.CancelledError:
+                self._overlay = None
+                raise
 
     def filter(
         self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""

@@ -1,11 +1,14 @@
 """The cluster with the nodes of a request in it: the caller's nodes win, and the next request is not affected."""
 
+import asyncio
 import random
+import threading
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from extender.cache.cache import Cache
 from extender.cache.cluster import Cluster
 from extender.cache.overlay import STEP, Overlay
 from extender.objects.cluster import ClusterState
@@ -123,22 +126,63 @@ def test_of_two_nodes_with_one_name_the_last_counts() -> None:
 
 
 @pytest.mark.parametrize("num_own", [1000, 0], ids=["known nodes", "imagined nodes"])
-def test_the_nodes_of_a_request_are_given_back_a_few_at_a_time(num_own: int) -> None:
+def test_the_cluster_changes_while_many_nodes_are_taken_in(num_own: int) -> None:
     """
-    Whatever is asked between two steps.
+    The nodes of the request before are given back in the same thread. A node of the request stays as it is there.
     """
     names = [f"node-{number}" for number in range(1000)]
     over = Overlay(Cluster.of(ClusterState(nodes=[make_node(name).capacity(cpu=1).obj() for name in names[:num_own]])))
     large, many = ([make_node(name).capacity(cpu=cpu).obj() for name in names] for cpu in (9, 5))
     over.snapshot_with(large)
+    turns = 0
 
-    steps = over.take_in(many[:300])
-    next(steps)
-    between = cpu(over.snapshot_with(many[200:]))
-    num_steps = 1 + sum(1 for _ in steps)
+    async def take_in() -> None:
+        nonlocal turns
+        taking_in = asyncio.create_task(over.take_in(many[:300]))
+        while not taking_in.done():
+            await asyncio.sleep(0)
+            over.changed(None, make_node(f"new-{turns}").capacity(cpu=7).obj())
+            over.changed(None, make_node("node-0").capacity(cpu=8).obj())
+            over.changed(None, make_pod(f"pod-{turns}").uid(f"{turns}").node(f"new-{turns}").req(cpu=1).obj())
+            turns += 1
+        await taking_in
+
+    asyncio.run(take_in())
     after = cpu(over.snapshot_with(many[:300]))
+    given_back = cpu(over.snapshot_with(many[1:300]))
 
     own = dict.fromkeys(names[:num_own], (1, 0))
-    assert num_steps >= 1000 // STEP - 1
-    assert between == own | dict.fromkeys(names[200:], (5, 0))
-    assert after == own | dict.fromkeys(names[:300], (5, 0))
+    came = {f"new-{turn}": (7, 1) for turn in range(turns)}
+    assert turns > 1
+    assert after == own | dict.fromkeys(names[:300], (5, 0)) | came
+    assert given_back == own | dict.fromkeys(names[1:300], (5, 0)) | came | {"node-0": (8, 0)}
+
+
+def test_many_nodes_are_laid_out_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    It is the nodes that come or go, or that are written, which take long; the same ones again do not.
+    """
+    own, imagined = ([make_node(f"{kind}-{number}").capacity(cpu=1).obj() for number in range(STEP + 1)] for kind in ("own", "imagined"))
+    over = Overlay(Cluster.of(ClusterState(nodes=own)))
+    threads: list[bool] = []
+    update_snapshot = Cache.update_snapshot
+
+    def recorded(cache: Cache) -> Snapshot:
+        threads.append(threading.current_thread() is not threading.main_thread())
+        return update_snapshot(cache)
+
+    monkeypatch.setattr(Cache, "update_snapshot", recorded)
+
+    def taken_in(*nodes: Node) -> list[bool]:
+        threads.clear()
+        asyncio.run(over.take_in(nodes))
+        over.snapshot_with(nodes)
+        return list(threads)
+
+    assert taken_in(*own) == [False]
+    assert taken_in(*own, imagined[0]) == [True, False]
+    assert taken_in(*own, imagined[0]) == [False]
+    assert taken_in(make_node("own-0").capacity(cpu=2).obj(), *own[1:], imagined[0]) == [False]
+    assert taken_in(make_node("own-0").capacity(cpu=2).obj(), *own[1:]) == [True, False]
+    assert taken_in(*imagined) == [True, False]
+    assert taken_in(*own) == [True, False]

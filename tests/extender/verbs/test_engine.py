@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from extender.cache.cluster import Cluster
-from extender.cache.overlay import STEP
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load
 from extender.evaluation.scenario import evaluate_scenario
@@ -503,7 +502,7 @@ def test_an_asked_pod_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_many_changed_nodes_are_taken_in_a_few_at_a_time(known: bool) -> None:
+def test_others_have_their_turn_while_many_changed_nodes_are_taken_in(known: bool) -> None:
     """
     A caller that sends its nodes in full may send thousands that differ from those of the cluster.
     """
@@ -525,7 +524,7 @@ def test_many_changed_nodes_are_taken_in_a_few_at_a_time(known: bool) -> None:
 
     asyncio.run(take_in())
 
-    assert turns >= len(nodes) // STEP - 1
+    assert turns > 1
     assert list(ready.filter(ASKED.obj(), nodes=nodes).kept) == list(range(1, len(names), 2))
     assert list(ready.filter(ASKED.obj(), nodes=nodes[:3]).kept) == [1]
     assert kept(ready, "node-0") == (["node-0"] if known else [])
