@@ -16,11 +16,12 @@ CLICKED = [(question, clicks.split(" → ")) for question, _, clicks in ROWS if 
 ANSWERS = {
     "1": ["1 pending pod", "Insufficient nvidia.com/gpu"],
     "2": ["NodeResourcesFit", "train-3"],
-    "3": ["shop/web-6", "cart-2"],
+    "3": ["shop/web-6 preempted 1 pod"],
     "6": ["Why this node", "NodeResourcesFit", "weighted"],
     "10": ["Decisions", "Unschedulable", "batch/train-3"],
 }
-"""What the last page says. What a form answers, tests of the browser look at."""
+"""What the last page says. Who was evicted depends on whether the kubelets had started all pods by then. What a form answers, tests of the
+browser look at."""
 
 
 class Links(HTMLParser):
@@ -79,5 +80,6 @@ def test_the_page_answers_in_three_clicks(example: Service, question: str, click
 
     assert first == "Cluster"
     assert len(further) <= 3
+    said = " ".join(page.said.split())
     for words in ANSWERS.get(question.split(".", maxsplit=1)[0], ["Try it"]):
-        assert words in page.said
+        assert words in said

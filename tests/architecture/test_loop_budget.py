@@ -4,6 +4,9 @@ import asyncio
 import time
 from typing import Any
 
+import pytest
+
+from tests import loop_budget
 from tests.loop_budget import held_too_long
 
 _SERVICE_CODE = """
@@ -14,8 +17,8 @@ def hold(seconds):
 """
 
 
-def held(seconds: float) -> list[str]:
-    """What is found while a callback that is no test's computes for this long."""
+def held(seconds: float, slowness: float = 1.0) -> list[str]:
+    """What is found while a callback that is no test's computes for this long, on a machine that is so many times as slow."""
     scope: dict[str, Any] = {"time": time}
     exec(compile(_SERVICE_CODE, "/srv/service.py", "exec"), scope)
 
@@ -23,7 +26,8 @@ def held(seconds: float) -> list[str]:
         asyncio.get_running_loop().call_soon(scope["hold"], seconds)
         await asyncio.sleep(0.01)
 
-    with held_too_long(0.1) as found:
+    with pytest.MonkeyPatch.context() as patch, held_too_long(0.1) as found:
+        patch.setattr(loop_budget, "slowness", lambda: slowness)
         asyncio.run(main())
     return found
 
@@ -36,3 +40,9 @@ def test_a_callback_that_computes_for_long_is_found() -> None:
 
 def test_short_callbacks_are_not() -> None:
     assert held(0.01) == []
+
+
+def test_a_slow_machine_may_take_longer() -> None:
+    assert held(0.15, slowness=2.0) == []
+    assert held(0.15, slowness=1.2)
+    assert loop_budget.slowness() >= 1
