@@ -34,7 +34,7 @@ class Overlay:
         self.cluster = cluster.fork()
         self._known = dict(cluster.nodes)
         self._from_request: dict[str, Node] = {}
-        self._last: tuple[Node, ...] = ()
+        self._last: tuple[Node, ...] | None = None
         self.names: Sequence[str] = ()
         """Of the nodes of the last snapshot's request."""
         self._is_taking_in = False
@@ -51,8 +51,8 @@ class Overlay:
     async def take_in(self, nodes: Sequence[Node]) -> None:
         """Leaves little to do to `snapshot_with`, which comes next, and holds the event loop for some milliseconds at a time.
 
-        To be called by one caller at a time, who takes the snapshot in the same step of the event loop. If the call is cancelled, a thread
-        may still be at work: the overlay must not be used any more.
+        To be called by one caller at a time, who takes the snapshot in the same step of the event loop. If the call fails or is cancelled,
+        changes are missing, and a thread may still be at work: the overlay must not be used any more.
         """
         self._is_taking_in = True
         try:
@@ -112,7 +112,7 @@ class Overlay:
         nodes = tuple(nodes)
         if self._last == nodes:  # compared by identity first
             return self.cluster.cache.update_snapshot()
-        self._last = nodes
+        self._last = None
         self.names = [node.metadata.name for node in nodes]
         wanted = dict(zip(self.names, nodes, strict=True))
         for name in [name for name in self._from_request if name not in wanted]:
@@ -122,6 +122,7 @@ class Overlay:
         for name, node in wanted.items():
             if nodes_now.get(name) is not node:
                 self.cluster.set_node(node)
+        self._last = nodes
         return self.cluster.cache.update_snapshot()
 
     def _give_back(self, name: str) -> None:

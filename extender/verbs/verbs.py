@@ -127,7 +127,7 @@ class Verbs:
                 self._overlay = Overlay(self._cluster)
             try:
                 await self._overlay.take_in(nodes)
-            except asyncio.CancelledError:
+            except BaseException:
                 self._overlay = None
                 raise
 

@@ -186,3 +186,35 @@ def test_many_nodes_are_laid_out_in_a_thread(monkeypatch: pytest.MonkeyPatch) ->
     assert taken_in(make_node("own-0").capacity(cpu=2).obj(), *own[1:]) == [True, False]
     assert taken_in(*imagined) == [True, False]
     assert taken_in(*own) == [True, False]
+
+
+def test_changes_wait_while_a_thread_lays_nodes_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    They are more than are applied in one step. All are in the next snapshot.
+    """
+    over = Overlay(Cluster())
+    imagined = [make_node(f"imagined-{number}").obj() for number in range(STEP + 1)]
+    is_at_work, may_end = threading.Event(), threading.Event()
+    update_snapshot = Cache.update_snapshot
+
+    def held(cache: Cache) -> Snapshot:
+        is_at_work.set()
+        assert may_end.wait(60)
+        return update_snapshot(cache)
+
+    monkeypatch.setattr(Cache, "update_snapshot", held)
+
+    async def take_in() -> int:
+        taking_in = asyncio.create_task(over.take_in(imagined))
+        await asyncio.to_thread(is_at_work.wait, 60)
+        for number in range(2 * STEP):
+            over.changed(None, make_node(f"came-{number}").obj())
+        before = len(over.cluster.nodes)
+        may_end.set()
+        await taking_in
+        return before
+
+    before = asyncio.run(take_in())
+
+    assert before == STEP + 1
+    assert len(over.snapshot_with(imagined).nodes) == STEP + 1 + 2 * STEP

@@ -2,12 +2,15 @@
 
 import asyncio
 import re
+import threading
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
+from extender.cache import Cache
 from extender.cache.cluster import Cluster
+from extender.cache.overlay import STEP
 from extender.config import ConfigErrors, Configuration
 from extender.config.loading import load
 from extender.evaluation.scenario import evaluate_scenario
@@ -18,6 +21,7 @@ from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.protocol.wire_types import MetaVictims
+from extender.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
 from extender.testing.writes import RecordedWrites
 from extender.verbs import VerbError, Verbs
@@ -528,6 +532,60 @@ def test_others_have_their_turn_while_many_changed_nodes_are_taken_in(known: boo
     assert list(ready.filter(ASKED.obj(), nodes=nodes).kept) == list(range(1, len(names), 2))
     assert list(ready.filter(ASKED.obj(), nodes=nodes[:3]).kept) == [1]
     assert kept(ready, "node-0") == (["node-0"] if known else [])
+
+
+def test_a_call_whose_nodes_could_not_be_taken_in_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    ready = engine()
+    nodes = [make_node(f"node-{number}").capacity(cpu=1).obj() for number in range(STEP + 1)]
+
+    def broken(cluster: Cluster, node: Node) -> None:
+        raise RuntimeError("a fault")
+
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError):
+        patch.setattr(Cluster, "set_node", broken)
+        asyncio.run(ready.catch_up(nodes))
+    asyncio.run(ready.catch_up(nodes))
+
+    assert list(ready.filter(ASKED.obj(), nodes=nodes).kept) == list(range(len(nodes)))
+
+
+def test_nodes_that_a_thread_still_takes_in_for_nobody_are_in_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Its caller was cancelled twice, so that nobody waited for the thread. The next call does not touch what the thread is at work on.
+    """
+    cluster = Cluster()
+    ready = make_verbs(cluster)
+    nodes = [make_node(f"node-{number}").capacity(cpu=1).obj() for number in range(STEP + 1)]
+    came = make_pod("came").uid("came").req(cpu=1).node("node-0").obj()
+    is_at_work, may_end = threading.Event(), threading.Event()
+    used: list[Cache] = []
+    update_snapshot = Cache.update_snapshot
+
+    def held(cache: Cache) -> Snapshot:
+        used.append(cache)
+        if len(used) == 1:
+            is_at_work.set()
+            assert may_end.wait(60)
+        return update_snapshot(cache)
+
+    async def take_in() -> Sequence[int]:
+        abandoned = asyncio.create_task(ready.catch_up(nodes))
+        await asyncio.to_thread(is_at_work.wait, 60)
+        for _ in range(2):
+            abandoned.cancel()
+            await asyncio.wait([abandoned], timeout=0.01)
+        assert abandoned.cancelled()
+        cluster.changed(None, came)
+        ready.changed(None, came)
+        await ready.catch_up(nodes)
+        answer = ready.filter(ASKED.obj(), nodes=nodes).kept
+        may_end.set()
+        return answer
+
+    monkeypatch.setattr(Cache, "update_snapshot", held)
+
+    assert list(asyncio.run(take_in())) == list(range(1, len(nodes)))
+    assert used[0] not in used[1:]
 
 
 def test_victims_on_many_nodes_are_chosen_in_portions_between_which_others_have_their_turn() -> None:
