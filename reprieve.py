@@ -34,7 +34,11 @@ def complete_for_kubectl() -> None:
     *words, begun = sys.argv[1:] or [""]
     line = f"{shlex.join(['reprieve', *words])} {shlex.quote(begun) if begun else ''}"
     # For each candidate kubectl expects what fish does: a line with the word, a tab and its help.
-    os.environ |= {"_REPRIEVE_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args", "_TYPER_COMPLETE_ARGS": line}
+    os.environ |= {
+        "_REPRIEVE_COMPLETE": "complete_fish",
+        "_TYPER_COMPLETE_FISH_ACTION": "get-args",
+        "_TYPER_COMPLETE_ARGS": line,
+    }
     sys.argv = ["reprieve"]
     with suppress(SystemExit):
         run_command_line()
@@ -52,17 +56,21 @@ def _check_packages() -> None:
         if found.resolve() != ours:
             sys.exit(
                 f"reprieve: another package named {name!r} comes before its own: {found.parent}; "
-                "take that folder out of PYTHONPATH, or install reprieve in an environment of its own (pipx install reprieve)"
+                "take that folder out of PYTHONPATH, or install reprieve in an environment of its own (pipx install "
+                "reprieve)"
             )
 
 
 _INSTALL_AGAIN = (
-    "install it again in an environment of its own (pipx install reprieve): another distribution may have a package of that name"
+    "install it again in an environment of its own (pipx install reprieve): another distribution may have a package of "
+    "that name"
 )
 
 
 def _words_about(exc: ImportError) -> str:
-    """Returns why the command line cannot be imported: a package of ours was overwritten, or one that it needs is missing."""
+    """Returns why the command line cannot be imported: a package of ours was overwritten, or one that it needs is
+    missing.
+    """
     package = (exc.name or "").partition(".")[0]
     if package in _PACKAGES:
         return f"its package {package!r} is incomplete: {exc}; {_INSTALL_AGAIN}"

@@ -47,19 +47,24 @@ def choose_cluster(
 ) -> Followed | Own:
     """Returns the cluster that the settings name.
 
-    Without one, it is the cluster whose kubeconfig the configuration names, else the one that the process runs in, else the embedded one.
+    Without one, it is the cluster whose kubeconfig the configuration names, else the one that the process runs in, else
+    the embedded one.
 
     Raises:
         StartUpError: the settings name two clusters, or the credentials for one cannot be read.
     """
     is_own_asked = settings.state is not None or settings.save is not None
     if settings.kubeconfig is not None and is_own_asked:
-        raise StartUpError("--state and --save are about the embedded cluster, --kubeconfig is about another: give one of them")
+        raise StartUpError(
+            "--state and --save are about the embedded cluster, --kubeconfig is about another: give one of them"
+        )
     kubeconfig = settings.kubeconfig
     if kubeconfig is None and not is_own_asked and configuration.client_connection.kubeconfig:
         kubeconfig = Path(configuration.client_connection.kubeconfig)
     if settings.master is not None and is_own_asked:
-        raise StartUpError("--state and --save are about the embedded cluster, --master is about another: give one of them")
+        raise StartUpError(
+            "--state and --save are about the embedded cluster, --master is about another: give one of them"
+        )
     master = "" if settings.master is None else _base_url(settings.master)
     try:
         if kubeconfig is not None:

@@ -22,5 +22,8 @@ def with_fix(exc: ConfigErrors) -> str:
             return f"{text}; did you mean {near[0]}?"
         return f"{text}; install the distribution that has it beside reprieve (`reprieve plugins` lists what is there)"
     if elsewhere := _NOT_THERE.search(text):
-        return f"{text}; enable {elsewhere['name']} at multiPoint, or at one of its points, which `reprieve plugins --all` lists"
+        return (
+            f"{text}; enable {elsewhere['name']} at multiPoint, or at one of its points, which `reprieve plugins "
+            "--all` lists"
+        )
     return text

@@ -33,9 +33,11 @@ MAX_EVALUATIONS: Final = 8
 
 @final
 class SharedText:
-    """A text that is made once for all who wait for it: it takes long, and callers may hang up and ask again faster than it is made.
+    """A text that is made once for all who wait for it: it takes long, and callers may hang up and ask again faster
+    than it is made.
 
-    State: the next text, and when the last one was made and how long that took. A fifth of the time goes into making it, if need be.
+    State: the next text, and when the last one was made and how long that took. A fifth of the time goes into making
+    it, if need be.
     """
 
     def __init__(self) -> None:
@@ -49,7 +51,9 @@ class SharedText:
         return await asyncio.shield(self._next)
 
     async def _made(self, make: Callable[[], bytes]) -> bytes:
-        await asyncio.sleep(max(self._not_before - perf_counter(), 0))  # requests that have arrived with the first one ask, too
+        await asyncio.sleep(
+            max(self._not_before - perf_counter(), 0)
+        )  # requests that have arrived with the first one ask, too
         self._next = None
         began = perf_counter()
         try:
@@ -88,9 +92,12 @@ class Face:
     freed: FreedMemory = field(default_factory=FreedMemory)
     """Gives back the memory that questions took."""
     simulating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
-    """Held while a what-if or a large evaluation runs: that takes much longer, and small evaluations do not wait for it.
+    """Held while a what-if or a large evaluation runs: that takes much longer, and small evaluations do not wait for
+    it.
 
-    While a child process works on one, the first use of each page of memory copies it: nobody should walk over the cluster meanwhile."""
+    While a child process works on one, the first use of each page of memory copies it: nobody should walk over the
+    cluster meanwhile.
+    """
 
 
 def face_of(request: HTTPConnection) -> Face | None:
@@ -136,7 +143,9 @@ def json_response(body: bytes) -> Response:
 
 @final
 class JsonInParts(Response):
-    """A 200 with a JSON body whose parts are not put together in memory: some are as large as all nodes of a cluster."""
+    """A 200 with a JSON body whose parts are not put together in memory: some are as large as all nodes of a
+    cluster.
+    """
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         super().__init__(media_type="application/json", headers={"content-length": str(sum(map(len, parts)))})

@@ -36,11 +36,15 @@ class HealthRecord(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Metric]:
-        last = GaugeMetricFamily("kubernetes_healthcheck", "1 if the check was well when it was run last, else 0.", labels=("name", "type"))
+        last = GaugeMetricFamily(
+            "kubernetes_healthcheck", "1 if the check was well when it was run last, else 0.", labels=("name", "type")
+        )
         for labels, is_well in self._last.items():
             last.add_metric(labels, is_well)
         yield last
-        counted = CounterMetricFamily("kubernetes_healthchecks", "How often checks came out how.", labels=("name", "status", "type"))
+        counted = CounterMetricFamily(
+            "kubernetes_healthchecks", "How often checks came out how.", labels=("name", "status", "type")
+        )
         for named, times in self._said.items():
             counted.add_metric(named, times)
         yield counted

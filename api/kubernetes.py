@@ -125,7 +125,9 @@ class KubernetesFace:
 
 
 def kubernetes_app(scope: Scope) -> KubernetesApp | None:
-    """Returns what answers an HTTP request of the Kubernetes API; None for other requests, and where there is no embedded cluster."""
+    """Returns what answers an HTTP request of the Kubernetes API; None for other requests, and where there is no
+    embedded cluster.
+    """
     if scope["path"].lstrip("/").partition("/")[0] not in _ROOTS:
         return None
     face = getattr(scope["app"].state, "face", None)

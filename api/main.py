@@ -1,4 +1,6 @@
-"""`app`, for `uvicorn api.main:app`. Set up by the environment; `reprieve serve` adds limits on headers that uvicorn does not have."""
+"""`app`, for `uvicorn api.main:app`. Set up by the environment; `reprieve serve` adds limits on headers that uvicorn
+does not have.
+"""
 
 from extender.concurrency.short_collections import collector_paused
 

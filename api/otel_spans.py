@@ -1,4 +1,6 @@
-"""Spans of the OpenTelemetry SDK for attempts and calls. It is imported only where traces are wanted: the SDK is an extra."""
+"""Spans of the OpenTelemetry SDK for attempts and calls. It is imported only where traces are wanted: the SDK is an
+extra.
+"""
 
 import os
 import secrets
@@ -27,7 +29,9 @@ MAX_TIMED: Final = 256
 def provider_of_environment() -> TracerProvider:
     """Returns the SDK's provider as the standard variables describe it."""
     named = "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "") or os.environ.get("OTEL_SERVICE_NAME")
-    provider = TracerProvider(resource=Resource.create({} if named else {SERVICE_NAME: "reprieve"}), shutdown_on_exit=False)
+    provider = TracerProvider(
+        resource=Resource.create({} if named else {SERVICE_NAME: "reprieve"}), shutdown_on_exit=False
+    )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
 
@@ -48,7 +52,8 @@ class OpenTelemetryTracer(Tracer):
     def __init__(self, provider: TracerProvider) -> None:
         """Makes spans of a provider, whose sampler decides what is traced."""
 
-        # Asked before a span is made: most attempts may not be sampled, and a span costs ten times as much as the question.
+        # Asked before a span is made: most attempts may not be sampled, and a span costs ten times as much as the
+        # question.
         self._should_sample = provider.sampler.should_sample
         # A sampler that does not take the lowest id takes none.
         self._takes_attempts = self._should_sample(None, 0, "schedule").decision is Decision.RECORD_AND_SAMPLE
@@ -64,7 +69,9 @@ class OpenTelemetryTracer(Tracer):
     def call(self, verb: str, headers: Mapping[str, str]) -> Trace | None:
         parent = None
         if "traceparent" in headers:
-            parent = self._propagator.extract({"traceparent": headers["traceparent"], "tracestate": headers.get("tracestate", "")})
+            parent = self._propagator.extract(
+                {"traceparent": headers["traceparent"], "tracestate": headers.get("tracestate", "")}
+            )
         return self._sampled(verb, parent, perf_counter(), is_call=True)
 
     def _sampled(self, name: str, parent: Context | None, began: float, *, is_call: bool) -> "_Spans | None":
@@ -81,7 +88,9 @@ class OpenTelemetryTracer(Tracer):
         to_epoch = time_ns() - int(perf_counter() * 1e9)
         self._ids.trace_id = traced.trace_id
         kind = SpanKind.SERVER if traced.is_call else SpanKind.INTERNAL
-        root = self._spans.start_span(traced.name, traced.parent, kind, traced.attributes, start_time=int(traced.began * 1e9) + to_epoch)
+        root = self._spans.start_span(
+            traced.name, traced.parent, kind, traced.attributes, start_time=int(traced.began * 1e9) + to_epoch
+        )
         points = sorted(_with_points(traced.timed_parts), key=lambda part: (part[0], -part[1]))
         within = set_span_in_context(root)
         opened: list[tuple[float, Any]] = []
@@ -90,9 +99,15 @@ class OpenTelemetryTracer(Tracer):
                 continue
             if not plugin:
                 opened.append((end, None))
-            attributes = {"reprieve.extension_point": point, "reprieve.status": status} | ({"reprieve.plugin": plugin} if plugin else {})
-            parent = next((context for until, context in reversed(opened) if context is not None and until >= end), within)
-            span = self._spans.start_span(plugin or point, parent, attributes=attributes, start_time=int(began * 1e9) + to_epoch)
+            attributes = {"reprieve.extension_point": point, "reprieve.status": status} | (
+                {"reprieve.plugin": plugin} if plugin else {}
+            )
+            parent = next(
+                (context for until, context in reversed(opened) if context is not None and until >= end), within
+            )
+            span = self._spans.start_span(
+                plugin or point, parent, attributes=attributes, start_time=int(began * 1e9) + to_epoch
+            )
             span.end(int(end * 1e9) + to_epoch)
             if not plugin:
                 opened[-1] = end, set_span_in_context(span)
@@ -120,7 +135,14 @@ class _Spans(Trace):
     """State: what was timed and said of an attempt or a call, until it has ended."""
 
     def __init__(
-        self, tracer: OpenTelemetryTracer, name: str, parent: Context | None, trace_id: int, began: float, *, is_call: bool
+        self,
+        tracer: OpenTelemetryTracer,
+        name: str,
+        parent: Context | None,
+        trace_id: int,
+        began: float,
+        *,
+        is_call: bool,
     ) -> None:
         self.name, self.parent, self.trace_id, self.began, self.is_call = name, parent, trace_id, began, is_call
         self.attributes: dict[str, str | int] = {}

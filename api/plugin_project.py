@@ -1,6 +1,7 @@
 """A project with plugins in a folder: its `pyproject.toml` names them, and they are found as if it were installed.
 
-`reprieve test` and `reprieve dev` work on a project in this way, so that there is nothing to install while it is being written.
+`reprieve test` and `reprieve dev` work on a project in this way, so that there is nothing to install while it is being
+written.
 """
 
 import importlib
@@ -45,15 +46,22 @@ class PluginProject:
         try:
             declared = tomllib.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError as exc:
-            raise StartUpError(f"{file}: no such file; go to the folder of a plugin, or make one with `reprieve init NAME`") from exc
+            raise StartUpError(
+                f"{file}: no such file; go to the folder of a plugin, or make one with `reprieve init NAME`"
+            ) from exc
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
             raise StartUpError(f"{file}: {exc}") from exc
         project = _table(declared, "project")
         named = _table(_table(project, "entry-points"), ENTRY_POINTS)
         if not named:
-            raise StartUpError(f'{file}: it names no plugin; add [project.entry-points."{ENTRY_POINTS}"] with a line NAME = "MODULE:CLASS"')
+            raise StartUpError(
+                f'{file}: it names no plugin; add [project.entry-points."{ENTRY_POINTS}"] with a line NAME = '
+                '"MODULE:CLASS"'
+            )
         found = [EntryPoint(name, str(value), ENTRY_POINTS) for name, value in named.items()]
-        return PluginProject(folder.resolve(), str(project.get("name", folder.name)), str(project.get("version", "0")), found)
+        return PluginProject(
+            folder.resolve(), str(project.get("name", folder.name)), str(project.get("version", "0")), found
+        )
 
     @property
     def plugin_names(self) -> frozenset[str]:
@@ -75,7 +83,9 @@ class PluginProject:
 
     def forget_modules(self) -> dict[str, Any]:
         """Makes the next import read the project's modules again. Returns those that were loaded."""
-        inside = {name: module for name, module in sys.modules.items() if self._is_inside(getattr(module, "__file__", None))}
+        inside = {
+            name: module for name, module in sys.modules.items() if self._is_inside(getattr(module, "__file__", None))
+        }
         for name in inside:
             del sys.modules[name]
         importlib.invalidate_caches()
@@ -94,14 +104,25 @@ class PluginProject:
         return found
 
     def enabled_in(self, configuration: Configuration) -> Configuration:
-        """Returns the configuration with the plugins enabled in its first profile, unless it names one of them itself."""
-        named = {plugin.name for profile in configuration.profiles for each in profile.plugins.values() for plugin in each.enabled}
+        """Returns the configuration with the plugins enabled in its first profile, unless it names one of them
+        itself.
+        """
+        named = {
+            plugin.name
+            for profile in configuration.profiles
+            for each in profile.plugins.values()
+            for plugin in each.enabled
+        }
         if named & self.plugin_names:
             return configuration
         first, *others = configuration.profiles
         everywhere = first.plugins[MULTI_POINT]
-        added = replace(everywhere, enabled=(*everywhere.enabled, *(PluginRef(name) for name in sorted(self.plugin_names))))
-        return replace(configuration, profiles=(replace(first, plugins=plugins(**{**first.plugins, MULTI_POINT: added})), *others))
+        added = replace(
+            everywhere, enabled=(*everywhere.enabled, *(PluginRef(name) for name in sorted(self.plugin_names)))
+        )
+        return replace(
+            configuration, profiles=(replace(first, plugins=plugins(**{**first.plugins, MULTI_POINT: added})), *others)
+        )
 
     def disabled_in(self, configuration: Configuration) -> Configuration:
         """Returns the configuration without the plugins."""
@@ -109,7 +130,9 @@ class PluginProject:
 
     def _without(self, profile: Profile) -> Profile:
         kept = {
-            point: replace(each, enabled=tuple(plugin for plugin in each.enabled if plugin.name not in self.plugin_names))
+            point: replace(
+                each, enabled=tuple(plugin for plugin in each.enabled if plugin.name not in self.plugin_names)
+            )
             for point, each in profile.plugins.items()
         }
         return replace(profile, plugins=plugins(**kept))
@@ -140,7 +163,10 @@ class _Finder(DistributionFinder):
     def find_spec(self, *_: object) -> None:
         """Returns None: modules are found in the folder, which is on the path."""
 
-    def find_distributions(self, context: DistributionFinder.Context = DistributionFinder.Context()) -> Iterable[Distribution]:  # noqa: B008
+    def find_distributions(
+        self,
+        context: DistributionFinder.Context = DistributionFinder.Context(),  # noqa: B008
+    ) -> Iterable[Distribution]:
         if context.name in (None, self._distribution.metadata["Name"]):
             yield self._distribution
 

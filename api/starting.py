@@ -1,4 +1,6 @@
-"""From settings to a service. All files are read first, so that an error in them is one line; then everything is opened."""
+"""From settings to a service. All files are read first, so that an error in them is one line; then everything is
+opened.
+"""
 
 import asyncio
 import dataclasses
@@ -81,7 +83,9 @@ def prepare(settings: Settings) -> tuple[Followed | Own, Opens]:
         shadow_configuration(settings.shadow_config or settings.config, settings.features)
     for field, why in without_effect(configuration):
         _LOGGER.warning("%s: has no effect: %s", field, why)
-    for name, is_on, why in differences(settings.emulated_version) if settings.emulated_version != DEFAULT_VERSION else ():
+    for name, is_on, why in (
+        differences(settings.emulated_version) if settings.emulated_version != DEFAULT_VERSION else ()
+    ):
         _LOGGER.warning("feature gate %s: is always %s here: %s", name, "on" if is_on else "off", why)
     cluster = choose_cluster(settings, configuration)
     if isinstance(cluster, Own) and _asks_all(settings) and not settings.allowed_common_names:
@@ -122,7 +126,11 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
         _elector(configuration, cluster, decides=decides) as elector,
         aclosing(_client(configuration, cluster, elector)) as client,
         live_backend(
-            configuration, client, _options(settings, records, recorder, tracer, decides=decides), elector=elector, records=records
+            configuration,
+            client,
+            _options(settings, records, recorder, tracer, decides=decides),
+            elector=elector,
+            records=records,
         ) as backend,
     ):
         metrics = VerbMetrics(_disabled_metrics(settings))
@@ -131,7 +139,9 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
 
 @asynccontextmanager
 async def _reviewed(cluster: Followed, settings: Settings) -> AsyncIterator[Access]:
-    """Opens the access to a real cluster. It has a client of its own, which may ask whether or not this replica may write."""
+    """Opens the access to a real cluster. It has a client of its own, which may ask whether or not this replica may
+    write.
+    """
     async with aclosing(Client(cluster.target, user_agent="reprieve access")) as asking:
         review = AccessReview(asking, asyncio.get_running_loop().time)
         yield _access(ReviewedAccess(review, settings.allowed_common_names), settings, hides_names=True)
@@ -167,14 +177,18 @@ async def _recorder(configuration: Configuration, settings: Settings) -> AsyncIt
         yield None
         return
     try:
-        async with recorded_in(settings.record, configuration, redacts=settings.record_without, max_bytes=settings.record_max) as recorder:
+        async with recorded_in(
+            settings.record, configuration, redacts=settings.record_without, max_bytes=settings.record_max
+        ) as recorder:
             yield recorder
     except RecordingFileError as exc:
         raise StartUpError(f"{exc}; choose another --record") from exc
 
 
 @asynccontextmanager
-async def _elector(configuration: Configuration, cluster: Followed, *, decides: bool) -> AsyncIterator[LeaderElector | None]:
+async def _elector(
+    configuration: Configuration, cluster: Followed, *, decides: bool
+) -> AsyncIterator[LeaderElector | None]:
     """Opens the leader election; None where one replica decides alone, or none does."""
     if not decides or not configuration.leader_election.leader_elect:
         yield None
@@ -193,7 +207,9 @@ def _client(configuration: Configuration, cluster: Followed, elector: LeaderElec
 
 
 @asynccontextmanager
-async def _own(configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings) -> AsyncIterator[Face]:
+async def _own(
+    configuration: Configuration, cluster: Own, objects: list[Object], settings: Settings
+) -> AsyncIterator[Face]:
     address = f"{settings.host}:{settings.kubernetes_port}"
     # The objects become the cluster's own. A service that is opened again reads them again.
     first, objects[:] = objects[:] or load(cluster.begins_with), []
@@ -210,7 +226,8 @@ async def _own(configuration: Configuration, cluster: Own, objects: list[Object]
                 configuration,
                 client,
                 dataclasses.replace(
-                    _options(settings, records, recorder, tracer, decides=settings.schedule is not False), admits=own.admission
+                    _options(settings, records, recorder, tracer, decides=settings.schedule is not False),
+                    admits=own.admission,
                 ),
                 records=records,
             ) as backend,
@@ -234,7 +251,9 @@ def _shadow(settings: Settings) -> Shadow | None:
     return Shadow(shadow_configuration(path, settings.features), str(path or "default"))
 
 
-def _options(settings: Settings, records: Records, recorder: Recorder | None, tracer: Tracer | None, *, decides: bool) -> LiveOptions:
+def _options(
+    settings: Settings, records: Records, recorder: Recorder | None, tracer: Tracer | None, *, decides: bool
+) -> LiveOptions:
     return LiveOptions(
         decides=decides,
         max_in_unschedulable_pods=settings.pod_max_in_unschedulable_pods_duration.seconds,
@@ -261,6 +280,9 @@ def _report(report: SeedReport) -> None:
     for refusal in report.refused:
         _LOGGER.warning("%s %s is left out of the cluster: %s", refusal.kind, refusal.name, refusal.why)
     if report.left_out:
-        _LOGGER.info("kinds that are not served are left out: %s", ", ".join(f"{count} {kind}" for kind, count in report.left_out.items()))
+        _LOGGER.info(
+            "kinds that are not served are left out: %s",
+            ", ".join(f"{count} {kind}" for kind, count in report.left_out.items()),
+        )
     if report.added:
         _LOGGER.info("what the cluster's objects refer to was added: %s", ", ".join(report.added))

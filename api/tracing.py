@@ -1,7 +1,7 @@
 """Traces for OpenTelemetry: an attempt or a verb call is a span, extension points and slow plugins are its children.
 
-The extra `otel` brings the SDK; the standard variables (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER and so on) configure it. Spans are
-made when an attempt has ended, from the durations that were taken anyway, and sent by a thread.
+The extra `otel` brings the SDK; the standard variables (OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_TRACES_SAMPLER and so on)
+configure it. Spans are made when an attempt has ended, from the durations that were taken anyway, and sent by a thread.
 """
 
 import asyncio
@@ -36,7 +36,9 @@ def check_tracing(environment: Mapping[str, str] = os.environ) -> None:
     except ModuleNotFoundError:  # a package around it is missing, too
         is_there = False
     if not is_there:
-        raise StartUpError("OTEL_* variables ask for traces, and the SDK is not installed: pip install 'reprieve[otel]'")
+        raise StartUpError(
+            "OTEL_* variables ask for traces, and the SDK is not installed: pip install 'reprieve[otel]'"
+        )
 
 
 @asynccontextmanager
@@ -56,7 +58,8 @@ async def traced(environment: Mapping[str, str] = os.environ) -> AsyncIterator[T
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:
-    """Returns whether the variables ask for traces. Unlike the SDK, nothing is sent to localhost unless something says so.
+    """Returns whether the variables ask for traces. Unlike the SDK, nothing is sent to localhost unless something says
+    so.
 
     Raises:
         StartUpError: they ask for an exporter or a protocol that there is not.
@@ -83,11 +86,15 @@ class TraceReporter(Reporter):
         """Takes the ids of decisions from the records, which have to be told of a decision before."""
         self._records = records
 
-    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
         trace = CURRENT.get()
         if trace is not None:
             self._describe(trace, info.pod, profile, "scheduled")
-            trace.describe(k8s__node__name=node, reprieve__nodes__evaluated=evaluated, reprieve__nodes__feasible=feasible)
+            trace.describe(
+                k8s__node__name=node, reprieve__nodes__evaluated=evaluated, reprieve__nodes__feasible=feasible
+            )
             trace.describe(reprieve__attempts=info.attempts)
 
     def failed(self, info: QueuedPodInfo, profile: str, status: Status, seconds: float) -> None:
@@ -104,7 +111,9 @@ class TraceReporter(Reporter):
     def binding_failed(self, pod: Pod, status: Status) -> None:
         trace = CURRENT.get()
         if trace is not None:
-            trace.describe(reprieve__result="unschedulable" if status.is_rejected else "error", reprieve__message=status.message)
+            trace.describe(
+                reprieve__result="unschedulable" if status.is_rejected else "error", reprieve__message=status.message
+            )
 
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
         self._called(call, "answered", reprieve__nodes__feasible=num_kept)

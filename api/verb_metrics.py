@@ -1,4 +1,6 @@
-"""What the extender verbs were asked and answered, for /metrics. All names begin with `reprieve_verb_`; upstream has none for extenders."""
+"""What the extender verbs were asked and answered, for /metrics. All names begin with `reprieve_verb_`; upstream has
+none for extenders.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
@@ -50,10 +52,17 @@ class VerbMetrics(Collector):
             exponential(0.0005, 2, 16),
         )
         self._nodes = Histogram(
-            "reprieve_verb_nodes", "Nodes that a request of filter, prioritize or preempt was about.", ("verb",), exponential(1, 4, 9)
+            "reprieve_verb_nodes",
+            "Nodes that a request of filter, prioritize or preempt was about.",
+            ("verb",),
+            exponential(1, 4, 9),
         )
-        self._received = Histogram("reprieve_verb_request_bytes", "Size of requests, by verb.", ("verb",), exponential(256, 4, 10))
-        self._sent = Histogram("reprieve_verb_response_bytes", "Size of answers, by verb.", ("verb",), exponential(64, 4, 10))
+        self._received = Histogram(
+            "reprieve_verb_request_bytes", "Size of requests, by verb.", ("verb",), exponential(256, 4, 10)
+        )
+        self._sent = Histogram(
+            "reprieve_verb_response_bytes", "Size of answers, by verb.", ("verb",), exponential(64, 4, 10)
+        )
         self._disabled = frozenset(disabled)
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -86,7 +95,8 @@ class VerbMetrics(Collector):
     def _all(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(
             "reprieve_verb_requests",
-            "Requests by verb and result: answered, error (understood, and not answered), or refused (another status than 200).",
+            "Requests by verb and result: answered, error (understood, and not answered), or refused (another status "
+            "than 200).",
             labels=("verb", "result"),
         )
         for labels, times in self._requests.items():
@@ -96,7 +106,8 @@ class VerbMetrics(Collector):
             yield histogram.collect()
         rejected = CounterMetricFamily(
             "reprieve_verb_rejected_nodes",
-            f"Nodes that filter did not keep, by the reason that it gave; after {MOST_REASONS} reasons, new ones count as `{OTHER}`.",
+            f"Nodes that filter did not keep, by the reason that it gave; after {MOST_REASONS} reasons, new ones count "
+            f"as `{OTHER}`.",
             labels=("reason",),
         )
         for reason, nodes in self._rejected.items():

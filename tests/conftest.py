@@ -14,7 +14,8 @@ from tests.loop_budget import held_too_long
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
-# A shell without job control starts what runs in the background with SIGINT ignored, and programs that tests interrupt would inherit that.
+# A shell without job control starts what runs in the background with SIGINT ignored, and programs that tests interrupt
+# would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -35,7 +36,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BrowserTo
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """
-    One worker more than there are cores, for `-n auto`: a third of the time tests wait for a browser, a socket or real time.
+    One worker more than there are cores, for `-n auto`: a third of the time tests wait for a browser, a socket or real
+    time.
     """
     return (os.cpu_count() or 1) + 1
 

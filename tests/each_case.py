@@ -1,6 +1,8 @@
-"""Tests of many cases: one test tries all of them, and a case that fails is reported by its name, with its own traceback.
+"""Tests of many cases: one test tries all of them, and a case that fails is reported by its name, with its own
+traceback.
 
-A test for each case would cost more than most cases do: thousands of tests are collected in every worker and reported one by one.
+A test for each case would cost more than most cases do: thousands of tests are collected in every worker and reported
+one by one.
 """
 
 import inspect
@@ -13,7 +15,9 @@ CASES = "cases"
 """The property of a test's report that says how many cases it has, and which of them failed."""
 
 
-def each_case(cases: Callable[..., Iterable[Any]], named: Callable[[Any], str] = lambda case: case["id"]) -> Callable[..., Any]:
+def each_case(
+    cases: Callable[..., Iterable[Any]], named: Callable[[Any], str] = lambda case: case["id"]
+) -> Callable[..., Any]:
     """
     Makes one test of a function that takes a `case`, and fixtures.
 
@@ -44,7 +48,9 @@ def each_case(cases: Callable[..., Iterable[Any]], named: Callable[[Any], str] =
 
         test.__name__, test.__doc__, test.__module__ = check.__name__, check.__doc__, check.__module__
         names = ["subtests", "record_property", *sorted((of_cases | of_check) - {"case"})]
-        vars(test)["__signature__"] = inspect.Signature([inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names])
+        vars(test)["__signature__"] = inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in names]
+        )
         # Marks, such as other parameters, may have been put on the function before.
         vars(test)["pytestmark"] = getattr(check, "pytestmark", [])
         return test

@@ -1,9 +1,9 @@
 """The event loop's budget: a test fails if the code of the service holds an event loop for too long at once.
 
-Counted is CPU time of the loop's thread, so that a busy machine fails no test, without that of the garbage collector, which has the heap of
-the whole test run to walk. A machine that is half as fast, or that is slowed down as much by its other work, has twice the budget. What a
-test does in a coroutine of its own is not counted, nor are commands and simulations, whose loops serve nobody else, nor what a service does
-before its first request, such as to read its state.
+Counted is CPU time of the loop's thread, so that a busy machine fails no test, without that of the garbage collector,
+which has the heap of the whole test run to walk. A machine that is half as fast, or that is slowed down as much by its
+other work, has twice the budget. What a test does in a coroutine of its own is not counted, nor are commands and
+simulations, whose loops serve nobody else, nor what a service does before its first request, such as to read its state.
 """
 
 import asyncio
@@ -42,11 +42,13 @@ _EXEMPT: Final = tuple(
 
 @contextmanager
 def held_too_long(most: float = MOST_SECONDS, most_blocked: float = math.inf) -> Iterator[list[str]]:
-    """Collects, as text, the steps of asyncio's event loops in this process that took too long. Those of uvloop are not seen.
+    """Collects, as text, the steps of asyncio's event loops in this process that took too long. Those of uvloop are not
+    seen.
 
     Arguments:
         most: CPU seconds of a step.
-        most_blocked: seconds for which a step waits for anything but a processor, such as a lock or a pipe. Needs Linux.
+        most_blocked: seconds for which a step waits for anything but a processor, such as a lock or a pipe. Needs
+            Linux.
     """
     found: list[str] = []
     run, collecting, began_collecting = asyncio.Handle._run, 0.0, 0.0
@@ -67,7 +69,10 @@ def held_too_long(most: float = MOST_SECONDS, most_blocked: float = math.inf) ->
         if (seconds > most and seconds > most * slowness()) or blocked > most_blocked:
             name, file = _what(handle._callback)
             if not file.startswith(_EXEMPT) and "/playwright/" not in file and name != "LifespanOn.main":
-                found.append(f"{name} held the event loop for {seconds * 1e3:.0f} ms of CPU time, and {blocked * 1e3:.0f} ms of waiting")
+                found.append(
+                    f"{name} held the event loop for {seconds * 1e3:.0f} ms of CPU time, and {blocked * 1e3:.0f} ms of "
+                    "waiting"
+                )
 
     gc.callbacks.append(on_collection)
     asyncio.Handle._run = measured  # type: ignore[assignment,method-assign]
@@ -79,7 +84,9 @@ def held_too_long(most: float = MOST_SECONDS, most_blocked: float = math.inf) ->
 
 
 def slowness() -> float:
-    """Returns how many times as long as usual a fixed piece of work takes at the moment, 1 if it is no longer than that."""
+    """Returns how many times as long as usual a fixed piece of work takes at the moment, 1 if it is no longer than
+    that.
+    """
     began = time.thread_time()
     for _ in range(_TIMES):
         _reference()
@@ -87,7 +94,9 @@ def slowness() -> float:
 
 
 def _reference() -> int:
-    """Makes objects and looks them up, as the service mostly does. None of them is one that the garbage collector walks through."""
+    """Makes objects and looks them up, as the service mostly does. None of them is one that the garbage collector walks
+    through.
+    """
     objects = {f"node-{number}": str(number) for number in range(_OBJECTS)}
     return sum(len(objects[name]) for name in sorted(objects))
 

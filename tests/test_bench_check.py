@@ -1,4 +1,6 @@
-"""`make bench-check` fails when a ratio has fallen by 30 %. The ratios themselves are measured by no test: timing decides none."""
+"""`make bench-check` fails when a ratio has fallen by 30 %. The ratios themselves are measured by no test: timing
+decides none.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""A stranger's plugin, from its own distribution to a decision: `tests/example_plugin` built, unpacked and found by its entry point."""
+"""A stranger's plugin, from its own distribution to a decision: `tests/example_plugin` built, unpacked and found by its
+entry point.
+"""
 
 import importlib.util
 import json
@@ -35,7 +37,8 @@ profiles:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
-    A directory of libraries with the plugin in it. A wheel without compiled parts is installed by unpacking it, which needs no network.
+    A directory of libraries with the plugin in it. A wheel without compiled parts is installed by unpacking it, which
+    needs no network.
     """
     built, site = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(built)]
@@ -82,9 +85,21 @@ def test_an_installed_plugin_is_found_and_decides(installed: Path, tmp_path: Pat
 
     assert (run.returncode, run.stderr) == (0, "")
     answer = json.loads(run.stdout)
-    too_old = {"code": "UnschedulableAndUnresolvable", "plugin": "GpuGeneration", "reasons": ["node(s) had an older GPU generation"]}
-    assert answer["filter"] == {"old": too_old, "new": {"code": "Success"}, "newest": {"code": "Success"}, "none": too_old}
-    assert {name: scores["plugins"]["GpuGeneration"] for name, scores in answer["score"].items()} == {"new": 35, "newest": 45}
+    too_old = {
+        "code": "UnschedulableAndUnresolvable",
+        "plugin": "GpuGeneration",
+        "reasons": ["node(s) had an older GPU generation"],
+    }
+    assert answer["filter"] == {
+        "old": too_old,
+        "new": {"code": "Success"},
+        "newest": {"code": "Success"},
+        "none": too_old,
+    }
+    assert {name: scores["plugins"]["GpuGeneration"] for name, scores in answer["score"].items()} == {
+        "new": 35,
+        "newest": 45,
+    }
     assert answer["topNodes"] == ["newest"]
 
 
@@ -92,7 +107,11 @@ def test_what_an_installed_plugin_suggests_is_tried_and_shown(installed: Path, t
     """
     The nodes that only this plugin refuses would take the pod if it wanted less.
     """
-    pod = {"kind": "Pod", "metadata": {"name": "p", "namespace": "default", "annotations": {MINIMUM: "10"}}, "spec": {"containers": []}}
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "default", "annotations": {MINIMUM: "10"}},
+        "spec": {"containers": []},
+    }
     nodes = [{"kind": "Node", **node("new", "7")}, {"kind": "Node", **node("newest", "9")}]
     config, dump = tmp_path / "config.yaml", tmp_path / "dump.json"
     config.write_text(ENABLED)
@@ -100,7 +119,13 @@ def test_what_an_installed_plugin_suggests_is_tried_and_shown(installed: Path, t
     command = [sys.executable, "-m", "api.cli", "why", "p", "--dump", str(dump), "--config", str(config), "-o", "json"]
 
     run = subprocess.run(
-        command, check=False, capture_output=True, text=True, cwd=ROOT, env={"PATH": "", "PYTHONPATH": str(installed)}, timeout=120
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={"PATH": "", "PYTHONPATH": str(installed)},
+        timeout=120,
     )
 
     assert (run.returncode, run.stderr) == (0, "")
@@ -124,17 +149,26 @@ def test_a_plugin_that_raises_fails_that_pod_and_no_other(installed: Path, tmp_p
 
     failed, fine = map(json.loads, run.stdout.splitlines())
     assert run.returncode == 0
-    assert failed["error"] == "running \"GpuGeneration\" filter plugin: invalid literal for int() with base 10: 'newest'"
+    assert (
+        failed["error"] == "running \"GpuGeneration\" filter plugin: invalid literal for int() with base 10: 'newest'"
+    )
     assert ("error" in fine, fine["topNodes"]) == (False, ["newest"])
 
 
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        pytest.param("import cuda_bindings", "cannot be loaded from broken:Broken: ModuleNotFoundError: No module named 'cuda_bindings'"),
-        pytest.param("class Broken: pass", "broken:Broken is not a class derived from one of the plugin classes of extender.framework"),
         pytest.param(
-            "from extender import framework as fwk\nclass Broken(fwk.FilterPlugin): pass", "broken:Broken does not implement filter"
+            "import cuda_bindings",
+            "cannot be loaded from broken:Broken: ModuleNotFoundError: No module named 'cuda_bindings'",
+        ),
+        pytest.param(
+            "class Broken: pass",
+            "broken:Broken is not a class derived from one of the plugin classes of extender.framework",
+        ),
+        pytest.param(
+            "from extender import framework as fwk\nclass Broken(fwk.FilterPlugin): pass",
+            "broken:Broken does not implement filter",
         ),
     ],
     ids=["import error", "no plugin", "unfinished"],
@@ -178,7 +212,9 @@ def test_it_keeps_the_laws_of_filters(chance: random.Random) -> None:
     """
     cluster = random_cluster(chance)
     nodes = [
-        replaced(node, metadata=replaced(node.metadata, labels={**node.labels, GENERATION: chance.choice(("1", "5", "x"))}))
+        replaced(
+            node, metadata=replaced(node.metadata, labels={**node.labels, GENERATION: chance.choice(("1", "5", "x"))})
+        )
         for node in cluster.nodes
     ]
     pod = PodBuilder(cluster.pod).annotation({MINIMUM: chance.choice(("0", "3"))}).obj()
@@ -187,6 +223,8 @@ def test_it_keeps_the_laws_of_filters(chance: random.Random) -> None:
 
 
 def test_the_guide_shows_this_very_plugin() -> None:
-    (shown,) = re.findall(r"```python\n(.*?class GpuGeneration.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    (shown,) = re.findall(
+        r"```python\n(.*?class GpuGeneration.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
+    )
 
     assert shown == (PLUGIN / "gpu_generation.py").read_text()

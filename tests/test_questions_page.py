@@ -20,7 +20,9 @@ from tests.api.test_questions import get, until
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "questions.md").read_text()
 CONSOLES = re.findall(r"^```console\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-EXAMPLES = [tuple(part.split("\n", 1)) for console in CONSOLES for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]]
+EXAMPLES = [
+    tuple(part.split("\n", 1)) for console in CONSOLES for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]
+]
 
 ELSEWHERE = ("/v1/plan", "/v1/agreement")
 """Questions that have a page of their own."""
@@ -36,7 +38,11 @@ VARYING = re.compile(
 def three_nodes() -> Iterator[Service]:
     with serving(state=ROOT / "examples" / "clusters" / "three-nodes.yaml") as service:
         until(lambda: service.client.get("/v1/explain/shop/web-0").json().get("state") == "Scheduled")
-        until(lambda: [item["pod"]["name"] for item in get(service, "/v1/queue")["items"] if item["queue"] == "unschedulable"])
+        until(
+            lambda: [
+                item["pod"]["name"] for item in get(service, "/v1/queue")["items"] if item["queue"] == "unschedulable"
+            ]
+        )
         yield service
 
 
@@ -60,8 +66,14 @@ def test_what_the_page_says_happens(three_nodes: Service, command: str, output: 
     if words[0] == "reprieve" and not set("|<>&$`") & set(command):
         run = reprieve(*words[1:], REPRIEVE_SERVER=address)
     else:
-        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "REPRIEVE_SERVER": address}
-        run = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, check=False, timeout=120)
+        environment = {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "REPRIEVE_SERVER": address,
+        }
+        run = subprocess.run(
+            ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, check=False, timeout=120
+        )
 
     says_no = output.startswith("0 pods fit")
     assert run.returncode == int(says_no), run.stderr.decode()
@@ -69,7 +81,12 @@ def test_what_the_page_says_happens(three_nodes: Service, command: str, output: 
 
 
 def test_every_question_has_an_example() -> None:
-    questions = {path for path in describe(create_app(Settings()))["paths"] if path.startswith("/v1/")} - {"/v1/evaluate", *ELSEWHERE}
+    questions = {path for path in describe(create_app(Settings()))["paths"] if path.startswith("/v1/")} - {
+        "/v1/evaluate",
+        *ELSEWHERE,
+    }
     asked = {re.sub(r"\?.*", "", path) for path in re.findall(r"http://127\.0\.0\.1:8888(/v1/[^\s']+)", PAGE)}
 
-    assert {next(path for path in questions if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), each)) for each in asked} == questions
+    assert {
+        next(path for path in questions if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), each)) for each in asked
+    } == questions

@@ -28,7 +28,12 @@ def commands() -> list[str]:
     """
     text = (ROOT / "README.md").read_text() + (ROOT / "docs" / "tour.md").read_text()
     blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
-    return [command.strip() for block in blocks for command in re.split(r"^\$ ", block, flags=re.MULTILINE) if command.strip()]
+    return [
+        command.strip()
+        for block in blocks
+        for command in re.split(r"^\$ ", block, flags=re.MULTILINE)
+        if command.strip()
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +65,9 @@ def wait_until_ready(port: int) -> None:
 
 def run(command: str) -> str:
     environment = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -74,7 +81,10 @@ def test_the_filter_call_keeps_both_nodes(port: int) -> None:
     answer = json.loads(run(curl.replace("127.0.0.1:8888", f"127.0.0.1:{port}")))
 
     assert answer["Error"] == ""
-    assert sorted([*answer["NodeNames"], *answer["FailedNodes"], *answer["FailedAndUnresolvableNodes"]]) == ["node-a1", "node-b1"]
+    assert sorted([*answer["NodeNames"], *answer["FailedNodes"], *answer["FailedAndUnresolvableNodes"]]) == [
+        "node-a1",
+        "node-b1",
+    ]
 
 
 def test_the_scenario_is_answered() -> None:
@@ -94,7 +104,9 @@ def test_make_says_first_what_it_installs_and_installs_no_more(target: str, need
     command = ["make", "--dry-run", target, f"VENV={tmp_path / 'venv'}"]
     # The tests themselves may be run by make, which would say that it enters a folder.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    lines = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
 
     assert lines[0].startswith('echo "Setting up ') and needs in lines[0]
     assert any(f"-r {needs}" in line for line in lines)
@@ -102,7 +114,9 @@ def test_make_says_first_what_it_installs_and_installs_no_more(target: str, need
 
 
 def test_make_run_says_where_to_click() -> None:
-    said = subprocess.run(["make", "--dry-run", "run", "PORT=18888"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        ["make", "--dry-run", "run", "PORT=18888"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
 
     assert "http://127.0.0.1:18888/ shows the cluster" in said
 
@@ -124,7 +138,9 @@ def test_every_file_that_is_linked_exists() -> None:
     """
     papers = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")]
     papers += sorted((ROOT / "docs").rglob("*.md"))
-    links = {(paper, link) for paper in papers for link in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", paper.read_text())}
+    links = {
+        (paper, link) for paper in papers for link in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", paper.read_text())
+    }
 
     assert [(paper, link) for paper, link in sorted(links) if not (paper.parent / link).exists()] == []
 

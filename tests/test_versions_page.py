@@ -1,4 +1,6 @@
-"""docs/preemption-through-the-versions.md: its commands answer as it says, and its tables are those of the example and of the rules."""
+"""docs/preemption-through-the-versions.md: its commands answer as it says, and its tables are those of the example and
+of the rules.
+"""
 
 import os
 import re
@@ -41,7 +43,9 @@ def table(first_heading: str) -> list[list[str]]:
 def test_what_the_page_says_happens(command: str, output: str) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
-    run = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, check=False, timeout=120)
+    run = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, env=environment, capture_output=True, check=False, timeout=120
+    )
 
     assert run.returncode == 0, run.stderr.decode()
     assert is_as_said(lines_of(output), lines_of(run.stdout.decode())), run.stdout.decode()
@@ -55,7 +59,9 @@ def test_the_four_releases_choose_four_nodes() -> None:
 
 def test_the_table_of_the_cluster_is_the_example() -> None:
     objects = yaml.safe_load((ROOT / "examples" / "clusters" / "four-releases.yaml").read_text())["items"]
-    cpus = {each["metadata"]["name"]: each["status"]["allocatable"]["cpu"] for each in objects if each["kind"] == "Node"}
+    cpus = {
+        each["metadata"]["name"]: each["status"]["allocatable"]["cpu"] for each in objects if each["kind"] == "Node"
+    }
     pods = [each for each in objects if each["kind"] == "Pod"]
 
     assert table("node") == [
@@ -81,7 +87,10 @@ REFUSALS: Final = {
     "ports, anti-affinity, disks, volume limits, topology skew": [
         fwk.unschedulable(reason) for reason in (PORTS, ANTI_AFFINITY, REASON_DISK, NOT_MATCHED)
     ],
-    "a shortage, within the capacity of the node": [fwk.unschedulable("Insufficient cpu"), fwk.unschedulable("Too many pods")],
+    "a shortage, within the capacity of the node": [
+        fwk.unschedulable("Insufficient cpu"),
+        fwk.unschedulable("Too many pods"),
+    ],
     "a request beyond the capacity of the node": [
         fwk.unresolvable("Insufficient cpu"),
         fwk.unresolvable("Too many pods", "Insufficient cpu"),

@@ -2,8 +2,8 @@
 
 python -m tools.build_kubectl_archive DIST URL      (or `make krew`)
 
-The archive is for the platform that this runs on. The manifest names every archive in DIST, so that archives which were built on several
-machines share one; URL is where they will be published.
+The archive is for the platform that this runs on. The manifest names every archive in DIST, so that archives which were
+built on several machines share one; URL is where they will be published.
 """
 
 import hashlib
@@ -51,9 +51,29 @@ def build_archive(dist: Path) -> Path:
     with TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "entry.py").write_text(_ENTRY, encoding="utf-8")
-        command = [sys.executable, "-m", "PyInstaller", "--noconfirm", "--onedir", "--log-level", "ERROR", "--name", "kubectl-reprieve"]
-        command += ["--paths", str(ROOT), "--distpath", str(work / "dist"), "--workpath", str(work), "--specpath", str(work)]
-        # Commands are imported by name when they run, and pages and tables are read as files: no import statement names them.
+        command = [
+            sys.executable,
+            "-m",
+            "PyInstaller",
+            "--noconfirm",
+            "--onedir",
+            "--log-level",
+            "ERROR",
+            "--name",
+            "kubectl-reprieve",
+        ]
+        command += [
+            "--paths",
+            str(ROOT),
+            "--distpath",
+            str(work / "dist"),
+            "--workpath",
+            str(work),
+            "--specpath",
+            str(work),
+        ]
+        # Commands are imported by name when they run, and pages and tables are read as files: no import statement names
+        # them.
         for package in ("api", "extender"):
             command += ["--collect-submodules", package, "--collect-data", package]
         # The modules of the project that `reprieve init` copies are data, too.
@@ -80,8 +100,10 @@ def manifest(dist: Path, url: str) -> dict[str, Any]:
             "version": f"v{__version__}",
             "shortDescription": "Say why pods are pending and what would help",
             "description": (
-                "Says why a pod is pending, what would let it in, who would be evicted for it and who was, and what would happen if\n"
-                "nodes went or workloads came. It decides as kube-scheduler does, on the live cluster or on a dump of it.\n"
+                "Says why a pod is pending, what would let it in, who would be evicted for it and who was, and what "
+                "would happen if\n"
+                "nodes went or workloads came. It decides as kube-scheduler does, on the live cluster or on a dump of "
+                "it.\n"
             ),
             "platforms": list(_platforms(dist, url)),
         },

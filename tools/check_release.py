@@ -48,7 +48,11 @@ def main() -> None:
 
 def _check_versions(wanted: str) -> None:
     chart = yaml.safe_load((ROOT / "deploy" / "chart" / "Chart.yaml").read_text(encoding="utf-8"))
-    found = {"extender/__init__.py": __version__, "Chart.yaml version": chart["version"], "Chart.yaml appVersion": chart["appVersion"]}
+    found = {
+        "extender/__init__.py": __version__,
+        "Chart.yaml version": chart["version"],
+        "Chart.yaml appVersion": chart["appVersion"],
+    }
     wrong = {place: version for place, version in found.items() if version != wanted}
     if wrong:
         raise ReleaseError(f"{wanted} is wanted, and there is {wrong}")
@@ -105,7 +109,9 @@ def _make(target: str) -> None:
 
 
 def _run(*command: str, cwd: str | Path = ROOT) -> str:
-    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES")}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+    }
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if done.returncode != 0:
         raise ReleaseError(f"{' '.join(command)} failed:\n{(done.stdout + done.stderr)[-3000:]}")

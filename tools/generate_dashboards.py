@@ -1,4 +1,5 @@
-"""Writes the Grafana dashboards of the chart, `deploy/chart/files/dashboards`: `python -m tools.generate_dashboards` (or `make docs`).
+"""Writes the Grafana dashboards of the chart, `deploy/chart/files/dashboards`: `python -m tools.generate_dashboards`
+(or `make docs`).
 
 A dashboard is a table of panels here: a title, what it says, and its expressions. Every expression is evaluated in
 `tests/deploy/test_observability.py` by a real Prometheus.
@@ -33,7 +34,9 @@ class Panel:
 
 def _quantiles(metric: str, by: str) -> list[tuple[str, str]]:
     rates = f"sum by (le, {by}) (rate({metric}_bucket{{JOB}}[RATE]))"
-    return [(f"histogram_quantile({quantile}, {rates})", f"{{{{{by}}}}} p{quantile * 100:g}") for quantile in (0.5, 0.99)]
+    return [
+        (f"histogram_quantile({quantile}, {rates})", f"{{{{{by}}}}} p{quantile * 100:g}") for quantile in (0.5, 0.99)
+    ]
 
 
 def _mean(metric: str, by: str, legend: str) -> tuple[str, str]:
@@ -64,8 +67,12 @@ _PROCESS: Final = (
         [("sum by (resource) (rate(reprieve_reflector_events_total{JOB}[RATE]))", "{{resource}}")],
         "ops",
     ),
-    Panel("Memory", "Resident memory of each replica.", [("process_resident_memory_bytes{JOB}", "{{instance}}")], "bytes"),
-    Panel("CPU", "Processors that each replica uses.", [("rate(process_cpu_seconds_total{JOB}[RATE])", "{{instance}}")]),
+    Panel(
+        "Memory", "Resident memory of each replica.", [("process_resident_memory_bytes{JOB}", "{{instance}}")], "bytes"
+    ),
+    Panel(
+        "CPU", "Processors that each replica uses.", [("rate(process_cpu_seconds_total{JOB}[RATE])", "{{instance}}")]
+    ),
 )
 
 DASHBOARDS: Final = {
@@ -90,7 +97,12 @@ DASHBOARDS: Final = {
                 ],
                 "percentunit",
             ),
-            Panel("Duration", "From the head of a request to its answer.", _quantiles("reprieve_verb_duration_seconds", "verb"), "s"),
+            Panel(
+                "Duration",
+                "From the head of a request to its answer.",
+                _quantiles("reprieve_verb_duration_seconds", "verb"),
+                "s",
+            ),
             Panel("Nodes a call", "Nodes that a call was about.", [_mean("reprieve_verb_nodes", "verb", "{{verb}}")]),
             Panel(
                 "Rejected nodes",
@@ -115,7 +127,12 @@ DASHBOARDS: Final = {
             Panel(
                 "Attempts",
                 "Attempts to schedule a pod, by result.",
-                [("sum by (result, profile) (rate(scheduler_schedule_attempts_total{JOB}[RATE]))", "{{profile}} {{result}}")],
+                [
+                    (
+                        "sum by (result, profile) (rate(scheduler_schedule_attempts_total{JOB}[RATE]))",
+                        "{{profile}} {{result}}",
+                    )
+                ],
                 "ops",
             ),
             Panel(
@@ -151,8 +168,10 @@ DASHBOARDS: Final = {
                 "One call over many nodes; one of ten cycles is timed.",
                 [
                     (
-                        "topk(10, sum by (plugin, extension_point) (rate(scheduler_plugin_execution_duration_seconds_sum{JOB}[RATE]))"
-                        " / sum by (plugin, extension_point) (rate(scheduler_plugin_execution_duration_seconds_count{JOB}[RATE])))",
+                        "topk(10, sum by (plugin, extension_point) "
+                        "(rate(scheduler_plugin_execution_duration_seconds_sum{JOB}[RATE]))"
+                        " / sum by (plugin, extension_point) "
+                        "(rate(scheduler_plugin_execution_duration_seconds_count{JOB}[RATE])))",
                         "{{plugin}} {{extension_point}}",
                     )
                 ],
@@ -170,17 +189,33 @@ DASHBOARDS: Final = {
             Panel(
                 "What brings pods into queues",
                 "Pods that were added to a queue, by event.",
-                [("sum by (queue, event) (rate(scheduler_queue_incoming_pods_total{JOB}[RATE]))", "{{queue}} {{event}}")],
+                [
+                    (
+                        "sum by (queue, event) (rate(scheduler_queue_incoming_pods_total{JOB}[RATE]))",
+                        "{{queue}} {{event}}",
+                    )
+                ],
                 "ops",
             ),
             Panel(
                 "Writes",
                 "Writes to the API server by result.",
-                [("sum by (call_type, result) (rate(scheduler_async_api_call_execution_total{JOB}[RATE]))", "{{call_type}} {{result}}")],
+                [
+                    (
+                        "sum by (call_type, result) (rate(scheduler_async_api_call_execution_total{JOB}[RATE]))",
+                        "{{call_type}} {{result}}",
+                    )
+                ],
                 "ops",
             ),
-            Panel("Size of the cache", "Nodes and pods that are known.", [("max by (type) (scheduler_cache_size{JOB})", "{{type}}")]),
-            Panel("Leader", "1 for the replica that decides.", [("leader_election_master_status{JOB}", "{{instance}}")]),
+            Panel(
+                "Size of the cache",
+                "Nodes and pods that are known.",
+                [("max by (type) (scheduler_cache_size{JOB})", "{{type}}")],
+            ),
+            Panel(
+                "Leader", "1 for the replica that decides.", [("leader_election_master_status{JOB}", "{{instance}}")]
+            ),
             *_PROCESS,
         ),
     ),
@@ -230,7 +265,12 @@ def page(name: str) -> str:
 
 def _panel(number: int, panel: Panel, source: dict[str, str]) -> dict[str, Any]:
     targets = [
-        {"refId": chr(ord("A") + place), "expr": _as_grafana_has_it(expression), "legendFormat": legend, "datasource": source}
+        {
+            "refId": chr(ord("A") + place),
+            "expr": _as_grafana_has_it(expression),
+            "legendFormat": legend,
+            "datasource": source,
+        }
         for place, (expression, legend) in enumerate(panel.queries)
     ]
     return {

@@ -1,7 +1,8 @@
-"""Writes `examples/workloads/gpu-sample`, nodes and pods in the form of a GPU trace: `python -m tools.generate_gpu_sample`.
+"""Writes `examples/workloads/gpu-sample`, nodes and pods in the form of a GPU trace: `python -m
+tools.generate_gpu_sample`.
 
-The statistics are like those of public GPU clusters: most pods ask for a part of a GPU or for one, few for eight, and about one in eight
-for none. The numbers are drawn, and no line is of anybody's cluster.
+The statistics are like those of public GPU clusters: most pods ask for a part of a GPU or for one, few for eight, and
+about one in eight for none. The numbers are drawn, and no line is of anybody's cluster.
 """
 
 import csv
@@ -20,7 +21,16 @@ NODES: Final = (
     (6, (96_000, 524_288, 0, "")),
 )
 """(how many, (millicores, MiB, GPUs, model))."""
-PARTS: Final = ((13, 0, 0), (14, 1, 250), (24, 1, 500), (6, 1, 750), (37, 1, 1000), (3, 2, 1000), (1, 4, 1000), (2, 8, 1000))
+PARTS: Final = (
+    (13, 0, 0),
+    (14, 1, 250),
+    (24, 1, 500),
+    (6, 1, 750),
+    (37, 1, 1000),
+    (3, 2, 1000),
+    (1, 4, 1000),
+    (2, 8, 1000),
+)
 """(how often of a hundred, GPUs, thousandths of each)."""
 CHOOSY: Final = 0.15
 """The part of the pods with GPUs that name models."""
@@ -42,7 +52,11 @@ def pods(rng: random.Random, gpus: int) -> Iterable[tuple[str, int, int, int, in
         # A pod has a few cores for each of its GPUs, and some GiB for each core.
         cores = max(1, round(rng.lognormvariate(1.3, 0.5) * max(count * share / 1000, 0.4)))
         memory = 1024 * max(1, round(cores * rng.choice((2, 4, 4, 6))))
-        models = "|".join(sorted(rng.sample(("T4", "V100", "A10"), rng.choice((1, 2))))) if count and rng.random() < CHOOSY else ""
+        models = (
+            "|".join(sorted(rng.sample(("T4", "V100", "A10"), rng.choice((1, 2)))))
+            if count and rng.random() < CHOOSY
+            else ""
+        )
         yield f"pod-{number:04}", cores * 1000, memory, count, share, models
         asked, number = asked + count * share / 1000, number + 1
 

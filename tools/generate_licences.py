@@ -1,4 +1,6 @@
-"""Writes `docs/licences.md`, the licences of what is installed with Reprieve: `python -m tools.generate_licences` (or `make licences`)."""
+"""Writes `docs/licences.md`, the licences of what is installed with Reprieve: `python -m tools.generate_licences` (or
+`make licences`).
+"""
 
 import re
 import sys
@@ -20,7 +22,8 @@ def packages() -> list[str]:
 
 
 def licence(package: str) -> str:
-    """Returns the licence that an installed package declares: an SPDX expression if it has one, else its trove classifier or free text.
+    """Returns the licence that an installed package declares: an SPDX expression if it has one, else its trove
+    classifier or free text.
 
     Raises:
         PackageNotFoundError: it is not installed.
@@ -28,7 +31,9 @@ def licence(package: str) -> str:
     if package in UNNAMED:
         return UNNAMED[package]
     declared = metadata(package).json
-    classifiers = [value.rpartition(" :: ")[2] for value in declared.get("classifier", ()) if value.startswith("License :: ")]
+    classifiers = [
+        value.rpartition(" :: ")[2] for value in declared.get("classifier", ()) if value.startswith("License :: ")
+    ]
     return str(declared.get("license_expression") or " AND ".join(classifiers) or declared.get("license", ""))
 
 
@@ -38,8 +43,8 @@ def page() -> str:
     return f"""\
 # Licences
 
-Reprieve is licensed under Apache-2.0. These packages are installed with it, at the versions of `requirements.lock`. `make licences` writes
-this page from what they declare.
+Reprieve is licensed under Apache-2.0. These packages are installed with it, at the versions of `requirements.lock`.
+`make licences` writes this page from what they declare.
 
 | Package | Licence |
 | --- | --- |

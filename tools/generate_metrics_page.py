@@ -1,6 +1,7 @@
 """Writes docs/metrics.md, all metrics of a running service: `python -m tools.generate_metrics_page` (or `make docs`).
 
-A scheduler is started on an embedded cluster, and its metrics are asked what they are; nothing about a metric is written here.
+A scheduler is started on an embedded cluster, and its metrics are asked what they are; nothing about a metric is
+written here.
 """
 
 import asyncio
@@ -32,9 +33,9 @@ PAGE: Final = Path(__file__).parents[1] / "docs" / "metrics.md"
 _INTRODUCTION: Final = """\
 # Metrics
 
-`make docs` writes this page from the code. [observability.md](observability.md) says how they are scraped, and describes dashboards and
-alerts.
-The series of a histogram have Prometheus' suffixes besides: `_bucket`, `_sum`, `_count`.
+`make docs` writes this page from the code. [observability.md](observability.md) says how they are scraped, and
+describes dashboards and alerts. The series of a histogram have Prometheus' suffixes besides: `_bucket`, `_sum`,
+`_count`.
 """
 
 
@@ -43,7 +44,9 @@ async def _of_a_scheduler() -> list[Metric]:
     async with own_cluster([], rng=random.Random(1)) as own:
         client = Client(Target("http://embedded"), transport=EmbeddedTransport(own.api))
         clock = asyncio.get_running_loop().time
-        elector = LeaderElector(client, configuration.leader_election, "this replica", rng=random.Random(1), boot_time=clock)
+        elector = LeaderElector(
+            client, configuration.leader_election, "this replica", rng=random.Random(1), boot_time=clock
+        )
         options = LiveOptions(decides=True, shadow=Shadow(configuration))
         async with (
             aclosing(client),
@@ -72,10 +75,13 @@ def page() -> str:
     return "".join(
         [
             _INTRODUCTION,
-            *_section("The extender", "At `/metrics`: what the verbs were asked and answered.", VerbMetrics().collect()),
+            *_section(
+                "The extender", "At `/metrics`: what the verbs were asked and answered.", VerbMetrics().collect()
+            ),
             *_section(
                 "The scheduler",
-                "At `/metrics`, under kube-scheduler's names; most of those that begin with `scheduler_` are there with `--schedule` only.",
+                "At `/metrics`, under kube-scheduler's names; most of those that begin with `scheduler_` are there "
+                "with `--schedule` only.",
                 upstreams,
             ),
             *_section("The service", "At `/metrics`, in every mode; those of the shadow with `--shadow` only.", ours),

@@ -24,18 +24,19 @@ FOLDER: Final = ROOT / "docs" / "reference"
 _COMMANDS: Final = """\
 # Commands
 
-`make docs` writes this page from the commands themselves. `reprieve COMMAND -h` prints the same, and `kubectl reprieve COMMAND` is the
-same command. `reprieve completion bash` (zsh, fish) makes a shell complete all of it. An error that you can mend is one line on standard
-error.
+`make docs` writes this page from the commands themselves. `reprieve COMMAND -h` prints the same, and `kubectl reprieve
+COMMAND` is the same command. `reprieve completion bash` (zsh, fish) makes a shell complete all of it. An error that you
+can mend is one line on standard error.
 
 ## Which cluster is asked
 
-`why`, `whatif`, `victims`, `fits` and the other questions ask what the command line names: a file (`--dump`), a service (`--server`), the
-cluster of a kubeconfig (`--kubeconfig`) or of one of its contexts (`--context`), in this order. Else it is the service that
-`REPRIEVE_SERVER` names, and else the cluster that kubectl would ask: that of `KUBECONFIG`, of the pod that the command runs in, of
-`~/.kube/config`. A service on this machine (http://127.0.0.1:8888) answers in its place if it follows the same cluster, and if no
-kubeconfig names any. Where the answer does not come from where kubectl's would, the first line on standard error says so. A cluster or
-service that is silent is given up within ten seconds.
+`why`, `whatif`, `victims`, `fits` and the other questions ask what the command line names: a file (`--dump`), a service
+(`--server`), the cluster of a kubeconfig (`--kubeconfig`) or of one of its contexts (`--context`), in this order. Else
+it is the service that `REPRIEVE_SERVER` names, and else the cluster that kubectl would ask: that of `KUBECONFIG`, of
+the pod that the command runs in, of `~/.kube/config`. A service on this machine (http://127.0.0.1:8888) answers in its
+place if it follows the same cluster, and if no kubeconfig names any. Where the answer does not come from where
+kubectl's would, the first line on standard error says so. A cluster or service that is silent is given up within ten
+seconds.
 
 ## Exit codes
 
@@ -46,21 +47,21 @@ _CONFIGURATION: Final = """\
 
 `make docs` writes this page from the types that read a configuration.
 
-Reprieve reads kube-scheduler's configuration as it is: `KubeSchedulerConfiguration` of `kubescheduler.config.k8s.io/v1`, with its defaults,
-its checks and its words for what is wrong. `--config FILE` takes it for every command that decides; `reprieve print-config --config FILE`
-prints it with every default. What belongs to the process rather than to scheduling is a flag or a variable of the environment:
-[Flags](../flags.md).
+Reprieve reads kube-scheduler's configuration as it is: `KubeSchedulerConfiguration` of
+`kubescheduler.config.k8s.io/v1`, with its defaults, its checks and its words for what is wrong. `--config FILE` takes
+it for every command that decides; `reprieve print-config --config FILE` prints it with every default. What belongs to
+the process rather than to scheduling is a flag or a variable of the environment: [Flags](../flags.md).
 
-A plugin of your own is enabled like any other, at `multiPoint` or at one of its extension points; `reprieve plugins --all` lists all of
-them. Its arguments are what `pluginConfig` holds for it, as plain values.
+A plugin of your own is enabled like any other, at `multiPoint` or at one of its extension points; `reprieve plugins
+--all` lists all of them. Its arguments are what `pluginConfig` holds for it, as plain values.
 """
 
 _REST: Final = """\
 # Requests
 
-`make docs` writes this page from `openapi.json`, which the service serves at `/openapi.json`, and as a page to try at `/docs`.
-[Access](../access.md) says who may send what, [Questions](../questions.md) has an example of each question. Refusals are a Kubernetes
-`Status`, with the reason and the code.
+`make docs` writes this page from `openapi.json`, which the service serves at `/openapi.json`, and as a page to try at
+`/docs`. [Access](../access.md) says who may send what, [Questions](../questions.md) has an example of each question.
+Refusals are a Kubernetes `Status`, with the reason and the code.
 """
 
 _METHODS: Final = ("get", "put", "post", "patch", "delete")
@@ -72,8 +73,14 @@ _METHODS: Final = ("get", "put", "post", "patch", "delete")
 def commands_page() -> str:
     """Returns docs/reference/commands.md."""
     group: Any = typer.main.get_command(app)
-    codes = ("| code | what it means |\n|---|---|", *(f"| {code} | {words} |" for code, words in EXIT_CODES.items()), "")
-    return "\n".join([_COMMANDS, *codes, *(line for name in SUBCOMMANDS for line in _command(name, group.commands[name].load()))])
+    codes = (
+        "| code | what it means |\n|---|---|",
+        *(f"| {code} | {words} |" for code, words in EXIT_CODES.items()),
+        "",
+    )
+    return "\n".join(
+        [_COMMANDS, *codes, *(line for name in SUBCOMMANDS for line in _command(name, group.commands[name].load()))]
+    )
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
@@ -131,7 +138,10 @@ def _defaults() -> Iterator[str]:
     yield "## All fields, with their defaults\n"
     yield f"```yaml\n{_yaml(document)}```\n"
     yield "## An extender\n"
-    yield "Every field of an entry of `extenders`, as Reprieve calls other extenders, and as kube-scheduler calls Reprieve:\n"
+    yield (
+        "Every field of an entry of `extenders`, as Reprieve calls other extenders, and as kube-scheduler calls "
+        "Reprieve:\n"
+    )
     example = load(_EXTENDER)
     yield f"```yaml\n{_yaml({'extenders': written(example)['extenders']})}```\n"
 
@@ -160,9 +170,13 @@ def _arguments() -> Iterator[str]:
     yield "## Arguments of kube-scheduler's plugins\n"
     [profile] = Configuration().profiles
     names = sorted(enabled_names(profile.plugins) & ARGS_OF.keys())
-    shown = Configuration(profiles=(Profile(plugin_configs=tuple(PluginConfig(name, ARGS_OF[name]()) for name in names)),))
+    shown = Configuration(
+        profiles=(Profile(plugin_configs=tuple(PluginConfig(name, ARGS_OF[name]()) for name in names)),)
+    )
     for config in written(shown)["profiles"][0]["pluginConfig"]:
-        arguments: Mapping[str, Any] = {key: value for key, value in config["args"].items() if key not in ("apiVersion", "kind")}
+        arguments: Mapping[str, Any] = {
+            key: value for key, value in config["args"].items() if key not in ("apiVersion", "kind")
+        }
         summary = " ".join((ARGS_OF[config["name"]].__doc__ or "").split("\n\n")[0].split())
         yield f"### {config['name']}\n"
         yield f"{summary}\n"
@@ -194,7 +208,9 @@ def _request(method: str, path: str, said: Mapping[str, Any]) -> Iterator[str]:
     if parameters:
         yield "| parameter | in | type | what it is |\n|---|---|---|---|"
         for each in parameters:
-            yield f"| `{each['name']}` | {each['in']} | {_type(each['schema'])} | {_cell(each.get('description', ''))} |"
+            yield (
+                f"| `{each['name']}` | {each['in']} | {_type(each['schema'])} | {_cell(each.get('description', ''))} |"
+            )
         yield ""
     body = said.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     if body:

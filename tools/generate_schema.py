@@ -1,7 +1,8 @@
-"""Writes the table of API types that the embedded cluster reads: `python -m tools.generate_schema TYPES.json.gz` (or `make schema`).
+"""Writes the table of API types that the embedded cluster reads: `python -m tools.generate_schema TYPES.json.gz` (or
+`make schema`).
 
-TYPES is an object with the published Go types by name, such as `core/v1.Toleration`. A type is either `{"alias": "string"}`, a named
-type that is no struct, or `{"fields": [...]}`, with the fields in Go's order. A field has
+TYPES is an object with the published Go types by name, such as `core/v1.Toleration`. A type is either `{"alias":
+"string"}`, a named type that is no struct, or `{"fields": [...]}`, with the fields in Go's order. A field has
 
 - `go`, `json`: its names; `json` is empty for an embedded struct and `-` for a field that is not encoded;
 - `type`: as Go spells it within its package, such as `*metav1.LabelSelector`;
@@ -10,8 +11,9 @@ type that is no struct, or `{"fields": [...]}`, with the fields in Go's order. A
 - `patchStrategy`, `patchMergeKey`, `listType`, `listMapKeys`, `mapType`: as its tags and markers say;
 - `default`: the text of its `+default`.
 
-The table holds the structs that the served kinds lead to, and of each field what the embedded cluster uses: types are spelt with their
-package, embedded structs are dissolved, and `presence` says what Go's encoder writes of an empty value.
+The table holds the structs that the served kinds lead to, and of each field what the embedded cluster uses: types are
+spelt with their package, embedded structs are dissolved, and `presence` says what Go's encoder writes of an empty
+value.
 """
 
 import argparse
@@ -28,15 +30,21 @@ from extender.embedded.schema.api_types import TABLE, type_name
 Json = dict[str, Any]
 
 UNSERVED: Final = ("meta/v1.DeleteOptions", "meta/v1.Status", "apps/v1.DaemonSet", "batch/v1.CronJob", "batch/v1.Job")
-"""Types of requests and answers, and of workloads that a what-if takes although the embedded cluster does not serve them."""
+"""Types of requests and answers, and of workloads that a what-if takes although the embedded cluster does not serve
+them.
+"""
 
 ATOMIC_STRUCTS: Final = frozenset({
     "core/v1.ConfigMapKeySelector", "core/v1.FileKeySelector", "core/v1.LocalObjectReference", "core/v1.NodeSelector",
-    "core/v1.NodeSelectorTerm", "core/v1.ObjectFieldSelector", "core/v1.ObjectReference", "core/v1.ResourceFieldSelector",
-    "core/v1.SecretKeySelector", "core/v1.SecretReference", "core/v1.TopologySelectorTerm", "core/v1.TypedLocalObjectReference",
+    "core/v1.NodeSelectorTerm", "core/v1.ObjectFieldSelector", "core/v1.ObjectReference",
+    "core/v1.ResourceFieldSelector",
+    "core/v1.SecretKeySelector", "core/v1.SecretReference", "core/v1.TopologySelectorTerm",
+    "core/v1.TypedLocalObjectReference",
     "meta/v1.LabelSelector", "meta/v1.OwnerReference",
 })  # fmt: skip
-"""Structs with the marker `+structType=atomic`: they are owned and applied as one value. TYPES has no markers of structs."""
+"""Structs with the marker `+structType=atomic`: they are owned and applied as one value. TYPES has no markers of
+structs.
+"""
 
 REQUIRED: Final = frozenset(
     {
@@ -51,7 +59,8 @@ REQUIRED: Final = frozenset(
         ("resource/v1.DeviceCounterConsumption", "counters"),
     }
 )
-"""Fields with `omitempty` that are required all the same, by the marker `+required`, which TYPES does not have either."""
+"""Fields with `omitempty` that are required all the same, by the marker `+required`, which TYPES does not have either.
+"""
 
 CONSTANTS: Final = {"ref(AzureDataDiskCachingReadWrite)": "ReadWrite", "ref(AzureSharedBlobDisk)": "Shared"}
 """The values of defaults that name a constant of Go."""
@@ -169,7 +178,9 @@ def text(of: Json) -> str:
         atomic = '"atomic": true, ' if "atomic" in struct else ""
         fields = ",\n".join(f"      {json.dumps(field)}" for field in struct["fields"])
         structs.append(
-            f'    {json.dumps(name)}: {{{atomic}"fields": [\n{fields}\n    ]}}' if fields else f'    {json.dumps(name)}: {{"fields": []}}'
+            f'    {json.dumps(name)}: {{{atomic}"fields": [\n{fields}\n    ]}}'
+            if fields
+            else f'    {json.dumps(name)}: {{"fields": []}}'
         )
     return '{\n  "aliases": {\n' + ",\n".join(aliases) + '\n  },\n  "structs": {\n' + ",\n".join(structs) + "\n  }\n}\n"
 

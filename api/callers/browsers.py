@@ -1,8 +1,9 @@
 """BrowserGuard: keeps pages of other sites from writing, and from reading answers by DNS rebinding.
 
-A browser lets any page send requests to any address that it reaches, even on the user's own machine. Such a page may send what an HTML form
-could send, and reads no answer; `Sec-Fetch-Site` and `Origin` tell of it. A page whose own name has been made to resolve to the service's
-address (DNS rebinding) reads answers, too; its requests carry that name in `Host`.
+A browser lets any page send requests to any address that it reaches, even on the user's own machine. Such a page may
+send what an HTML form could send, and reads no answer; `Sec-Fetch-Site` and `Origin` tell of it. A page whose own name
+has been made to resolve to the service's address (DNS rebinding) reads answers, too; its requests carry that name in
+`Host`.
 
 Upstream: Go, net/http, csrf.go, CrossOriginProtection.Check. RFC 9112, section 3.2, has the rules for Host.
 """
@@ -20,7 +21,9 @@ from api.callers.http_refusals import Refusal, status_body
 
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 _OWN_SITE: Final = ("same-origin", "none")
-"""Values of Sec-Fetch-Site for requests of our own pages, and for those that a user made: a bookmark, or an address typed in."""
+"""Values of Sec-Fetch-Site for requests of our own pages, and for those that a user made: a bookmark, or an address
+typed in.
+"""
 
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(?::\d{0,5})?")
 
@@ -30,14 +33,17 @@ _NO_SNIFFING: Final = (b"x-content-type-options", b"nosniff")
 
 @final
 class BrowserGuard:
-    """An ASGI middleware. Refuses what a page of another site has caused, and keeps browsers from guessing the type of an answer."""
+    """An ASGI middleware. Refuses what a page of another site has caused, and keeps browsers from guessing the type of
+    an answer.
+    """
 
     def __init__(self, app: ASGIApp, allowed_hosts: Collection[str]) -> None:
         """Stands before the application.
 
         Arguments:
-            allowed_hosts: names by which the service is reached, besides those of loopback. Addresses need not be named: a page is known
-                to its browser by a name that was resolved, or by an address that it really came from.
+            allowed_hosts: names by which the service is reached, besides those of loopback. Addresses need not be
+                named: a page is known to its browser by a name that was resolved, or by an address that it really came
+                from.
         """
         self._app: Final = app
         self._allowed: Final = frozenset(name.lower().rstrip(".") for name in allowed_hosts)
@@ -63,24 +69,28 @@ class BrowserGuard:
         """Checks the head of a request.
 
         Raises:
-            Refusal: 400 without a proper Host, 421 for the name of another site, 403 for its page, 415 for a body of no type.
+            Refusal: 400 without a proper Host, 421 for the name of another site, 403 for its page, 415 for a body of no
+                type.
         """
         headers = Headers(scope=scope)
         host = _host(scope, headers)
         if host and not _is_address(host) and not _is_loopback_name(host) and host not in self._allowed:
-            raise Refusal(421, "this service is not known by the name in Host: use an address, or start it with --allowed-hosts")
+            raise Refusal(
+                421, "this service is not known by the name in Host: use an address, or start it with --allowed-hosts"
+            )
         if scope["method"] in _READING:
             return
         _check_origin(headers)
-        # Scripts may send a body without a type to any site. Before one of a type that is not a form's, browsers ask the site, and so they
-        # do before a script sends a User-Agent of its own. `kubectl create --raw` names no type.
+        # Scripts may send a body without a type to any site. Before one of a type that is not a form's, browsers ask
+        # the site, and so they do before a script sends a User-Agent of its own. `kubectl create --raw` names no type.
         has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
         if has_body and "content-type" not in headers and not headers.get("user-agent", "").startswith("kubectl/"):
             raise Refusal(415, "the body needs a Content-Type")
 
 
 def _host(scope: Scope, headers: Headers) -> str:
-    """Returns the host that the request is for, in lower case; empty for an HTTP/1.0 request without one, which no browser sends.
+    """Returns the host that the request is for, in lower case; empty for an HTTP/1.0 request without one, which no
+    browser sends.
 
     Raises:
         Refusal: 400 for a request that has no Host, several, or one that is not a host.
@@ -108,7 +118,9 @@ def _is_loopback_name(host: str) -> bool:
 
 
 def _check_origin(headers: Headers) -> None:
-    """Refuses a writing request that a page of another origin has caused. Callers other than browsers send neither of the two headers."""
+    """Refuses a writing request that a page of another origin has caused. Callers other than browsers send neither of
+    the two headers.
+    """
     site, origin = headers.get("sec-fetch-site", ""), headers.get("origin", "")
     if site in _OWN_SITE or (not site and not origin):
         return
@@ -118,6 +130,8 @@ def _check_origin(headers: Headers) -> None:
 
 
 def as_response(refusal: Refusal) -> Response:
-    """Returns the refusal as an answer to a request whose body is not read, so that its connection cannot be used again."""
+    """Returns the refusal as an answer to a request whose body is not read, so that its connection cannot be used
+    again.
+    """
     body = status_body(refusal.code, str(refusal), refusal.details)
     return Response(body, refusal.code, {**refusal.headers, "Connection": "close"}, "application/json")

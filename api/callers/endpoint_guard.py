@@ -1,6 +1,7 @@
 """EndpointGuard: lets a request through to its endpoint if its caller may call that.
 
-A path is guarded unless it is named here or in --authorization-always-allow-paths, so that a new route is closed until somebody opens it.
+A path is guarded unless it is named here or in --authorization-always-allow-paths, so that a new route is closed until
+somebody opens it.
 """
 
 import re
@@ -18,13 +19,16 @@ from api.callers.http_refusals import RETRY_SOON, Refusal
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 
 _ABOUT_NAMES: Final = re.compile(r"/(ui/.+|v1/(?!evaluate$).+)?")
-"""Paths whose routes ask `Access.of` themselves, because a page answers a stranger with a form to sign in. What that form needs is open:
-its style sheet and scripts, /ui/sign-in and /ui/sign-out."""
+"""Paths whose routes ask `Access.of` themselves, because a page answers a stranger with a form to sign in. What that
+form needs is open: its style sheet and scripts, /ui/sign-in and /ui/sign-out.
+"""
 
 
 @final
 class EndpointGuard:
-    """An ASGI middleware. It stands before what reads a body or counts requests, so that a stranger takes no place from others."""
+    """An ASGI middleware. It stands before what reads a body or counts requests, so that a stranger takes no place from
+    others.
+    """
 
     def __init__(self, app: ASGIApp, prefix: str, always_allowed: Collection[str]) -> None:
         """Stands before the application.
@@ -51,7 +55,11 @@ class EndpointGuard:
     async def _admit(self, caller: HTTPConnection) -> None:
         path = caller.scope["path"].removeprefix(caller.scope.get("root_path", ""))
         is_verb = path in self._verbs
-        if path in self._allowed or path.startswith(self._allowed_prefixes) or (not is_verb and _ABOUT_NAMES.fullmatch(path)):
+        if (
+            path in self._allowed
+            or path.startswith(self._allowed_prefixes)
+            or (not is_verb and _ABOUT_NAMES.fullmatch(path))
+        ):
             return
         face = getattr(caller.app.state, "face", None)
         if face is None:

@@ -1,14 +1,16 @@
 """Work for a caller who has hung up ends.
 
-An ASGI server cancels nothing when a connection closes; it says so when it is asked for the next message. `until_hang_up` asks, while a
-question waits for its turn or is worked on, and only then: those are the moments that may take long.
+An ASGI server cancels nothing when a connection closes; it says so when it is asked for the next message.
+`until_hang_up` asks, while a question waits for its turn or is worked on, and only then: those are the moments that may
+take long.
 
-It is not a middleware, because most answers must not be cut short. `bind` and the writes to the embedded cluster go on to their end, so
-that what became of a pod is never in doubt; `filter`, `prioritize` and `preempt` are worked out without a pause in which they could be
-cancelled; streams and watches notice by themselves.
+It is not a middleware, because most answers must not be cut short. `bind` and the writes to the embedded cluster go on
+to their end, so that what became of a pod is never in doubt; `filter`, `prioritize` and `preempt` are worked out
+without a pause in which they could be cancelled; streams and watches notice by themselves.
 
-A half-closed connection cannot be told from a closed one, and counts as closed, as in Go's net/http. The hang-up of a caller who has
-sent another request behind this one is noticed only when this one is answered: the server does not read on.
+A half-closed connection cannot be told from a closed one, and counts as closed, as in Go's net/http. The hang-up of a
+caller who has sent another request behind this one is noticed only when this one is answered: the server does not read
+on.
 """
 
 import asyncio

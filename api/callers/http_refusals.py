@@ -39,10 +39,17 @@ class Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
     Attributes:
         code: the HTTP status.
         headers: further headers of the answer.
-        details: of the Status. A 404 names the kind that is missing, so that a caller can tell it from a path that does not exist.
+        details: of the Status. A 404 names the kind that is missing, so that a caller can tell it from a path that does
+            not exist.
     """
 
-    def __init__(self, code: int, message: str, headers: Mapping[str, str] | None = None, details: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        code: int,
+        message: str,
+        headers: Mapping[str, str] | None = None,
+        details: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(message)
         self.code: Final = code
         self.headers: Final = dict(headers or {})
@@ -97,5 +104,10 @@ class FailureStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def status_body(code: int, message: str, details: Mapping[str, str] | None = None) -> bytes:
     """Returns a metav1.Status of a failure as JSON."""
     return msgspec.json.encode(
-        FailureStatus(message=message, reason=REASONS.get(code, "Unknown"), details=dict(details) if details else msgspec.UNSET, code=code)
+        FailureStatus(
+            message=message,
+            reason=REASONS.get(code, "Unknown"),
+            details=dict(details) if details else msgspec.UNSET,
+            code=code,
+        )
     )

@@ -1,6 +1,7 @@
 """FreedMemory: what a question took goes back to the system when it is answered.
 
-The C library keeps what was freed for the next time, which may never come; a question about a large cluster takes as much as all else.
+The C library keeps what was freed for the next time, which may never come; a question about a large cluster takes as
+much as all else.
 """
 
 import asyncio
@@ -13,7 +14,9 @@ _SOON: Final = 1.0
 """Seconds until the memory of a question is given back: by then its request has ended, and perhaps others, too."""
 
 _LARGE_BLOCK: Final = 2**20
-"""The bytes from which a block, such as a body, is taken from the system and given back by itself. Arrays of a decision are smaller."""
+"""The bytes from which a block, such as a body, is taken from the system and given back by itself. Arrays of a decision
+are smaller.
+"""
 _M_MMAP_THRESHOLD: Final = -3
 
 
@@ -23,7 +26,8 @@ class FreedMemory:
 
     def __init__(self) -> None:
         self._is_pending = False
-        # Otherwise the C library keeps blocks as large as the largest that was freed among the small ones, where gaps remain.
+        # Otherwise the C library keeps blocks as large as the largest that was freed among the small ones, where gaps
+        # remain.
         _call("mallopt", _M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
     @contextmanager

@@ -15,7 +15,8 @@ LONGEST_NAME: Final = 64
 async def only_known_parameters(request: Request) -> None:
     """A dependency of routes. Refuses parameters that the route does not read, because a misspelt limit limits nothing.
 
-    It waits for nothing; but a function that is not asynchronous would be called in a thread, with the backend that this needs imported.
+    It waits for nothing; but a function that is not asynchronous would be called in a thread, with the backend that
+    this needs imported.
 
     Raises:
         Refusal: 400, with the parameter's name.
@@ -60,7 +61,11 @@ def _allowed(schema: Mapping[str, Any], description: str) -> str:
     """Returns what a value may be, in words; empty if that is not known."""
     schema = next((each for each in schema.get("anyOf", ()) if each.get("type") != "null"), schema)
     if schema.get("type") == "integer":
-        return f"a whole number from {schema['minimum']} to {schema['maximum']}" if "maximum" in schema else "a whole number"
+        return (
+            f"a whole number from {schema['minimum']} to {schema['maximum']}"
+            if "maximum" in schema
+            else "a whole number"
+        )
     if schema.get("type") == "boolean":
         return "true or false"
     if "pattern" in schema:

@@ -10,11 +10,16 @@ from starlette.types import Message, Receive, Scope, Send
 
 
 async def send_parts(
-    start: Message, parts: AsyncGenerator[bytes, None], receive: Receive, send: Send, closing: asyncio.Event | None = None
+    start: Message,
+    parts: AsyncGenerator[bytes, None],
+    receive: Receive,
+    send: Send,
+    closing: asyncio.Event | None = None,
 ) -> None:
     """Sends the parts until they end, the caller goes away, or `closing` is set.
 
-    No TaskGroup is used, whose exceptions refer to the frames that refer to them: callers of streams hang up all the time.
+    No TaskGroup is used, whose exceptions refer to the frames that refer to them: callers of streams hang up all the
+    time.
     """
     async with aclosing(parts):
         await send(start)

@@ -1,7 +1,8 @@
 """The `reprieve` command, one file a subcommand.
 
-Nothing is decided here: every command reads, asks the engine, prints. A subcommand's module is imported when the subcommand runs, so that
-`reprieve --version` costs what Typer costs, and asking a service needs neither an engine nor a web framework.
+Nothing is decided here: every command reads, asks the engine, prints. A subcommand's module is imported when the
+subcommand runs, so that `reprieve --version` costs what Typer costs, and asking a service needs neither an engine nor a
+web framework.
 """
 
 import errno
@@ -30,49 +31,82 @@ _CANNOT_WRITE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 SUBCOMMANDS: Final = {
     "serve": ("serve", "serve", "Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded one."),
-    "evaluate": ("evaluate", "evaluate", "Print what the scheduler would decide about every scenario in a file, one answer a line."),
-    "why": ("why", "why", "Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and what would help."),
+    "evaluate": ("evaluate", "evaluate", "Print what the scheduler would decide about every scenario in a file, one "
+        "answer a line."),
+    "why": ("why", "why", "Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and "
+        "what would help."),
     "pending": ("pending", "pending", "List the pods that wait, by what keeps them from their nodes and by workload."),
-    "top": ("top", "top", "Show live which pods wait and for what, who was preempted, and why a pod that you choose waits."),
-    "whatif": ("what_if", "what_if", "Show what would happen if objects were created, nodes drained or removed, or settings changed."),
+    "top": ("top", "top", "Show live which pods wait and for what, who was preempted, and why a pod that you choose "
+        "waits."),
+    "whatif": ("what_if", "what_if", "Show what would happen if objects were created, nodes drained or removed, or "
+        "settings changed."),
     "victims": ("what_if", "victims", "Show which pods would be evicted if this pod were created, and why not others."),
-    "plan": ("plan", "plan", "Show which pods would have to move, where and in which order, so that a pod fits without evicting anybody."),
-    "who-preempted": ("who_preempted", "who_preempted", "Show for which pods pods were evicted, when, and why not others."),
+    "plan": ("plan", "plan", "Show which pods would have to move, where and in which order, so that a pod fits without "
+        "evicting anybody."),
+    "who-preempted": ("who_preempted", "who_preempted", "Show for which pods pods were evicted, when, and why not "
+        "others."),
     "fits": ("fits", "fits", "Count how many pods like this one fit, on which nodes, and what stops the next one."),
-    "simulate": ("simulate", "simulate", "Play a workload against the real scheduler in virtual time, and report what happened."),
-    "replay": ("replay", "replay", "Decide again what a recorded scheduler decided, and say where the decisions differ."),
+    "simulate": ("simulate", "simulate", "Play a workload against the real scheduler in virtual time, and report what "
+        "happened."),
+    "replay": ("replay", "replay", "Decide again what a recorded scheduler decided, and say where the decisions "
+        "differ."),
     "shadow": (
         "shadow",
         "shadow",
-        "Say how often this configuration decides as the scheduler of a cluster does, where it does not, and which plugin is why.",
+        "Say how often this configuration decides as the scheduler of a cluster does, where it does not, and which "
+        "plugin is why.",
     ),
-    "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers."),
-    "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, where do pods go?"),
-    "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default spelled out, as YAML."),
-    "mcp": ("mcp", "mcp", "Answer the questions of a program over the Model Context Protocol, on standard input and output."),
-    "init": ("init", "init", "Make a project with a plugin of your own, its test, scheduling rules, configurations and a Dockerfile."),
+    "doctor": ("doctor", "doctor", "Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong "
+        "answers."),
+    "verify": ("verify", "verify_rules", "Check scheduling rules: given a cluster, when something happens to it, where "
+        "do pods go?"),
+    "print-config": ("print_config", "print_config", "Print the scheduler's configuration with every default spelled "
+        "out, as YAML."),
+    "mcp": ("mcp", "mcp", "Answer the questions of a program over the Model Context Protocol, on standard input and "
+        "output."),
+    "init": ("init", "init", "Make a project with a plugin of your own, its test, scheduling rules, configurations and "
+        "a Dockerfile."),
     "test": (
-        "plugin_checks", "check_project", "Check a project's plugins: they load, keep the laws of Filters, and their rules and tests pass.",
+        "plugin_checks", "check_project", "Check a project's plugins: they load, keep the laws of Filters, and their "
+            "rules and tests pass.",
     ),
-    "dev": ("dev", "dev", "Show what a project's plugins would change in a cluster, again after each edit; nothing is written."),
-    "plugins": ("plugins", "plugins", "List the plugins that are installed, their extension points, and the profiles that enable them."),
+    "dev": ("dev", "dev", "Show what a project's plugins would change in a cluster, again after each edit; nothing is "
+        "written."),
+    "plugins": ("plugins", "plugins", "List the plugins that are installed, their extension points, and the profiles "
+        "that enable them."),
     "print-scheduler-config": (
-        "print_scheduler_config", "print_scheduler_config", "Print what makes kube-scheduler call Reprieve, and check it.",
+        "print_scheduler_config", "print_scheduler_config", "Print what makes kube-scheduler call Reprieve, and check "
+            "it.",
     ),
     "completion": ("completion", "completion", "Print the script that makes a shell complete commands and options."),
 }  # fmt: skip
-"""Name -> the module in this package and the function in it that run the subcommand, and the first paragraph of its help."""
+"""Name -> the module in this package and the function in it that run the subcommand, and the first paragraph of its
+help.
+"""
 
 
 _LONG_TO_LOAD: Final = frozenset(
-    ("evaluate", "simulate", "replay", "doctor", "verify", "print-config", "test", "dev", "plugins", "print-scheduler-config")
+    (
+        "evaluate",
+        "simulate",
+        "replay",
+        "doctor",
+        "verify",
+        "print-config",
+        "test",
+        "dev",
+        "plugins",
+        "print-scheduler-config",
+    )
 )
 """Subcommands that load the engine before they do anything."""
 
 
 @final
 class _Subcommand(TyperCommand):
-    """A subcommand that is imported when it is run, or when its own help is shown. Its module may name a COMMAND_CLASS to parse it."""
+    """A subcommand that is imported when it is run, or when its own help is shown. Its module may name a COMMAND_CLASS
+    to parse it.
+    """
 
     def __init__(self, name: str) -> None:
         self._module, self._function, summary = SUBCOMMANDS[name]
@@ -116,13 +150,17 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def reprieve(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     """A Kubernetes scheduler extender that decides as kube-scheduler 1.36 does."""
 
 
 def main() -> None:
-    """Runs the command line. An error that an operator can mend is printed in one line, if it can be, with the exit code of its class."""
+    """Runs the command line. An error that an operator can mend is printed in one line, if it can be, with the exit
+    code of its class.
+    """
     fill_standard_descriptors()
     if _is_completing():
         # Help that goes over several lines would be taken for further candidates.

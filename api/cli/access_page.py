@@ -2,7 +2,8 @@
 
 python -m api.cli.access_page
 
-The rules are stated here once more, apart from the code that holds them: a test asks running services, endpoint by endpoint, and compares.
+The rules are stated here once more, apart from the code that holds them: a test asks running services, endpoint by
+endpoint, and compares.
 """
 
 import enum
@@ -23,20 +24,23 @@ _HEAD: Final = """\
 
 `make docs` writes this page; a test asks running services and compares every cell.
 
-A caller is the user of a client certificate that `--client-ca-file` verifies (common name, with organizations as groups), else of a bearer
-token that the API server knows (TokenReview), else of the page's cookie. An endpoint about names of pods shows a user those of the
-namespaces whose pods the user may list. Every other endpoint needs a rule of the cluster for its path and method:
+A caller is the user of a client certificate that `--client-ca-file` verifies (common name, with organizations as
+groups), else of a bearer token that the API server knows (TokenReview), else of the page's cookie. An endpoint about
+names of pods shows a user those of the namespaces whose pods the user may list. Every other endpoint needs a rule of
+the cluster for its path and method:
 
     kind: ClusterRole
     rules:
     - nonResourceURLs: [/metrics, /metrics/*]
       verbs: [get]
 
-The verbs accept the common names in `--client-allowed-names` without one. `--authorization-always-allow-paths` lets everyone call further
-paths. Answers of the API server are kept for ten seconds.
+The verbs accept the common names in `--client-allowed-names` without one. `--authorization-always-allow-paths` lets
+everyone call further paths. Answers of the API server are kept for ten seconds.
 
-"yes" is an answer, whatever it says. "no names" is an answer in which pods have no names. 401, 403 and 421 are refusals. A page of another
-site reads no answer, even where it is given one: the browser keeps it. `bind` needs `--serve-bind`, too, and answers 404 otherwise.
+"yes" is an answer, whatever it says. "no names" is an answer in which pods have no names. 401, 403 and 421 are
+refusals. A page of another site reads no answer, even where it is given one: the browser keeps it. `bind` needs
+`--serve-bind`, too, and
+answers 404 otherwise.
 """
 
 
@@ -68,11 +72,16 @@ class Mode:
 
 MODES: Final = (
     Mode("reviewed", "A real cluster is followed, with `--access reviewed`; the default off loopback."),
-    Mode("local", "A real cluster is followed, and only this machine reaches the service: the default on loopback.", opens_calls=True),
+    Mode(
+        "local",
+        "A real cluster is followed, and only this machine reaches the service: the default on loopback.",
+        opens_calls=True,
+    ),
     Mode("open", "A real cluster is followed, with `--access open`.", opens_calls=True, opens_names=True),
     Mode(
         "embedded reviewed",
-        "The embedded cluster, with `--access reviewed`; the default off loopback. There is no API server to ask: only certificates tell "
+        "The embedded cluster, with `--access reviewed`; the default off loopback. There is no API server to ask: only "
+        "certificates tell "
         "who calls. The names in `--client-allowed-names` may do everything.",
         is_embedded=True,
     ),
@@ -117,15 +126,25 @@ _FORM: Final = ("/ui/sign-in", "/ui/sign-out", "/ui/static/{version}/{name}")
 
 
 def endpoints() -> list[Endpoint]:
-    """Returns every endpoint: those of the routes, some of the embedded cluster's API, and a path where there is nothing."""
+    """Returns every endpoint: those of the routes, some of the embedded cluster's API, and a path where there is
+    nothing.
+    """
     found: list[Endpoint] = []
     for router in ROUTERS:
         prefix = Settings().prefix if router is extender.router else ""
         for route in router.routes:
             if isinstance(route, Route):
                 path = prefix + route.path
-                found += [Endpoint(method, path, _about(method, path)) for method in sorted(route.methods or ()) if method != "HEAD"]
-    for request in ("GET /api/v1/pods", "POST /api/v1/namespaces/{namespace}/pods", "DELETE /api/v1/namespaces/{namespace}/pods/{name}"):
+                found += [
+                    Endpoint(method, path, _about(method, path))
+                    for method in sorted(route.methods or ())
+                    if method != "HEAD"
+                ]
+    for request in (
+        "GET /api/v1/pods",
+        "POST /api/v1/namespaces/{namespace}/pods",
+        "DELETE /api/v1/namespaces/{namespace}/pods/{name}",
+    ):
         method, _, path = request.partition(" ")
         found.append(Endpoint(method, path, About.OTHER, is_embedded=True))
     found += [Endpoint("GET", path, About.OTHER, is_embedded=True) for path in ("/apis", "/version", "/openapi/v2")]
@@ -157,7 +176,9 @@ def cell(endpoint: Endpoint, mode: Mode, caller: CallerKind) -> str:
         return "401" if not is_certified else "yes" if caller is CallerKind.ALLOWED_CERTIFICATE else "403"
     if caller in (CallerKind.NOBODY, CallerKind.WRONG_TOKEN, CallerKind.FOREIGN_PAGE):
         return "401"
-    if caller is CallerKind.TOKEN_WITH_RIGHT or (caller is CallerKind.ALLOWED_CERTIFICATE and endpoint.about is About.VERB):
+    if caller is CallerKind.TOKEN_WITH_RIGHT or (
+        caller is CallerKind.ALLOWED_CERTIFICATE and endpoint.about is About.VERB
+    ):
         return "yes"
     return "no names" if endpoint.about is About.NAMES else "403"
 
@@ -172,7 +193,9 @@ def _section(mode: Mode) -> Iterator[str]:
     rows: dict[tuple[str, ...], list[str]] = {}
     for endpoint in endpoints():
         if mode.is_embedded or not endpoint.is_embedded:
-            rows.setdefault(tuple(cell(endpoint, mode, caller) for caller in CallerKind), []).append(f"`{endpoint.method} {endpoint.path}`")
+            rows.setdefault(tuple(cell(endpoint, mode, caller) for caller in CallerKind), []).append(
+                f"`{endpoint.method} {endpoint.path}`"
+            )
     yield f"## {mode.name.capitalize()}\n"
     yield f"{mode.words}\n"
     yield f"| endpoints | {' | '.join(caller.value for caller in CallerKind)} |"

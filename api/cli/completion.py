@@ -23,8 +23,9 @@ def completion(
 ) -> None:
     """Print the script that makes a shell complete commands and options.
 
-    For this session: `source <(reprieve completion bash)`, the same with zsh, or `reprieve completion fish | source`. For later ones,
-    write the script to a file that the shell reads at its start. `kubectl reprieve` is completed by kubectl's own completion.
+    For this session: `source <(reprieve completion bash)`, the same with zsh, or `reprieve completion fish | source`.
+    For later ones, write the script to a file that the shell reads at its start. `kubectl reprieve` is completed by
+    kubectl's own completion.
     """
     from api.cli import app  # noqa: PLC0415 - it names this module
 

@@ -29,11 +29,16 @@ SECONDS: Final = 0.25
 
 
 def dev(
-    kubeconfig: Annotated[Path | None, typer.Option(help="Look at the cluster of this kubeconfig. It is only read.")] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Look at the cluster of this kubeconfig. It is only read.")
+    ] = None,
     context: Annotated[str | None, typer.Option(help="Context of the kubeconfig (its current one).")] = None,
-    dump: Annotated[Path | None, typer.Option(help="Look at the cluster in this file, a List as kubectl prints it (an example).")] = None,
+    dump: Annotated[
+        Path | None, typer.Option(help="Look at the cluster in this file, a List as kubectl prints it (an example).")
+    ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="KubeSchedulerConfiguration in which the plugins are looked at (scheduler-config.yaml).")
+        Path | None,
+        typer.Option(help="KubeSchedulerConfiguration in which the plugins are looked at (scheduler-config.yaml)."),
     ] = None,
     reload: Annotated[
         bool, typer.Option("--reload", help="Look again after each edit and each change of the cluster, until Ctrl-C.")
@@ -44,8 +49,8 @@ def dev(
 ) -> None:
     """Show what a project's plugins would change in a cluster, again after each edit; nothing is written.
 
-    Every pod is looked at by a scheduler with the plugins and by one without them. With --reload an edit that cannot be loaded, or that
-    fails, is reported, and the last good plugins stay.
+    Every pod is looked at by a scheduler with the plugins and by one without them. With --reload an edit that cannot be
+    loaded, or that fails, is reported, and the last good plugins stay.
     """
     if dump is not None and kubeconfig is not None:
         raise StartUpError("--dump and --kubeconfig are two clusters: give one of them")
@@ -55,13 +60,19 @@ def dev(
             asyncio.run(reach(kubeconfig, context))
         project.open()
         bench = _Bench(project, config or project.configuration_file, limit)
-        cluster = about_dump(dump or EXAMPLE_CLUSTER, None) if kubeconfig is None else about_cluster(kubeconfig, context, None)
+        cluster = (
+            about_dump(dump or EXAMPLE_CLUSTER, None)
+            if kubeconfig is None
+            else about_cluster(kubeconfig, context, None)
+        )
         asyncio.run(_looked_at(bench, cluster, output, repeats=reload))
     except KeyboardInterrupt:
         sys.exit(0)
 
 
-async def _looked_at(bench: "_Bench", cluster: AbstractAsyncContextManager[Questions], output: Output, *, repeats: bool) -> None:
+async def _looked_at(
+    bench: "_Bench", cluster: AbstractAsyncContextManager[Questions], output: Output, *, repeats: bool
+) -> None:
     async with cluster as questions:
         found = await bench.effects(questions)
         show(found, output, _in_words)
@@ -75,7 +86,9 @@ async def _looked_at(bench: "_Bench", cluster: AbstractAsyncContextManager[Quest
 
 @final
 class _Bench:
-    """The last good plugins of a project, and the cluster that they are tried on. State: the plugins, and when the files were changed."""
+    """The last good plugins of a project, and the cluster that they are tried on. State: the plugins, and when the
+    files were changed.
+    """
 
     def __init__(self, project: PluginProject, config: Path | None, limit: int) -> None:
         self._project = project
@@ -95,7 +108,9 @@ class _Bench:
         """
         after = self._project.enabled_in(read_configuration(self._config))
         before = self._project.disabled_in(after)
-        return await questions.plugin_effects(registry or self._registry, before, after, self._project.plugin_names, self._limit)
+        return await questions.plugin_effects(
+            registry or self._registry, before, after, self._project.plugin_names, self._limit
+        )
 
     async def changes(self, questions: Questions, last: PluginEffects) -> AsyncIterator[PluginEffects]:
         """Yields what the plugins change whenever that is not what they changed before."""
@@ -116,7 +131,9 @@ class _Bench:
                 _report("the edit changes nothing")
 
     async def _reloaded(self, questions: Questions) -> PluginEffects | None:
-        """Returns what the edited plugins change; None if they are broken, which is reported: then the last good ones stay."""
+        """Returns what the edited plugins change; None if they are broken, which is reported: then the last good ones
+        stay.
+        """
         before = self._project.forget_modules()
         try:
             registry = Registry(IN_TREE)
@@ -142,8 +159,15 @@ def _report(text: str) -> None:
 def _in_words(console: Console, answer: PluginEffects, wide: bool) -> None:
     changed = [effect for effect in answer.pending if wide or effect.before != effect.after or effect.refused]
     names = ", ".join(answer.plugins)
-    looked = f"{plural(answer.nodes, 'node')}, {plural(len(answer.pending), 'pending pod')}, {plural(answer.looked_at, 'running pod')}"
-    console.print(Text.assemble((names, "bold"), f" on {looked}" + (f" ({answer.left_out} more left out)" if answer.left_out else "")))
+    looked = (
+        f"{plural(answer.nodes, 'node')}, {plural(len(answer.pending), 'pending pod')}, "
+        f"{plural(answer.looked_at, 'running pod')}"
+    )
+    console.print(
+        Text.assemble(
+            (names, "bold"), f" on {looked}" + (f" ({answer.left_out} more left out)" if answer.left_out else "")
+        )
+    )
     for error in answer.errors:
         console.print(Text(error, style="red"))
     if changed:

@@ -26,7 +26,12 @@ from extender.golang.durations import Duration
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 
-_SIGNS: Final = {Grade.OK: "[green]✔[/]", Grade.WARNING: "[yellow]![/]", Grade.BAD: "[red]✘[/]", Grade.SKIPPED: "[dim]-[/]"}
+_SIGNS: Final = {
+    Grade.OK: "[green]✔[/]",
+    Grade.WARNING: "[yellow]![/]",
+    Grade.BAD: "[red]✘[/]",
+    Grade.SKIPPED: "[dim]-[/]",
+}
 
 
 @final
@@ -39,21 +44,27 @@ class ReportForm(enum.StrEnum):
 
 
 def doctor(
-    url: Annotated[str, typer.Argument(help="urlPrefix of the extender; without one, those of --config.", metavar="[URL]")] = "",
-    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration whose extenders are examined as it names them.")] = None,
+    url: Annotated[
+        str, typer.Argument(help="urlPrefix of the extender; without one, those of --config.", metavar="[URL]")
+    ] = "",
+    config: Annotated[
+        Path | None, typer.Option(help="KubeSchedulerConfiguration whose extenders are examined as it names them.")
+    ] = None,
     verbs: Annotated[str, typer.Option(help="The verbs that it has.")] = ",".join(VERBS),
     form: Annotated[str, typer.Option(help="How it is asked about nodes: full, names, or both.")] = "both",
     nodes: Annotated[str, typer.Option(help="Names of nodes that it knows, for questions by name.")] = "",
     timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
     ca_file: Annotated[Path | None, typer.Option(help="Whom to trust, for https.")] = None,
     insecure: Annotated[bool, typer.Option(help="Do not look at its certificate.")] = False,
-    output: Annotated[ReportForm, typer.Option("--output", "-o", help="How the findings are printed.")] = ReportForm.TABLE,
+    output: Annotated[
+        ReportForm, typer.Option("--output", "-o", help="How the findings are printed.")
+    ] = ReportForm.TABLE,
 ) -> None:
     """Check a scheduler extender: ask all that kube-scheduler may ask, and report wrong answers.
 
-    Every finding says what to do. Nothing is bound, and nothing changes in an extender that works. --verbs takes `preempt=preemption` for a
-    verb of another name. An extender that answers nothing is given up after twice --timeout. The exit code is 1 if kube-scheduler would be
-    misled or left without an answer.
+    Every finding says what to do. Nothing is bound, and nothing changes in an extender that works. --verbs takes
+    `preempt=preemption` for a verb of another name. An extender that answers nothing is given up after twice --timeout.
+    The exit code is 1 if kube-scheduler would be misled or left without an answer.
     """
     patients = list(_from_configuration(config) if not url else _from_url(url, verbs, form, timeout, ca_file, insecure))
     known = tuple(name for name in nodes.split(",") if name)
@@ -80,7 +91,9 @@ def doctor(
 
 def _from_configuration(config: Path | None) -> Iterator[tuple[str, Extender]]:
     if config is None:
-        raise StartUpError("give the urlPrefix of an extender, or --config with a KubeSchedulerConfiguration that names some")
+        raise StartUpError(
+            "give the urlPrefix of an extender, or --config with a KubeSchedulerConfiguration that names some"
+        )
     extenders = read_configuration(config).extenders
     if not extenders:
         raise StartUpError(f"configuration {config} names no extender")
@@ -88,7 +101,9 @@ def _from_configuration(config: Path | None) -> Iterator[tuple[str, Extender]]:
         yield f"{extender.url_prefix} ({'names' if extender.node_cache_capable else 'full nodes'})", extender
 
 
-def _from_url(url: str, verbs: str, form: str, timeout: int, ca_file: Path | None, insecure: bool) -> Iterator[tuple[str, Extender]]:
+def _from_url(
+    url: str, verbs: str, form: str, timeout: int, ca_file: Path | None, insecure: bool
+) -> Iterator[tuple[str, Extender]]:
     if not url.startswith(("http://", "https://")):
         raise StartUpError(f"{url}: not an address; it begins with http:// or https://")
     if form not in ("full", "names", "both"):
@@ -96,8 +111,14 @@ def _from_url(url: str, verbs: str, form: str, timeout: int, ca_file: Path | Non
     paths = {verb: path or verb for verb, _, path in (entry.partition("=") for entry in verbs.split(",") if entry)}
     strange = sorted(paths.keys() - {*VERBS})
     if strange:
-        raise StartUpError(f"--verbs: {strange[0]} is none of {', '.join(VERBS)}; write preempt=PATH for a verb of another name")
-    tls = ExtenderTLSConfig(insecure=insecure, ca_file=str(ca_file) if ca_file else "") if url.startswith("https://") else None
+        raise StartUpError(
+            f"--verbs: {strange[0]} is none of {', '.join(VERBS)}; write preempt=PATH for a verb of another name"
+        )
+    tls = (
+        ExtenderTLSConfig(insecure=insecure, ca_file=str(ca_file) if ca_file else "")
+        if url.startswith("https://")
+        else None
+    )
     for is_by_name in (False, True):
         if form in ("both", "names" if is_by_name else "full"):
             yield (
@@ -127,7 +148,10 @@ async def examined(patient: Patient) -> list[Finding]:
 
 def _print(report: dict[str, list[Finding]], output: ReportForm) -> None:
     if output is not ReportForm.TABLE:
-        plain = [{"extender": title, "findings": [asdict(finding) for finding in findings]} for title, findings in report.items()]
+        plain = [
+            {"extender": title, "findings": [asdict(finding) for finding in findings]}
+            for title, findings in report.items()
+        ]
         if output is ReportForm.JSON:
             sys.stdout.buffer.write(orjson.dumps(plain, option=orjson.OPT_INDENT_2) + b"\n")
         else:
@@ -146,5 +170,9 @@ def _print(report: dict[str, list[Finding]], output: ReportForm) -> None:
             table.add_row(_SIGNS[finding.grade], finding.verb or "connection", detail.replace("[", r"\[") + advice)
         console.print(table)
     grades = [finding.grade for findings in report.values() for finding in findings]
-    counts = (f"{grades.count(Grade.BAD)} bad", f"{grades.count(Grade.WARNING)} warnings", f"{grades.count(Grade.OK)} ok")
+    counts = (
+        f"{grades.count(Grade.BAD)} bad",
+        f"{grades.count(Grade.WARNING)} warnings",
+        f"{grades.count(Grade.OK)} ok",
+    )
     console.print(", ".join(counts))

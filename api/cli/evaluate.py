@@ -30,17 +30,23 @@ _MAX_LINE: Final = 2**28
 
 
 def evaluate(
-    file: Annotated[str, typer.Argument(help="JSON Lines of scenarios, .gz welcome; - reads standard input.", metavar="FILE|-")],
-    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration for scenarios that bring none.")] = None,
+    file: Annotated[
+        str, typer.Argument(help="JSON Lines of scenarios, .gz welcome; - reads standard input.", metavar="FILE|-")
+    ],
+    config: Annotated[
+        Path | None, typer.Option(help="KubeSchedulerConfiguration for scenarios that bring none.")
+    ] = None,
 ) -> None:
     """Print what the scheduler would decide about every scenario in a file, one answer a line.
 
-    A line of the file is a scenario, or an object with a `scenario`. A line that cannot be answered is reported with its number on
-    standard error; the others are answered all the same, and the exit code is 1 in the end.
+    A line of the file is a scenario, or an object with a `scenario`. A line that cannot be answered is reported with
+    its number on standard error; the others are answered all the same, and the exit code is 1 in the end.
     """
     try:
         configuration = read_configuration(config)
-        Registry(IN_TREE).make_frameworks(configuration, random.Random())  # so that an error is reported before the first scenario
+        Registry(IN_TREE).make_frameworks(
+            configuration, random.Random()
+        )  # so that an error is reported before the first scenario
     except ConfigErrors as exc:
         raise StartUpError(f"configuration {config}: {with_fix(exc)}") from exc
     if asyncio.run(_answer_all(configuration, file)):
@@ -88,7 +94,9 @@ def _lines(file: str) -> Iterator[bytes]:
                     raise StartUpError(f"{file}: a line of more than {_MAX_LINE} bytes")
                 yield line
     except OSError as exc:
-        raise StartUpError(f"{file}: {(exc.strerror or str(exc)).lower()}; give a file of scenarios, or - for standard input") from exc
+        raise StartUpError(
+            f"{file}: {(exc.strerror or str(exc)).lower()}; give a file of scenarios, or - for standard input"
+        ) from exc
     except (EOFError, zlib.error) as exc:
         raise StartUpError(f"{file}: not a complete gzip file") from exc
 

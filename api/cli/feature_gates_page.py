@@ -16,28 +16,30 @@ _HEAD: Final = f"""\
 
 `make docs` writes this page from `extender/config/feature_gate_table.py`, which is what the scheduler itself reads.
 
-`--feature-gates=A=true,B=false` switches features as kube-scheduler's flag does, and `--emulated-version=1.37` (or `--emulate-version`)
-takes the defaults of another version than {DEFAULT_VERSION}. Both can be given in the environment, where `reprieve why --dump` and other
-commands that decide by themselves read them, too: `REPRIEVE_FEATURE_GATES` and `REPRIEVE_EMULATED_VERSION`. `AllAlpha` and `AllBeta` stand
-for all gates of a stage that are not given by name. A gate that is unknown, locked, or newer than the emulated version is refused in
-kube-scheduler's words, and so is one that needs another one that is off. Gates of other parts of Kubernetes are accepted without effect,
-with a line in the log.
+`--feature-gates=A=true,B=false` switches features as kube-scheduler's flag does, and `--emulated-version=1.37` (or
+`--emulate-version`) takes the defaults of another version than {DEFAULT_VERSION}. Both can be given in the environment,
+where `reprieve why
+--dump` and other commands that decide by themselves read them, too: `REPRIEVE_FEATURE_GATES` and
+`REPRIEVE_EMULATED_VERSION`. `AllAlpha` and `AllBeta` stand for all gates of a stage that are not given by name. A gate
+that is unknown, locked, or newer than the emulated version is refused in kube-scheduler's words, and so is one that
+needs another one that is off. Gates of other parts of Kubernetes are accepted without effect, with a line in the log.
 
-`/configz` shows which gates are on, `/flagz` what was given, and the metric `kubernetes_feature_enabled` both the stage and the value.
+`/configz` shows which gates are on, `/flagz` what was given, and the metric `kubernetes_feature_enabled` both the stage
+and the value.
 
-Only feature gates differ between the emulated versions, as in kube-scheduler itself. Gates that cannot be switched here have one value in
-all versions; the log names those that have another default in kube-scheduler of the emulated version.
+Only feature gates differ between the emulated versions, as in kube-scheduler itself. Gates that cannot be switched here
+have one value in all versions; the log names those that have another default in kube-scheduler of the emulated version.
 
-Two gates watch more kinds: `DRADeviceTaintRules` (on with `--emulated-version=1.37`) and `GenericWorkload`. The chart gives the rights for
-them where its value `featureGates` has `A=true` of the gate; other manifests get them from `deploy/chart/files/roles.yaml`, under `gates`.
-Where the API server does not serve the kind, there are no such objects.
+Two gates watch more kinds: `DRADeviceTaintRules` (on with `--emulated-version=1.37`) and `GenericWorkload`. The chart
+gives the rights for them where its value `featureGates` has `A=true` of the gate; other manifests get them from
+`deploy/chart/files/roles.yaml`, under `gates`. Where the API server does not serve the kind, there are no such objects.
 """
 
 _TABLE: Final = """\
 ## Gates by version
 
-**on** and off are defaults, α is alpha, β is beta, and 🔒 stands for a gate that is locked to its default. The last column says what a gate
-does here: *switches* where either value does what it does in kube-scheduler.
+**on** and off are defaults, α is alpha, β is beta, and 🔒 stands for a gate that is locked to its default. The last
+column says what a gate does here: *switches* where either value does what it does in kube-scheduler.
 """
 
 _CHANGES: Final = """\

@@ -24,10 +24,16 @@ _COUNTED: Final = frozenset(("Pod", *(kind for _, kind in WORKLOADS)))
 
 def fits(
     *,
-    filename: Annotated[list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
+    filename: Annotated[
+        list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")
+    ],
     limit: Annotated[
         int | None,
-        typer.Option(min=1, max=100_000, help="Stop counting here (100000; 1000 of pods that look at other nodes than their own)."),
+        typer.Option(
+            min=1,
+            max=100_000,
+            help="Stop counting here (100000; 1000 of pods that look at other nodes than their own).",
+        ),
     ] = None,
     source: SourceOptions,
     output: OutputOption = Output.TABLE,
@@ -37,10 +43,15 @@ def fits(
 
     The pods are placed one after the other; none is evicted for them. Of a workload, pods of its template are counted.
     """
-    objects = placed((obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace)
+    objects = placed(
+        (obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace
+    )
     found = [obj for obj in objects if obj.get("kind") in _COUNTED]
     if not found and any(obj.get("kind") == JOB_SET[1] for obj in objects):
-        raise MisuseError(f"{', '.join(filename)}: pods of one template are counted; give one Job of the JobSet, or ask whatif about all")
+        raise MisuseError(
+            f"{', '.join(filename)}: pods of one template are counted; give one Job of the JobSet, or ask whatif about "
+            "all"
+        )
     if len(found) != 1:
         raise MisuseError(f"{', '.join(filename)}: {len(found)} pods or workloads in it; give one")
     groups = [obj for obj in objects if obj.get("kind") == "PodGroup"]
@@ -67,7 +78,12 @@ def _with_priority(obj: dict[str, Any], objects: list[dict[str, Any]]) -> dict[s
     spec = pod_spec_of(changed)
     name = None if spec is None else spec.get("priorityClassName")
     for other in objects:
-        if spec is not None and name and other.get("kind") == "PriorityClass" and other.get("metadata", {}).get("name") == name:
+        if (
+            spec is not None
+            and name
+            and other.get("kind") == "PriorityClass"
+            and other.get("metadata", {}).get("name") == name
+        ):
             del spec["priorityClassName"]
             spec["priority"] = other.get("value")
             break
@@ -76,7 +92,9 @@ def _with_priority(obj: dict[str, Any], objects: list[dict[str, Any]]) -> dict[s
 
 def _in_words(console: Console, answer: Capacity, wide: bool) -> None:
     more = "at least " if answer.is_limit else ""
-    console.print(Text(f"{more}{plural(answer.fits, 'pod')} fit on {plural(len(answer.by_node), 'node')}", style="bold"))
+    console.print(
+        Text(f"{more}{plural(answer.fits, 'pod')} fit on {plural(len(answer.by_node), 'node')}", style="bold")
+    )
     if answer.gangs is not None:
         console.print(Text(f"{more}{plural(answer.gangs, 'gang')} of {answer.gang_size} fit", style="bold"))
     if answer.stopped_by:

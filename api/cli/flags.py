@@ -1,6 +1,7 @@
 """The flags of `reprieve serve`: made from the settings, and understood as Go's programs take them.
 
-`--leader-elect=false`, `-v=2` and `--kube_api_qps 1` are understood. kube-scheduler's flags without an effect here are ignored or refused.
+`--leader-elect=false`, `-v=2` and `--kube_api_qps 1` are understood. kube-scheduler's flags without an effect here are
+ignored or refused.
 
 Upstream: spf13/pflag; component-base/cli/flag, WordSepNormalizeFunc.
 """
@@ -36,7 +37,9 @@ def _option(setting: Declaration) -> Any:
 
 
 # A flag that is not given is None, so that the environment or the default holds.
-FLAG_OPTIONS: Final = Options([option(name, Annotated[each.type | None, _option(each)], None) for name, each in FLAGS.items()], dict)
+FLAG_OPTIONS: Final = Options(
+    [option(name, Annotated[each.type | None, _option(each)], None) for name, each in FLAGS.items()], dict
+)
 
 
 @final

@@ -17,18 +17,21 @@ _HEAD: Final = """\
 
 `make docs` writes this page from the declarations of the settings (`api/settings/settings.py`).
 
-`reprieve serve` takes kube-scheduler's flags where they mean the same, in its spelling: `--leader-elect=false`, `-v=2` and underscores in
-names are understood. Its other flags are ignored with a line in the log (`"A flag has no effect"`), or refused at the start if an operator
-would rely on something that does not happen. A flag that neither program knows is an error.
+`reprieve serve` takes kube-scheduler's flags where they mean the same, in its spelling: `--leader-elect=false`, `-v=2`
+and underscores in names are understood. Its other flags are ignored with a line in the log (`"A flag has no effect"`),
+or refused at the start if an operator would rely on something that does not happen. A flag that neither program knows
+is an error.
 
-A manifest of kube-scheduler needs `--schedule` besides, and probes that go to `--port` by HTTP, or a certificate for `--secure-port`.
+A manifest of kube-scheduler needs `--schedule` besides, and probes that go to `--port` by HTTP, or a certificate for
+`--secure-port`.
 
 Every setting can be given in the environment, also to `uvicorn api.main:app`. Flags win.
 """
 
 _SETTINGS: Final = {
     Group.OURS: "",
-    Group.KUBE_SCHEDULER: "They mean the same as there. `--write-config-to FILE` writes the configuration in force to a file, and ends.\n",
+    Group.KUBE_SCHEDULER: "They mean the same as there. `--write-config-to FILE` writes the configuration in force to "
+    "a file, and ends.\n",
     Group.ENVIRONMENT: "Limits on callers.\n",
 }
 
@@ -43,15 +46,23 @@ def page() -> str:
 def _settings() -> Iterator[str]:
     for group, words in _SETTINGS.items():
         columns = (
-            ("environment", "default", "what it sets") if group is Group.ENVIRONMENT else ("flag", "environment", "default", "what it sets")
+            ("environment", "default", "what it sets")
+            if group is Group.ENVIRONMENT
+            else ("flag", "environment", "default", "what it sets")
         )
         columns = columns if group is Group.ENVIRONMENT else ("flag", *columns)
-        yield _section(group.value, words, columns, [_row(each) for each in DECLARATIONS.values() if each.option.group is group])
+        yield _section(
+            group.value, words, columns, [_row(each) for each in DECLARATIONS.values() if each.option.group is group]
+        )
 
 
 def _row(setting: Declaration) -> list[str]:
     default = setting.default_in_words
-    cells = [f"`{setting.variable}`", default if setting.default is None or not default else f"`{default}`", f"{setting.help}."]
+    cells = [
+        f"`{setting.variable}`",
+        default if setting.default is None or not default else f"`{default}`",
+        f"{setting.help}.",
+    ]
     if setting.option.group is Group.ENVIRONMENT:
         return cells
     return [", ".join(f"`{flag}`" for flag in (setting.flag, *setting.option.also)), *cells]
@@ -67,7 +78,14 @@ def _foreign_flags() -> Iterator[str]:
 
 
 def _section(heading: str, words: str, columns: tuple[str, ...], rows: list[list[str]]) -> str:
-    lines = [f"## {heading}", "", *([words] if words else []), _line(columns), "|" + "---|" * len(columns), *map(_line, rows)]
+    lines = [
+        f"## {heading}",
+        "",
+        *([words] if words else []),
+        _line(columns),
+        "|" + "---|" * len(columns),
+        *map(_line, rows),
+    ]
     return "\n".join(lines) + "\n"
 
 

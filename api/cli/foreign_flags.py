@@ -1,8 +1,10 @@
-"""kube-scheduler's flags that have no effect here. Each is ignored with a line in the log, or refused if an operator would rely on it.
+"""kube-scheduler's flags that have no effect here. Each is ignored with a line in the log, or refused if an operator
+would rely on it.
 
 Flags that mean the same here are fields of `api.settings.settings.Settings`. docs/flags.md lists both.
 
-Upstream: cmd/kube-scheduler/app/options; apiserver/pkg/server/options; component-base/logs/api/v1, metrics, featuregate (v1.36.2).
+Upstream: cmd/kube-scheduler/app/options; apiserver/pkg/server/options; component-base/logs/api/v1, metrics, featuregate
+(v1.36.2).
 """
 
 import enum
@@ -45,7 +47,8 @@ FOREIGN: Final[Mapping[str, ForeignFlag]] = {
     ),
     **_all(
         Effect.IGNORED, "no front proxy is trusted: its callers are not known",
-        "requestheader-client-ca-file", "requestheader-allowed-names", "requestheader-extra-headers-prefix", "requestheader-group-headers",
+        "requestheader-client-ca-file", "requestheader-allowed-names", "requestheader-extra-headers-prefix",
+        "requestheader-group-headers",
         "requestheader-uid-headers", "requestheader-username-headers",
     ),
     **_all(
@@ -68,12 +71,17 @@ FOREIGN: Final[Mapping[str, ForeignFlag]] = {
     **_all(Effect.IGNORED, "labels of metrics are not filtered", "allow-metric-labels", "allow-metric-labels-manifest"),
     **_all(Effect.IGNORED, "every line is written at once", "log-flush-frequency", "log-json-info-buffer-size"),
     **_all(Effect.IGNORED, "every line is written at once", "log-text-info-buffer-size"),
-    **_all(Effect.IGNORED, "everything goes to stderr", "log-json-split-stream", "log-text-split-stream", is_switch=True),
-    **_all(Effect.IGNORED, "no feature gate depends on the version of other parts of Kubernetes", "min-compatibility-version"),
-    **_all(Effect.IGNORED, "no API of the scheduler depends on the version", "emulation-forward-compatible", is_switch=True),
+    **_all(
+        Effect.IGNORED, "everything goes to stderr", "log-json-split-stream", "log-text-split-stream", is_switch=True
+    ),
+    **_all(Effect.IGNORED, "no feature gate depends on the version of other parts of "
+        "Kubernetes", "min-compatibility-version"),
+    **_all(Effect.IGNORED, "no API of the scheduler depends on the "
+        "version", "emulation-forward-compatible", is_switch=True),
     **_all(
         Effect.REFUSED, _GONE,
-        "policy-config-file", "policy-configmap", "policy-configmap-namespace", "algorithm-provider", "scheduler-name", "address",
+        "policy-config-file", "policy-configmap", "policy-configmap-namespace", "algorithm-provider", "scheduler-name",
+        "address",
         "hard-pod-affinity-symmetric-weight", "lock-object-name", "lock-object-namespace", "failure-domains",
     ),
     **_all(Effect.REFUSED, _GONE, "use-legacy-policy-config", "disable-preemption", is_switch=True),

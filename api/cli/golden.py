@@ -1,4 +1,6 @@
-"""Golden files of `reprieve verify`: where the pods of each rule went, to be compared with another configuration or version."""
+"""Golden files of `reprieve verify`: where the pods of each rule went, to be compared with another configuration or
+version.
+"""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -64,7 +66,8 @@ class GoldenFile:
             return
         try:
             self._path.write_text(
-                _HEAD + yaml.safe_dump(msgspec.to_builtins(self._made), allow_unicode=True, width=10_000), encoding="utf-8"
+                _HEAD + yaml.safe_dump(msgspec.to_builtins(self._made), allow_unicode=True, width=10_000),
+                encoding="utf-8",
             )
         except OSError as exc:
             raise StartUpError(f"{self._path}: {(exc.strerror or str(exc)).lower()}") from exc
@@ -76,7 +79,9 @@ def _from(node: str | None) -> str:
 
 def _read(path: Path) -> dict[str, PodDestinations]:
     try:
-        return msgspec.convert(plain(read_yaml(path.read_text(encoding="utf-8")).value) or {}, dict[str, PodDestinations])
+        return msgspec.convert(
+            plain(read_yaml(path.read_text(encoding="utf-8")).value) or {}, dict[str, PodDestinations]
+        )
     except FileNotFoundError as exc:
         raise MisuseError(f"{path}: no such file; --update writes it") from exc
     except (OSError, UnicodeDecodeError, YamlError, msgspec.ValidationError) as exc:

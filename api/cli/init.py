@@ -24,8 +24,14 @@ def init(
     """
     plugin = plugin or "".join(part.capitalize() for part in re.split(r"[-_.]", name))
     module = re.sub(r"[-.]", "_", name).lower()
-    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", name) or not module.isidentifier() or keyword.iskeyword(module):
-        raise StartUpError(f"{name}: not a name; take letters, digits and dashes, beginning with a letter, such as my-policy")
+    if (
+        not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", name)
+        or not module.isidentifier()
+        or keyword.iskeyword(module)
+    ):
+        raise StartUpError(
+            f"{name}: not a name; take letters, digits and dashes, beginning with a letter, such as my-policy"
+        )
     if not plugin.isidentifier() or keyword.iskeyword(plugin):
         raise StartUpError(f"--plugin {plugin}: not the name of a Python class, such as MyPolicy")
     folder = Path(name)

@@ -31,7 +31,9 @@ STANDARD_INPUT: Final = Path("-")
 
 
 LISTING_SECONDS: Final = 30.0
-"""The time for which nothing may come while objects are listed. One list of a large cluster may take longer than it takes to reach it."""
+"""The time for which nothing may come while objects are listed. One list of a large cluster may take longer than it
+takes to reach it.
+"""
 FAILING_SECONDS: Final = 3.0
 """The time for which a list may fail: some are repeated with success."""
 ALL_LISTED_SECONDS: Final = 300.0
@@ -80,7 +82,11 @@ async def _following(
     # What reflectors say about their tries is for a service, which goes on trying.
     logging.getLogger("extender.apiserver").addHandler(logging.NullHandler())
     with _failing_in_one_line():
-        async with aclosing(Client(target)) as client, _alone(), live_backend(configuration, client, options) as backend:
+        async with (
+            aclosing(Client(target)) as client,
+            _alone(),
+            live_backend(configuration, client, options) as backend,
+        ):
             await _listed(backend, target, show)
             yield backend
 
@@ -151,7 +157,9 @@ async def about_dump(dump: Path, config: Path | None, at: str | None = None) -> 
             state = state_of(objects)
         except DecodeError as exc:
             raise MisuseError(f"{'standard input' if dump == STANDARD_INPUT else dump}: {exc}") from exc
-        yield Questions.of(configuration, state, partial(TrialRegistry, templates_among(objects), configuration.feature_gates))
+        yield Questions.of(
+            configuration, state, partial(TrialRegistry, templates_among(objects), configuration.feature_gates)
+        )
 
 
 def _configuration(config: Path | None) -> Configuration:

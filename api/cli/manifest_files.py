@@ -16,7 +16,9 @@ from extender.workloads.expansion import WORKLOADS
 from extender.workloads.job_sets import JOB_SET
 
 _TABLE_OF_KIND: Final = {kind.name: kind.list_name for kind in KINDS}
-_IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {kind for _, kind in (*WORKLOADS, JOB_SET)}
+_IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {
+    kind for _, kind in (*WORKLOADS, JOB_SET)
+}
 
 
 def read_manifests(file: str) -> list[dict[str, Any]]:
@@ -29,7 +31,9 @@ def read_manifests(file: str) -> list[dict[str, Any]]:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
     except (OSError, UnicodeDecodeError) as exc:
         reason = exc.strerror if isinstance(exc, OSError) else "not UTF-8"
-        raise MisuseError(f"{file}: {(reason or str(exc)).lower()}; give a file with Kubernetes objects, or - for standard input") from exc
+        raise MisuseError(
+            f"{file}: {(reason or str(exc)).lower()}; give a file with Kubernetes objects, or - for standard input"
+        ) from exc
     try:
         objects = objects_in(text)
     except ManifestTextError as exc:
@@ -60,12 +64,15 @@ def _placed(obj: dict[str, Any], namespace: str | None, default: str) -> dict[st
     if not own:
         return {**obj, "metadata": {**metadata, "namespace": default}}
     if namespace is not None and own != namespace:
-        raise MisuseError(f"{obj['kind']} {_key(obj)} is not in the namespace {namespace}: leave --namespace out, or the object's own")
+        raise MisuseError(
+            f"{obj['kind']} {_key(obj)} is not in the namespace {namespace}: leave --namespace out, or the object's own"
+        )
     return obj
 
 
 def with_priority(obj: dict[str, Any], priority_class: str, preempts: bool | None) -> dict[str, Any]:
-    """Returns the pod, or the workload that makes pods, with another PriorityClass and preemption policy; other objects as they are.
+    """Returns the pod, or the workload that makes pods, with another PriorityClass and preemption policy; other objects
+    as they are.
 
     Arguments:
         priority_class: empty to leave the class as it is.
@@ -82,7 +89,9 @@ def with_priority(obj: dict[str, Any], priority_class: str, preempts: bool | Non
 
 
 def _pod_specs_of(obj: dict[str, Any]) -> list[dict[str, Any]]:
-    """Returns the spec of a pod, or those of a workload's templates; none for other objects. They are parts of the object."""
+    """Returns the spec of a pod, or those of a workload's templates; none for other objects. They are parts of the
+    object.
+    """
     if obj.get("kind") != JOB_SET[1]:
         return [spec for spec in (pod_spec_of(obj),) if spec is not None]
     jobs = _member(obj, "spec", "replicatedJobs")
@@ -95,7 +104,9 @@ def pod_spec_of(obj: dict[str, Any]) -> dict[str, Any] | None:
     kind = str(obj.get("kind"))
     if kind != "Pod" and kind not in {each for _, each in WORKLOADS}:
         return None
-    path = {"Pod": ("spec",), "CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}.get(kind, ("spec", "template", "spec"))
+    path = {"Pod": ("spec",), "CronJob": ("spec", "jobTemplate", "spec", "template", "spec")}.get(
+        kind, ("spec", "template", "spec")
+    )
     spec = _member(obj, *path)
     return spec if isinstance(spec, dict) else None
 

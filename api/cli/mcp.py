@@ -19,7 +19,8 @@ def mcp(
 ) -> None:
     """Answer the questions of a program over the Model Context Protocol, on standard input and output.
 
-    The tools are why, victims, whatif, who_preempted, fits and plan. They need the extra: `pip install 'reprieve[mcp]'`.
+    The tools are why, victims, whatif, who_preempted, fits and plan. They need the extra: `pip install
+    'reprieve[mcp]'`.
     """
     asyncio.run(_served(source, list_tools=list_tools))
 

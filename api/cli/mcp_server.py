@@ -20,9 +20,12 @@ from extender.answers.types import Answer, WhatIfRequest
 from extender.objects.decoding import DecodeError
 
 _INSTRUCTIONS: Final = (
-    "Answers about the scheduling of a Kubernetes cluster, worked out by a scheduler that decides as kube-scheduler does. Nothing is "
-    "changed. For a pending pod ask `why` first: `waterfall` has the plugins that refused nodes, in their order, `nearest` what the "
-    "closest nodes lack, and `fixes` changes of the pod that were tried and open nodes. Pods with `hidden` belong to a namespace that "
+    "Answers about the scheduling of a Kubernetes cluster, worked out by a scheduler that decides as kube-scheduler "
+    "does. Nothing is "
+    "changed. For a pending pod ask `why` first: `waterfall` has the plugins that refused nodes, in their order, "
+    "`nearest` what the "
+    "closest nodes lack, and `fixes` changes of the pod that were tried and open nodes. Pods with `hidden` belong to a "
+    "namespace that "
     "the caller may not see."
 )
 
@@ -43,7 +46,9 @@ A = TypeVar("A")
 
 def server_of(asked: Answers, source: Source) -> MCPServer[None]:
     """Returns the server whose tools ask the source."""
-    server: MCPServer[None] = MCPServer("reprieve", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    server: MCPServer[None] = MCPServer(
+        "reprieve", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
+    )
     tools = _Tools(asked, source)
     for tool in (tools.why, tools.victims, tools.whatif, tools.who_preempted, tools.fits, tools.plan):
         server.add_tool(tool)
@@ -59,7 +64,8 @@ class _Tools:
         self._source = source
 
     async def why(self, pod: Pod) -> dict[str, Any]:
-        """Say why a pod is pending: which plugin refuses which nodes, what the nearest nodes lack, and what would let it in.
+        """Say why a pod is pending: which plugin refuses which nodes, what the nearest nodes lack, and what would let
+        it in.
 
         The answer also says whether evicting other pods would help.
         """
@@ -70,13 +76,21 @@ class _Tools:
         return _plain(answer)
 
     async def victims(self, manifests: Manifests) -> dict[str, Any]:
-        """Say which pods would be evicted if these objects were created: on which node, and against which disruption budgets."""
+        """Say which pods would be evicted if these objects were created: on which node, and against which disruption
+        budgets.
+        """
         return _plain(await _answered(self._asked.what_if(WhatIfRequest(create=self._objects(manifests)))))
 
     async def whatif(
-        self, create: Manifests = "", drain_nodes: DrainedNodes = (), remove_nodes: RemovedNodes = (), include_pending: WithPending = False
+        self,
+        create: Manifests = "",
+        drain_nodes: DrainedNodes = (),
+        remove_nodes: RemovedNodes = (),
+        include_pending: WithPending = False,
     ) -> dict[str, Any]:
-        """Say where every pod concerned would go if objects were created, or nodes drained or removed, with all evictions that follow."""
+        """Say where every pod concerned would go if objects were created, or nodes drained or removed, with all
+        evictions that follow.
+        """
         request = WhatIfRequest(
             create=self._objects(create) if create else [],
             drain_nodes=[*drain_nodes],
@@ -88,21 +102,29 @@ class _Tools:
         return _plain(await _answered(self._asked.what_if(request)))
 
     async def who_preempted(self, pod: Pod) -> dict[str, Any]:
-        """Say for which pods a pod was evicted, or which it evicted: when, and why not others. It is known after the events are gone."""
+        """Say for which pods a pod was evicted, or which it evicted: when, and why not others. It is known after the
+        events are gone.
+        """
         if not isinstance(self._asked, ServiceAnswers):
             raise ToolError("only a Reprieve service remembers preemptions: start this with --server")
         return _plain(await _answered(self._asked.preemptions("/".join(self._named(pod)), PREEMPTIONS)))
 
     async def fits(self, manifest: Manifests, limit: Limit = 1000) -> dict[str, Any]:
-        """Count how many pods like this one, or of this workload, fit without evictions: on which nodes, and what stops the next one."""
+        """Count how many pods like this one, or of this workload, fit without evictions: on which nodes, and what stops
+        the next one.
+        """
         objects = self._objects(manifest)
         if len(objects) != 1:
             raise ToolError(f"{len(objects)} objects; give one pod or workload")
         return _plain(await _answered(self._asked.capacity_of(objects[0], limit)))
 
     async def plan(self, manifests: Manifests, max_moves: MaxMoves = 8) -> dict[str, Any]:
-        """Say which running pods would have to move, where and in which order, so that new pods fit without evicting anybody for good."""
-        return _plain(await _answered(self._asked.plan(PlanRequest(create=self._objects(manifests), max_moves=max_moves))))
+        """Say which running pods would have to move, where and in which order, so that new pods fit without evicting
+        anybody for good.
+        """
+        return _plain(
+            await _answered(self._asked.plan(PlanRequest(create=self._objects(manifests), max_moves=max_moves)))
+        )
 
     def _named(self, pod: str) -> tuple[str, str]:
         namespace, _, name = pod.removeprefix("pod/").rpartition("/")

@@ -7,7 +7,17 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from api.cli.showing import Output, OutputOption, WatchOption, first_of, heading, plural, show, show_until_interrupted, table
+from api.cli.showing import (
+    Output,
+    OutputOption,
+    WatchOption,
+    first_of,
+    heading,
+    plural,
+    show,
+    show_until_interrupted,
+    table,
+)
 from api.cli.sources import Source, SourceOptions
 from extender.answers.pending import Pending, PendingWorkload
 
@@ -23,7 +33,8 @@ def pending(
 ) -> None:
     """List the pods that wait, by what keeps them from their nodes and by workload.
 
-    `reprieve why` on one of them says more: what the nearest nodes lack, and what would help. -n leaves out other namespaces.
+    `reprieve why` on one of them says more: what the nearest nodes lack, and what would help. -n leaves out other
+    namespaces.
     """
     with suppress(*(KeyboardInterrupt,) if watch else ()):
         asyncio.run(_asked(source, output, watch=watch))
@@ -57,7 +68,9 @@ def _in_words(console: Console, answer: Pending, wide: bool) -> None:
         console.print(Text("No pod waits.", style="bold green"))
         return
     reasons = plural(len(answer.reasons), "reason")
-    console.print(Text(f"{plural(answer.pods, 'pod')} {'waits' if answer.pods == 1 else 'wait'}, for {reasons}", style="bold"))
+    console.print(
+        Text(f"{plural(answer.pods, 'pod')} {'waits' if answer.pods == 1 else 'wait'}, for {reasons}", style="bold")
+    )
     if answer.lacking:
         short = ", ".join(f"{each.resource} ({plural(each.pods, 'pod')})" for each in answer.lacking)
         console.print(f"short of: {short}")
@@ -67,7 +80,9 @@ def _in_words(console: Console, answer: Pending, wide: bool) -> None:
         shown = reason.workloads if wide else reason.workloads[:SHOWN_WORKLOADS]
         for each in shown:
             names = [pod.name for pod in each.first]
-            lines.add_row(str(each.pods), _workload(each), str(each.priority), each.since or "", first_of(names, 5 if wide else 1))
+            lines.add_row(
+                str(each.pods), _workload(each), str(each.priority), each.since or "", first_of(names, 5 if wide else 1)
+            )
         console.print(lines)
         left_out = len(reason.workloads) - len(shown)
         if left_out:

@@ -17,7 +17,12 @@ def plan(
     *,
     filename: Annotated[
         list[str],
-        typer.Option("--for", "--filename", "-f", help="The pods, workloads or pod groups that are to fit; - reads standard input."),
+        typer.Option(
+            "--for",
+            "--filename",
+            "-f",
+            help="The pods, workloads or pod groups that are to fit; - reads standard input.",
+        ),
     ],
     max_moves: Annotated[int, typer.Option(min=1, max=MOST_MOVES, help="The most pods that may move.")] = 8,
     source: SourceOptions,
@@ -25,10 +30,12 @@ def plan(
 ) -> None:
     """Show which pods would have to move, where and in which order, so that a pod fits without evicting anybody.
 
-    Each pod is evicted, recreated by its controller, and runs on its new node before the next one goes; budgets are kept. Nothing is
-    written. The exit code is 1 if there is no plan.
+    Each pod is evicted, recreated by its controller, and runs on its new node before the next one goes; budgets are
+    kept. Nothing is written. The exit code is 1 if there is no plan.
     """
-    objects = placed((obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace)
+    objects = placed(
+        (obj for file in filename for obj in read_manifests(file)), source.namespace, source.default_namespace
+    )
     answer = asyncio.run(_asked(source, PlanRequest(create=objects, max_moves=max_moves)))
     show(answer, output, _in_words)
     if not answer.fits:
@@ -47,7 +54,15 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
         moves = table("", "pod", "from", "to", "gpu-hours lost", "remark", *(("owner",) if wide else ()))
         for number, move in enumerate(answer.moves, 1):
             owner = (move.owner,) if wide else ()
-            moves.add_row(str(number), name_of(move.pod), move.from_node, move.to_node, _hours(move.gpu_hours), _remark(move), *owner)
+            moves.add_row(
+                str(number),
+                name_of(move.pod),
+                move.from_node,
+                move.to_node,
+                _hours(move.gpu_hours),
+                _remark(move),
+                *owner,
+            )
         console.print(moves)
     if answer.fits and (answer.moves or len(answer.placements) > 1):
         console.print(heading("Then"))
@@ -56,7 +71,9 @@ def _in_words(console: Console, answer: PlanAnswer, wide: bool) -> None:
             fit.add_row(name_of(placement.pod), str(placement.pod.priority), placement.node)
         console.print(fit)
         if answer.are_pinned:
-            console.print("Each of them has to be given this node: where the scheduler would place them, not all of them fit.")
+            console.print(
+                "Each of them has to be given this node: where the scheduler would place them, not all of them fit."
+            )
     _without(console, answer)
     if wide or not answer.fits:
         for each in answer.staying:
@@ -77,7 +94,13 @@ def _without(console: Console, answer: PlanAnswer) -> None:
     console.print(heading("Without the plan, preemption would evict"))
     gone = table("pod", "priority", "from", "then")
     for eviction in answer.instead:
-        then = f"lands on {eviction.lands_on}" if eviction.lands_on else "pending" if eviction.returns else "not recreated (no owner)"
+        then = (
+            f"lands on {eviction.lands_on}"
+            if eviction.lands_on
+            else "pending"
+            if eviction.returns
+            else "not recreated (no owner)"
+        )
         gone.add_row(name_of(eviction.victim.pod), str(eviction.victim.pod.priority), eviction.node, then)
     console.print(gone)
 

@@ -34,8 +34,8 @@ def check_project(
 ) -> None:
     """Check a project's plugins: they load, keep the laws of Filters, and their rules and tests pass.
 
-    Rules are the files of rules/, as `reprieve verify` reads them; tests are those of tests/, if pytest is installed. Plugins are
-    made as scheduler-config.yaml says. The exit code is 1 if something does not hold.
+    Rules are the files of rules/, as `reprieve verify` reads them; tests are those of tests/, if pytest is installed.
+    Plugins are made as scheduler-config.yaml says. The exit code is 1 if something does not hold.
     """
     project = PluginProject.at(folder)
     project.open()
@@ -94,7 +94,9 @@ def _filters(project: PluginProject, configuration: Configuration) -> Iterator[t
         StartUpError: the configuration is wrong, or a plugin refuses its arguments.
     """
     try:
-        frameworks: dict[str, Framework] = Registry(IN_TREE).make_frameworks(configuration, random.Random(0), is_exhaustive=True)
+        frameworks: dict[str, Framework] = Registry(IN_TREE).make_frameworks(
+            configuration, random.Random(0), is_exhaustive=True
+        )
     except ConfigErrors as exc:
         raise StartUpError(with_fix(exc)) from exc
     found = {name: plugin for framework in reversed(frameworks.values()) for name, plugin in framework.plugins.filter}

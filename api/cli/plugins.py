@@ -75,7 +75,8 @@ def plugins(
     ]
     if in_tree:
         items += [
-            _described(name, "kube-scheduler", loaded, enabled.get(name, ()), arguments.get(name)) for name, loaded in IN_TREE.items()
+            _described(name, "kube-scheduler", loaded, enabled.get(name, ()), arguments.get(name))
+            for name, loaded in IN_TREE.items()
         ]
     show(InstalledPlugins(items=tuple(items)), output, _in_words)
     if any(item.error for item in items):
@@ -95,7 +96,9 @@ def _loaded() -> Iterator[tuple[str, tuple[EntryPoint, type[fwk.Plugin] | str]]]
         yield entry.name, (entry, loaded)
 
 
-def _enabled(configuration: Configuration, classes: Mapping[str, type[fwk.Plugin]]) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
+def _enabled(
+    configuration: Configuration, classes: Mapping[str, type[fwk.Plugin]]
+) -> tuple[dict[str, tuple[str, ...]], dict[str, Any]]:
     """Returns for each plugin the profiles that enable it, and its arguments as they are written."""
     points = {name: implemented_points(loaded) for name, loaded in classes.items()}
     try:
@@ -119,7 +122,9 @@ def _source(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else entry.value
 
 
-def _described(name: str, source: str, loaded: type[fwk.Plugin] | str, enabled_in: tuple[str, ...], arguments: Any) -> InstalledPlugin:
+def _described(
+    name: str, source: str, loaded: type[fwk.Plugin] | str, enabled_in: tuple[str, ...], arguments: Any
+) -> InstalledPlugin:
     if isinstance(loaded, str):
         return InstalledPlugin(name=name, source=source, error=loaded)
     points = implemented_points(loaded)
@@ -136,7 +141,8 @@ def _described(name: str, source: str, loaded: type[fwk.Plugin] | str, enabled_i
 def _in_words(console: Console, answer: InstalledPlugins, wide: bool) -> None:
     if not answer.items:
         console.print(
-            "No plugin of another distribution is installed here; `reprieve init my-policy` makes one. --all lists kube-scheduler's."
+            "No plugin of another distribution is installed here; `reprieve init my-policy` makes one. --all lists "
+            "kube-scheduler's."
         )
         return
     lines = table("plugin", "from", "points", "enabled in", *(("arguments", "what it does") if wide else ()))

@@ -45,7 +45,9 @@ def pod_named(text: str, source: Source) -> tuple[str, str]:
     if not name:
         raise MisuseError(f"{text!r}: write namespace/name")
     if before in (*_OTHER_KINDS, *_WORKLOADS):
-        raise MisuseError(f"{text}: pods are asked for, as namespace/name; of a namespace that is called so, write -n {before} {name}")
+        raise MisuseError(
+            f"{text}: pods are asked for, as namespace/name; of a namespace that is called so, write -n {before} {name}"
+        )
     if before and source.namespace and source.namespace != before:
         raise MisuseError(f"{text} is not in the namespace {source.namespace}: give one of the two")
     return before or source.default_namespace, name

@@ -13,7 +13,9 @@ from extender.config import ConfigErrors, written
 
 
 def print_config(
-    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration file (the defaults of kube-scheduler).")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="KubeSchedulerConfiguration file (the defaults of kube-scheduler).")
+    ] = None,
 ) -> None:
     """Print the scheduler's configuration with every default spelled out, as YAML."""
     try:

@@ -24,13 +24,20 @@ _PEM: Final = b"-----BEGIN CERTIFICATE-----"
 
 def print_scheduler_config(
     url: Annotated[
-        str, typer.Option(help="Where kube-scheduler reaches Reprieve: https://HOST:PORT, with --prefix behind it if it has one.")
+        str,
+        typer.Option(
+            help="Where kube-scheduler reaches Reprieve: https://HOST:PORT, with --prefix behind it if it has one."
+        ),
     ],
-    ca_file: Annotated[Path | None, typer.Option(help="Certificates (PEM) of who signed Reprieve's; they become caData.")] = None,
+    ca_file: Annotated[
+        Path | None, typer.Option(help="Certificates (PEM) of who signed Reprieve's; they become caData.")
+    ] = None,
     server_name: Annotated[str, typer.Option(help="The name in its certificate, where the URL has an address.")] = "",
     client_certificate: Annotated[str, typer.Option(help="Client certificate on kube-scheduler's machine.")] = "",
     client_key: Annotated[str, typer.Option(help="Its private key, there, too.")] = "",
-    verbs: Annotated[str, typer.Option(help="Verbs that are called: filter, prioritize, preempt, bind.")] = "filter,prioritize,preempt",
+    verbs: Annotated[
+        str, typer.Option(help="Verbs that are called: filter, prioritize, preempt, bind.")
+    ] = "filter,prioritize,preempt",
     weight: Annotated[int, typer.Option(min=1, help="Weight of the scores.")] = 1,
     timeout: Annotated[int, typer.Option(min=1, max=30, help="httpTimeout, in seconds.")] = 5,
     full_nodes: Annotated[bool, typer.Option(help="Send whole nodes (nodeCacheCapable: false).")] = False,
@@ -39,8 +46,8 @@ def print_scheduler_config(
 ) -> None:
     """Print what makes kube-scheduler call Reprieve, and check it.
 
-    The stanza goes to standard output, what `doctor` finds to standard error; the exit code is 1 if kube-scheduler would be misled or left
-    without an answer.
+    The stanza goes to standard output, what `doctor` finds to standard error; the exit code is 1 if kube-scheduler
+    would be misled or left without an answer.
     """
     extender = _extender(url, ca_file, verbs)
     if bool(client_certificate) != bool(client_key):
@@ -49,7 +56,12 @@ def print_scheduler_config(
     if tls is not None:
         tls = replace(tls, server_name=server_name, cert_file=client_certificate, key_file=client_key)
     extender = replace(
-        extender, tls_config=tls, weight=weight, http_timeout=Duration.of(timeout), node_cache_capable=not full_nodes, ignorable=ignorable
+        extender,
+        tls_config=tls,
+        weight=weight,
+        http_timeout=Duration.of(timeout),
+        node_cache_capable=not full_nodes,
+        ignorable=ignorable,
     )
     document = written(Configuration(extenders=(extender,)))
     shown = {key: document[key] for key in ("apiVersion", "kind", "extenders")}
@@ -103,9 +115,16 @@ def _certificates(file: Path) -> bytes:
 def _is_well(extender: Extender) -> bool:
     """Prints to standard error what is wrong with the extender, and returns whether kube-scheduler can work with it."""
     tls = extender.tls_config
-    elsewhere = [file for file in (tls.cert_file, tls.key_file) if not Path(file).exists()] if tls is not None and tls.cert_file else []
+    elsewhere = (
+        [file for file in (tls.cert_file, tls.key_file) if not Path(file).exists()]
+        if tls is not None and tls.cert_file
+        else []
+    )
     if elsewhere:
-        print(f"not checked: {elsewhere[0]} is not on this machine; `reprieve doctor --config FILE` checks it there", file=sys.stderr)
+        print(
+            f"not checked: {elsewhere[0]} is not on this machine; `reprieve doctor --config FILE` checks it there",
+            file=sys.stderr,
+        )
         return True
     try:
         findings = asyncio.run(examined(Patient(extender)))
@@ -114,7 +133,10 @@ def _is_well(extender: Extender) -> bool:
     for finding in findings:
         if finding.grade in (Grade.BAD, Grade.WARNING):
             what = f"{finding.check}: {finding.detail}" if finding.detail else finding.check
-            print(f"{finding.grade.name.lower()}: {finding.verb or 'connection'}: {what}; {finding.advice}", file=sys.stderr)
+            print(
+                f"{finding.grade.name.lower()}: {finding.verb or 'connection'}: {what}; {finding.advice}",
+                file=sys.stderr,
+            )
         elif finding.grade is Grade.SKIPPED:
             print(f"{finding.grade.name.lower()}: {finding.detail}", file=sys.stderr)
     bad = sum(finding.grade is Grade.BAD for finding in findings)

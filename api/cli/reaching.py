@@ -29,7 +29,9 @@ def _found(kubeconfig: Path | None, context: str, environment: tuple[tuple[str, 
     """Does as `target_of`, and warns once of what is not safe."""
     environ = dict(environment)
     try:
-        return find_target(environ, file=kubeconfig, context=context, home=Path(environ["HOME"]) if environ.get("HOME") else None)
+        return find_target(
+            environ, file=kubeconfig, context=context, home=Path(environ["HOME"]) if environ.get("HOME") else None
+        )
     except CredentialsError as exc:
         raise MisuseError(exc) from exc
 
@@ -64,7 +66,9 @@ def cluster_away(target: Target, why: str) -> SourceAwayError:
     if "Unauthorized" in why:
         advice = "its credentials are not accepted: sign in again, or choose another --context"
     elif "Forbidden" in why:
-        advice = "kubectl auth can-i --list shows what its user may do; a service (--server) needs only pods to be listed"
+        advice = (
+            "kubectl auth can-i --list shows what its user may do; a service (--server) needs only pods to be listed"
+        )
     elif "certificate" in why.lower():
         advice = "check certificate-authority-data, and the server's name, in the kubeconfig"
     return SourceAwayError(f"the cluster at {target.server} cannot be asked: {why}; {advice}")

@@ -25,13 +25,15 @@ SHOWN: Final = 50
 
 def replay(
     path: Annotated[Path, typer.Argument(metavar="RECORDING", help="A file that serve --record wrote.")],
-    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration that decides instead of the recorded one.")] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="KubeSchedulerConfiguration that decides instead of the recorded one.")
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Decide again what a recorded scheduler decided, and say where the decisions differ.
 
-    Each decision is taken in the state in which it was taken then, with the same draw among equally good nodes. The exit code is 0 if all
-    decisions are the same, and 1 otherwise.
+    Each decision is taken in the state in which it was taken then, with the same draw among equally good nodes. The
+    exit code is 0 if all decisions are the same, and 1 otherwise.
     """
     try:
         recording = Recording(path)
@@ -58,7 +60,10 @@ def quiet() -> Iterator[None]:
 
 
 def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
-    title = f"{report.recording}: {report.same} of {plural(report.decisions, 'decision')} the same, {report.different} different"
+    title = (
+        f"{report.recording}: {report.same} of {plural(report.decisions, 'decision')} the same, {report.different} "
+        "different"
+    )
     shown.print(Text(title, style="bold"))
     shown.print(f"recorded from {report.began} on, for {report.seconds:g} s")
     if report.differences:
@@ -75,7 +80,11 @@ def _print(shown: Console, report: ReplayReport, is_wide: bool) -> None:
             unknown.add_row(f"{one.at:.3f} s", one.pod, one.why)
         shown.print(unknown)
     if not report.decisions:
-        shown.print(Text("note: no decision is recorded; what a scheduler decides is, not what an extender answers", style="dim"))
+        shown.print(
+            Text(
+                "note: no decision is recorded; what a scheduler decides is, not what an extender answers", style="dim"
+            )
+        )
     if report.not_decided:
         shown.print(Text(f"note: {plural(report.not_decided, 'decision')} could not be taken again", style="dim"))
     if not report.is_complete:
@@ -86,5 +95,8 @@ def _words(decided: Decided) -> str:
     if decided.node:
         return decided.node
     if decided.victims:
-        return f"{decided.nominated}, once {', '.join(decided.victims)} {'is' if len(decided.victims) == 1 else 'are'} gone"
+        return (
+            f"{decided.nominated}, once {', '.join(decided.victims)} {'is' if len(decided.victims) == 1 else 'are'} "
+            "gone"
+        )
     return f"{decided.status}: {decided.message}" if decided.message else decided.status

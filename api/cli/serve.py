@@ -31,21 +31,26 @@ def serve(
     flags: Annotated[dict[str, Any], FLAG_OPTIONS],
     write_config_to: Annotated[
         Path | None,
-        typer.Option(help="Write the configuration in force to this file, and end.", rich_help_panel=Group.KUBE_SCHEDULER.value),
+        typer.Option(
+            help="Write the configuration in force to this file, and end.", rich_help_panel=Group.KUBE_SCHEDULER.value
+        ),
     ] = None,
     foreign_flag: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Answer kube-scheduler's calls over HTTP, for a real cluster or for the embedded one.
 
-    Every option can also be given in the environment: REPRIEVE_HOST, REPRIEVE_PORT, REPRIEVE_KUBECONFIG, REPRIEVE_STATE, REPRIEVE_CONFIG
-    and so on. Flags of kube-scheduler that have no effect here are ignored or refused; docs/flags.md says which.
+    Every option can also be given in the environment: REPRIEVE_HOST, REPRIEVE_PORT, REPRIEVE_KUBECONFIG,
+    REPRIEVE_STATE, REPRIEVE_CONFIG and so on. Flags of kube-scheduler that have no effect here are ignored or refused;
+    docs/flags.md says which.
     """
     settings = read_settings(**flags)
     if settings.client_allowed_names and settings.client_ca_file is None:
         raise StartUpError("--client-allowed-names: no client certificate is verified without --client-ca-file")
     ignored = dict(without_effect(foreign_flag or ()))
     if settings.config is not None:
-        deprecated = (name for name, each in FLAGS.items() if each.option.yields_to_file and getattr(settings, name) is not None)
+        deprecated = (
+            name for name, each in FLAGS.items() if each.option.yields_to_file and getattr(settings, name) is not None
+        )
         ignored |= {FLAGS[name].flag[2:]: "the configuration file has the last word" for name in deprecated}
     given = parse_feature_gates(settings.feature_gates)
     ignored |= {f"feature-gates={name}": why for name, why in remarks(given, settings.emulated_version)}
@@ -64,7 +69,9 @@ def serve(
         address = f"{scheme}://{settings.host}:{listening[0].getsockname()[1]}"
         STDERR.write_line(f"reprieve answers for {cluster.words} on {address}{settings.prefix}")
         if isinstance(cluster, Own):
-            listening.append(sockets.enter_context(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port")))
+            listening.append(
+                sockets.enter_context(_listen(settings.host, settings.kubernetes_port, "--kubernetes-port"))
+            )
             STDERR.write_line(f"kubectl --server {scheme}://{settings.host}:{listening[1].getsockname()[1]} reaches it")
         STDERR.write_line(f"{address}/ shows it")
         server.run(sockets=listening)

@@ -1,4 +1,6 @@
-"""Answers of a Reprieve service, over HTTP. A service that is silent is given up after a few seconds, one that works on an answer later."""
+"""Answers of a Reprieve service, over HTTP. A service that is silent is given up after a few seconds, one that works on
+an answer later.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -38,7 +40,9 @@ async def from_service(server: str | None, default: str, token: str | None) -> A
     """
     address = _address(server or default)
     if token and not _is_private(address):
-        raise MisuseError(f"{address}: the token is for https only; give an https:// address, or use kubectl port-forward")
+        raise MisuseError(
+            f"{address}: the token is for https only; give an https:// address, or use kubectl port-forward"
+        )
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     async with _client(address, headers) as client:
         service = ServiceAnswers(client, address, is_default=not server)
@@ -47,7 +51,9 @@ async def from_service(server: str | None, default: str, token: str | None) -> A
 
 
 async def cluster_followed_by(address: str, token: str | None) -> str | None:
-    """Returns the URL of the cluster that the service of this machine follows; None if there is no service, or if it does not tell."""
+    """Returns the URL of the cluster that the service of this machine follows; None if there is no service, or if it
+    does not tell.
+    """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         async with asyncio.timeout(LOCAL_SECONDS), _client(address, headers) as client:
@@ -111,7 +117,9 @@ class ServiceAnswers:
 
     async def _post(self, kind: type[A], path: str, body: object) -> A:
         content, headers = msgspec.json.encode(body), {"Content-Type": "application/json"}
-        return self._read(kind, await self._sent(self._client.build_request("POST", path, content=content, headers=headers)))
+        return self._read(
+            kind, await self._sent(self._client.build_request("POST", path, content=content, headers=headers))
+        )
 
     async def reach(self) -> None:
         """Returns once the service has answered anything.
@@ -132,7 +140,9 @@ class ServiceAnswers:
             if "certificate" in why:
                 what = f"shows a certificate that is not trusted here ({exc})"
                 raise self._away(what, "SSL_CERT_FILE=FILE trusts the authorities in FILE") from exc
-            raise self._away("cannot be reached" if isinstance(exc, httpx.ConnectError) else "broke off its answer") from exc
+            raise self._away(
+                "cannot be reached" if isinstance(exc, httpx.ConnectError) else "broke off its answer"
+            ) from exc
 
     def _away(self, what: str, advice: str = "") -> SourceAwayError:
         if not advice:
@@ -154,20 +164,28 @@ class ServiceAnswers:
         if code == httpx.codes.UNAUTHORIZED:
             raise SourceAwayError(f"{self._address}: {message}; give --token, such as $(kubectl create token NAME)")
         if code == httpx.codes.FORBIDDEN:
-            raise SourceAwayError(f"{self._address}: {message}; ask for a role that lets you list pods there, or give another --token")
+            raise SourceAwayError(
+                f"{self._address}: {message}; ask for a role that lets you list pods there, or give another --token"
+            )
         if code >= httpx.codes.INTERNAL_SERVER_ERROR:
-            raise SourceAwayError(f"{self._address}: {message}; try again, or look into its log; --kubeconfig or --dump need no service")
+            raise SourceAwayError(
+                f"{self._address}: {message}; try again, or look into its log; --kubeconfig or --dump need no service"
+            )
         raise MisuseError(f"{self._address}: {message}")
 
     def _not_a_reprieve(self, response: httpx.Response) -> StartUpError:
         advice = "give its address without a path"
         if urlsplit(self._address).path in ("", "/"):
             advice = "is that the address of `reprieve serve`, and of no proxy before it?"
-        return SourceAwayError(f"{self._address} answered with status {response.status_code}, and not as a Reprieve does; {advice}")
+        return SourceAwayError(
+            f"{self._address} answered with status {response.status_code}, and not as a Reprieve does; {advice}"
+        )
 
 
 def _is_lacking(kind: str, response: httpx.Response) -> bool:
-    """Whether a Reprieve answered that there is no such object of this kind. Any server answers 404 at a path that it does not have."""
+    """Whether a Reprieve answered that there is no such object of this kind. Any server answers 404 at a path that it
+    does not have.
+    """
     if response.status_code != httpx.codes.NOT_FOUND:
         return False
     try:

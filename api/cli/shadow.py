@@ -35,20 +35,29 @@ class ShadowAction(enum.StrEnum):
 
 
 def shadow(
-    action: Annotated[ShadowAction, typer.Argument(help="report: of a service or a recording; run: follow a cluster here, then report.")],
-    path: Annotated[Path | None, typer.Argument(metavar="[RECORDING]", help="Report over what serve --record wrote.")] = None,
+    action: Annotated[
+        ShadowAction,
+        typer.Argument(help="report: of a service or a recording; run: follow a cluster here, then report."),
+    ],
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[RECORDING]", help="Report over what serve --record wrote.")
+    ] = None,
     *,
     source: Annotated[Source, Options.of(Source, only=("server", "token", "kubeconfig", "context", "config"))],
-    lasting: Annotated[str | None, typer.Option("--for", help="How long to follow, such as 24h (until interrupted).")] = None,
+    lasting: Annotated[
+        str | None, typer.Option("--for", help="How long to follow, such as 24h (until interrupted).")
+    ] = None,
     at_least: Annotated[
         float | None, typer.Option(min=0, max=100, help="Exit with 1 if fewer percent of the clear decisions agree.")
     ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say how often this configuration decides as the scheduler of a cluster does, where it does not, and which plugin is why.
+    """Say how often this configuration decides as the scheduler of a cluster does, where it does not, and which plugin
+    is why.
 
-    Nothing is written to the cluster, and nothing has to be installed in it. A service that was started with --shadow is asked; with `run`,
-    the cluster of a kubeconfig is followed here until the time is over or the command is interrupted, and then reported on.
+    Nothing is written to the cluster, and nothing has to be installed in it. A service that was started with --shadow
+    is asked; with `run`, the cluster of a kubeconfig is followed here until the time is over or the command is
+    interrupted, and then reported on.
     """
     if action is ShadowAction.RUN:
         found = _followed(source, _seconds(lasting))
@@ -66,7 +75,9 @@ async def _asked(source: Source) -> Agreement:
     async with source.open_service() as service:
         found = await service.agreement(MOST)
     if found is None:
-        raise StartUpError("the service has no shadow: start it with --shadow, or follow a cluster here with `reprieve shadow run`")
+        raise StartUpError(
+            "the service has no shadow: start it with --shadow, or follow a cluster here with `reprieve shadow run`"
+        )
     return found
 
 
@@ -119,12 +130,23 @@ def _seconds(text: str | None) -> float | None:
 
 def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:
     total = found.total
-    shown.print(Text(f"{_percent(total.agreement)} of {plural(total.decisions - total.unclear, 'clear decision')} agree", style="bold"))
-    shown.print(f"{total.same} the same, {total.ties} among equals, {total.different} different, {total.unclear} unclear")
+    shown.print(
+        Text(
+            f"{_percent(total.agreement)} of {plural(total.decisions - total.unclear, 'clear decision')} agree",
+            style="bold",
+        )
+    )
+    shown.print(
+        f"{total.same} the same, {total.ties} among equals, {total.different} different, {total.unclear} unclear"
+    )
     shown.print(f"{found.configuration} beside the scheduler, from {found.since} to {found.until}")
     if found.evicted:
         shown.print(f"{plural(found.evicted, 'pod')} evicted, of which {found.spared} would have stayed")
-    for title, shares in (("By plugin", found.by_plugin), ("By shape", found.by_shape), ("By what was said", found.by_reason)):
+    for title, shares in (
+        ("By plugin", found.by_plugin),
+        ("By shape", found.by_shape),
+        ("By what was said", found.by_reason),
+    ):
         _shares(shown, title, shares, is_wide=is_wide)
     if found.differences:
         listed = found.differences if is_wide else found.differences[:SHOWN]
@@ -132,15 +154,27 @@ def _in_words(shown: Console, found: Agreement, is_wide: bool) -> None:
         made = table("time", "pod", "what", "plugin", "scheduler", "here", "why")
         for each in listed:
             what = each.kind if each.is_clear else f"{each.kind} (unclear)"
-            made.add_row(each.time, name_of(each.pod), what, each.plugin, _words(each.theirs), _words(each.ours), _why(each))
+            made.add_row(
+                each.time, name_of(each.pod), what, each.plugin, _words(each.theirs), _words(each.ours), _why(each)
+            )
         shown.print(made)
         hidden = sum(found.by_kind.values()) - len(listed)
         if hidden:
             shown.print(Text(f"and {hidden} more", style="dim"))
     costs = found.costs
-    shown.print(Text(f"it took {costs.seconds:.3f} s of processor time, {costs.per_decision * 1000:.2f} ms a decision", style="dim"))
+    shown.print(
+        Text(
+            f"it took {costs.seconds:.3f} s of processor time, {costs.per_decision * 1000:.2f} ms a decision",
+            style="dim",
+        )
+    )
     if costs.behind > 1:
-        shown.print(Text(f"note: {costs.behind:.0f} s behind the cluster, with {plural(costs.waiting, 'change')} waiting", style="dim"))
+        shown.print(
+            Text(
+                f"note: {costs.behind:.0f} s behind the cluster, with {plural(costs.waiting, 'change')} waiting",
+                style="dim",
+            )
+        )
     for note in found.notes:
         shown.print(Text(f"note: {note}", style="dim"))
 
@@ -152,7 +186,9 @@ def _shares(shown: Console, title: str, shares: tuple[AgreementShare, ...], *, i
     shown.print(heading(title))
     made = table("", "decisions", "agree", "different", "unclear")
     for share in listed:
-        made.add_row(share.name, str(share.decisions), _percent(share.agreement), str(share.different), str(share.unclear))
+        made.add_row(
+            share.name, str(share.decisions), _percent(share.agreement), str(share.different), str(share.unclear)
+        )
     shown.print(made)
 
 

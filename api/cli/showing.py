@@ -41,7 +41,9 @@ class Output(enum.StrEnum):
     YAML = "yaml"
 
 
-WatchOption = Annotated[bool, typer.Option("--watch", "-w", help="Print the answer again whenever it changes, until Ctrl-C.")]
+WatchOption = Annotated[
+    bool, typer.Option("--watch", "-w", help="Print the answer again whenever it changes, until Ctrl-C.")
+]
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, wide, json or yaml.")]
 
 
@@ -67,7 +69,9 @@ async def pause(seconds: float) -> None:
     await asyncio.sleep(seconds)
 
 
-async def show_until_interrupted(ask: Callable[[], Awaitable[A]], output: Output, words: Callable[[Console, A, bool], None]) -> None:
+async def show_until_interrupted(
+    ask: Callable[[], Awaitable[A]], output: Output, words: Callable[[Console, A, bool], None]
+) -> None:
     """Prints the answer again whenever it has changed, until Ctrl-C. A terminal shows the newest one only."""
     last: A | None = None
     while True:
@@ -86,15 +90,20 @@ async def show_until_interrupted(ask: Callable[[], Awaitable[A]], output: Output
 def console() -> Console:
     """Returns a console on standard output: coloured and as wide as a terminal, plain and never folded elsewhere."""
     is_terminal = sys.stdout.isatty()
-    return Console(highlight=False, markup=False, width=None if is_terminal else _NEVER_FOLDED, no_color=None if is_terminal else True)
+    return Console(
+        highlight=False,
+        markup=False,
+        width=None if is_terminal else _NEVER_FOLDED,
+        no_color=None if is_terminal else True,
+    )
 
 
 @final
 class AnswerTable:
     """A table that looks like kubectl's, and fits its terminal without cutting a word.
 
-    Cells wrap at blanks. Where that does not do, columns are left out, the least important first (`-o wide` folds nothing, so that it has
-    all of them). Where even that does not do, each row becomes lines, one a cell.
+    Cells wrap at blanks. Where that does not do, columns are left out, the least important first (`-o wide` folds
+    nothing, so that it has all of them). Where even that does not do, each row becomes lines, one a cell.
     """
 
     def __init__(self, *headings: str, less_important: Sequence[str] = ()) -> None:
@@ -125,7 +134,9 @@ class AnswerTable:
         while sum(widths) > options.max_width:
             widest = max((place for place in range(len(shown)) if widths[place] > least[place]), key=widths.__getitem__)
             widths[widest] -= 1
-        made = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=any(self._headings))
+        made = Table(
+            box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_header=any(self._headings)
+        )
         for number, place in enumerate(shown):
             gap = 0 if number == len(shown) - 1 else _GAP
             made.add_column(self._headings[place].upper(), width=widths[number] - gap)
@@ -142,7 +153,9 @@ class AnswerTable:
         for row in self._rows:
             for place in shown:
                 text = f"{self._headings[place].upper()}: {row[place].plain}"
-                for line in wrap(text, width, break_long_words=False, break_on_hyphens=False) if row[place].plain else ():
+                for line in (
+                    wrap(text, width, break_long_words=False, break_on_hyphens=False) if row[place].plain else ()
+                ):
                     yield Text(line, style=row[place].style, overflow="fold")
             yield Text()
 
@@ -185,8 +198,12 @@ def first_of(names: Sequence[str], count: int = 3) -> str:
 
 def victims_table(victims: Sequence[Victim], *, wide: bool) -> AnswerTable:
     """Returns a table of pods that would be evicted."""
-    made = table("pod", "priority", "started", "violates", *(("owner", "uid") if wide else ()), less_important=("started",))
+    made = table(
+        "pod", "priority", "started", "violates", *(("owner", "uid") if wide else ()), less_important=("started",)
+    )
     for victim in victims:
         further = (victim.owner, victim.pod.uid) if wide else ()
-        made.add_row(name_of(victim.pod), str(victim.pod.priority), victim.started or "", ", ".join(victim.violates), *further)
+        made.add_row(
+            name_of(victim.pod), str(victim.pod.priority), victim.started or "", ", ".join(victim.violates), *further
+        )
     return made

@@ -20,7 +20,14 @@ class Options:
     def of(cls, kind: type[Any], only: Sequence[str] = ()) -> "Options":
         """Returns an option for each field of a dataclass, or only for these fields."""
         hints = get_type_hints(kind, include_extras=True)
-        return cls([option(each.name, hints[each.name], each.default) for each in fields(kind) if each.name in (only or hints)], kind)
+        return cls(
+            [
+                option(each.name, hints[each.name], each.default)
+                for each in fields(kind)
+                if each.name in (only or hints)
+            ],
+            kind,
+        )
 
 
 def option(name: str, annotation: Any, default: object) -> inspect.Parameter:

@@ -48,32 +48,47 @@ def simulate(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="WORKLOAD", help="A YAML file, a recording, or a folder with nodes.csv and pods.csv, or with performance-config.yaml."
+            metavar="WORKLOAD",
+            help="A YAML file, a recording, or a folder with nodes.csv and pods.csv, or with performance-config.yaml.",
         ),
     ],
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration of the scheduler.")] = None,
     against: Annotated[
-        list[Path] | None, typer.Option(help="Another KubeSchedulerConfiguration, to compare with the first one; may be given again.")
+        list[Path] | None,
+        typer.Option(help="Another KubeSchedulerConfiguration, to compare with the first one; may be given again."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all chance. 0 keeps the order of a trace; any other number shuffles it.")] = 0,
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds to play with, from --seed on, on all processors.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Of all chance. 0 keeps the order of a trace; any other number shuffles it.")
+    ] = 0,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="How many seeds to play with, from --seed on, on all processors.")
+    ] = 1,
     only: Annotated[
-        list[str] | None, typer.Option(help="Of a file with many workloads, those whose names match: 'Spreading/*'; may be given again.")
+        list[str] | None,
+        typer.Option(help="Of a file with many workloads, those whose names match: 'Spreading/*'; may be given again."),
     ] = None,
-    label: Annotated[list[str] | None, typer.Option(help="Of these, those that have a label; may be given again.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option(help="Of these, those that have a label; may be given again.")
+    ] = None,
     output: Annotated[
-        SimulationForm, typer.Option("--output", "-o", help="table, json, or html: a page with plots, complete in one file.")
+        SimulationForm,
+        typer.Option("--output", "-o", help="table, json, or html: a page with plots, complete in one file."),
     ] = SimulationForm.TABLE,
-    export: Annotated[Path | None, typer.Option(help="Folder for all plays as Parquet: decisions, pods, what plots are made of.")] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Folder for all plays as Parquet: decisions, pods, what plots are made of.")
+    ] = None,
     on: Annotated[
-        str | None, typer.Option(help="Play on the workers of this scheduler of dask.distributed, tcp://host:8786, instead of processes.")
+        str | None,
+        typer.Option(
+            help="Play on the workers of this scheduler of dask.distributed, tcp://host:8786, instead of processes."
+        ),
     ] = None,
 ) -> None:
     """Play a workload against the real scheduler in virtual time, and report what happened.
 
-    No cluster is needed. The report says how many pods were placed, how long they waited, how many were evicted, how much of the nodes was
-    used, and how fast the scheduler decided. The exit code is 1 if a workload cannot be played, or if one of its expectations does not
-    hold.
+    No cluster is needed. The report says how many pods were placed, how long they waited, how many were evicted, how
+    much of the nodes was used, and how fast the scheduler decided. The exit code is 1 if a workload cannot be played,
+    or if one of its expectations does not hold.
     """
     files = [config, *(against or ())]
     chosen = [None if file is None else usable(file) for file in files]
@@ -88,7 +103,9 @@ def simulate(
             if len(files) == 1 and seeds == 1 and on is None:
                 holds = _play_once(workloads, chosen[0], seed, output, _names(files)[0], exported)
             else:
-                holds = _compare(path, workloads, chosen, range(seed, seed + seeds), output, _names(files), exported, on)
+                holds = _compare(
+                    path, workloads, chosen, range(seed, seed + seeds), output, _names(files), exported, on
+                )
     except (ConfigErrors, ExportError) as exc:
         raise StartUpError(on_one_line(exc)) from exc
     if not holds:
@@ -104,7 +121,9 @@ def _play_once(
     exported: PlayExport | None,
 ) -> bool:
     """Plays each workload and shows its report; returns whether all were played and whatever they expect holds."""
-    reports = _each(workloads, lambda workload, advance: _played(workload, configuration, seed, advance, name, exported))
+    reports = _each(
+        workloads, lambda workload, advance: _played(workload, configuration, seed, advance, name, exported)
+    )
     _show(reports, output, len(workloads), simulation_page, print_report)
     return len(reports) == len(workloads) and all(report.holds for report in reports)
 
@@ -123,7 +142,9 @@ def _compare(
     keep = None if exported is None else lambda place, played: exported.add(names[place], played)
     found = _each(
         workloads,
-        lambda workload, advance: compared(names, seeds, sweep(path, workload.name, configurations, seeds, advance, on=on, keep=keep)),
+        lambda workload, advance: compared(
+            names, seeds, sweep(path, workload.name, configurations, seeds, advance, on=on, keep=keep)
+        ),
         unit="plays",
     )
     _show(found, output, len(workloads), comparison_page, print_comparison)
@@ -131,7 +152,12 @@ def _compare(
 
 
 def _played(
-    workload: Workload, configuration: Configuration | None, seed: int, advance: Advance, name: str, exported: PlayExport | None
+    workload: Workload,
+    configuration: Configuration | None,
+    seed: int,
+    advance: Advance,
+    name: str,
+    exported: PlayExport | None,
 ) -> SimulationReport:
     """Plays a workload with this configuration; without one with its own, or with the default one."""
     chosen = configuration or workload.own_configuration or usable(None)
@@ -171,7 +197,9 @@ def _each(workloads: Sequence[Workload], played: Callable[[Workload, Advance], R
 
 
 def _chosen(workloads: Sequence[Workload], only: Sequence[str], labels: Sequence[str]) -> list[Workload]:
-    return [each for each in workloads if any(fnmatchcase(each.name, form) for form in only) and {*labels} <= {*each.labels}]
+    return [
+        each for each in workloads if any(fnmatchcase(each.name, form) for form in only) and {*labels} <= {*each.labels}
+    ]
 
 
 def on_one_line(exc: Exception) -> str:
@@ -183,14 +211,24 @@ def on_one_line(exc: Exception) -> str:
 def progress(name: str, unit: str) -> Iterator[Advance]:
     """Yields what moves a bar on standard error, if that is a terminal; nothing is printed elsewhere."""
     shown = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as bars:
         bar = bars.add_task(name, total=None)
         yield lambda done, expected: bars.update(bar, completed=done, total=max(expected, done) or None)
 
 
 def _show(
-    found: Sequence[R], output: SimulationForm, wanted: int, page: Callable[[Sequence[R]], str], show: Callable[[Console, R], None]
+    found: Sequence[R],
+    output: SimulationForm,
+    wanted: int,
+    page: Callable[[Sequence[R]], str],
+    show: Callable[[Console, R], None],
 ) -> None:
     is_list = wanted > 1
     if output is SimulationForm.JSON:

@@ -1,8 +1,9 @@
-"""Where a command gets its answer: from a Reprieve service, from a cluster through its API server, or from a dump in a file.
+"""Where a command gets its answer: from a Reprieve service, from a cluster through its API server, or from a dump in a
+file.
 
-What is given on the command line wins: a file, a service, a kubeconfig, a context, in this order. Then comes REPRIEVE_SERVER, and then the
-cluster that kubectl would ask: that of KUBECONFIG, of the pod that the process runs in, of ~/.kube/config. The service of this machine is
-asked if it follows that cluster, or if there is none.
+What is given on the command line wins: a file, a service, a kubeconfig, a context, in this order. Then comes
+REPRIEVE_SERVER, and then the cluster that kubectl would ask: that of KUBECONFIG, of the pod that the process runs in,
+of ~/.kube/config. The service of this machine is asked if it follows that cluster, or if there is none.
 """
 
 import os
@@ -71,7 +72,11 @@ class Source:
 
     namespace: Annotated[
         str | None,
-        typer.Option("--namespace", "-n", help="Namespace of objects that name none (that of the kubeconfig's context, else default)."),
+        typer.Option(
+            "--namespace",
+            "-n",
+            help="Namespace of objects that name none (that of the kubeconfig's context, else default).",
+        ),
     ] = None
     server: Annotated[
         str | None,
@@ -79,22 +84,32 @@ class Source:
     ] = None
     kubeconfig: Annotated[
         Path | None,
-        typer.Option(help="Ask the cluster of this kubeconfig (KUBECONFIG, ~/.kube/config); nothing has to be installed in it."),
+        typer.Option(
+            help="Ask the cluster of this kubeconfig (KUBECONFIG, ~/.kube/config); nothing has to be installed in it."
+        ),
     ] = None
-    context: Annotated[str | None, typer.Option(help="Ask the cluster of this context of the kubeconfig (its current one).")] = None
+    context: Annotated[
+        str | None, typer.Option(help="Ask the cluster of this context of the kubeconfig (its current one).")
+    ] = None
     dump: Annotated[
         Path | None,
         typer.Option(
-            help="Ask about the cluster in this file, a List as kubectl get -o json prints it, or a recording; - reads standard input."
+            help="Ask about the cluster in this file, a List as kubectl get -o json prints it, or a recording; - reads "
+            "standard input."
         ),
     ] = None
     at: Annotated[
         str | None,
-        typer.Option(help="The moment of a recording, as 2026-11-23T05:00:00Z, or as a time after its beginning, 90s (its end)."),
+        typer.Option(
+            help="The moment of a recording, as 2026-11-23T05:00:00Z, or as a time after its beginning, 90s (its end)."
+        ),
     ] = None
-    config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration that decides, where no service does.")] = None
+    config: Annotated[
+        Path | None, typer.Option(help="KubeSchedulerConfiguration that decides, where no service does.")
+    ] = None
     token: Annotated[
-        str | None, typer.Option(help="Bearer token of the cluster, for a service that reviews access.", envvar="REPRIEVE_TOKEN")
+        str | None,
+        typer.Option(help="Bearer token of the cluster, for a service that reviews access.", envvar="REPRIEVE_TOKEN"),
     ] = None
 
     @property
@@ -112,10 +127,12 @@ class Source:
 
     @asynccontextmanager
     async def open(self, *, keeps_asking: bool = False) -> AsyncIterator[Answers]:
-        """Yields the answers of the source, until the end of the block. Standard error tells which it is, unless it is the expected one.
+        """Yields the answers of the source, until the end of the block. Standard error tells which it is, unless it is
+        the expected one.
 
         Arguments:
-            keeps_asking: whether a terminal is shown answers in the block, so that the line about waiting has to go before.
+            keeps_asking: whether a terminal is shown answers in the block, so that the line about waiting has to go
+                before.
 
         Raises:
             MisuseError: the options contradict each other, or name what there is not.
@@ -149,7 +166,10 @@ class Source:
                 yield service
             return
         if is_followed_here is False:
-            _tell(f"asking {cluster}; the service at {DEFAULT_SERVER} is for another cluster: --server {DEFAULT_SERVER} asks that")
+            _tell(
+                f"asking {cluster}; the service at {DEFAULT_SERVER} is for another cluster: --server {DEFAULT_SERVER} "
+                "asks that"
+            )
         with WaitingLine(f"asking {cluster}") as line:
             from api.cli.reaching import reach  # noqa: PLC0415
 
@@ -174,10 +194,15 @@ class Source:
             cluster = self._cluster()
             is_followed_here = await self._is_followed_here(cluster)
             if not is_followed_here:
-                there = "there is none on this machine" if is_followed_here is None else f"that at {DEFAULT_SERVER} is for another cluster"
+                there = (
+                    "there is none on this machine"
+                    if is_followed_here is None
+                    else f"that at {DEFAULT_SERVER} is for another cluster"
+                )
                 raise SourceAwayError(
                     f"only a Reprieve service remembers, and {there}; "
-                    f"give --server, perhaps of kubectl -n kube-system port-forward service/reprieve 8888 (the cluster is {cluster})"
+                    "give --server, perhaps of kubectl -n kube-system port-forward service/reprieve 8888 (the cluster "
+                    f"is {cluster})"
                 )
             _tell(f"asking the service at {DEFAULT_SERVER}, which follows the same cluster, {cluster}")
         elif told is not None and self._is_told:
@@ -213,7 +238,9 @@ class Source:
         return target_of(self.kubeconfig, self.context).server
 
     async def _is_followed_here(self, cluster: str) -> bool | None:
-        """Returns whether the service of this machine follows the cluster; None if there is none, or if it does not tell this caller."""
+        """Returns whether the service of this machine follows the cluster; None if there is none, or if it does not
+        tell this caller.
+        """
         from api.cli.service_answers import cluster_followed_by  # noqa: PLC0415
 
         followed = await cluster_followed_by(DEFAULT_SERVER, self.token)

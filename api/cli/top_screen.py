@@ -22,7 +22,8 @@ SHOWN_FIXES: Final = 3
 
 @final
 class TopScreen(App[None]):
-    """Asks again and again, and shows the newest answers: pods that wait, by reason and workload; preemptions; one pod's explanation.
+    """Asks again and again, and shows the newest answers: pods that wait, by reason and workload; preemptions; one
+    pod's explanation.
 
     State: the first pod of each row, and the error that ended it.
     """
@@ -60,7 +61,11 @@ class TopScreen(App[None]):
         """Asks for the newest answers. What keeps the source from answering ends the screen."""
         try:
             found = within(await self._asked.pending(), self._namespace)
-            preempted = await self._asked.preemptions(None, SHOWN_PREEMPTIONS) if isinstance(self._asked, ServiceAnswers) else None
+            preempted = (
+                await self._asked.preemptions(None, SHOWN_PREEMPTIONS)
+                if isinstance(self._asked, ServiceAnswers)
+                else None
+            )
         except StartUpError as exc:
             self.failed = exc
             self.exit()
@@ -79,7 +84,9 @@ class TopScreen(App[None]):
 
     def _show(self, found: Pending) -> None:
         short = ", ".join(each.resource for each in found.lacking)
-        self.query_one("#counts", Static).update(f"{plural(found.pods, 'pod')} waiting" + (f", short of {short}" if short else ""))
+        self.query_one("#counts", Static).update(
+            f"{plural(found.pods, 'pod')} waiting" + (f", short of {short}" if short else "")
+        )
         chosen = self._table.cursor_row
         self._table.clear()
         self._firsts = {}
@@ -114,5 +121,9 @@ def _explained(answer: Explanation) -> str:
 
 
 def _preempted(found: Preemptions) -> str:
-    lines = [f"{made.time}  {name_of(victim.pod)} for {name_of(made.by)} on {made.node}" for made in found.items for victim in made.victims]
+    lines = [
+        f"{made.time}  {name_of(victim.pod)} for {name_of(made.by)} on {made.node}"
+        for made in found.items
+        for victim in made.victims
+    ]
     return "\n".join(("recently preempted:", *lines[:SHOWN_PREEMPTIONS])) if lines else "nobody was preempted recently"

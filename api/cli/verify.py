@@ -72,18 +72,27 @@ def verify_rules(
     tests: Annotated[list[Path], typer.Argument(help="Files with rules, or folders of them.", metavar="TESTS")],
     config: Annotated[Path | None, typer.Option(help="KubeSchedulerConfiguration for rules that bring none.")] = None,
     k8s: Annotated[
-        str, typer.Option("--k8s", help="Versions of kube-scheduler that decide in turn, such as 1.34,1.37.", metavar="VERSIONS")
+        str,
+        typer.Option(
+            "--k8s", help="Versions of kube-scheduler that decide in turn, such as 1.34,1.37.", metavar="VERSIONS"
+        ),
     ] = "",
     golden: Annotated[
-        Path | None, typer.Option(help="Compare with this file where pods go, which another version or configuration may have written.")
+        Path | None,
+        typer.Option(
+            help="Compare with this file where pods go, which another version or configuration may have written."
+        ),
     ] = None,
-    update: Annotated[bool, typer.Option("--update", help="Write the file of --golden, by the first version, instead.")] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Write the file of --golden, by the first version, instead.")
+    ] = False,
     junit: Annotated[Path | None, typer.Option(help="Write the outcome to this file, too, as JUnit has it.")] = None,
 ) -> None:
     """Check scheduling rules: given a cluster, when something happens to it, where do pods go?
 
-    A rule may also say which pods must not be evicted. A line is printed for each rule; the exit code is 1 if one does not hold. No
-    cluster is needed. --golden keeps where pods go, so that another version (--k8s) or configuration is compared with it. A rule:
+    A rule may also say which pods must not be evicted. A line is printed for each rule; the exit code is 1 if one does
+    not hold. No cluster is needed. --golden keeps where pods go, so that another version (--k8s) or configuration is
+    compared with it. A rule:
 
     \b
     name: web is spread over the zones, and nothing is evicted
@@ -100,7 +109,9 @@ def verify_rules(
     verdicts = []
     for number, version in enumerate(versions or [""]):
         configuration = read_configuration(config, _features(version))
-        verdicts += printed_verdicts(tests, Decider(configuration, version if len(versions) > 1 else "", kept, is_again=number > 0))
+        verdicts += printed_verdicts(
+            tests, Decider(configuration, version if len(versions) > 1 else "", kept, is_again=number > 0)
+        )
     if not verdicts:
         raise StartUpError(f"{', '.join(map(str, tests))}: there are no rules in there")
     failed = sum(not verdict.holds for verdict in verdicts)
@@ -190,7 +201,9 @@ def _is_object(document: object) -> bool:
 def _outcome(rule: Rule, folder: Path, default: Configuration) -> RuleOutcome:
     """Returns what becomes of the rule. Files that it names are relative to the folder."""
     existing = [obj for name in listed(rule.given.existing) for file in _files(folder / name) for obj in load(file)]
-    applied = [obj for name in listed(rule.when.apply) for file in _files(folder / name) for obj in read_manifests(str(file))]
+    applied = [
+        obj for name in listed(rule.when.apply) for file in _files(folder / name) for obj in read_manifests(str(file))
+    ]
     configuration = default
     if isinstance(rule.given.configuration, str):
         configuration = read_configuration(folder / rule.given.configuration, default.feature_gates)

@@ -10,18 +10,24 @@ from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElaps
 
 @final
 class WaitingLine:
-    """A line on standard error with what is being done, and for how many seconds. Nothing is printed where that is no terminal."""
+    """A line on standard error with what is being done, and for how many seconds. Nothing is printed where that is no
+    terminal.
+    """
 
     def __init__(self, text: str) -> None:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        self._line = Progress(*columns, console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty())
+        self._line = Progress(
+            *columns, console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty()
+        )
         self._task: TaskID = self._line.add_task(text, total=None)
 
     def __enter__(self) -> "WaitingLine":
         self._line.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._line.stop()
 
     def hide(self) -> None:

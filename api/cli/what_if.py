@@ -10,7 +10,18 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.manifest_files import placed, read_manifests, with_priority
-from api.cli.showing import Output, OutputOption, budgets, first_of, heading, name_of, plural, show, table, victims_table
+from api.cli.showing import (
+    Output,
+    OutputOption,
+    budgets,
+    first_of,
+    heading,
+    name_of,
+    plural,
+    show,
+    table,
+    victims_table,
+)
 from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import MisuseError
 from extender.answers.phrases import loss, why_no_room
@@ -20,7 +31,8 @@ from extender.golang.yaml import YamlError, read_yaml
 from extender.records.values import Victim
 
 Manifests = Annotated[
-    list[str] | None, typer.Option("--filename", "-f", help="Objects to create: pods, workloads, nodes, ...; - reads standard input.")
+    list[str] | None,
+    typer.Option("--filename", "-f", help="Objects to create: pods, workloads, nodes, ...; - reads standard input."),
 ]
 
 
@@ -29,7 +41,10 @@ def what_if(
     filename: Manifests = None,
     priority_class: Annotated[str, typer.Option(help="Give the pods of -f this PriorityClass.")] = "",
     preempt: Annotated[
-        bool | None, typer.Option("--preempt/--no-preempt", help="Let the pods of -f evict others, or not (as they say themselves).")
+        bool | None,
+        typer.Option(
+            "--preempt/--no-preempt", help="Let the pods of -f evict others, or not (as they say themselves)."
+        ),
     ] = None,
     add_nodes: Annotated[int, typer.Option(min=0, max=1000, help="Nodes to add, each like the one of --like.")] = 0,
     like: Annotated[str, typer.Option(help="The node whose size, labels and taints new nodes have.")] = "",
@@ -42,8 +57,8 @@ def what_if(
 ) -> None:
     """Show what would happen if objects were created, nodes drained or removed, or settings changed.
 
-    Nothing is changed. The scheduler itself places the pods on a copy of the cluster, with preemption; every evicted pod is followed to
-    the node on which it lands.
+    Nothing is changed. The scheduler itself places the pods on a copy of the cluster, with preemption; every evicted
+    pod is followed to the node on which it lands.
     """
     if bool(add_nodes) != bool(like):
         raise MisuseError("--add-nodes and --like go together: --add-nodes 3 --like node-a1")
@@ -59,7 +74,9 @@ def what_if(
         include_pending=pending,
     )
     if request == WhatIfRequest():
-        raise MisuseError("nothing to try: give -f FILE, --add-nodes, --drain NODE, --remove NODE, --with-config FILE or --pending")
+        raise MisuseError(
+            "nothing to try: give -f FILE, --add-nodes, --drain NODE, --remove NODE, --with-config FILE or --pending"
+        )
     answer = asyncio.run(_asked(source, request))
     show(answer, output, _in_words)
     if any(placement.cause != "pending" and not placement.node for placement in answer.placements):
@@ -68,7 +85,9 @@ def what_if(
 
 def victims(
     *,
-    filename: Annotated[list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")],
+    filename: Annotated[
+        list[str], typer.Option("--filename", "-f", help="The pod, or the workload; - reads standard input.")
+    ],
     source: SourceOptions,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -114,7 +133,13 @@ def _in_words(console: Console, answer: WhatIf, wide: bool) -> None:
             placed.add_row(name_of(placement.pod), str(placement.pod.priority), node, evicts, message)
         console.print(placed)
     if answer.evictions:
-        console.print(heading("Evicted" if any(each.why not in ("scaled down", "replaced") for each in answer.evictions) else "Deleted"))
+        console.print(
+            heading(
+                "Evicted"
+                if any(each.why not in ("scaled down", "replaced") for each in answer.evictions)
+                else "Deleted"
+            )
+        )
         _evictions(console, answer.evictions)
     if answer.gpu_hours:
         console.print(f"GPU time lost: {answer.gpu_hours:.1f} GPU-hours")
@@ -136,7 +161,9 @@ def _victims_in_words(console: Console, answer: WhatIf, wide: bool) -> None:
     for placement in answer.placements:
         if placement.cause == "created":
             _victims_of(console, placement, wide=wide)
-    cascades = [eviction for eviction in answer.evictions if eviction.lands_on or eviction.message or eviction.depth > 1]
+    cascades = [
+        eviction for eviction in answer.evictions if eviction.lands_on or eviction.message or eviction.depth > 1
+    ]
     if cascades:
         console.print(heading("What follows"))
         _evictions(console, cascades)
@@ -157,7 +184,9 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
         return
     console.print(
         Text(
-            f"{name_of(pod)} (priority {pod.priority}) would evict {plural(len(placement.evicts), 'pod')} on {placement.node}", style="bold"
+            f"{name_of(pod)} (priority {pod.priority}) would evict {plural(len(placement.evicts), 'pod')} on "
+            f"{placement.node}",
+            style="bold",
         )
     )
     console.print(victims_table(placement.evicts, wide=wide))
@@ -172,7 +201,9 @@ def _victims_of(console: Console, placement: Placement, *, wide: bool) -> None:
         others = table("node", "victims", "violations", "why not", *(("names",) if wide else ()))
         for candidate in losers if wide else losers[:8]:
             who = (", ".join(name_of(victim.pod) for victim in candidate.victims),) if wide else ()
-            others.add_row(candidate.node, str(len(candidate.victims)), str(candidate.num_pdb_violations), candidate.why_not, *who)
+            others.add_row(
+                candidate.node, str(len(candidate.victims)), str(candidate.num_pdb_violations), candidate.why_not, *who
+            )
         console.print(others)
 
 

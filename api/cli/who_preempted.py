@@ -12,7 +12,18 @@ from rich.console import Console
 from rich.text import Text
 
 from api.cli.pod_names import pod_named
-from api.cli.showing import Output, OutputOption, WatchOption, heading, name_of, plural, show, show_until_interrupted, table, victims_table
+from api.cli.showing import (
+    Output,
+    OutputOption,
+    WatchOption,
+    heading,
+    name_of,
+    plural,
+    show,
+    show_until_interrupted,
+    table,
+    victims_table,
+)
 from api.cli.signatures import Options
 from api.cli.sources import Remembering, Source
 from api.fatal_errors import MisuseError, StartUpError
@@ -32,7 +43,11 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 def who_preempted(
     pod: Annotated[
-        str, typer.Argument(help="[NAMESPACE/]POD, or the beginning of its name; nothing for all pods.", metavar="[[NAMESPACE/][PREFIX]]")
+        str,
+        typer.Argument(
+            help="[NAMESPACE/]POD, or the beginning of its name; nothing for all pods.",
+            metavar="[[NAMESPACE/][PREFIX]]",
+        ),
     ] = "",
     *,
     since: Annotated[str, typer.Option(help="Only the last while: 90s, 30m, 1h, 2d.")] = "",
@@ -42,8 +57,9 @@ def who_preempted(
 ) -> None:
     """Show for which pods pods were evicted, when, and why not others.
 
-    A Reprieve service is asked, because only a service remembers, long after the events are gone. Names of pods are shown in namespaces
-    whose pods you may list. Of one pod everything is told, of several a line each; `-o wide` tells everything of all.
+    A Reprieve service is asked, because only a service remembers, long after the events are gone. Names of pods are
+    shown in namespaces whose pods you may list. Of one pod everything is told, of several a line each; `-o wide` tells
+    everything of all.
     """
     _after(since)
     namespace, prefix = (source.namespace, "") if not pod else _named(pod, source)
@@ -51,7 +67,9 @@ def who_preempted(
         asyncio.run(_shown(source, namespace, prefix, since, output, watch=watch))
 
 
-async def _shown(source: Source, namespace: str | None, prefix: str, since: str, output: Output, *, watch: bool) -> None:
+async def _shown(
+    source: Source, namespace: str | None, prefix: str, since: str, output: Output, *, watch: bool
+) -> None:
     whose = f"{namespace}/{prefix}" if namespace else prefix
     none = f"no preemption of {whose} is known" if whose else "no preemption is known"
 
@@ -98,7 +116,9 @@ async def _asked(service: Remembering, namespace: str | None, prefix: str, after
         if exact.items:
             return exact
     every = await service.preemptions(None, MAX_LOOKED_AT)
-    return _of_victims(every, lambda victim: victim.name.startswith(prefix) and namespace in (None, victim.namespace), after)
+    return _of_victims(
+        every, lambda victim: victim.name.startswith(prefix) and namespace in (None, victim.namespace), after
+    )
 
 
 def _is_of_one(found: Preemptions, name: str) -> bool:
@@ -108,7 +128,9 @@ def _is_of_one(found: Preemptions, name: str) -> bool:
 
 def _of_victims(found: Preemptions, is_meant: Callable[[PodName], bool], after: str) -> Preemptions:
     return Preemptions(
-        items=tuple(made for made in found.items if made.time >= after and any(is_meant(victim.pod) for victim in made.victims))
+        items=tuple(
+            made for made in found.items if made.time >= after and any(is_meant(victim.pod) for victim in made.victims)
+        )
     )
 
 
@@ -116,7 +138,9 @@ def _as_a_list(console: Console, answer: Preemptions, wide: bool) -> None:
     if wide:
         _in_words(console, answer, wide)
         return
-    lines = table("time", "pod", "priority", "for", "priority ", "node", less_important=("priority", "priority ", "node"))
+    lines = table(
+        "time", "pod", "priority", "for", "priority ", "node", less_important=("priority", "priority ", "node")
+    )
     for made in answer.items:
         for victim in made.victims:
             names = name_of(victim.pod), str(victim.pod.priority), name_of(made.by), str(made.by.priority)
@@ -138,7 +162,9 @@ def _one(console: Console, made: Preemption, *, wide: bool) -> None:
     uid = f", UID {by.uid}" if wide and by.uid else ""
     console.print(
         Text(
-            f"{made.time}  preempted{f' on {made.node}' if made.node else ''} for {name_of(by)} (priority {by.priority}{uid})", style="bold"
+            f"{made.time}  preempted{f' on {made.node}' if made.node else ''} for {name_of(by)} (priority "
+            f"{by.priority}{uid})",
+            style="bold",
         )
     )
     if made.caller:
@@ -165,7 +191,9 @@ def _one(console: Console, made: Preemption, *, wide: bool) -> None:
 
 
 def _num_others(made: Preemption) -> int:
-    """Returns how many candidates were not chosen. Another scheduler, an extender or a plugin may choose a node that is none of them."""
+    """Returns how many candidates were not chosen. Another scheduler, an extender or a plugin may choose a node that is
+    none of them.
+    """
     kept = [candidate.node for candidate in made.candidates]
     # Where not all candidates are kept, a chosen node that is not listed is taken for one of the others.
     is_candidate = made.node in kept or (bool(made.node) and len(kept) < made.num_candidates)

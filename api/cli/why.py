@@ -49,12 +49,16 @@ class ExplainedPods(Answer, frozen=True, kw_only=True):
 
 def why(
     pod: Annotated[
-        str | None, typer.Argument(help="[NAMESPACE/]POD, or KIND/NAME of a workload: deploy/web, job/train.", metavar="[NAME]")
+        str | None,
+        typer.Argument(help="[NAMESPACE/]POD, or KIND/NAME of a workload: deploy/web, job/train.", metavar="[NAME]"),
     ] = None,
     *,
-    selector: Annotated[str, typer.Option("--selector", "-l", help="Pods with these labels, such as app=web, in one namespace.")] = "",
+    selector: Annotated[
+        str, typer.Option("--selector", "-l", help="Pods with these labels, such as app=web, in one namespace.")
+    ] = "",
     filename: Annotated[
-        list[str] | None, typer.Option("--filename", "-f", help="A pod or workload that does not exist yet; - reads standard input.")
+        list[str] | None,
+        typer.Option("--filename", "-f", help="A pod or workload that does not exist yet; - reads standard input."),
     ] = None,
     source: SourceOptions,
     output: OutputOption = Output.TABLE,
@@ -62,16 +66,20 @@ def why(
 ) -> None:
     """Show why a pod is pending: what nodes lack, what the pod waits for, its last attempts, and what would help.
 
-    Of the pods of a workload, or of those with certain labels, the first that waits is explained, and the others are listed. `-o wide`
-    adds each plugin's verdict about each node, and the scores of each plugin.
+    Of the pods of a workload, or of those with certain labels, the first that waits is explained, and the others are
+    listed. `-o wide` adds each plugin's verdict about each node, and the scores of each plugin.
     """
     if [pod is not None, bool(selector), bool(filename)].count(True) != 1:
-        raise MisuseError("give a pod, a workload (deploy/NAME), labels (-l app=web) or a file (-f pod.yaml): one of them")
+        raise MisuseError(
+            "give a pod, a workload (deploy/NAME), labels (-l app=web) or a file (-f pod.yaml): one of them"
+        )
     with suppress(*(KeyboardInterrupt,) if watch else ()):
         asyncio.run(_asked(source, pod, selector, filename or (), output, watch=watch))
 
 
-async def _asked(source: Source, pod: str | None, selector: str, files: Sequence[str], output: Output, *, watch: bool) -> None:
+async def _asked(
+    source: Source, pod: str | None, selector: str, files: Sequence[str], output: Output, *, watch: bool
+) -> None:
     picture = output is not Output.TABLE
     workload = None if pod is None else workload_named(pod)
     objects = _read(files, source)
@@ -96,7 +104,9 @@ def _read(files: Sequence[str], source: Source) -> list[dict[str, Any]]:
     return placed((obj for file in files for obj in read_manifests(file)), source.namespace, source.default_namespace)
 
 
-async def _shown(ask: Callable[[], Awaitable[A]], output: Output, words: Callable[[Console, A, bool], None], *, watch: bool) -> None:
+async def _shown(
+    ask: Callable[[], Awaitable[A]], output: Output, words: Callable[[Console, A, bool], None], *, watch: bool
+) -> None:
     if watch:
         await show_until_interrupted(ask, output, words)
     show(await ask(), output, words)
@@ -113,7 +123,9 @@ async def _of_several(asked: Answers, namespace: str, workload: str, selector: s
     found = await asked.pods(namespace, workload, selector, MAX_LISTED)
     if not found.items:
         raise StartUpError(
-            f"there is no pod of {workload} in the namespace {namespace}" if workload else f"no pod in {namespace} has {selector}"
+            f"there is no pod of {workload} in the namespace {namespace}"
+            if workload
+            else f"no pod in {namespace} has {selector}"
         )
     first = found.items[0].pod
     return ExplainedPods(pods=found, first=await asked.explain(first.namespace, first.name, picture=picture))
@@ -122,7 +134,11 @@ async def _of_several(asked: Answers, namespace: str, workload: str, selector: s
 def _several_in_words(console: Console, answer: ExplainedPods, wide: bool) -> None:
     waiting = [each for each in answer.pods.items if not each.node]
     # Pods that wait come first, so that those that are not listed have nodes.
-    console.print(Text(f"{len(waiting)} of {plural(answer.pods.total, 'pod')} wait", style="bold red" if waiting else "bold green"))
+    console.print(
+        Text(
+            f"{len(waiting)} of {plural(answer.pods.total, 'pod')} wait", style="bold red" if waiting else "bold green"
+        )
+    )
     lines = table("pod", "node", "workload", "since", less_important=("since", "workload"))
     shown = answer.pods.items if wide else answer.pods.items[:SHOWN_MEMBERS]
     for each in shown:
@@ -188,7 +204,9 @@ def _in_words(console: Console, answer: Explanation, wide: bool) -> None:
         verdicts = table("node", *answer.picture.plugins)
         for name, cells in zip(answer.picture.nodes, answer.picture.cells, strict=True):
             words = [
-                ", ".join(answer.picture.verdicts[cell].reasons) or answer.picture.verdicts[cell].code if cell >= 0 else ""
+                ", ".join(answer.picture.verdicts[cell].reasons) or answer.picture.verdicts[cell].code
+                if cell >= 0
+                else ""
                 for cell in cells
             ]
             verdicts.add_row(name, *words)
@@ -200,7 +218,11 @@ def _scores(console: Console, answer: Explanation, *, wide: bool) -> None:
     if not wide:
         scores = table("node", "score", "by plugin")
         for score in answer.scores:
-            scores.add_row(score.node, str(score.total), ", ".join(f"{name} {part.weighted}" for name, part in score.plugins.items()))
+            scores.add_row(
+                score.node,
+                str(score.total),
+                ", ".join(f"{name} {part.weighted}" for name, part in score.plugins.items()),
+            )
         console.print(scores)
         return
     parts = table("node", "score", "plugin", "raw", "normalized", "weight", "weighted")
@@ -245,7 +267,9 @@ def _preemption(console: Console, answer: PreemptionAnswer, *, wide: bool) -> No
         for each in answer.not_helpful:
             console.print(Text(f"{plural(each.nodes, 'node')}: {each.reason}", style="dim"))
         return
-    budget = f", {plural(answer.num_pdb_violations, 'PodDisruptionBudget violation')}" if answer.num_pdb_violations else ""
+    budget = (
+        f", {plural(answer.num_pdb_violations, 'PodDisruptionBudget violation')}" if answer.num_pdb_violations else ""
+    )
     console.print(f"{plural(len(answer.victims), 'pod')} on {answer.node} would be evicted{budget}:")
     console.print(victims_table(answer.victims, wide=wide))
     lost = loss(answer)
@@ -271,13 +295,25 @@ def _queue(console: Console, place: QueuePlace) -> None:
         parts.append(f"refused by {', '.join(place.refused_by)}")
     console.print("; ".join(parts))
     if place.wakes_on:
-        console.print("retried on " + ", ".join(f"{event.event} ({', '.join(event.plugins)})" for event in place.wakes_on))
+        console.print(
+            "retried on " + ", ".join(f"{event.event} ({', '.join(event.plugins)})" for event in place.wakes_on)
+        )
 
 
 def _attempts(console: Console, attempts: tuple[Attempt, ...]) -> None:
     console.print(heading("Attempts"))
-    lines = table("time", "outcome", "node", "feasible", "triggered by", "message", less_important=("triggered by", "feasible", "node"))
+    lines = table(
+        "time",
+        "outcome",
+        "node",
+        "feasible",
+        "triggered by",
+        "message",
+        less_important=("triggered by", "feasible", "node"),
+    )
     for attempt in attempts:
         feasible = f"{attempt.feasible}/{attempt.evaluated}" if attempt.evaluated else ""
-        lines.add_row(attempt.time, attempt.outcome, attempt.node, feasible, attempt.woken_by or attempt.caller, attempt.message)
+        lines.add_row(
+            attempt.time, attempt.outcome, attempt.node, feasible, attempt.woken_by or attempt.caller, attempt.message
+        )
     console.print(lines)

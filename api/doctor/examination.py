@@ -56,7 +56,10 @@ async def _answers(patient: Patient) -> AsyncIterator[Finding]:
         if extender.node_cache_capable
         else samples.asked_in_full([samples.node(name) for name in filter_verb.NAMES])
     )
-    for verb, checks in ((extender.filter_verb, filter_verb.checks), (extender.prioritize_verb, prioritize_verb.checks)):
+    for verb, checks in (
+        (extender.filter_verb, filter_verb.checks),
+        (extender.prioritize_verb, prioritize_verb.checks),
+    ):
         if not verb:
             continue
         async for finding in every_verb.checks(patient, verb, asked):
@@ -78,7 +81,12 @@ async def _unreachable(patient: Patient) -> Finding | None:
         return bad("", "takes connections", f"{patient.address}: {(exc.strerror or str(exc)).lower()}", _advice(exc))
     except ValueError as exc:
         patient.given_up = "it has no address"
-        return bad("", "takes connections", f"{patient.extender.url_prefix}: not an address: {exc}", "write http://HOST:PORT/PATH")
+        return bad(
+            "",
+            "takes connections",
+            f"{patient.extender.url_prefix}: not an address: {exc}",
+            "write http://HOST:PORT/PATH",
+        )
     return None
 
 
@@ -96,16 +104,28 @@ async def _connection(patient: Patient) -> AsyncIterator[Finding]:
         yield ok("", ENCRYPTED, "called over HTTP, on this machine")
         return
     if url.scheme != "https":
-        yield warning("", ENCRYPTED, f"{url.scheme}: anyone on the network can read and change decisions", "set enableHTTPS and a CA")
+        yield warning(
+            "",
+            ENCRYPTED,
+            f"{url.scheme}: anyone on the network can read and change decisions",
+            "set enableHTTPS and a CA",
+        )
         return
     if not patient.verifies_certificate:
-        yield warning("", TRUSTED, "without a CA the certificate is not verified: any server is trusted", "give caFile or caData")
+        yield warning(
+            "", TRUSTED, "without a CA the certificate is not verified: any server is trusted", "give caFile or caData"
+        )
         return
     try:
         days = await patient.days_of_certificate()
     except TimeoutError:
         patient.given_up = "it shows no certificate"
-        yield bad("", TRUSTED, f"it has shown none within {patient.seconds:g} s", "does it speak TLS, or is http:// the right scheme?")
+        yield bad(
+            "",
+            TRUSTED,
+            f"it has shown none within {patient.seconds:g} s",
+            "does it speak TLS, or is http:// the right scheme?",
+        )
         return
     except (OSError, ssl.SSLError) as exc:
         patient.given_up = "its certificate is not trusted"

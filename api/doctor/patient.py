@@ -18,7 +18,9 @@ MAX_SECONDS: Final = 30.0
 """The longest time to wait for an answer, whatever the configuration says."""
 
 PATIENCE: Final = 2
-"""Calls in a row without an answer after which no more are made: each would only take its time. One is enough before the first answer."""
+"""Calls in a row without an answer after which no more are made: each would only take its time. One is enough before
+the first answer.
+"""
 
 EXAMINATION_SECONDS: Final = 120.0
 """The time after which nothing more is asked."""
@@ -54,7 +56,9 @@ class Reply:
 
 @final
 class Patient:
-    """One extender, called as kube-scheduler would. State: its connections, what it answered so far, and since when it is examined."""
+    """One extender, called as kube-scheduler would. State: its connections, what it answered so far, and since when it
+    is examined.
+    """
 
     def __init__(self, extender: Extender, nodes: tuple[str, ...] = ()) -> None:
         """Opens nothing yet.
@@ -92,7 +96,9 @@ class Patient:
         return f"{self.extender.url_prefix.rstrip('/')}/{verb}"
 
     async def ask(self, verb: str, body: bytes) -> Reply:
-        """Sends one POST, and returns whatever comes of it. An extender that answers nothing, or that takes too long, is given up."""
+        """Sends one POST, and returns whatever comes of it. An extender that answers nothing, or that takes too long,
+        is given up.
+        """
         if not self.given_up and time.monotonic() - self._began > EXAMINATION_SECONDS:
             self.given_up = f"its answers have taken {EXAMINATION_SECONDS:.0f} s"
         if self.given_up:
@@ -100,8 +106,14 @@ class Patient:
         if self._transport is None:
             self._transport = open_transport(self._trust, self.extender.url_prefix)
         seconds = min(2 * self.seconds, MAX_SECONDS)
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "Go-http-client/1.1"}
-        extensions: dict[str, object] = {"timeout": {"connect": min(1.0, seconds), "pool": None, "read": None, "write": None}}
+        headers = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "identity",
+            "User-Agent": "Go-http-client/1.1",
+        }
+        extensions: dict[str, object] = {
+            "timeout": {"connect": min(1.0, seconds), "pool": None, "read": None, "write": None}
+        }
         if self._server_name:
             extensions["sni_hostname"] = self._server_name
         request = post_request(self.url(verb), body, headers, extensions)
@@ -129,7 +141,9 @@ class Patient:
         return Reply(0, b"", seconds, httpx.Headers(), why)
 
     async def _as_kube_scheduler_says(self, verb: str, body: bytes, exc: Exception) -> str:
-        caller = ExtenderClient(self.extender.url_prefix, self.seconds, trust=self._trust, server_name=self._server_name)
+        caller = ExtenderClient(
+            self.extender.url_prefix, self.seconds, trust=self._trust, server_name=self._server_name
+        )
         try:
             await caller.post(verb, body)
         except ExtenderError as again:
@@ -166,7 +180,9 @@ class Patient:
         url = urlsplit(self.extender.url_prefix)
         name = self._server_name or url.hostname
         async with asyncio.timeout(self.seconds):
-            _, writer = await asyncio.open_connection(url.hostname, url.port or 443, ssl=self._trust, server_hostname=name)
+            _, writer = await asyncio.open_connection(
+                url.hostname, url.port or 443, ssl=self._trust, server_hostname=name
+            )
         try:
             ends = writer.get_extra_info("peercert")["notAfter"]
         finally:

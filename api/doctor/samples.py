@@ -108,7 +108,10 @@ def candidates_in_full(victims: dict[str, list[dict[str, Any]] | None]) -> dict[
 def candidates_by_uid(victims: dict[str, list[dict[str, Any]] | None]) -> dict[str, Any]:
     """Returns ExtenderPreemptionArgs with UIDs of victims."""
     by_node = {
-        name: {"Pods": None if pods is None else [{"UID": each["metadata"]["uid"]} for each in pods], "NumPDBViolations": 0}
+        name: {
+            "Pods": None if pods is None else [{"UID": each["metadata"]["uid"]} for each in pods],
+            "NumPDBViolations": 0,
+        }
         for name, pods in victims.items()
     }
     return {"Pod": pod(priority=1000), "NodeNameToVictims": None, "NodeNameToMetaVictims": by_node}

@@ -1,4 +1,6 @@
-"""The OpenAPI document. Bodies are described here, because the routes take and return them as bytes, which FastAPI cannot see through."""
+"""The OpenAPI document. Bodies are described here, because the routes take and return them as bytes, which FastAPI
+cannot see through.
+"""
 
 import json
 from typing import Any, Final
@@ -47,7 +49,10 @@ _SCENARIO: Final = {
     "required": ["pod"],
     "properties": {
         "id": {"type": "string"},
-        "config": {"type": "object", "description": "A KubeSchedulerConfiguration; without one the service's own holds."},
+        "config": {
+            "type": "object",
+            "description": "A KubeSchedulerConfiguration; without one the service's own holds.",
+        },
         "objects": {
             "type": "object",
             "description": "Lists of Kubernetes objects: nodes, pods, pdbs, pvcs, storageClasses, ...",
@@ -66,7 +71,9 @@ _SCENARIO: Final = {
 }
 
 
-def _answers(schema: dict[str, Any] | None, what: str, *further: int, example: object = None) -> dict[int | str, dict[str, Any]]:
+def _answers(
+    schema: dict[str, Any] | None, what: str, *further: int, example: object = None
+) -> dict[int | str, dict[str, Any]]:
     """Returns 200 with the schema, and a Status for everything that the limits or the reader refuse."""
     meanings = {
         400: "The body is not JSON, breaks the schema, or is outside the limits on depth, numbers and strings.",
@@ -100,11 +107,15 @@ def _schema(name: str) -> dict[str, Any]:
 _BY_NAME_OR_IN_FULL: Final = _body(_schema("ExtenderArgs"), {"by name": examples.BY_NAME, "in full": examples.IN_FULL})
 
 FILTER: Final[dict[str, Any]] = {
-    "responses": _answers(_schema("ExtenderFilterResult"), "The nodes that passed, as they were sent, and why not the others."),
+    "responses": _answers(
+        _schema("ExtenderFilterResult"), "The nodes that passed, as they were sent, and why not the others."
+    ),
     "openapi_extra": _BY_NAME_OR_IN_FULL,
 }
 PRIORITIZE: Final[dict[str, Any]] = {
-    "responses": _answers({"type": "array", "items": _schema("HostPriority")}, "One score for each node.", example=examples.SCORES),
+    "responses": _answers(
+        {"type": "array", "items": _schema("HostPriority")}, "One score for each node.", example=examples.SCORES
+    ),
     "openapi_extra": _BY_NAME_OR_IN_FULL,
 }
 PREEMPT: Final[dict[str, Any]] = {
@@ -126,10 +137,16 @@ _OTHERWISE: Final[dict[int | str, Any]] = {
     "default": {"description": "Not allowed.", "content": {"application/json": {"schema": _schema("Status")}}},
 }
 METRICS: Final[dict[str, Any]] = {
-    "responses": {200: {"description": "All metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}}, **_OTHERWISE}
+    "responses": {
+        200: {"description": "All metrics.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+        **_OTHERWISE,
+    }
 }
 CONFIGZ: Final[dict[str, Any]] = {
-    "responses": {200: {"description": "The configuration.", "content": {"application/json": {"schema": {"type": "object"}}}}, **_OTHERWISE}
+    "responses": {
+        200: {"description": "The configuration.", "content": {"application/json": {"schema": {"type": "object"}}}},
+        **_OTHERWISE,
+    }
 }
 
 
@@ -142,7 +159,10 @@ def health(summary: str) -> dict[str, Any]:
             200: {"description": "All is well.", "content": text},
             500: {"description": "A check failed; all are listed.", "content": text},
             503: {"description": "Not ready yet; the checks are listed.", "content": text},
-            "default": {"description": "Not found, or not allowed.", "content": {"application/json": {"schema": _schema("Status")}}},
+            "default": {
+                "description": "Not found, or not allowed.",
+                "content": {"application/json": {"schema": _schema("Status")}},
+            },
         },
     }
 
@@ -153,7 +173,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_REFERENCE)
     text = json.dumps(document | {"components": {"schemas": schemas}}, sort_keys=True)
     for generated, name in _NAMES.items():
-        text = text.replace(f'"{generated}"', f'"{name}"').replace(_REFERENCE.format(name=generated), _REFERENCE.format(name=name))
+        text = text.replace(f'"{generated}"', f'"{name}"').replace(
+            _REFERENCE.format(name=generated), _REFERENCE.format(name=name)
+        )
     complete: dict[str, Any] = json.loads(text)
     for schema in complete["components"]["schemas"].values():
         schema.pop("title", None)

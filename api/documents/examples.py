@@ -3,13 +3,22 @@
 from typing import Any, Final
 
 POD: Final[dict[str, Any]] = {
-    "metadata": {"name": "checkout-1", "namespace": "shop", "uid": "0f8a3c52-6f0b-4d0c-9c0e-52a1a3c1b001", "labels": {"app": "checkout"}},
+    "metadata": {
+        "name": "checkout-1",
+        "namespace": "shop",
+        "uid": "0f8a3c52-6f0b-4d0c-9c0e-52a1a3c1b001",
+        "labels": {"app": "checkout"},
+    },
     "spec": {
         "schedulerName": "default-scheduler",
         "priority": 1000,
         "preemptionPolicy": "PreemptLowerPriority",
         "containers": [
-            {"name": "main", "image": "registry.example/web:1.4", "resources": {"requests": {"cpu": "2", "memory": "4Gi"}}},
+            {
+                "name": "main",
+                "image": "registry.example/web:1.4",
+                "resources": {"requests": {"cpu": "2", "memory": "4Gi"}},
+            },
         ],
     },
 }

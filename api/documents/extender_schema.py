@@ -1,5 +1,5 @@
-"""The JSON Schema of the extender protocol, v1: requests and answers, with nodes in full and by name. null counts as an absent field
-everywhere, because Go reads it so, and writes empty lists and maps so.
+"""The JSON Schema of the extender protocol, v1: requests and answers, with nodes in full and by name. null counts as an
+absent field everywhere, because Go reads it so, and writes empty lists and maps so.
 
 Upstream: kube-scheduler/extender/v1, types.go (v1.36.2), which has no schema.
 """
@@ -66,7 +66,9 @@ def _moved(schema: Any) -> Any:
         }
         if moved.get("type") == "object" and "properties" in moved:
             required = moved.get("required", ())
-            moved["properties"] = {name: member if name in required else _or_null(member) for name, member in moved["properties"].items()}
+            moved["properties"] = {
+                name: member if name in required else _or_null(member) for name, member in moved["properties"].items()
+            }
         return moved
     return [_moved(item) for item in schema] if isinstance(schema, list) else schema
 

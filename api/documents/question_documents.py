@@ -51,7 +51,9 @@ _WITH_A_BODY: Final = (408, 413, 415, 422)
 
 def _answers(name: str, what: str, *further: int) -> dict[int | str, dict[str, Any]]:
     schema = {"$ref": f"#/components/schemas/{name}"}
-    answers: dict[int | str, dict[str, Any]] = {200: {"description": what, "content": {"application/json": {"schema": schema}}}}
+    answers: dict[int | str, dict[str, Any]] = {
+        200: {"description": what, "content": {"application/json": {"schema": schema}}}
+    }
     for code in sorted((400, 401, *further, 500, 503)):
         answers[code] = {"description": _MEANINGS[code], "content": _STATUS}
     # What the limits refuse before the question is read: a method, a head, a body where there should be none.
@@ -73,8 +75,17 @@ def _body(schema: str, examples: dict[str, object]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": content}}}
 
 
-_CLASS: Final = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "sample"}, "value": 100_000}
-_CONTAINER: Final = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "4", "memory": "1Gi"}}}
+_CLASS: Final = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "sample"},
+    "value": 100_000,
+}
+_CONTAINER: Final = {
+    "name": "main",
+    "image": "registry.example/app:1",
+    "resources": {"requests": {"cpu": "4", "memory": "1Gi"}},
+}
 _POD: Final = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -92,7 +103,8 @@ EXPLAIN_OF: Final[dict[str, Any]] = {
 WHAT_IF: Final[dict[str, Any]] = {
     "responses": _answers("WhatIf", "What would become of every pod concerned.", *_WITH_A_BODY),
     "openapi_extra": _body(
-        "WhatIfRequest", {"a pod that needs room": {"create": [_CLASS, _URGENT]}, "a node is drained": {"drainNodes": ["node-a1"]}}
+        "WhatIfRequest",
+        {"a pod that needs room": {"create": [_CLASS, _URGENT]}, "a node is drained": {"drainNodes": ["node-a1"]}},
     ),
 }
 PLAN: Final[dict[str, Any]] = {
@@ -106,12 +118,18 @@ CAPACITY_OF: Final[dict[str, Any]] = {
 }
 DECISIONS: Final[dict[str, Any]] = {"responses": _answers("Decisions", "Newest first.")}
 DECISION: Final[dict[str, Any]] = {"responses": _answers("Attempt", "With as much as is still kept of it.", 404)}
-HISTORY: Final[dict[str, Any]] = {"responses": _answers("Past", "Newest first, and how many there were in each part of the time.", 422)}
+HISTORY: Final[dict[str, Any]] = {
+    "responses": _answers("Past", "Newest first, and how many there were in each part of the time.", 422)
+}
 PREEMPTIONS: Final[dict[str, Any]] = {"responses": _answers("Preemptions", "Newest first.")}
 CLUSTER: Final[dict[str, Any]] = {"responses": _briefly("ClusterMap", "The nodes, by zone and name.")}
 NODE: Final[dict[str, Any]] = {"responses": _briefly("NodeOnMap", "The node with its pods.")}
-AGREEMENT: Final[dict[str, Any]] = {"responses": _answers("Agreement", "How often, and where not; newest differences first.", 404)}
+AGREEMENT: Final[dict[str, Any]] = {
+    "responses": _answers("Agreement", "How often, and where not; newest differences first.", 404)
+}
 QUEUE: Final[dict[str, Any]] = {"responses": _answers("Queue", "All pods that wait.")}
 PENDING: Final[dict[str, Any]] = {"responses": _answers("Pending", "By reason and workload, most pods first.")}
 FIND: Final[dict[str, Any]] = {"responses": _answers("FoundNames", "The best matches first.")}
-PODS: Final[dict[str, Any]] = {"responses": _answers("PodList", "The pods, pending ones first; or the namespaces.", 403, 422)}
+PODS: Final[dict[str, Any]] = {
+    "responses": _answers("PodList", "The pods, pending ones first; or the namespaces.", 403, 422)
+}

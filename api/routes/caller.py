@@ -59,8 +59,8 @@ class _Asked(Generic[Q, A]):
 class Caller:
     """The sender of a request, with the time and the cluster's version when it came.
 
-    A question that may take long ends with a ClientDisconnect when the caller hangs up (`api.callers.hang_up`). One about a namespace whose
-    pods the caller may not list is refused with 403.
+    A question that may take long ends with a ClientDisconnect when the caller hangs up (`api.callers.hang_up`). One
+    about a namespace whose pods the caller may not list is refused with 403.
     """
 
     request: Request
@@ -73,7 +73,11 @@ class Caller:
     async def map(self) -> ClusterMap:
         shown = await self.questions.map()
         may_see = await self._may_see(shown.nodes)
-        return shown if may_see is None else msgspec.structs.replace(shown, nodes=tuple(hiding(node, may_see) for node in shown.nodes))
+        return (
+            shown
+            if may_see is None
+            else msgspec.structs.replace(shown, nodes=tuple(hiding(node, may_see) for node in shown.nodes))
+        )
 
     async def node(self, name: str) -> NodeOnMap | None:
         """Returns one node with its pods; None if there is no node of this name."""
@@ -122,7 +126,8 @@ class Caller:
         """Returns the moves of running pods after which new pods fit. Arguments as `what_if`."""
         questions = self.questions
         return await self._simulated(
-            _Asked(read, lambda question: question.create, questions.plan, questions.plan_in_child, PlanAnswer), is_large
+            _Asked(read, lambda question: question.create, questions.plan, questions.plan_in_child, PlanAnswer),
+            is_large,
         )
 
     async def capacity(self, namespace: str, name: str, limit: int | None) -> Capacity | None:
@@ -133,7 +138,9 @@ class Caller:
             answer = await self.questions.capacity(namespace, name, limit)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
-    async def capacity_of(self, read: Callable[[], Mapping[str, object]], limit: int | None, *, is_large: bool = False) -> Capacity:
+    async def capacity_of(
+        self, read: Callable[[], Mapping[str, object]], limit: int | None, *, is_large: bool = False
+    ) -> Capacity:
         """Returns how many of such a pod would fit.
 
         Arguments:
@@ -149,7 +156,9 @@ class Caller:
         )
         return await self._simulated(asked, is_large)
 
-    async def explain_of(self, read: Callable[[], Mapping[str, object]], *, picture: bool, is_large: bool = False) -> Explanation:
+    async def explain_of(
+        self, read: Callable[[], Mapping[str, object]], *, picture: bool, is_large: bool = False
+    ) -> Explanation:
         """Returns why a pod that does not exist would be on its node, or on none.
 
         Arguments:
@@ -178,10 +187,16 @@ class Caller:
         population = self.questions.population()
         async with until_hang_up(self.request), self.face.evaluating:
             found = await in_thread(lambda _: find(population, query))
-        return seen(found, await self.sight.namespaces({each.namespace for each in found.items if each.namespace}), limit)
+        return seen(
+            found, await self.sight.namespaces({each.namespace for each in found.items if each.namespace}), limit
+        )
 
-    async def pods(self, namespace: str, workload: str, group: str, limit: int, selector: Selector = EVERYTHING) -> PodList:
-        """Returns the pods of a namespace, a workload or a group; without a namespace, the namespaces that the caller may see."""
+    async def pods(
+        self, namespace: str, workload: str, group: str, limit: int, selector: Selector = EVERYTHING
+    ) -> PodList:
+        """Returns the pods of a namespace, a workload or a group; without a namespace, the namespaces that the caller
+        may see.
+        """
         if namespace and not await self.sight.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
         population = self.questions.population()
@@ -190,7 +205,9 @@ class Caller:
                 return await in_thread(lambda _: pods_of(population, namespace, workload, group, limit, selector))
             there = await in_thread(lambda _: namespaces_with_pods(population))
         may_see = await self.sight.namespaces({each.namespace for each in there.namespaces})
-        return msgspec.structs.replace(there, namespaces=tuple(each for each in there.namespaces if each.namespace in may_see))
+        return msgspec.structs.replace(
+            there, namespaces=tuple(each for each in there.namespaces if each.namespace in may_see)
+        )
 
     async def decisions(self, limit: int, pod: str | None = None, before: int | None = None) -> Decisions:
         """Returns the last attempts, of all pods or of namespace/name."""
@@ -255,7 +272,9 @@ class Caller:
         return await as_seen_by(self.sight, answer)
 
     async def _may_see(self, nodes: tuple[NodeOnMap, ...]) -> frozenset[str] | None:
-        """Returns the namespaces of pods on these nodes that the caller may see; None if the caller may see all of them."""
+        """Returns the namespaces of pods on these nodes that the caller may see; None if the caller may see all of
+        them.
+        """
         there = {each.pod.namespace for node in nodes for each in node.pods}
         may_see = await self.sight.namespaces(there) if there else frozenset()
         return None if may_see >= there else may_see

@@ -17,20 +17,25 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'
 _BASE: Final = "{base}"
 """Stands for the address at which the caller reaches the service, which differs between callers."""
 _STYLE: Final = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff }
-code, pre { font: 14px/1.45 ui-monospace, monospace } pre { background: #f3f4f6; padding: .8rem; overflow-x: auto; border-radius: 6px }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1a1a1a; background: #fff }
+code, pre { font: 14px/1.45 ui-monospace, monospace }
+pre { background: #f3f4f6; padding: .8rem; overflow-x: auto; border-radius: 6px }
 h2 { border-top: 1px solid #d0d4da; padding-top: 1rem }
 b { font-size: .8em; background: #1f4e8c; color: #fff; padding: .15em .5em; border-radius: 4px }
 table { border-collapse: collapse } td { padding: .15rem .8rem .15rem 0; vertical-align: top }
 @media (prefers-color-scheme: dark) {
-  body { color: #e6e6e6; background: #16181c } pre { background: #22262d } h2 { border-color: #3a404a } a { color: #8ab4f8 }
+  body { color: #e6e6e6; background: #16181c } pre { background: #22262d } h2 { border-color: #3a404a }
+  a { color: #8ab4f8 }
 }
 """
 
 
 @final
 class Documents:
-    """The texts about the service, each made once, in a thread: the first takes 0.1 s. State: those that were asked for."""
+    """The texts about the service, each made once, in a thread: the first takes 0.1 s. State: those that were asked
+    for.
+    """
 
     def __init__(self) -> None:
         self._made: dict[Callable[[FastAPI], str], asyncio.Task[str]] = {}
@@ -52,7 +57,9 @@ async def openapi(request: Request) -> Response:
 async def page(request: Request) -> HTMLResponse:
     """Describes what every path takes and answers, with examples to paste into a shell."""
     text = await _text(request, _page)
-    return HTMLResponse(text.replace(_BASE, escape(str(request.base_url).rstrip("/"))), headers={"Content-Security-Policy": _POLICY})
+    return HTMLResponse(
+        text.replace(_BASE, escape(str(request.base_url).rstrip("/"))), headers={"Content-Security-Policy": _POLICY}
+    )
 
 
 @router.get(PATH, include_in_schema=False)
@@ -76,9 +83,14 @@ def _schema(app: FastAPI) -> str:
 
 def _page(app: FastAPI) -> str:
     document = app.openapi()
-    sections = [_section(path, method, operation) for path, methods in document["paths"].items() for method, operation in methods.items()]
+    sections = [
+        _section(path, method, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
     title = f"{document['info']['title']} {document['info']['version']}"
-    return f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+    return f"""<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
 <title>{escape(title)}</title><style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>
 <p>{escape(document["info"]["description"])} The schemas are in <a href="openapi.json">openapi.json</a>;
 those of the extender protocol are also in a <a href="{PATH[1:]}">JSON Schema</a>.</p>
@@ -92,7 +104,8 @@ def _section(path: str, method: str, operation: dict[str, Any]) -> str:
     )
     examples = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {})
     shown = "".join(
-        f"<p>{escape(name)}</p><pre>{escape(_curl(_BASE + path, example['value']))}</pre>" for name, example in examples.items()
+        f"<p>{escape(name)}</p><pre>{escape(_curl(_BASE + path, example['value']))}</pre>"
+        for name, example in examples.items()
     )
     words = escape(operation.get("description") or operation.get("summary", ""))
     return f"<h2><b>{method.upper()}</b> <code>{escape(path)}</code></h2><p>{words}</p>{shown}<table>{answers}</table>"

@@ -1,7 +1,8 @@
 """POST /filter, /prioritize, /preempt and /bind, as kube-scheduler calls them.
 
-What cannot be decoded is a 400. What is understood and cannot be answered is a 200 with the text in `Error` where the answer has such a
-field, because kube-scheduler drops the body of any other status; prioritize then scores nothing, and preempt has only the 503.
+What cannot be decoded is a 400. What is understood and cannot be answered is a 200 with the text in `Error` where the
+answer has such a field, because kube-scheduler drops the body of any other status; prioritize then scores nothing, and
+preempt has only the 503.
 """
 
 import logging
@@ -23,7 +24,13 @@ from extender.klog.setup import escaped, report
 from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
-from extender.protocol.verb_results import binding_result, filter_error, filter_result, preemption_result, prioritize_result
+from extender.protocol.verb_results import (
+    binding_result,
+    filter_error,
+    filter_result,
+    preemption_result,
+    prioritize_result,
+)
 from extender.runtime.long_work import awaited_with_long_work
 from extender.verbs import VerbError
 
@@ -86,19 +93,29 @@ async def preempt(request: Request) -> Response:
     face.verb_metrics.asked_about("preempt", len(asked.candidates))
     await face.backend.verbs.catch_up()
     try:
-        chosen = await awaited_with_long_work(partial(face.backend.verbs.preempt, asked.pod, asked.candidates, caller=_caller(request)))
+        chosen = await awaited_with_long_work(
+            partial(face.backend.verbs.preempt, asked.pod, asked.candidates, caller=_caller(request))
+        )
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
-        raise Refusal(503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON) from exc
+        raise Refusal(
+            503, "nothing can be said about preemption for this pod; the log has the reason", RETRY_SOON
+        ) from exc
     return json_response(preemption_result(chosen))
 
 
 @router.post("/bind", **BIND)
 async def bind(request: Request) -> Response:
-    """Binds the pod to the node, if the profile of its schedulerName accepts it there. Served with --serve-bind only."""
+    """Binds the pod to the node, if the profile of its schedulerName accepts it there. Served with --serve-bind
+    only.
+    """
     settings: Settings = request.app.state.settings
     if not settings.serve_bind:
-        raise Refusal(404, "bind is not served: start the service with --serve-bind, or leave bindVerb empty so that kube-scheduler binds")
+        raise Refusal(
+            404,
+            "bind is not served: start the service with --serve-bind, or leave bindVerb empty so that kube-scheduler "
+            "binds",
+        )
     face = _ready_face(request)
     asked = await decoded(read_binding_args, await request.body())
     try:
@@ -129,7 +146,9 @@ async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
 
 
 class _AnswersAboutNodes(Protocol[T_co]):
-    def __call__(self, pod: Pod, *, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str) -> T_co: ...
+    def __call__(
+        self, pod: Pod, *, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str
+    ) -> T_co: ...
 
 
 async def _answered(request: Request, face: Face, asked: AskedNodes, verb: _AnswersAboutNodes[T_co]) -> T_co:
@@ -138,7 +157,12 @@ async def _answered(request: Request, face: Face, asked: AskedNodes, verb: _Answ
     async def attempt() -> T_co:
         # Not once for all attempts: other calls may bring their nodes while a plugin has long work to do.
         await face.backend.verbs.catch_up(asked.nodes)
-        return verb(asked.pod, node_names=None if asked.nodes is not None else asked.names, nodes=asked.nodes, caller=_caller(request))
+        return verb(
+            asked.pod,
+            node_names=None if asked.nodes is not None else asked.names,
+            nodes=asked.nodes,
+            caller=_caller(request),
+        )
 
     return await awaited_with_long_work(attempt)
 

@@ -34,10 +34,16 @@ def _informer_sync(face: Face | None) -> str:
         return "not started yet"
     if face.backend.verbs.is_ready:
         return ""
-    waiting = [f"{each.resource} ({each.last_error or 'being listed'})" for each in face.backend.health() if not each.synced]
+    waiting = [
+        f"{each.resource} ({each.last_error or 'being listed'})" for each in face.backend.health() if not each.synced
+    ]
     if waiting or not face.backend.health():
         return f"{len(waiting)} informers not synced yet: {', '.join(waiting)}"
-    stale = [f"{each.resource} (for {each.failing_for:.0f} s: {each.last_error})" for each in face.backend.health() if each.failing_for]
+    stale = [
+        f"{each.resource} (for {each.failing_for:.0f} s: {each.last_error})"
+        for each in face.backend.health()
+        if each.failing_for
+    ]
     return f"{len(stale)} informers hear nothing: {', '.join(stale)}"
 
 
@@ -54,12 +60,19 @@ def _leader_election(face: Face | None) -> str:
 
 
 ELECTION: Final = "leaderElection"
-"""The check that there is only while replicas elect a leader. Upstream: client-go/tools/leaderelection, healthzadaptor.go."""
+"""The check that there is only while replicas elect a leader. Upstream: client-go/tools/leaderelection,
+healthzadaptor.go.
+"""
 
 CHECKS: Final[Mapping[str, Mapping[str, Check]]] = {
     "healthz": {"ping": _ping, ELECTION: _leader_election},
     "livez": {"ping": _ping, ELECTION: _leader_election},
-    "readyz": {"ping": _ping, ELECTION: _leader_election, "sched-handler-sync": _handler_sync, "informer-sync": _informer_sync},
+    "readyz": {
+        "ping": _ping,
+        ELECTION: _leader_election,
+        "sched-handler-sync": _handler_sync,
+        "informer-sync": _informer_sync,
+    },
 }
 
 
@@ -98,7 +111,9 @@ async def all_checks(request: Request) -> PlainTextResponse:
             failed.append(check)
             lines.append(f"[-]{check} failed: reason withheld")
     if excluded:
-        lines.append(f"warn: some health checks cannot be excluded: no matches for {','.join(map(json.dumps, sorted(excluded)))}")
+        lines.append(
+            f"warn: some health checks cannot be excluded: no matches for {','.join(map(json.dumps, sorted(excluded)))}"
+        )
     if failed:
         _LOGGER.warning("%s check failed: %s", name, ",".join(failed))
         return _text("".join(f"{line}\n" for line in lines) + f"{name} check failed\n", _CODES[name])

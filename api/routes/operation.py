@@ -1,10 +1,10 @@
 """What operators ask a scheduler: metrics, the configuration, flags, status, and how much is logged.
 
-/flagz, /statusz and /debug/flags/v are for people who look into a running process; their texts may change at any time. Where callers
-are not asked who they are, only those on this machine may change anything.
+/flagz, /statusz and /debug/flags/v are for people who look into a running process; their texts may change at any time.
+Where callers are not asked who they are, only those on this machine may change anything.
 
-Upstream: cmd/kube-scheduler/app/server.go, newHealthEndpointsAndMetricsHandler; component-base/configz, zpages/flagz, zpages/statusz;
-apiserver/pkg/server/routes/flags.go (v1.36.2).
+Upstream: cmd/kube-scheduler/app/server.go, newHealthEndpointsAndMetricsHandler; component-base/configz, zpages/flagz,
+zpages/statusz; apiserver/pkg/server/routes/flags.go (v1.36.2).
 """
 
 import platform
@@ -35,7 +35,7 @@ _HEADER: Final = """
 reprieve {page}
 Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.
 
-"""
+"""  # noqa: E501 - kube-scheduler's words
 _STARTED: Final = datetime.now(UTC), time.monotonic()
 _LONGEST_NUMBER: Final = 10
 
@@ -66,7 +66,9 @@ async def sli_metrics(request: Request) -> Response:
 
 @router.get("/configz", summary="The configuration in force", **CONFIGZ)
 async def configz(request: Request) -> Response:
-    """The configuration with every default, under `componentconfig`; feature gates that are on and off, under `featureGates`."""
+    """The configuration with every default, under `componentconfig`; feature gates that are on and off, under
+    `featureGates`.
+    """
     face = face_of(request)
     if face is None or face.backend.configuration is None:
         raise Refusal(503, "not started yet")
@@ -87,7 +89,9 @@ async def set_v(request: Request) -> PlainTextResponse:
     number = text.strip()
     if not (number.isascii() and number.isdigit() and len(number) <= _LONGEST_NUMBER):
         shown = escaped(text)
-        return _text(f'failed set klog.logging.verbosity {shown}: strconv.ParseInt: parsing "{shown}": invalid syntax\n', 400)
+        return _text(
+            f'failed set klog.logging.verbosity {shown}: strconv.ParseInt: parsing "{shown}": invalid syntax\n', 400
+        )
     set_verbosity(int(number))
     return _text(f"successfully set klog.logging.verbosity to {number}\n")
 
@@ -113,7 +117,8 @@ async def statusz(request: Request) -> PlainTextResponse:
         "Python version": platform.python_version(),
         "Binary version": __version__,
         "Emulation version": settings.emulated_version,
-        "Paths": "/configz /debug/flags/v /flagz /healthz /livez /metrics /metrics/resources /metrics/slis /readyz /statusz",
+        "Paths": "/configz /debug/flags/v /flagz /healthz /livez /metrics /metrics/resources /metrics/slis /readyz "
+        "/statusz",
     }
     return _text(_HEADER.format(page="statusz") + "".join(f"{name}: {value}\n" for name, value in lines.items()))
 
@@ -133,7 +138,13 @@ def _metrics(text: bytes) -> Response:
 def _shown(value: object) -> str:
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else escaped(str(value)) if not isinstance(value, Duration) else str(value)
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else escaped(str(value))
+        if not isinstance(value, Duration)
+        else str(value)
+    )
 
 
 def _is_on_this_machine(client: Address | None) -> bool:

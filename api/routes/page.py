@@ -58,7 +58,13 @@ _HEADERS: Final = {
 
 _WITHIN_FRAME: Final = frozenset((400, 404))
 """Codes of refusals that concern the address alone, so that the rest of the page can be shown."""
-_TITLES: Final = {400: "This address cannot be read", 401: "Sign in", 403: "Forbidden", 404: "Not found", 503: "Not ready"}
+_TITLES: Final = {
+    400: "This address cannot be read",
+    401: "Sign in",
+    403: "Forbidden",
+    404: "Not found",
+    503: "Not ready",
+}
 
 Render = Callable[[], str]
 """A function that renders a page from values it holds already."""
@@ -112,7 +118,9 @@ async def cells(request: Request, by: Name = "", group: Name = BY_ZONE, sort: Na
 
 
 @router.get("/ui/nodes")
-async def nodes(request: Request, node: Name = "", sort: Name = "", first: Annotated[int, Query(ge=0, le=10**6)] = 0) -> Response:
+async def nodes(
+    request: Request, node: Name = "", sort: Name = "", first: Annotated[int, Query(ge=0, le=10**6)] = 0
+) -> Response:
     """Shows the nodes as a table; `sort` is a column, with a `-` before it for descending order."""
 
     async def make(caller: Caller) -> Render:
@@ -149,7 +157,14 @@ async def pods(request: Request, namespace: Name = "", workload: Name = "", grou
 
     async def make(caller: Caller) -> Render:
         found = await caller.pods(namespace, workload, group, MAX_PODS)
-        return partial(pages.pods_page, await _around(request, caller, await caller.map()), found, namespace, workload or group, caller.now)
+        return partial(
+            pages.pods_page,
+            await _around(request, caller, await caller.map()),
+            found,
+            namespace,
+            workload or group,
+            caller.now,
+        )
 
     return await _page(request, make)
 
@@ -174,17 +189,25 @@ async def found(request: Request, q: Name = "") -> Response:
 
 @router.get("/ui/pods/{namespace}/{name}")
 async def pod(request: Request, namespace: str, name: str, events: bool = False) -> Response:
-    """Shows why a pod is on its node, or on none; with `events`, also the Events about it, which the API server is asked for."""
+    """Shows why a pod is on its node, or on none; with `events`, also the Events about it, which the API server is
+    asked for.
+    """
 
     async def make(caller: Caller) -> Render:
         answer = await caller.explain(namespace, name, picture=True)
         if answer is None:
             raise Refusal(404, "There is no such pod, and no recent decision about one.")
-        chosen = await caller.node(answer.preemption.node) if answer.preemption is not None and answer.preemption.node else None
+        chosen = (
+            await caller.node(answer.preemption.node)
+            if answer.preemption is not None and answer.preemption.node
+            else None
+        )
         shown = await caller.map()
         itself = await caller.pod(namespace, name)
         said = await caller.events(namespace, name) if events else None
-        return partial(pages.pod_page, await _around(request, caller, shown), answer, shown, chosen, caller.now, itself, said)
+        return partial(
+            pages.pod_page, await _around(request, caller, shown), answer, shown, chosen, caller.now, itself, said
+        )
 
     return await _page(request, make)
 
@@ -204,7 +227,15 @@ async def history(
 ) -> Response:
     """Shows what was decided, of all pods or of those that are looked for."""
     asked = HistoryFilter(
-        outcome=outcome, name=name, namespace=namespace, node=node, plugin=plugin, range=within, since=since, until=until, before=before
+        outcome=outcome,
+        name=name,
+        namespace=namespace,
+        node=node,
+        plugin=plugin,
+        range=within,
+        since=since,
+        until=until,
+        before=before,
     )
 
     async def make(caller: Caller) -> Render:
@@ -215,7 +246,9 @@ async def history(
         past = await caller.past(query)
         names = list(dict.fromkeys(record.node for record in past.preemptions[: pages.MAX_DRAWN]))
         nodes = {name: found for name in names if (found := await caller.node(name)) is not None}
-        return partial(pages.history_page, await _around(request, caller, await caller.map()), past, asked, nodes, caller.now)
+        return partial(
+            pages.history_page, await _around(request, caller, await caller.map()), past, asked, nodes, caller.now
+        )
 
     return await _page(request, make)
 
@@ -278,7 +311,13 @@ async def try_what_if(request: Request) -> Response:
     changed = changed_nodes(answer)
     drawn = {name: found for name in changed[:MAX_NODES] if (found := await caller.node(name)) is not None}
     render = partial(
-        pages.what_if_part, answer, await caller.map(), drawn, changed, form.by, command(question, form.manifest, form.configuration)
+        pages.what_if_part,
+        answer,
+        await caller.map(),
+        drawn,
+        changed,
+        form.by,
+        command(question, form.manifest, form.configuration),
     )
     return HTMLResponse(await _rendered(caller, render), headers=_HEADERS)
 
@@ -366,4 +405,11 @@ async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -
 
 async def _around(request: Request, caller: Caller, shown: ClusterMap) -> Frame:
     signed_in = is_signed_in(caller.face.access, request)
-    return frame(shown, await caller.queue(), caller.now, caller.version, signed_in=signed_in, has_shadow=caller.questions.has_shadow)
+    return frame(
+        shown,
+        await caller.queue(),
+        caller.now,
+        caller.version,
+        signed_in=signed_in,
+        has_shadow=caller.questions.has_shadow,
+    )

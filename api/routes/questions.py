@@ -1,4 +1,6 @@
-"""/v1: questions about the cluster. Why is a pod pending, what if, who was preempted, how many fit, what runs where; and /v1/evaluate."""
+"""/v1: questions about the cluster. Why is a pod pending, what if, who was preempted, how many fit, what runs where;
+and /v1/evaluate.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -38,7 +40,12 @@ Name = Annotated[str, Path(min_length=1, max_length=253)]
 PodKey = Annotated[str | None, Query(pattern=r"^[^/\s]{1,63}/[^/\s]{1,253}$", description="namespace/name of a pod")]
 Limit = Annotated[int, Query(ge=1, le=1000, description="how many at most, newest first")]
 MaxPods = Annotated[
-    int | None, Query(ge=1, le=100_000, description="stop counting here; by default at 100000, or 1000 of pods that are placed one by one")
+    int | None,
+    Query(
+        ge=1,
+        le=100_000,
+        description="stop counting here; by default at 100000, or 1000 of pods that are placed one by one",
+    ),
 ]
 Moment = Annotated[str, Query(max_length=32, description="a time such as 2026-01-31T12:00:00Z")]
 Before = Annotated[int | None, Query(ge=1, le=2**53, description="only those with a smaller id: the next page")]
@@ -68,7 +75,8 @@ async def explain(
 
 @router.post("/explain", summary="Why would this pod be pending?", **documents.EXPLAIN_OF)
 async def explain_of(
-    request: Request, picture: Annotated[bool, Query(description="with every node's verdicts, plugin by plugin")] = False
+    request: Request,
+    picture: Annotated[bool, Query(description="with every node's verdicts, plugin by plugin")] = False,
 ) -> Response:
     """Does as GET for a pod that does not exist, or for the first pod of a workload (Deployment, Job, ...)."""
     caller = await caller_of(request)
@@ -77,13 +85,17 @@ async def explain_of(
 
 @router.post("/whatif", summary="What would happen if?", **documents.WHAT_IF)
 async def what_if(request: Request) -> Response:
-    """Tries pods to create, nodes to add, remove or drain, or another configuration on a copy of the cluster. Nothing is written."""
+    """Tries pods to create, nodes to add, remove or drain, or another configuration on a copy of the cluster. Nothing
+    is written.
+    """
     return await _answer_to(request, WhatIfRequest, (await caller_of(request)).what_if)
 
 
 @router.post("/plan", summary="Which pods would have to move, so that it fits?", **documents.PLAN)
 async def plan(request: Request) -> Response:
-    """Looks for the fewest moves of running pods after which new pods fit, budgets kept and nobody lost. Nothing is written."""
+    """Looks for the fewest moves of running pods after which new pods fit, budgets kept and nobody lost. Nothing is
+    written.
+    """
     return await _answer_to(request, PlanRequest, (await caller_of(request)).plan)
 
 
@@ -135,14 +147,26 @@ async def history(
     namespace: Annotated[str, Query(max_length=63)] = "",
     node: Annotated[str, Query(max_length=253, description="a part of the node's name")] = "",
     plugin: Annotated[str, Query(max_length=253, description="one that refused a node")] = "",
-    within: Annotated[str, Query(alias="range", max_length=8, description="the last 15m, 1h, 6h, 24h, 7d, or all")] = "",
+    within: Annotated[
+        str, Query(alias="range", max_length=8, description="the last 15m, 1h, 6h, 24h, 7d, or all")
+    ] = "",
     since: Moment = "",
     until: Moment = "",
     before: Before = None,
 ) -> Response:
-    """Lists attempts, those that ended alike together, and preemptions, by what is known of them, as the page's history does."""
+    """Lists attempts, those that ended alike together, and preemptions, by what is known of them, as the page's history
+    does.
+    """
     asked = HistoryFilter(
-        outcome=outcome, name=name, namespace=namespace, node=node, plugin=plugin, range=within, since=since, until=until, before=before
+        outcome=outcome,
+        name=name,
+        namespace=namespace,
+        node=node,
+        plugin=plugin,
+        range=within,
+        since=since,
+        until=until,
+        before=before,
     )
     caller = await caller_of(request)
     try:
@@ -160,7 +184,9 @@ async def preemptions(request: Request, pod: PodKey = None, limit: Limit = 100) 
 
 @router.get("/agreement", summary="Would this configuration decide the same?", **documents.AGREEMENT)
 async def agreement(request: Request, limit: Limit = 100) -> Response:
-    """Says how often the shadow decides as the scheduler of the cluster does, and about which pods it does not, and why."""
+    """Says how often the shadow decides as the scheduler of the cluster does, and about which pods it does not, and
+    why.
+    """
     answer = await (await caller_of(request)).agreement(limit)
     if answer is None:
         raise not_there("agreements", "nothing is compared: start the service with --shadow")
@@ -182,7 +208,9 @@ async def pending(request: Request) -> Response:
 @router.get("/find", summary="What has this name?", **documents.FIND)
 async def find(
     request: Request,
-    query: Annotated[str, Query(alias="q", max_length=253, description="words that the name contains, with its namespace before it")] = "",
+    query: Annotated[
+        str, Query(alias="q", max_length=253, description="words that the name contains, with its namespace before it")
+    ] = "",
     limit: Annotated[int, Query(ge=1, le=100, description="how many at most")] = 20,
 ) -> Response:
     """Finds pods, nodes, workloads, namespaces and pod groups by parts of their names."""
@@ -193,7 +221,9 @@ async def find(
 async def pods(
     request: Request,
     namespace: Annotated[str, Query(max_length=63, description="without one, the namespaces are listed")] = "",
-    workload: Annotated[str, Query(max_length=320, description="only those of this Kind/name, such as Deployment/web")] = "",
+    workload: Annotated[
+        str, Query(max_length=320, description="only those of this Kind/name, such as Deployment/web")
+    ] = "",
     group: Annotated[str, Query(max_length=253, description="only those of this pod group")] = "",
     selector: Annotated[str, Query(max_length=2048, description="only those with these labels, such as app=web")] = "",
     limit: Limit = 500,

@@ -46,7 +46,9 @@ class Certificate:
             self._try()
             config.load()
         except (OSError, ssl.SSLError, _EncryptedKeyError) as exc:
-            raise StartUpError(f"--tls-cert-file {certificate}, --tls-private-key-file {key}: {_in_words(exc)}") from exc
+            raise StartUpError(
+                f"--tls-cert-file {certificate}, --tls-private-key-file {key}: {_in_words(exc)}"
+            ) from exc
         if config.ssl is None:
             raise RuntimeError("the server was made without a certificate")
         config.ssl.minimum_version = _VERSIONS[min_version]
@@ -55,7 +57,8 @@ class Certificate:
         self._context = config.ssl
 
     def renew(self) -> None:
-        """Uses what the files hold now for new connections. If it cannot be used, the log says so, and the old certificate stays.
+        """Uses what the files hold now for new connections. If it cannot be used, the log says so, and the old
+        certificate stays.
 
         A client CA that was taken out of its file is trusted until the service is started again: OpenSSL forgets none.
         """
@@ -64,13 +67,15 @@ class Certificate:
             return
         self._changed = times
         try:
-            # Tried in a context of its own first: a certificate without its key would replace the old one, and fail every handshake. Files
-            # that change between the two loads are seen at the next look.
+            # Tried in a context of its own first: a certificate without its key would replace the old one, and fail
+            # every handshake. Files that change between the two loads are seen at the next look.
             self._try()
             self._context.load_cert_chain(*self._files, password=_no_password)
             self._load_client_ca(self._context)
         except (OSError, ssl.SSLError, _EncryptedKeyError) as exc:
-            _LOGGER.warning("The new certificate in %s can not be used, and the old one stays: %s", self._files[0], _in_words(exc))
+            _LOGGER.warning(
+                "The new certificate in %s can not be used, and the old one stays: %s", self._files[0], _in_words(exc)
+            )
         else:
             _LOGGER.info("The certificate in %s has changed", self._files[0])
 
@@ -84,7 +89,9 @@ class Certificate:
             context.load_verify_locations(self._client_ca)
 
     def _times(self) -> tuple[object, ...]:
-        """Returns for each file when it was changed and which file it is; None for one that is missing or must not be read."""
+        """Returns for each file when it was changed and which file it is; None for one that is missing or must not be
+        read.
+        """
         return tuple(map(_version, filter(None, (*self._files, self._client_ca))))
 
 

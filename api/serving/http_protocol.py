@@ -1,7 +1,7 @@
 """Uvicorn's HTTP/1.1 with limits on a request's line and headers, which uvicorn does not have.
 
-Without them, a connection whose headers never end, and one whose caller does not read the answer, would be held forever. Connections
-beyond the limit of file descriptors are answered with 503 for as long as there is room for that.
+Without them, a connection whose headers never end, and one whose caller does not read the answer, would be held
+forever. Connections beyond the limit of file descriptors are answered with 503 for as long as there is room for that.
 """
 
 import asyncio
@@ -25,13 +25,17 @@ _LOGGER: Final = logging.getLogger(__name__)
 _PROBES: Final = tuple(path.encode() for path in HEALTH_PATHS)
 
 MOST_WAITING: Final = 32
-"""Requests of one connection that wait behind another one of it, as far as they were read. With one more the connection is closed."""
+"""Requests of one connection that wait behind another one of it, as far as they were read. With one more the connection
+is closed.
+"""
 
 CROWD: Final = 8
 """Requests under way from which on a further one first looks whether its caller is still there."""
 
 _SENT_AWAY_IN_WORDS: Final = 8
-"""Connections beyond the limit that get a 503, and on which health probes are answered; the oldest ones give way to further ones."""
+"""Connections beyond the limit that get a 503, and on which health probes are answered; the oldest ones give way to
+further ones.
+"""
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -55,7 +59,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._refusal = (HTTPStatus.BAD_REQUEST, "this is not an HTTP request")
         self.app = _UntilClosed(self.app, self.tasks)
-        # Made once there is a connection: a TLS handshake that fails leaves the protocol without a word, and the two refer to each other.
+        # Made once there is a connection: a TLS handshake that fails leaves the protocol without a word, and the two
+        # refer to each other.
         self.parser = None  # type: ignore[assignment]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -84,7 +89,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if self._head_timer is not None:
-            # The parser keeps an unfinished header to itself, so that only the bytes fed to it tell how long it has become.
+            # The parser keeps an unfinished header to itself, so that only the bytes fed to it tell how long it has
+            # become.
             self._head_bytes += len(data)
             if self._head_bytes > self.settings.max_head:
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request's headers are too large")
@@ -99,7 +105,10 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stop_head_timer()
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self.settings.max_head or len(self.headers) > self.settings.max_headers:
-            self._refusal = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request's headers are too large or too many"
+            self._refusal = (
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                "the request's headers are too large or too many",
+            )
             raise ValueError(self._refusal[1])  # makes the parser stop; data_received answers
         if len(self.pipeline) >= MOST_WAITING:
             self._refusal = HTTPStatus.TOO_MANY_REQUESTS, "too many requests wait on one connection"
@@ -115,7 +124,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(*self._refusal)
 
     def pause_writing(self) -> None:
-        """Makes an answer wait for its reader; one of known length does not, as it is in memory already: the keep-alive time bounds it."""
+        """Makes an answer wait for its reader; one of known length does not, as it is in memory already: the keep-alive
+        time bounds it.
+        """
         if self.cycle is None or self.cycle.chunked_encoding is not False:
             super().pause_writing()
 
@@ -151,10 +162,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
 @final
 class _UntilClosed:
-    """An ASGI middleware that sends nothing more on a closed transport, and in a crowd leaves requests alone whose callers are gone.
+    """An ASGI middleware that sends nothing more on a closed transport, and in a crowd leaves requests alone whose
+    callers are gone.
 
-    Uvicorn marks only the last request of a connection as disconnected. The answer to an earlier one would be written to the closed
-    transport, which raises, as if the service had an error.
+    Uvicorn marks only the last request of a connection as disconnected. The answer to an earlier one would be written
+    to the closed transport, which raises, as if the service had an error.
     """
 
     def __init__(self, app: ASGI3Application, tasks: Sized) -> None:
@@ -185,4 +197,6 @@ class _UntilClosed:
 
 def limited_protocol(settings: Settings, max_connections: int = sys.maxsize) -> type[LimitedProtocol]:
     """Returns a protocol class with these settings, of which uvicorn makes an instance for each connection."""
-    return type("LimitedProtocol", (LimitedProtocol,), {"settings": settings, "max_connections": max_connections, "surplus": {}})
+    return type(
+        "LimitedProtocol", (LimitedProtocol,), {"settings": settings, "max_connections": max_connections, "surplus": {}}
+    )

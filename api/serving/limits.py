@@ -1,7 +1,8 @@
-"""RequestLimits, before the application: how many requests at one time, how large, of which type, and how long they may take to arrive.
+"""RequestLimits, before the application: how many requests at one time, how large, of which type, and how long they may
+take to arrive.
 
-They are raw ASGI, because a limit on a body has to hold while the body is read. A request that breaks a limit is answered at once, and its
-connection closed if bytes of it are still to come.
+They are raw ASGI, because a limit on a body has to hold while the body is read. A request that breaks a limit is
+answered at once, and its connection closed if bytes of it are still to come.
 """
 
 import asyncio
@@ -30,7 +31,9 @@ MAX_QUESTION: Final = 16 * 2**20
 """Bytes of a question, whatever bodies with full nodes may have: a scenario of some thousand nodes and their pods."""
 
 SENT_AT_ONCE: Final = 2**20
-"""Bytes of a body that are passed on in one step: to copy the list of all pods to its socket takes tens of milliseconds."""
+"""Bytes of a body that are passed on in one step: to copy the list of all pods to its socket takes tens of
+milliseconds.
+"""
 
 _TOOK_TOO_LONG: Final = "Task cancelled, timeout graceful shutdown exceeded"
 """Uvicorn's reason for cancelling requests at the end."""
@@ -42,8 +45,9 @@ _LOGGER: Final = logging.getLogger(__name__)
 class RequestLimits:
     """An ASGI middleware. State: how many requests are being answered, and how many bytes of their bodies are held.
 
-    The verbs, the Kubernetes API of the embedded cluster and everything else have rooms of their own, so that questions never keep
-    kube-scheduler waiting. A request takes a place once its body is there: one that arrives slowly costs its sender only.
+    The verbs, the Kubernetes API of the embedded cluster and everything else have rooms of their own, so that questions
+    never keep kube-scheduler waiting. A request takes a place once its body is there: one that arrives slowly costs its
+    sender only.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -54,7 +58,8 @@ class RequestLimits:
         self._verbs = _Room(places, limit, held)
         # Half of the bytes is for the verbs alone.
         self._questions = _Room(places, min(limit, MAX_QUESTION), held // 2)
-        # Bodies beyond its limit are refused by the API itself, in upstream's words; it counts its requests and watches, too.
+        # Bodies beyond its limit are refused by the API itself, in upstream's words; it counts its requests and
+        # watches, too.
         self._kubernetes = _Room(sys.maxsize, request_bodies.MAX_BYTES + 1, max(held // 2, request_bodies.MAX_BYTES))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -124,7 +129,10 @@ class RequestLimits:
         if request.read_bytes > request.room.body_limit:
             raise self._too_large(request)
         rooms = (self._verbs, self._questions, self._kubernetes)
-        if request.room.held_bytes > request.room.max_bytes or sum(room.held_bytes for room in rooms) > self._settings.max_bodies:
+        if (
+            request.room.held_bytes > request.room.max_bytes
+            or sum(room.held_bytes for room in rooms) > self._settings.max_bodies
+        ):
             raise Refusal(503, "too many bytes are being read at one time", RETRY_SOON)
         if is_whole:
             request.enter()
@@ -133,7 +141,9 @@ class RequestLimits:
     def _too_large(self, request: "_Request") -> Refusal:
         if request.room is self._verbs and not self._settings.full_nodes:
             _LOGGER.warning(
-                "a body of more than %d bytes was refused; %s", request.room.body_limit, "set nodeCacheCapable: true for this extender"
+                "a body of more than %d bytes was refused; %s",
+                request.room.body_limit,
+                "set nodeCacheCapable: true for this extender",
             )
         return Refusal(413, f"the body has more than {request.room.body_limit} bytes")
 
@@ -201,7 +211,9 @@ class _Request:
         self.room.held_bytes -= self.read_bytes
 
     async def send(self, message: Message) -> None:
-        """Passes a message on, a long body in steps; an answer before the end of the request's body closes the connection."""
+        """Passes a message on, a long body in steps; an answer before the end of the request's body closes the
+        connection.
+        """
         if message["type"] == "http.response.start":
             self._is_answered = True
             if not self.has_whole_body:

@@ -60,7 +60,9 @@ class Server(uvicorn.Server):
         self._watchdog = Watchdog()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begins to serve. From then on SIGUSR2 writes cache and queue to the log. Upstream: the scheduler's cache debugger."""
+        """Begins to serve. From then on SIGUSR2 writes cache and queue to the log. Upstream: the scheduler's cache
+        debugger.
+        """
         await super().startup(sockets)
         face = _face(self.config.app)
         if face is not None and threading.current_thread() is threading.main_thread():
@@ -172,6 +174,10 @@ def make_server(app: ASGIApp, settings: Settings) -> Server:
     )
     if settings.tls_cert_file is not None and settings.tls_private_key_file is not None:
         server.certificate = Certificate(
-            server.config, settings.tls_cert_file, settings.tls_private_key_file, settings.client_ca_file, settings.tls_min_version
+            server.config,
+            settings.tls_cert_file,
+            settings.tls_private_key_file,
+            settings.client_ca_file,
+            settings.tls_min_version,
         )
     return server

@@ -1,4 +1,6 @@
-"""HTTPS connections, whose handshakes are bounded in number and time: a caller that is still unknown costs 60 KB until then."""
+"""HTTPS connections, whose handshakes are bounded in number and time: a caller that is still unknown costs 60 KB until
+then.
+"""
 
 import asyncio
 import errno
@@ -11,7 +13,9 @@ from typing import Any, Final, final
 import uvloop
 
 MOST_HANDSHAKES: Final = 256
-"""TLS handshakes under way at one time. The oldest one gives way to another: callers that mean it need a few milliseconds."""
+"""TLS handshakes under way at one time. The oldest one gives way to another: callers that mean it need a few
+milliseconds.
+"""
 
 HANDSHAKE_SECONDS: Final = 10.0
 
@@ -22,7 +26,9 @@ _SECONDS_WITHOUT_DESCRIPTORS: Final = 0.1
 class TlsListener:
     """Accepts the connections of a socket. It has what uvicorn uses of an asyncio.Server."""
 
-    def __init__(self, protocol_factory: Callable[[], asyncio.BaseProtocol], listening: socket.socket, context: ssl.SSLContext) -> None:
+    def __init__(
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], listening: socket.socket, context: ssl.SSLContext
+    ) -> None:
         """Begins to accept.
 
         Arguments:
@@ -75,7 +81,9 @@ class TlsListener:
 class Loop(uvloop.Loop):
     """The event loop of the service."""
 
-    async def create_server(self, protocol_factory: Callable[[], asyncio.BaseProtocol], *args: Any, **kwargs: Any) -> Any:
+    async def create_server(
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], *args: Any, **kwargs: Any
+    ) -> Any:
         """Returns as uvloop's; with TLS, a `TlsListener` on the socket `sock`, or else on `host` and `port`."""
         context = kwargs.get("ssl")
         if context is None:

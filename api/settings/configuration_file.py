@@ -37,7 +37,9 @@ def shadow_configuration(path: Path | None, features: FeatureGates | None = None
     """
     configuration = read_configuration(path, features)
     if configuration.extenders:
-        raise StartUpError(f"configuration {path}: names extenders, which a shadow does not call; leave them out for it")
+        raise StartUpError(
+            f"configuration {path}: names extenders, which a shadow does not call; leave them out for it"
+        )
     try:
         Registry(IN_TREE).make_frameworks(configuration, random.Random())
     except ConfigErrors as exc:

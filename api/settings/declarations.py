@@ -24,7 +24,9 @@ class Group(enum.Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How an operator gives a setting. The flag is the field's name with dashes, the environment variable the name in capitals."""
+    """How an operator gives a setting. The flag is the field's name with dashes, the environment variable the name in
+    capitals.
+    """
 
     group: Group = Group.OURS
     unset: str = ""

@@ -1,4 +1,5 @@
-"""Settings that are written over the configuration: flags of kube-scheduler for which a KubeSchedulerConfiguration has fields.
+"""Settings that are written over the configuration: flags of kube-scheduler for which a KubeSchedulerConfiguration has
+fields.
 
 Upstream: cmd/kube-scheduler/app/options/options.go, ApplyTo, ApplyDeprecated, ApplyLeaderElectionTo (v1.36.2).
 """
@@ -34,4 +35,6 @@ def overridden(configuration: Configuration, settings: Settings) -> Configuratio
 
 def _replaced(configuration: Any, path: tuple[str, ...], value: object) -> Any:
     field, *rest = path
-    return dataclasses.replace(configuration, **{field: _replaced(getattr(configuration, field), tuple(rest), value) if rest else value})
+    return dataclasses.replace(
+        configuration, **{field: _replaced(getattr(configuration, field), tuple(rest), value) if rest else value}
+    )

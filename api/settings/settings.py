@@ -1,6 +1,7 @@
 """The settings of the service. Each is declared once, as a field of `Settings`.
 
-The environment variables, the flags of `reprieve serve` (`api.cli.serve`) and docs/flags.md (`api.cli.flags_page`) derive from the fields.
+The environment variables, the flags of `reprieve serve` (`api.cli.serve`) and docs/flags.md (`api.cli.flags_page`)
+derive from the fields.
 """
 
 import os
@@ -48,7 +49,9 @@ class Settings(BaseModel):
     """Port to listen on; 0 takes a free one."""
     prefix: Annotated[str, Option()] = "/extender"
     """Path before the verbs, as in kube-scheduler's urlPrefix."""
-    kubeconfig: Annotated[Path | None, Option(unset="the cluster that the process runs in, else the embedded one")] = None
+    kubeconfig: Annotated[Path | None, Option(unset="the cluster that the process runs in, else the embedded one")] = (
+        None
+    )
     """Kubeconfig of the cluster to follow."""
     context: Annotated[str | None, Option(unset="the current one")] = None
     """Context of the kubeconfig."""
@@ -69,19 +72,31 @@ class Settings(BaseModel):
     record_max: Annotated[Bytes, Option()] = 256 * MIB
     """Bytes of a recording and the three older files of it, FILE.1 to FILE.3."""
     record_without: Annotated[Literal["nothing", "annotations", "names"], Option()] = "annotations"
-    """What a recording leaves out: annotations of applications, or those and names of pods, namespaces and owners; or nothing."""
+    """What a recording leaves out: annotations of applications, or those and names of pods, namespaces and owners; or
+    nothing.
+    """
     shadow: Annotated[bool, Option()] = False
-    """Decide every pod beside the scheduler of the cluster, without writing, and compare: /v1/agreement, `shadow report`."""
+    """Decide every pod beside the scheduler of the cluster, without writing, and compare: /v1/agreement, `shadow
+    report`.
+    """
     shadow_config: Annotated[Path | None, Option(unset="the one of --config")] = None
     """KubeSchedulerConfiguration that decides in the shadow, to compare two configurations; it implies --shadow."""
-    access: Annotated[Literal["open", "reviewed"] | None, Option(unset="reviewed; on loopback open but for names of pods")] = None
-    """Who may call: everyone (open), or callers whom the API server knows and allows it (reviewed); docs/access.md has the whole table."""
+    access: Annotated[
+        Literal["open", "reviewed"] | None, Option(unset="reviewed; on loopback open but for names of pods")
+    ] = None
+    """Who may call: everyone (open), or callers whom the API server knows and allows it (reviewed); docs/access.md has
+    the whole table.
+    """
     client_allowed_names: Annotated[str, Option()] = ""
-    """Common names, with commas between them, of client certificates with which the verbs may be called without any rule of the cluster."""
+    """Common names, with commas between them, of client certificates with which the verbs may be called without any
+    rule of the cluster.
+    """
     serve_bind: Annotated[bool, Option()] = False
     """Serve the verb bind, for pods of a profile's schedulerName on nodes that its Filters accept."""
     allowed_hosts: Annotated[str, Option()] = ""
-    """Names, with commas between them, by which callers reach the service; an address, localhost and names below it always do."""
+    """Names, with commas between them, by which callers reach the service; an address, localhost and names below it
+    always do.
+    """
 
     config: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="kube-scheduler's defaults")] = None
     """KubeSchedulerConfiguration file, v1; read as strictly as upstream."""
@@ -94,7 +109,8 @@ class Settings(BaseModel):
     tls_min_version: Annotated[Literal["VersionTLS12", "VersionTLS13"], _UPSTREAM] = "VersionTLS12"
     """The oldest version of TLS that is accepted: VersionTLS12 or VersionTLS13."""
     client_ca_file: Annotated[Path | None, Option(Group.KUBE_SCHEDULER, unset="no client certificates")] = None
-    """Certificates (PEM) of those who sign client certificates; the common name is the user, organizations are groups."""
+    """Certificates (PEM) of those who sign client certificates; the common name is the user, organizations are groups.
+    """
     authorization_always_allow_paths: Annotated[str, _UPSTREAM] = "/healthz,/readyz,/livez"
     """Paths, with commas between them, that everyone may call; one that ends in * stands for all that begin so."""
     master: Annotated[str | None, Option(Group.KUBE_SCHEDULER, unset="the kubeconfig's server")] = None
@@ -122,9 +138,12 @@ class Settings(BaseModel):
     pod_max_in_unschedulable_pods_duration: Annotated[Span, _UPSTREAM] = Duration.of(300)
     """Try an unschedulable pod again after this time, even if nothing has changed."""
     emulated_version: Annotated[str, Option(Group.KUBE_SCHEDULER, also=("--emulate-version",))] = "1.36"
-    """The version of kube-scheduler whose defaults of feature gates hold, 1.33 to 1.37; docs/feature-gates.md has them."""
+    """The version of kube-scheduler whose defaults of feature gates hold, 1.33 to 1.37; docs/feature-gates.md has them.
+    """
     feature_gates: Annotated[str, _UPSTREAM] = ""
-    """Feature gates, A=true,B=false; a gate that is unknown, or that cannot be as asked for, is refused; see docs/feature-gates.md."""
+    """Feature gates, A=true,B=false; a gate that is unknown, or that cannot be as asked for, is refused; see
+    docs/feature-gates.md.
+    """
     v: Annotated[int, Field(ge=0, le=100), Option(Group.KUBE_SCHEDULER, also=("-v",))] = 0
     """How much is logged."""
     vmodule: Annotated[str, _UPSTREAM] = ""
@@ -141,9 +160,13 @@ class Settings(BaseModel):
     max_body: Annotated[Bytes, _ENVIRONMENT] = 8 * MIB
     """Bytes of a request's body while they are not."""
     max_bodies: Annotated[Bytes, _ENVIRONMENT] = 256 * MIB
-    """Bytes of all bodies that are held at one time, half of them for the verbs alone; less where memory is limited, unless set."""
+    """Bytes of all bodies that are held at one time, half of them for the verbs alone; less where memory is limited,
+    unless set.
+    """
     question_memory: Annotated[Bytes, _ENVIRONMENT] = 1024 * MIB
-    """Bytes that a question (what-if, capacity, evaluation) may take while it is answered; less where memory is limited, unless set."""
+    """Bytes that a question (what-if, capacity, evaluation) may take while it is answered; less where memory is
+    limited, unless set.
+    """
     record_memory: Annotated[Bytes, _ENVIRONMENT] = 64 * MIB
     """Bytes of recent decisions that are kept, and a quarter of that for calls: details go first, then the oldest."""
     max_head: Annotated[Bytes, _ENVIRONMENT] = 64 * 1024
@@ -151,12 +174,14 @@ class Settings(BaseModel):
     max_headers: Annotated[int, Field(ge=10, le=10_000), _ENVIRONMENT] = 100
     """Headers of a request."""
     max_in_flight: Annotated[int, Field(ge=1, le=100_000), _ENVIRONMENT] = 66
-    """Verbs answered at one time, and as many other requests; one counts once its body has come, a health probe never."""
+    """Verbs answered at one time, and as many other requests; one counts once its body has come, a health probe never.
+    """
     head_seconds: Annotated[Seconds, _ENVIRONMENT] = 10
     """Seconds for a request's line and headers to arrive."""
     body_seconds: Annotated[Seconds, _ENVIRONMENT] = 10
     """Seconds for a body to arrive."""
-    # Go keeps idle connections for 90 s; a server that closes earlier makes it send into a closed connection now and then.
+    # Go keeps idle connections for 90 s; a server that closes earlier makes it send into a closed connection now and
+    # then.
     keep_alive_seconds: Annotated[int, Field(ge=1, le=3600), _ENVIRONMENT] = 150
     """Seconds for which an idle connection is kept; longer than the 90 for which Go's clients keep one."""
 
@@ -263,9 +288,13 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
     if bool(settings.tls_cert_file) != bool(settings.tls_private_key_file):
         raise StartUpError("--tls-cert-file and --tls-private-key-file go together: give both, or none")
     if settings.client_ca_file is not None and settings.tls_cert_file is None:
-        raise StartUpError("--client-ca-file: client certificates need HTTPS; give --tls-cert-file and --tls-private-key-file")
+        raise StartUpError(
+            "--client-ca-file: client certificates need HTTPS; give --tls-cert-file and --tls-private-key-file"
+        )
     if settings.secure_port and settings.tls_cert_file is None:
-        raise StartUpError("--secure-port: no certificate is generated here; give one with --tls-cert-file and --tls-private-key-file")
+        raise StartUpError(
+            "--secure-port: no certificate is generated here; give one with --tls-cert-file and --tls-private-key-file"
+        )
     if settings.secure_port and {"port"} & {*variables, *given}:
         raise StartUpError("--secure-port and --port say two things: give one of them")
     # Half of the memory is for bodies, half for the what-if and the evaluation that are worked on at a time.
@@ -273,7 +302,11 @@ def read_settings(environment: Mapping[str, str] = os.environ, **flags: object) 
     if room is None:
         return settings
     fits = {"max_bodies": room // 2 // _BYTES_A_BYTE, "question_memory": room // 4}
-    less = {name: max(most, _LEAST) for name, most in fits.items() if name not in {*variables, *given} and most < getattr(settings, name)}
+    less = {
+        name: max(most, _LEAST)
+        for name, most in fits.items()
+        if name not in {*variables, *given} and most < getattr(settings, name)
+    }
     return settings.model_copy(update=less)
 
 
@@ -302,7 +335,9 @@ _WITHOUT_BODIES: Final = 200 * MIB
 _ADDRESSES: Final = 400 * MIB
 """The same, as mapped addresses."""
 _BYTES_A_BYTE: Final = 5
-"""Memory that one byte of a body takes until it is answered: itself, what it is decoded to, and the answer. 4.4 were measured."""
+"""Memory that one byte of a body takes until it is answered: itself, what it is decoded to, and the answer. 4.4 were
+measured.
+"""
 _LEAST: Final = 8 * MIB
 
 

@@ -1,4 +1,6 @@
-"""The page's style sheet, scripts and pictures, under a path that changes with them, so that browsers may keep them forever."""
+"""The page's style sheet, scripts and pictures, under a path that changes with them, so that browsers may keep them
+forever.
+"""
 
 import hashlib
 from collections.abc import Mapping

@@ -47,7 +47,9 @@ def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -
     node = change.node
     now: dict[str, Mark] = dict.fromkeys(change.leaves, "leaves")
     stays = [pod for pod in node.pods if pod.pod.uid not in change.leaves]
-    then = _with_pods(node, sorted([*stays, *change.arrives], key=lambda pod: (-pod.pod.priority, -pod.cpu, -pod.memory)))
+    then = _with_pods(
+        node, sorted([*stays, *change.arrives], key=lambda pod: (-pod.pod.priority, -pod.cpu, -pod.memory))
+    )
     come: dict[str, Mark] = {pod.pod.uid: "arrives" for pod in change.arrives}
     return BeforeAndAfter(
         node.name,
@@ -61,9 +63,13 @@ def before_and_after(change: NodeChange, by: Resource, priorities: Priorities) -
 
 def changed_priorities(changes: Iterable[NodeChange], shown: ClusterMap) -> Priorities:
     """Returns one scale for all pods that are shown."""
-    return Priorities.of([*shown.priorities, *(pod.pod.priority for change in changes for pod in change.arrives)], shown.priority_classes)
+    return Priorities.of(
+        [*shown.priorities, *(pod.pod.priority for change in changes for pod in change.arrives)], shown.priority_classes
+    )
 
 
 def _with_pods(node: NodeOnMap, pods: list[PodOnNode]) -> NodeOnMap:
     cpu, memory = sum(pod.cpu for pod in pods), sum(pod.memory for pod in pods)
-    return msgspec.structs.replace(node, pods=tuple(pods), num_pods=len(pods), requested_cpu=cpu, requested_memory=memory)
+    return msgspec.structs.replace(
+        node, pods=tuple(pods), num_pods=len(pods), requested_cpu=cpu, requested_memory=memory
+    )

@@ -71,7 +71,15 @@ class Frame:
     has_shadow: bool = False
 
 
-def frame(shown: ClusterMap, queue: Queue, now: datetime, version: str = "", *, signed_in: bool = False, has_shadow: bool = False) -> Frame:
+def frame(
+    shown: ClusterMap,
+    queue: Queue,
+    now: datetime,
+    version: str = "",
+    *,
+    signed_in: bool = False,
+    has_shadow: bool = False,
+) -> Frame:
     """Returns the frame of a page.
 
     Arguments:
@@ -79,11 +87,15 @@ def frame(shown: ClusterMap, queue: Queue, now: datetime, version: str = "", *, 
         signed_in: whether there is a session to sign out of.
         has_shadow: whether decisions are compared with those of another scheduler.
     """
-    priorities = Priorities.of([*shown.priorities, *(place.pod.priority for place in queue.items)], shown.priority_classes)
+    priorities = Priorities.of(
+        [*shown.priorities, *(place.pod.priority for place in queue.items)], shown.priority_classes
+    )
     rows = tuple(_row(place, priorities, now, queue.deciding) for place in queue.items[:MAX_PENDING])
     problems = pending(queue)
     figures, num_nodes = _figures(shown, problems.pods), len(shown.nodes)
-    return Frame(figures, num_nodes, rows, problems.pods, problems, queue.deciding, priorities, version, signed_in, has_shadow)
+    return Frame(
+        figures, num_nodes, rows, problems.pods, problems, queue.deciding, priorities, version, signed_in, has_shadow
+    )
 
 
 def pod_href(pod: PodName) -> str:

@@ -17,7 +17,8 @@ RANGES: Final[Mapping[str, tuple[str, float]]] = {
 }  # fmt: skip
 """Name in addresses -> (words, seconds)."""
 OUTCOMES: Final[Mapping[OutcomeWanted, str]] = {
-    "": "any outcome", "scheduled": "found a node", "unschedulable": "unschedulable", "error": "failed", "preempted": "preempted others",
+    "": "any outcome", "scheduled": "found a node", "unschedulable": "unschedulable", "error": "failed",
+    "preempted": "preempted others",
     "asked": "calls by another scheduler",
 }  # fmt: skip
 

@@ -28,7 +28,9 @@ class Series:
 
 
 def line_plot(title: str, series: Sequence[Series], x_label: str, *, percent: bool = False) -> Markup:
-    """Returns the plot with its legend, as a figure. Axes begin at zero; with `percent` values are shares of 1, and 100 % is the top."""
+    """Returns the plot with its legend, as a figure. Axes begin at zero; with `percent` values are shares of 1, and 100
+    % is the top.
+    """
     last_x = max((point[0] for each in series for point in each.points), default=0.0) or 1.0
     top = 1.0 if percent else _round_up(max((point[1] for each in series for point in each.points), default=0.0) or 1.0)
     parts = [*_axes(last_x, top, x_label, percent=percent)]
@@ -37,7 +39,9 @@ def line_plot(title: str, series: Sequence[Series], x_label: str, *, percent: bo
         parts.append(element("path", class_=f"line {_key(each)}", d=path))
     legend = [element("li", _swatch(each), each.name) for each in series]
     picture = drawing(WIDTH, HEIGHT, *parts, label=f"{title}: {', '.join(each.name for each in series)}", class_="plot")
-    return element("figure", element("figcaption", title), picture, element("ul", *legend, class_="key"), class_="plotted")
+    return element(
+        "figure", element("figcaption", title), picture, element("ul", *legend, class_="key"), class_="plotted"
+    )
 
 
 def amount(value: float) -> str:
@@ -65,7 +69,9 @@ def _axes(last_x: float, top: float, x_label: str, *, percent: bool) -> list[Mar
         parts.append(element("line", class_="axis", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y))
         parts.append(element("text", shown, class_="tick", x=LEFT - 6, y=y + 4, text_anchor="end"))
         anchor = "end" if tick == TICKS else "middle" if tick else "start"
-        parts.append(element("text", amount(part * last_x), class_="tick", x=x, y=HEIGHT - BOTTOM + 15, text_anchor=anchor))
+        parts.append(
+            element("text", amount(part * last_x), class_="tick", x=x, y=HEIGHT - BOTTOM + 15, text_anchor=anchor)
+        )
     parts.append(element("text", x_label, class_="tick", x=(LEFT + WIDTH) / 2, y=HEIGHT - 4, text_anchor="middle"))
     return parts
 

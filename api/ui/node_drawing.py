@@ -1,4 +1,5 @@
-"""Drawings of nodes: pods are stacked from the bottom up, the highest priority first, and what is left above them is free.
+"""Drawings of nodes: pods are stacked from the bottom up, the highest priority first, and what is left above them is
+free.
 
 Preemption evicts from the top, so that a drawing shows which pods would be evicted first.
 """
@@ -39,9 +40,11 @@ class Strip:
 
 
 def strips(amounts: Sequence[int], width: float, height: float, whole: int) -> list[Strip]:
-    """Returns rectangles with areas in proportion to the amounts, in their order, in rows from the bottom up; `whole` fills the box.
+    """Returns rectangles with areas in proportion to the amounts, in their order, in rows from the bottom up; `whole`
+    fills the box.
 
-    A row is closed when one more rectangle would make its worst aspect ratio worse (a strip treemap). Zero amounts have no rectangle.
+    A row is closed when one more rectangle would make its worst aspect ratio worse (a strip treemap). Zero amounts have
+    no rectangle.
     """
     if whole <= 0:
         return []
@@ -109,19 +112,30 @@ def node_drawing(
         _linked(
             pod, priorities, marks.get(pod.pod.uid, "stays"),
             element(
-                "rect", class_=f"pod {priorities.css(pod.pod.priority)}", x=2 + place * (_TICK + 2), y=height + above + 3,
+                "rect", class_="pod "
+                    f"{priorities.css(pod.pod.priority)}", x=2 + place * (_TICK + 2), y=height + above + 3,
                 width=_TICK, height=_TICK,
             ),
         )
         for place, pod in enumerate(without[: min(_MAX_TICKS, int(width // (_TICK + 2)))])
     ]  # fmt: skip
-    text = label or f"{node.name}: {share(requested, whole)} % of {quantity(whole, by)} requested by {plural(len(node.pods), 'pod')}"
-    return drawing(width, height + above + 2 * _TICK + 2, *parts, *ticks, label=text, class_="node-drawing", role="group")
+    text = (
+        label
+        or f"{node.name}: {share(requested, whole)} % of {quantity(whole, by)} requested by "
+        f"{plural(len(node.pods), 'pod')}"
+    )
+    return drawing(
+        width, height + above + 2 * _TICK + 2, *parts, *ticks, label=text, class_="node-drawing", role="group"
+    )
 
 
 def pod_tip(pod: PodOnNode, priorities: Priorities, mark: Mark = "stays") -> str:
     """Returns the tooltip of a pod."""
-    lines = [pod_words(pod.pod), f"priority {priorities.words(pod.pod.priority)}", f"{cores(pod.cpu)} cpu · {size(pod.memory)}"]
+    lines = [
+        pod_words(pod.pod),
+        f"priority {priorities.words(pod.pod.priority)}",
+        f"{cores(pod.cpu)} cpu · {size(pod.memory)}",
+    ]
     lines += [f"{quantity(count, name)} {resource_words(name)}" for name, count in pod.requests.items()]
     if pod.terminating:
         lines.append("terminating")
@@ -140,12 +154,16 @@ def _pod(pod: PodOnNode, strip: Strip, priorities: Priorities, mark: Mark) -> Ma
     if strip.height >= 14 and letters >= 4:
         name = {"leaves": "✕ ", "arrives": "★ ", "stays": ""}[mark] + (pod.pod.name or "hidden")
         shown = name if len(name) <= letters else f"{name[: letters - 1]}…"
-        parts.append(element("text", shown, class_=f"on-{tone}", x=strip.x + 6, y=strip.y + 2 + min(strip.height / 2, 12) + 3.5))
+        parts.append(
+            element("text", shown, class_=f"on-{tone}", x=strip.x + 6, y=strip.y + 2 + min(strip.height / 2, 12) + 3.5)
+        )
     return _linked(pod, priorities, mark, *parts)
 
 
 def _linked(pod: PodOnNode, priorities: Priorities, mark: Mark, *parts: Markup) -> Markup:
-    """Returns the parts as a link to the pod's page; one that is hidden, or still to be placed, has none. Tab does not stop at each."""
+    """Returns the parts as a link to the pod's page; one that is hidden, or still to be placed, has none. Tab does not
+    stop at each.
+    """
     tip, href = pod_tip(pod, priorities, mark), "" if mark == "arrives" else pod_href(pod.pod)
     if not href:
         return element("g", *parts, data_tip=tip)

@@ -1,4 +1,6 @@
-"""Thousands of nodes as a grid of cells: the darker and fuller a cell, the less is free. A zone is a handful of SVG paths."""
+"""Thousands of nodes as a grid of cells: the darker and fuller a cell, the less is free. A zone is a handful of SVG
+paths.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +54,9 @@ def level(requested: int, whole: int) -> int:
     return min(LEVELS - 1, share(requested, whole) * LEVELS // 100)
 
 
-def group_grids(groups: Sequence[GroupOfNodes], by: Resource, chosen: Collection[str] | None = None) -> tuple[ZoneGrid, ...]:
+def group_grids(
+    groups: Sequence[GroupOfNodes], by: Resource, chosen: Collection[str] | None = None
+) -> tuple[ZoneGrid, ...]:
     """Returns a grid for each group, of how full the nodes are.
 
     Arguments:
@@ -72,7 +76,9 @@ def zone_grids(nodes: Sequence[NodeOnMap], by: Resource, marked: Collection[str]
     return tuple(_fullness(zone, by, frozenset(marked)) for zone in _zones(groups_of(nodes, NodeSelection())))
 
 
-def reason_grids(nodes: Sequence[NodeOnMap], css: Mapping[str, str], marked: Collection[str] = ()) -> tuple[ZoneGrid, ...]:
+def reason_grids(
+    nodes: Sequence[NodeOnMap], css: Mapping[str, str], marked: Collection[str] = ()
+) -> tuple[ZoneGrid, ...]:
     """Returns a grid for each zone, of what refuses the nodes.
 
     Arguments:

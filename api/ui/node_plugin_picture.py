@@ -74,7 +74,12 @@ def picture(answer: NodePicture, *, first_only: bool = False) -> Picture:
         for cells, names in ordered[:MAX_ROWS]
     )
     silent = tuple(name for place, name in enumerate(answer.plugins) if place not in refusing)
-    return Picture(tuple(answer.plugins[place] for place in refusing), silent, rows, sum(len(names) for _, names in ordered[MAX_ROWS:]))
+    return Picture(
+        tuple(answer.plugins[place] for place in refusing),
+        silent,
+        rows,
+        sum(len(names) for _, names in ordered[MAX_ROWS:]),
+    )
 
 
 def refused_first(answer: NodePicture) -> tuple[tuple[str, tuple[str, ...]], ...]:

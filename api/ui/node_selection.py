@@ -1,4 +1,6 @@
-"""Which nodes a view shows, and in which order: grouped by zone, pool or label, sorted by fullness, and filtered by words."""
+"""Which nodes a view shows, and in which order: grouped by zone, pool or label, sorted by fullness, and filtered by
+words.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +13,8 @@ from extender.answers.cluster_map import NodeOnMap, natural
 BY_ZONE: Final = "zone"
 SORTS: Final[Mapping[str, str]] = {"": "name", "fullest": "fullest first", "emptiest": "emptiest first"}
 POOLS: Final = (
-    "karpenter.sh/nodepool", "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "kubernetes.azure.com/agentpool",
+    "karpenter.sh/nodepool", "cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup",
+    "kubernetes.azure.com/agentpool",
     "node.kubernetes.io/instance-type",
 )  # fmt: skip
 """The labels that name pools, as providers set them; they are offered first."""
@@ -55,19 +58,25 @@ class NodeSelection:
 
 
 def chosen(nodes: Iterable[NodeOnMap], words: str) -> tuple[NodeOnMap, ...]:
-    """Returns the nodes on which all words are found: in the name, the zone, a taint, a condition or a label. `-word` is not found."""
+    """Returns the nodes on which all words are found: in the name, the zone, a taint, a condition or a label. `-word`
+    is not found.
+    """
     wanted = words.lower().split()
     return tuple(node for node in nodes if _is_chosen(node, wanted)) if wanted else tuple(nodes)
 
 
 def _is_chosen(node: NodeOnMap, wanted: Sequence[str]) -> bool:
     labels = (f"{key}={value}" for key, value in node.labels.items())
-    facts = "\n".join((node.name, node.zone, *node.taints, *node.conditions, "cordoned" * node.cordoned, *labels)).lower()
+    facts = "\n".join(
+        (node.name, node.zone, *node.taints, *node.conditions, "cordoned" * node.cordoned, *labels)
+    ).lower()
     return all(word[1:] not in facts if word.startswith("-") and len(word) > 1 else word in facts for word in wanted)
 
 
 def groups_of(nodes: Sequence[NodeOnMap], selection: NodeSelection) -> tuple[GroupOfNodes, ...]:
-    """Returns the nodes in groups by name, each sorted as asked; nodes without the label come first, as those without a zone do."""
+    """Returns the nodes in groups by name, each sorted as asked; nodes without the label come first, as those without a
+    zone do.
+    """
     key = selection.group
     together: dict[str, list[NodeOnMap]] = {}
     for node in nodes:
@@ -98,5 +107,7 @@ def group_keys(nodes: Iterable[NodeOnMap]) -> tuple[str, ...]:
             seen = values.setdefault(key, set())
             if len(seen) <= MOST_GROUPS:
                 seen.add(value)
-    labels = sorted((key for key, seen in values.items() if 1 < len(seen) <= MOST_GROUPS), key=lambda key: (key not in POOLS, key))
+    labels = sorted(
+        (key for key, seen in values.items() if 1 < len(seen) <= MOST_GROUPS), key=lambda key: (key not in POOLS, key)
+    )
     return (BY_ZONE, *labels)

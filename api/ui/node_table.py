@@ -105,6 +105,8 @@ def heads(by: Order, columns: Mapping[str, _Column], kept: Mapping[str, str]) ->
         is_it = name == by.column
         other = Order(name, not by.is_descending if is_it else column.is_number)
         asked = urlencode({key: value for key, value in {**kept, "sort": other.written}.items() if value})
-        way: Literal["ascending", "descending", ""] = ("descending" if by.is_descending else "ascending") if is_it else ""
+        way: Literal["ascending", "descending", ""] = (
+            ("descending" if by.is_descending else "ascending") if is_it else ""
+        )
         found.append(Head(column.words, f"/ui/nodes?{asked}" if asked else "/ui/nodes", column.is_number, way))
     return found

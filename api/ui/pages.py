@@ -63,11 +63,16 @@ _REFUSALS: Final = ("c1", "c0", "c3", "c4", "c7", "c6")
 
 @cache
 def _environment() -> Environment:
-    found = Environment(loader=PackageLoader("api.ui"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found = Environment(
+        loader=PackageLoader("api.ui"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     words: Mapping[str, Callable[..., object]] = {
-        "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural, "pod_words": wording.pod_words,
-        "ago": wording.ago, "pod_href": pod_href, "pods_href": pods_href, "node_href": node_href, "found_href": found_href,
-        "shortened": wording.shortened, "marked": wording.marked, "quantity": quantity, "resource_words": resource_words,
+        "cores": wording.cores, "size": wording.size, "share": wording.share, "plural": wording.plural,
+        "pod_words": wording.pod_words,
+        "ago": wording.ago, "pod_href": pod_href, "pods_href": pods_href, "node_href": node_href,
+        "found_href": found_href,
+        "shortened": wording.shortened, "marked": wording.marked, "quantity": quantity,
+        "resource_words": resource_words,
         "breakable": wording.breakable, "short_reason": short_reason, "usage": usage, "asset": assets().path,
         "in_words": in_words, "percent_of": wording.percent_of, "noun": noun, "why_no_room": why_no_room,
         "yaml_of": lambda obj: written([obj]).rstrip(),
@@ -85,7 +90,9 @@ def cluster_page(
     preemptions: Sequence[Preemption],
     now: datetime,
 ) -> str:
-    """Returns what is wrong, what happened last, and the map: a drawing of each node while there are few, a grid when there are many."""
+    """Returns what is wrong, what happened last, and the map: a drawing of each node while there are few, a grid when
+    there are many.
+    """
     resources = resources_of(shown.nodes)
     selection = _resolved(asked, frame, resources)
     groups = groups_of(shown.nodes, selection)
@@ -120,12 +127,17 @@ def _cell_words(node: NodeOnMap, by: Resource) -> str:
     lines = [node.name]
     for each in dict.fromkeys((by, *ALWAYS)):
         requested, whole = usage(node, each)
-        lines.append(f"{wording.share(requested, whole)} % of {quantity(whole, each)}{'' if each == 'cpu' else f' {resource_words(each)}'}")
+        lines.append(
+            f"{wording.share(requested, whole)} % of "
+            f"{quantity(whole, each)}{'' if each == 'cpu' else f' {resource_words(each)}'}"
+        )
     return "\n".join((*lines, *node.conditions, *(["cordoned"] if node.cordoned else []), *node.taints))
 
 
 def _resolved(asked: NodeSelection, frame: Frame, resources: Sequence[Resource]) -> NodeSelection:
-    """Returns the selection with a resource that there is: unless another one is asked for, that which most pending pods lack."""
+    """Returns the selection with a resource that there is: unless another one is asked for, that which most pending
+    pods lack.
+    """
     return asked if asked.by in resources else replace(asked, by=most_lacking(frame.problems.lacking, resources))
 
 
@@ -156,7 +168,8 @@ def nodes_page(frame: Frame, shown: ClusterMap, words: str, sort: str, first: in
         frame=frame,
         nodes=in_order(found, by, columns)[first : first + MAX_LISTED],
         first=first,
-        steps=[("Previous", max(0, first - MAX_LISTED))] * (first > 0) + [("Next", first + MAX_LISTED)] * (first + MAX_LISTED < len(found)),
+        steps=[("Previous", max(0, first - MAX_LISTED))] * (first > 0)
+        + [("Next", first + MAX_LISTED)] * (first + MAX_LISTED < len(found)),
         num_found=len(found),
         words=words,
         sort=by.written,
@@ -170,7 +183,14 @@ def node_page(frame: Frame, node: NodeOnMap) -> str:
     priorities = _scale(frame, [pod.pod.priority for pod in node.pods])
     resources = resources_of((node,))
     pictures = [(by, node_drawing(node, by, priorities, width=320, height=260)) for by in resources if by != "pods"]
-    return _render("node.html", frame=frame, node=node, pictures=pictures, resources=resources[len(ALWAYS) :], priorities=priorities)
+    return _render(
+        "node.html",
+        frame=frame,
+        node=node,
+        pictures=pictures,
+        resources=resources[len(ALWAYS) :],
+        priorities=priorities,
+    )
 
 
 def pods_page(frame: Frame, found: PodList, namespace: str, what: str, now: datetime) -> str:
@@ -181,7 +201,9 @@ def pods_page(frame: Frame, found: PodList, namespace: str, what: str, now: date
     """
     priorities = _scale(frame, [each.pod.priority for each in found.items])
     title = what or namespace or "Namespaces"
-    return _render("pods.html", frame=frame, found=found, namespace=namespace, title=title, now=now, priorities=priorities)
+    return _render(
+        "pods.html", frame=frame, found=found, namespace=namespace, title=title, now=now, priorities=priorities
+    )
 
 
 def find_page(frame: Frame, found: FoundNames, query: str) -> str:
@@ -262,7 +284,9 @@ def history_page(frame: Frame, past: Past, asked: HistoryFilter, nodes: Mapping[
     for record in past.preemptions[:MAX_DRAWN]:
         change = change_by_record(nodes[record.node], record) if record.node in nodes else None
         if change is not None:
-            (drawn[record.id],) = _drawn([change], frame, _dominant(change.arrives[0].cpu, change.arrives[0].memory, change.node))
+            (drawn[record.id],) = _drawn(
+                [change], frame, _dominant(change.arrives[0].cpu, change.arrives[0].memory, change.node)
+            )
     return _render(
         "history.html",
         frame=frame,
@@ -289,7 +313,12 @@ def what_if_page(frame: Frame) -> str:
 
 
 def what_if_part(
-    answer: WhatIf, shown: ClusterMap, nodes: Mapping[str, NodeOnMap], changed: Sequence[str], by: Resource, command: str = ""
+    answer: WhatIf,
+    shown: ClusterMap,
+    nodes: Mapping[str, NodeOnMap],
+    changed: Sequence[str],
+    by: Resource,
+    command: str = "",
 ) -> str:
     """Returns the answer to a what-if, which is put below the form.
 
@@ -322,20 +351,28 @@ def help_page(frame: Frame) -> str:
     return _render("help.html", frame=frame)
 
 
-def problem_page(title: str, text: str, frame: Frame | None = None, *, asks_for_token: bool = False, signed_in: bool = False) -> str:
+def problem_page(
+    title: str, text: str, frame: Frame | None = None, *, asks_for_token: bool = False, signed_in: bool = False
+) -> str:
     """Returns why something cannot be shown, and what to do about it."""
-    return _render("problem.html", frame=frame, title=title, text=text, asks_for_token=asks_for_token, signed_in=signed_in)
+    return _render(
+        "problem.html", frame=frame, title=title, text=text, asks_for_token=asks_for_token, signed_in=signed_in
+    )
 
 
 def _where(answer: Explanation, shown: ClusterMap) -> tuple[tuple[ZoneGrid, ...], list[tuple[str, str, int]]]:
-    """A map of the first plugin that refuses each node, where there are many nodes; and (plugin, CSS class, nodes) of its legend."""
+    """A map of the first plugin that refuses each node, where there are many nodes; and (plugin, CSS class, nodes) of
+    its legend.
+    """
     if answer.picture is None or len(shown.nodes) <= MANY_NODES:
         return (), []
     refused = refused_first(answer.picture)
     legend = [(plugin, _REFUSALS[place % len(_REFUSALS)], len(names)) for place, (plugin, names) in enumerate(refused)]
     css = {name: colour for (_, colour, _), (_, names) in zip(legend, refused, strict=True) for name in names}
     nearest = [near.node for near in answer.nearest]
-    return reason_grids(shown.nodes, css, [*nearest, answer.preemption.node if answer.preemption is not None else ""]), legend
+    return reason_grids(
+        shown.nodes, css, [*nearest, answer.preemption.node if answer.preemption is not None else ""]
+    ), legend
 
 
 def _drawn(changes: Sequence[NodeChange], frame: Frame, by: Resource) -> list[BeforeAndAfter]:

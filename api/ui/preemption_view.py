@@ -1,4 +1,6 @@
-"""A preemption as a table of nodes: the chosen one, its runners-up, and why each of them lost; and what it changes on its node."""
+"""A preemption as a table of nodes: the chosen one, its runners-up, and why each of them lost; and what it changes on
+its node.
+"""
 
 from dataclasses import dataclass
 from typing import final
@@ -29,7 +31,11 @@ class PreemptionView:
 
 def preemption_view(answer: PreemptionAnswer | Preemption) -> PreemptionView:
     """Returns the candidates of the answer; none if no node helps."""
-    chosen = [CandidateNode(node=answer.node, victims=answer.victims, num_pdb_violations=answer.num_pdb_violations)] if answer.node else []
+    chosen = (
+        [CandidateNode(node=answer.node, victims=answer.victims, num_pdb_violations=answer.num_pdb_violations)]
+        if answer.node
+        else []
+    )
     listed = (*chosen, *(candidate for candidate in answer.candidates if candidate.node != answer.node))
     return PreemptionView(listed, answer.node, max(0, answer.num_candidates - len(listed)))
 
@@ -37,7 +43,8 @@ def preemption_view(answer: PreemptionAnswer | Preemption) -> PreemptionView:
 def change_by_record(now: NodeOnMap, record: Preemption) -> NodeChange | None:
     """Returns what a preemption has changed on its node, worked out from the node as it is now.
 
-    Before, the victims were there and the preemptor was not. Returns None if the preemptor is not on the node, or may not be shown.
+    Before, the victims were there and the preemptor was not. Returns None if the preemptor is not on the node, or may
+    not be shown.
     """
     by = next((pod for pod in now.pods if pod.pod.uid and pod.pod.uid == record.by.uid), None)
     if by is None:

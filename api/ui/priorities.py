@@ -30,7 +30,11 @@ class Priorities:
         used = min(len(distinct), STEPS)
         starts = tuple(distinct[place * len(distinct) // used] for place in range(used))
         # Few priorities are spread over the scale, so that two of them differ as much as they can.
-        steps = tuple(round(place * (STEPS - 1) / (used - 1)) for place in range(used)) if used > 1 else (STEPS // 2,) * used
+        steps = (
+            tuple(round(place * (STEPS - 1) / (used - 1)) for place in range(used))
+            if used > 1
+            else (STEPS // 2,) * used
+        )
         return Priorities(starts, steps, len(distinct) > STEPS, classes or {})
 
     def css(self, priority: int) -> str:

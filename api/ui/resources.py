@@ -1,4 +1,6 @@
-"""The resources that views show: cpu, memory, pods, and whatever else nodes offer, such as GPUs and the devices of a class."""
+"""The resources that views show: cpu, memory, pods, and whatever else nodes offer, such as GPUs and the devices of a
+class.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -58,5 +60,7 @@ def quantity(count: int, by: Resource) -> str:
 
 
 def resource_words(by: Resource) -> str:
-    """Returns what a view calls the resource: a device class by its own name, others without the vendor's domain's beginning."""
+    """Returns what a view calls the resource: a device class by its own name, others without the vendor's domain's
+    beginning.
+    """
     return by.removeprefix("deviceclass.resource.kubernetes.io/")

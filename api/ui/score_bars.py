@@ -62,7 +62,10 @@ def score_bars(scores: Sequence[NodeScore]) -> ScoreBars:
     return ScoreBars(
         tuple(_row(score, css, best) for score in scores),
         tuple(css.items()),
-        tuple(PluginRow(name, weight, tuple(score.plugins.get(name) for score in first)) for name, weight in weights.items()),
+        tuple(
+            PluginRow(name, weight, tuple(score.plugins.get(name) for score in first))
+            for name, weight in weights.items()
+        ),
         tuple(score.others for score in first) if weights and any(score.others for score in first) else (),
     )
 
@@ -73,7 +76,17 @@ def _row(score: NodeScore, css: dict[str, str], best: int) -> ScoreRow:
         value = values.get(name, 0)
         if value > 0 and best > 0:
             wide = WIDTH * value / best
-            parts.append(element("rect", class_=colour, x=x, y=0, width=wide, height=HEIGHT, data_tip=f"{name}: {value} for {score.node}"))
+            parts.append(
+                element(
+                    "rect",
+                    class_=colour,
+                    x=x,
+                    y=0,
+                    width=wide,
+                    height=HEIGHT,
+                    data_tip=f"{name}: {value} for {score.node}",
+                )
+            )
             x += wide
     words = ", ".join(f"{name} {value}" for name, value in values.items() if value)
     bar = element("svg", *parts, class_="scores", view_box=f"0 0 {WIDTH} {HEIGHT}", preserve="none", aria_hidden="true")

@@ -82,7 +82,12 @@ def plots_of(runs: Sequence[tuple[str, SimulationReport]]) -> tuple[Markup, ...]
         "waiting": lambda sample: sample.waiting,
     }
     return (
-        line_plot("Allocated", lines({name: _of(lambda sample: sample.allocated, name) for name in resources}), label, percent=True),
+        line_plot(
+            "Allocated",
+            lines({name: _of(lambda sample: sample.allocated, name) for name in resources}),
+            label,
+            percent=True,
+        ),
         line_plot("Pods", lines(pods), label),
         line_plot(
             "Free but unusable for an average pod",
@@ -104,6 +109,8 @@ def _page(template: str, workloads: Sequence[PlayedWorkload] | Sequence[Compared
 
 @cache
 def _environment() -> Environment:
-    found = Environment(loader=PackageLoader("api.ui"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    found = Environment(
+        loader=PackageLoader("api.ui"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     found.globals.update(seconds_words=seconds_words, figure_words=figure_words)
     return found

@@ -1,4 +1,6 @@
-"""Server-sent events for open pages: one whenever something has changed. An event does not say what; the page is fetched again."""
+"""Server-sent events for open pages: one whenever something has changed. An event does not say what; the page is
+fetched again.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -31,7 +33,9 @@ class Streams:
         self._closing.set()
 
     async def follow(self, version: Callable[[], str]) -> AsyncGenerator[bytes, None]:
-        """Yields events: the first one at once, then one whenever the version has changed, until the end of the service."""
+        """Yields events: the first one at once, then one whenever the version has changed, until the end of the
+        service.
+        """
         self._count += 1
         try:
             last, silent = "", 0

@@ -1,4 +1,6 @@
-"""Drawings: SVG elements as escaped text. No style attribute anywhere: the page's policy forbids them, and classes follow the theme."""
+"""Drawings: SVG elements as escaped text. No style attribute anywhere: the page's policy forbids them, and classes
+follow the theme.
+"""
 
 from collections.abc import Iterable
 from typing import Final
@@ -11,18 +13,25 @@ _NAMES: Final = {"class_": "class", "view_box": "viewBox", "preserve": "preserve
 
 
 def element(name: str, *content: Markup | str, **attributes: Value) -> Markup:
-    """Returns one element. Attributes that are None are left out; `_` in their names stands for `-`; numbers keep one decimal."""
+    """Returns one element. Attributes that are None are left out; `_` in their names stands for `-`; numbers keep one
+    decimal.
+    """
     written = "".join(
-        f' {_NAMES.get(key) or key.replace("_", "-")}="{_text(value)}"' for key, value in attributes.items() if value is not None
+        f' {_NAMES.get(key) or key.replace("_", "-")}="{_text(value)}"'
+        for key, value in attributes.items()
+        if value is not None
     )
     inside = Markup("").join(content)
     return Markup(f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>")  # noqa: S704 - both parts are escaped
 
 
 def drawing(width: float, height: float, *content: Markup, label: str, class_: str = "", role: str = "img") -> Markup:
-    """Returns a whole picture; `label` describes it to screen readers. A picture with links in it has the role of a group."""
+    """Returns a whole picture; `label` describes it to screen readers. A picture with links in it has the role of a
+    group.
+    """
     return element(
-        "svg", *content, class_=class_ or None, view_box=f"0 0 {_number(width)} {_number(height)}", width=width, height=height,
+        "svg", *content, class_=class_ or None, view_box=f"0 0 {_number(width)} "
+            f"{_number(height)}", width=width, height=height,
         role=role, aria_label=label,
     )  # fmt: skip
 

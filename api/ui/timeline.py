@@ -52,7 +52,9 @@ def plotted(counts: Sequence[Count], preemptions: Sequence[Preemption], begin: d
         if bars:
             words = f"decisions from {begins.astimezone(UTC):%H:%M:%S}"
             # Tab stops at the flags alone: a hundred bars are too many.
-            parts.append(element("a", *bars, href=history_href(begins, begins + length / BUCKETS), tabindex=-1, aria_label=words))
+            parts.append(
+                element("a", *bars, href=history_href(begins, begins + length / BUCKETS), tabindex=-1, aria_label=words)
+            )
     for then, record in flags:
         if begin <= then <= begin + length:
             parts.append(_flag(record, WIDTH * min(1.0, (then - begin) / length)))
@@ -83,11 +85,15 @@ def _bars(bucket: Count, x: float, wide: float, most: int, begins: datetime) -> 
     shared: dict[str, str | float] = {"x": x + 0.5, "width": wide - 1}
     found = []
     if up:
-        found.append(element("rect", class_="placed", y=_LINE - max(up, 2.0), height=max(up, 2.0), data_tip=tip, **shared))
+        found.append(
+            element("rect", class_="placed", y=_LINE - max(up, 2.0), height=max(up, 2.0), data_tip=tip, **shared)
+        )
     if down:
         found.append(element("rect", class_="unplaced", y=_LINE + 1, height=max(down, 2.0), data_tip=tip, **shared))
     if error:
-        found.append(element("rect", class_="failed", y=_LINE + 1 + down, height=max(error, 2.0), data_tip=tip, **shared))
+        found.append(
+            element("rect", class_="failed", y=_LINE + 1 + down, height=max(error, 2.0), data_tip=tip, **shared)
+        )
     return found
 
 
@@ -95,7 +101,12 @@ def _flag(record: Preemption, x: float) -> Markup:
     pole = element("line", class_="pole", x1=x, x2=x, y1=8, y2=_LINE)
     cloth = element("path", class_="flag", d=f"M{x:.1f} 6l{-12 if x > WIDTH - 12 else 12} 6L{x:.1f} 18z")
     return element(
-        "a", pole, cloth, href=f"/ui/history#preemption-{record.id}", data_tip=preemption_words(record), aria_label=preemption_words(record)
+        "a",
+        pole,
+        cloth,
+        href=f"/ui/history#preemption-{record.id}",
+        data_tip=preemption_words(record),
+        aria_label=preemption_words(record),
     )
 
 
@@ -105,8 +116,9 @@ def _hours(begin: datetime, length: timedelta) -> list[Markup]:
     anchors = ("start", "middle", "middle", "middle", "end")
     return [
         element(
-            "text", f"{(begin + length * place / 4).astimezone(UTC):{form}}", class_="when", x=WIDTH * place / 4, y=HEIGHT - 4,
-            text_anchor=anchors[place], data_time=rfc3339((begin + length * place / 4).astimezone(UTC), "milliseconds"),
+            "text", f"{(begin + length * place / 4).astimezone(UTC):{form}}", class_="when", x=WIDTH * place / 4,
+            y=HEIGHT - 4, text_anchor=anchors[place],
+            data_time=rfc3339((begin + length * place / 4).astimezone(UTC), "milliseconds"),
         )
         for place in range(5)
     ]  # fmt: skip

@@ -1,4 +1,6 @@
-"""The waterfall as a table: how many nodes each Filter plugin left over, as bars, each of which continues in the next."""
+"""The waterfall as a table: how many nodes each Filter plugin left over, as bars, each of which continues in the
+next.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,9 +50,13 @@ def waterfall_table(steps: Sequence[WaterfallStep], total: int) -> WaterfallTabl
     for place, step in enumerate(refusing):
         is_last = place == len(refusing) - 1
         bar = _bar(before, step.left, total, is_last)
-        rows.append(WaterfallRow(step.plugin, before, step.left, step.refused, step.unresolvable, step.reasons, bar, is_last))
+        rows.append(
+            WaterfallRow(step.plugin, before, step.left, step.refused, step.unresolvable, step.reasons, bar, is_last)
+        )
         before = step.left
-    start = _framed(element("rect", class_="stands", x=0, y=_TOP, width=WIDTH, height=_BOTTOM - _TOP), _flow(WIDTH, _BOTTOM, HEIGHT))
+    start = _framed(
+        element("rect", class_="stands", x=0, y=_TOP, width=WIDTH, height=_BOTTOM - _TOP), _flow(WIDTH, _BOTTOM, HEIGHT)
+    )
     return WaterfallTable(total, start, tuple(rows), tuple(step.plugin for step in steps if not step.refused))
 
 
@@ -72,7 +78,9 @@ def _flow(width: float, top: int, bottom: int) -> Markup:
 
 
 def _framed(*parts: Markup) -> Markup:
-    """Returns the bar, stretched over its cell. It is hidden from screen readers, since the numbers beside it say the same."""
+    """Returns the bar, stretched over its cell. It is hidden from screen readers, since the numbers beside it say the
+    same.
+    """
     return element("svg", *parts, class_="bar", view_box=f"0 0 {WIDTH} {HEIGHT}", preserve="none", aria_hidden="true")
 
 

@@ -1,4 +1,6 @@
-"""Links to what-ifs: the fields of the form in the fragment of an address, which a browser sends to nobody; and the same as a command."""
+"""Links to what-ifs: the fields of the form in the fragment of an address, which a browser sends to nobody; and the
+same as a command.
+"""
 
 from collections.abc import Sequence
 from shlex import quote as quoted

@@ -49,13 +49,17 @@ def placements_alike(placements: Iterable[Placement]) -> list[Alike[Placement]]:
 
 
 def evictions_alike(evictions: Iterable[Eviction]) -> list[Alike[Eviction]]:
-    """Returns the evictions, those that say the same of several pods once; in their order, which tells what follows from what."""
+    """Returns the evictions, those that say the same of several pods once; in their order, which tells what follows
+    from what.
+    """
     found: list[Alike[Eviction]] = []
     for _, those in groupby(evictions, lambda each: (each.node, each.why, each.by, each.depth)):
         found += _alike(
             those,
             lambda each: each.victim.pod,
-            lambda each: msgspec.structs.replace(each, victim=msgspec.structs.replace(each.victim, pod=_NOBODY, started=None)),
+            lambda each: msgspec.structs.replace(
+                each, victim=msgspec.structs.replace(each.victim, pod=_NOBODY, started=None)
+            ),
         )
     return found
 
@@ -64,7 +68,9 @@ def _alike(rows: Iterable[T], pod: Callable[[T], PodName], unnamed: Callable[[T]
     together: dict[object, list[T]] = {}
     for row in rows:
         name = pod(row)
-        together.setdefault((name.namespace, _OWN_PART.sub("", name.name), name.priority, repr(unnamed(row))), []).append(row)
+        together.setdefault(
+            (name.namespace, _OWN_PART.sub("", name.name), name.priority, repr(unnamed(row))), []
+        ).append(row)
     return [Alike(those[0], tuple(map(pod, those))) for those in together.values()]
 
 
@@ -96,7 +102,9 @@ def node_changes(answer: WhatIf, nodes: Mapping[str, NodeOnMap]) -> list[NodeCha
         if placement.node:
             cpu, memory = requested(placement.requests)
             known = _as_new(placement.pod, sizes)
-            arrives[placement.node].append(PodOnNode(pod=known.pod, cpu=cpu or known.cpu, memory=memory or known.memory))
+            arrives[placement.node].append(
+                PodOnNode(pod=known.pod, cpu=cpu or known.cpu, memory=memory or known.memory)
+            )
     return [NodeChange(node, frozenset(leaves[name]), tuple(arrives[name])) for name, node in nodes.items()]
 
 
@@ -117,7 +125,13 @@ def moves(evictions: Iterable[Eviction]) -> list[Move]:
 def _as_new(pod: PodName, sizes: Mapping[str, PodOnNode]) -> PodOnNode:
     """The pod as it arrives on another node: under another UID than the pod that leaves."""
     known = sizes.get(pod.uid)
-    again = PodName(namespace=pod.namespace, name=pod.name, uid=f"new {pod.uid or _key(pod)}", priority=pod.priority, hidden=pod.hidden)
+    again = PodName(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=f"new {pod.uid or _key(pod)}",
+        priority=pod.priority,
+        hidden=pod.hidden,
+    )
     return PodOnNode(pod=again, cpu=known.cpu if known else 0, memory=known.memory if known else 0)
 
 

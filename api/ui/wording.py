@@ -38,7 +38,9 @@ def marked(text: str, words: str) -> Markup:
     if not wanted:
         return escape(text)
     parts = re.split(f"({'|'.join(wanted)})", text, flags=re.IGNORECASE)
-    return Markup("").join(Markup("<mark>{}</mark>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts))
+    return Markup("").join(
+        Markup("<mark>{}</mark>").format(part) if place % 2 else escape(part) for place, part in enumerate(parts)
+    )
 
 
 def cores(milli: int) -> str:
@@ -94,7 +96,13 @@ def span(duration: timedelta) -> str:
         return f"{days}d {hours}h" if hours and days < 10 else f"{days}d"
     if hours:
         return f"{hours}h {minutes}m" if minutes else f"{hours}h"
-    return f"{minutes}m {seconds % 60}s" if minutes and minutes < 10 and seconds % 60 else f"{minutes}m" if minutes else f"{seconds}s"
+    return (
+        f"{minutes}m {seconds % 60}s"
+        if minutes and minutes < 10 and seconds % 60
+        else f"{minutes}m"
+        if minutes
+        else f"{seconds}s"
+    )
 
 
 def plural(count: int, word: str) -> str:

@@ -1,11 +1,13 @@
-"""Learns weights for the scheduler's scores, such that more of the GPUs of a workload get used: the cross-entropy method, in numpy.
+"""Learns weights for the scheduler's scores, such that more of the GPUs of a workload get used: the cross-entropy
+method, in numpy.
 
     pip install 'reprieve[gym]'
     python examples/gym/learn_weights.py                                  # the sample of a GPU cluster, a minute or two
-    python examples/gym/learn_weights.py FOLDER --rounds 12               # such as cluster-trace-gpu-v2023, as `reprieve simulate` reads it
+    # such as cluster-trace-gpu-v2023, as `reprieve simulate` reads it
+    python examples/gym/learn_weights.py FOLDER --rounds 12
 
-An episode plays the workload once with one vector of weights; the next round begins at the best vectors of the last one. What was
-learned is compared with the default weights on seeds that were not learned from.
+An episode plays the workload once with one vector of weights; the next round begins at the best vectors of the last
+one. What was learned is compared with the default weights on seeds that were not learned from.
 """
 
 import argparse
@@ -16,7 +18,13 @@ import numpy as np
 from extender.simulation.environment import Progress, SchedulingEnvironment
 
 GPU = "alibabacloud.com/gpu-milli"
-DEFAULT = {"TaintToleration": 3, "NodeAffinity": 2, "PodTopologySpread": 2, "InterPodAffinity": 2, "DynamicResources": 2}
+DEFAULT = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "DynamicResources": 2,
+}
 
 
 def gpus(before: Progress, after: Progress) -> float:
@@ -44,7 +52,9 @@ def learned(environment: gymnasium.Env, rounds: int, size: int, rng: np.random.G
         brought = np.array([played(environment, weights, seed=1000 + number) for weights in tried])
         best = tried[np.argsort(brought)[-max(size // 4, 2) :]]
         mean, spread = best.mean(axis=0), best.std(axis=0) + 0.05
-        print(f"round {number + 1}: {brought.mean():.1%} of the GPUs on average, {brought.max():.1%} at best", flush=True)
+        print(
+            f"round {number + 1}: {brought.mean():.1%} of the GPUs on average, {brought.max():.1%} at best", flush=True
+        )
     return mean.astype(np.float32)
 
 
@@ -61,8 +71,13 @@ def main() -> None:
     weights = learned(environment, given.rounds, given.size, np.random.default_rng(0))
     for name, weight in zip(environment.score_plugins, weights.tolist(), strict=True):
         print(f"  {name:35} {weight:+.2f}")
-    before, after = (np.mean([played(environment, each, seed) for seed in range(1, given.seeds + 1)]) for each in (start, weights))
-    print(f"GPUs allocated over {given.seeds} other seeds: {before:.1%} with the default weights, {after:.1%} with what was learned")
+    before, after = (
+        np.mean([played(environment, each, seed) for seed in range(1, given.seeds + 1)]) for each in (start, weights)
+    )
+    print(
+        f"GPUs allocated over {given.seeds} other seeds: {before:.1%} with the default weights, {after:.1%} with what "
+        "was learned"
+    )
     environment.close()
 
 

@@ -121,7 +121,9 @@ class _Kept:
 
 @final
 class ClusterMaps:
-    """Maps of one cluster. State: the last one, its nodes, and the names of those that may have changed since they were drawn."""
+    """Maps of one cluster. State: the last one, its nodes, and the names of those that may have changed since they were
+    drawn.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -169,7 +171,9 @@ class ClusterMaps:
         else:
             self._changed.update(dict.fromkeys(nodes.objects[place].name for place in places.tolist()))
         if devices != self._devices:
-            self._changed.update(dict.fromkeys(name for name in nodes.index if devices.get(name) != self._devices.get(name)))
+            self._changed.update(
+                dict.fromkeys(name for name in nodes.index if devices.get(name) != self._devices.get(name))
+            )
             self._last = None
         self._generation, self._shows_pods, self._devices = snapshot.generation, shows_pods, devices
         return snapshot
@@ -191,12 +195,19 @@ class ClusterMaps:
             )
             # Pods may change without any number: where they are or were shown, the node is made again.
             if (
-                self._shows_pods or kept is None or kept.node is not node or kept.requested != requested or kept.num_pods != num_pods
-                or kept.devices != has or kept.shown.pods
-            ):  # fmt: skip
+                self._shows_pods
+                or kept is None
+                or kept.node is not node
+                or kept.requested != requested
+                or kept.num_pods != num_pods
+                or kept.devices != has
+                or kept.shown.pods
+            ):
                 shown = _node(snapshot, place, has, with_pods=self._shows_pods)
                 drawn[name] = _Kept(shown, node, requested, num_pods, has, (shown.zone, natural(name)))
-        is_in_order = all((kept := self._nodes.get(name)) is not None and kept.order == each.order for name, each in drawn.items())
+        is_in_order = all(
+            (kept := self._nodes.get(name)) is not None and kept.order == each.order for name, each in drawn.items()
+        )
         self._nodes |= drawn
         if not is_in_order:
             self._nodes = {each.node.name: each for each in sorted(self._nodes.values(), key=attrgetter("order"))}
@@ -259,11 +270,15 @@ def _pods(snapshot: Snapshot, place: int) -> tuple[PodOnNode, ...]:
                 pod=PodName(namespace=pod.namespace, name=pod.name, uid=pod.uid, priority=pod.priority),
                 cpu=int(row[CPU]),
                 memory=int(row[MEMORY]),
-                requests={snapshot.resources[code]: int(row[code]) for code in np.flatnonzero(row).tolist() if code > MEMORY},
+                requests={
+                    snapshot.resources[code]: int(row[code]) for code in np.flatnonzero(row).tolist() if code > MEMORY
+                },
                 terminating=pod.is_terminating,
             )
         )
-    return tuple(sorted(found, key=lambda each: (-each.pod.priority, -each.cpu, -each.memory, each.pod.namespace, each.pod.name)))
+    return tuple(
+        sorted(found, key=lambda each: (-each.pod.priority, -each.cpu, -each.memory, each.pod.namespace, each.pod.name))
+    )
 
 
 def _resources(snapshot: Snapshot, place: int) -> Iterator[ResourceOnNode]:

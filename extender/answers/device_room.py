@@ -1,7 +1,8 @@
-"""The devices of each class on each node, and how many of them claims hold: what the map shows of Dynamic Resource Allocation.
+"""The devices of each class on each node, and how many of them claims hold: what the map shows of Dynamic Resource
+Allocation.
 
-Selectors may take long, so that devices are counted in a thread, and only again when slices, classes or claims change. Devices in slices
-of no single node are not counted, because they are on none.
+Selectors may take long, so that devices are counted in a thread, and only again when slices, classes or claims change.
+Devices in slices of no single node are not counted, because they are on none.
 """
 
 import asyncio
@@ -28,7 +29,9 @@ MOST_SECONDS: Final = 1.0
 
 @final
 class DeviceRoom:
-    """Counts the devices of one cluster. State: what was counted last, of which objects, and which devices match which selectors."""
+    """Counts the devices of one cluster. State: what was counted last, of which objects, and which devices match which
+    selectors.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -46,11 +49,15 @@ class DeviceRoom:
             slices = [each for each in objects.resource_slices.values() if each.spec.node_name]
             classes, claims = list(objects.device_classes.values()), list(objects.resource_claims.values())
             nodes = [
-                self._cluster.nodes[name] for name in dict.fromkeys(each.spec.node_name for each in slices) if name in self._cluster.nodes
+                self._cluster.nodes[name]
+                for name in dict.fromkeys(each.spec.node_name for each in slices)
+                if name in self._cluster.nodes
             ]
             of: list[object] = [*slices, *classes, *claims, *nodes]
             if len(of) != len(self._of) or not all(one is other for one, other in zip(of, self._of, strict=True)):
-                self._room, is_whole = await in_thread(lambda is_wanted: self._counted(slices, classes, claims, nodes, is_wanted))
+                self._room, is_whole = await in_thread(
+                    lambda is_wanted: self._counted(slices, classes, claims, nodes, is_wanted)
+                )
                 self._of = of if is_whole else ()
             return self._room
 

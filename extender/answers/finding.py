@@ -1,7 +1,9 @@
-"""Finding by name: pods, nodes, workloads, namespaces and pod groups whose names contain what a person types; and the pods of one of them.
+"""Finding by name: pods, nodes, workloads, namespaces and pod groups whose names contain what a person types; and the
+pods of one of them.
 
-Both go over all pods of the cluster, in a thread. Of each namespace no more than `MOST_OF_A_KIND` pods, workloads and groups are kept
-before it is known which namespaces the caller may see, so that the names of one cannot crowd out those of another.
+Both go over all pods of the cluster, in a thread. Of each namespace no more than `MOST_OF_A_KIND` pods, workloads and
+groups are kept before it is known which namespaces the caller may see, so that the names of one cannot crowd out those
+of another.
 """
 
 from collections import Counter
@@ -63,7 +65,9 @@ class Population:
 
 
 def find(population: Population, query: str) -> FoundNames:
-    """Returns everything whose name, with its namespace before it, contains all words of the query; to be passed to `seen`."""
+    """Returns everything whose name, with its namespace before it, contains all words of the query; to be passed to
+    `seen`.
+    """
     words = query.lower().split()
     if not words:
         return FoundNames(items=())
@@ -87,20 +91,36 @@ def seen(found: FoundNames, may_see: Container[str], limit: int) -> FoundNames:
     return FoundNames(items=tuple(items[:limit]), more=found.more or len(items) > limit)
 
 
-def pods_of(population: Population, namespace: str, workload: str, group: str, limit: int, selector: Selector = EVERYTHING) -> PodList:
-    """Returns the pods of a namespace; only those of a workload or group, unless these are empty, and those that the selector selects."""
+def pods_of(
+    population: Population, namespace: str, workload: str, group: str, limit: int, selector: Selector = EVERYTHING
+) -> PodList:
+    """Returns the pods of a namespace; only those of a workload or group, unless these are empty, and those that the
+    selector selects.
+    """
     listed: list[ListedPod] = []
     total = 0
     for pod in population.pods:
         if pod.namespace != namespace:
             continue
         of_group = _group_of(pod)
-        if (group and of_group != group) or (workload and not _is_of(pod, workload)) or not selector.matches(pod.labels):
+        if (
+            (group and of_group != group)
+            or (workload and not _is_of(pod, workload))
+            or not selector.matches(pod.labels)
+        ):
             continue
         total += 1
         if len(listed) < limit:
             created = pod.metadata.creation_timestamp
-            listed.append(ListedPod(pod=PodName.of(pod), node=pod.spec.node_name, workload=workload_of(pod), group=of_group, since=created))
+            listed.append(
+                ListedPod(
+                    pod=PodName.of(pod),
+                    node=pod.spec.node_name,
+                    workload=workload_of(pod),
+                    group=of_group,
+                    since=created,
+                )
+            )
     return PodList(items=tuple(listed), total=total)
 
 

@@ -10,7 +10,16 @@ import numpy as np
 from extender.answers.explain.node_choice import kept_scores
 from extender.answers.explain.preemption import what_comes_first, why_not
 from extender.answers.explain.verdict_tables import reason_counts
-from extender.answers.types import Attempt, NodePicture, NodeScore, PluginVerdict, Preemption, PreemptionAnswer, ReasonCount, WaterfallStep
+from extender.answers.types import (
+    Attempt,
+    NodePicture,
+    NodeScore,
+    PluginVerdict,
+    Preemption,
+    PreemptionAnswer,
+    ReasonCount,
+    WaterfallStep,
+)
 from extender.framework import Code
 from extender.golang.times import rfc3339
 from extender.preemption.costs import Costs
@@ -45,10 +54,14 @@ def attempt(kept: KeptAttempt, *, picture: bool = False) -> Attempt:
         seconds=round(record.seconds, 6),
         woken_by=record.woken_by,
         caller=record.caller,
-        waterfall=_waterfall(details.verdicts, refuses_all=record.feasible == 0) if details.verdicts is not None else (),
+        waterfall=_waterfall(details.verdicts, refuses_all=record.feasible == 0)
+        if details.verdicts is not None
+        else (),
         scores=kept_scores(details.scores) if details.scores is not None else of_calls,
         preemption=_preemption(record, kept.preemption, details),
-        picture=_picture(details.verdicts) if picture and details.verdicts is not None and details.verdicts.num_rows else None,
+        picture=_picture(details.verdicts)
+        if picture and details.verdicts is not None and details.verdicts.num_rows
+        else None,
     )
 
 
@@ -98,11 +111,15 @@ def _waterfall(verdicts: KeptVerdicts, *, refuses_all: bool) -> tuple[WaterfallS
         counts = Counter({reason: int((mask & refused).sum()) for reason, mask in masks})
         left -= (here := int(refused.sum()))
         hopeless = int((unresolvable & refused).sum())
-        steps.append(WaterfallStep(plugin=plugin, reasons=reason_counts(+counts), refused=here, unresolvable=hopeless, left=left))
+        steps.append(
+            WaterfallStep(plugin=plugin, reasons=reason_counts(+counts), refused=here, unresolvable=hopeless, left=left)
+        )
     if refuses_all and left and verdicts.by_extenders:
         counts = Counter({reason: nodes for reason, nodes, _ in verdicts.by_extenders})
         hopeless = min(left, sum(number for _, _, number in verdicts.by_extenders))
-        steps.append(WaterfallStep(plugin=EXTENDERS, reasons=reason_counts(counts), refused=left, unresolvable=hopeless, left=0))
+        steps.append(
+            WaterfallStep(plugin=EXTENDERS, reasons=reason_counts(counts), refused=left, unresolvable=hopeless, left=0)
+        )
     return tuple(steps)
 
 
@@ -184,7 +201,9 @@ def _candidates(records: Sequence[CandidateRecord], chosen: str) -> tuple[Candid
             node=each.node,
             victims=each.victims,
             num_pdb_violations=each.num_pdb_violations,
-            why_not="" if won is None or each is won or not each.costs else why_not(Costs(*each.costs), Costs(*won.costs), chosen, first),
+            why_not=""
+            if won is None or each is won or not each.costs
+            else why_not(Costs(*each.costs), Costs(*won.costs), chosen, first),
         )
         for each in records
     )

@@ -83,8 +83,11 @@ class Past(Answer, frozen=True, kw_only=True):
     """The id before which further attempts are found; 0 if there are none."""
 
 
-def past(kept: Sequence[KeptAttempt], made: Iterable[PreemptionRecord], query: PastQuery, may_see: Container[str], now: float) -> Past:
-    """Returns what was decided, newest first. Names of pods that the caller may not see are still in it, but are not found by.
+def past(
+    kept: Sequence[KeptAttempt], made: Iterable[PreemptionRecord], query: PastQuery, may_see: Container[str], now: float
+) -> Past:
+    """Returns what was decided, newest first. Names of pods that the caller may not see are still in it, but are not
+    found by.
 
     Arguments:
         kept: all attempts since the query's beginning, newest first.
@@ -141,7 +144,10 @@ def _page(found: Sequence[KeptAttempt], before: int | None) -> tuple[tuple[Attem
 
 
 def _answers(alike: Iterable[Sequence[KeptAttempt]]) -> tuple[AttemptsAlike, ...]:
-    return tuple(AttemptsAlike(attempt=history.attempt(each[0]), count=len(each), first=_time(each[-1].record.time)) for each in alike)
+    return tuple(
+        AttemptsAlike(attempt=history.attempt(each[0]), count=len(each), first=_time(each[-1].record.time))
+        for each in alike
+    )
 
 
 def _is_wanted(kept: KeptAttempt, query: PastQuery, may_see: Container[str]) -> bool:

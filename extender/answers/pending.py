@@ -22,7 +22,9 @@ _OF_FEW_PODS: Final = "Too many pods"
 
 @final
 class PendingWorkload(Answer, frozen=True, kw_only=True):
-    """The pods of one workload that wait for the same reason. Pods that the caller may not see are together, without a name."""
+    """The pods of one workload that wait for the same reason. Pods that the caller may not see are together, without a
+    name.
+    """
 
     namespace: str
     workload: str = ""
@@ -41,8 +43,9 @@ class PendingReason(Answer, frozen=True, kw_only=True):
     """The pods that wait for one reason."""
 
     reason: str
-    """The reasons of the nodes, in kube-scheduler's words: the resources that are scarce, then the reason of most nodes. Names in quotes
-    are left out."""
+    """The reasons of the nodes, in kube-scheduler's words: the resources that are scarce, then the reason of most
+    nodes. Names in quotes are left out.
+    """
     nodes: tuple[ReasonCount, ...] = ()
     """Each of these reasons, with the most nodes on which it holds for one of the pods."""
     pods: int
@@ -88,7 +91,11 @@ def pending(queue: Queue) -> Pending:
                 lacking[resource].append(nodes)
     return Pending(
         pods=max(len(queue.items), sum(queue.counts.values())),
-        reasons=tuple(sorted((_group(most[key], group) for key, group in places.items()), key=lambda each: (-each.pods, each.reason))),
+        reasons=tuple(
+            sorted(
+                (_group(most[key], group) for key, group in places.items()), key=lambda each: (-each.pods, each.reason)
+            )
+        ),
         lacking=tuple(
             PendingResource(resource=resource, pods=len(nodes))
             for resource, nodes in sorted(lacking.items(), key=lambda each: (-len(each[1]), -sum(each[1]), each[0]))
@@ -98,7 +105,9 @@ def pending(queue: Queue) -> Pending:
 
 
 def clauses(message: str) -> list[tuple[int, str]]:
-    """Returns (nodes, reason) of each reason in kube-scheduler's message, most nodes first; none if it is not about nodes."""
+    """Returns (nodes, reason) of each reason in kube-scheduler's message, most nodes first; none if it is not about
+    nodes.
+    """
     _, found, rest = message.partition(" nodes are available: ")
     named = _CLAUSES.findall(re.split(r"\. |\.$", rest)[0]) if found else []
     return sorted(((int(nodes), reason) for nodes, reason in named), key=lambda clause: -clause[0])
@@ -112,7 +121,9 @@ def _reasons(place: QueuePlace) -> Counter[str]:
         by_nodes: Counter[str] = Counter()
         for nodes, reason in clauses(place.message):
             by_nodes[_without_names(reason)] += nodes
-        return by_nodes or Counter({_without_names(place.message.partition(" nodes are available: ")[2] or place.message): 0})
+        return by_nodes or Counter(
+            {_without_names(place.message.partition(" nodes are available: ")[2] or place.message): 0}
+        )
     if place.refused_by:
         return Counter({f"refused by {', '.join(place.refused_by)}": 0})
     return Counter({NOT_TRIED if place.queue in ("active", "inFlight") else NO_REASON: 0})

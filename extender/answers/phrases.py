@@ -17,12 +17,18 @@ def noun(lack: Lack) -> str:
 
 
 def loss(preemption: PreemptionAnswer | Preemption) -> str:
-    """Returns the GPU time that a preemption loses, and what kube-scheduler alone would do where victim policies decide; else empty."""
+    """Returns the GPU time that a preemption loses, and what kube-scheduler alone would do where victim policies
+    decide; else empty.
+    """
     alone = preemption.without_policies
     ours = f"{preemption.gpu_hours:.1f} GPU-hours" if preemption.victims else "none"
     if alone is None:
         return f"GPU time lost: {ours}" if preemption.gpu_hours else ""
-    who = "the same pods" if _uids(alone.victims) == _uids(preemption.victims) else ", ".join(map(_name, alone.victims[:_NAMED]))
+    who = (
+        "the same pods"
+        if _uids(alone.victims) == _uids(preemption.victims)
+        else ", ".join(map(_name, alone.victims[:_NAMED]))
+    )
     more = f" and {len(alone.victims) - _NAMED} more" if len(alone.victims) > _NAMED and who != "the same pods" else ""
     where = f" on {alone.node}" if alone.node else ""
     theirs = f"{preemption.gpu_hours_without_policies:.1f} GPU-hours"
@@ -30,7 +36,9 @@ def loss(preemption: PreemptionAnswer | Preemption) -> str:
 
 
 def alone_would_evict(group: GroupOutcome) -> str:
-    """Returns how many pods kube-scheduler would evict for the group, where a search for the fewest has found others; else empty."""
+    """Returns how many pods kube-scheduler would evict for the group, where a search for the fewest has found others;
+    else empty.
+    """
     number = len(group.without_policies)
     return f"kube-scheduler alone would evict {number}" if number else ""
 
@@ -44,7 +52,9 @@ def _uids(victims: Sequence[Victim]) -> frozenset[str]:
 
 
 def why_no_room(preemption: PreemptionAnswer) -> str:
-    """Returns half a sentence that says why evictions do not help this pod. It is not about pods with a higher priority."""
+    """Returns half a sentence that says why evictions do not help this pod. It is not about pods with a higher
+    priority.
+    """
     if not preemption.eligible:
         return f"it may not preempt: {preemption.message.removesuffix('.')}"
     if preemption.num_candidates:

@@ -1,7 +1,8 @@
-"""What plugins would change in a cluster: every pod is looked at by a scheduler with them and by one without them. Nothing is written.
+"""What plugins would change in a cluster: every pod is looked at by a scheduler with them and by one without them.
+Nothing is written.
 
-A pending pod is evaluated by both. A running pod is shown to the Filters of the plugins alone, on its node and without itself there, since
-the scheduler without them has let it in.
+A pending pod is evaluated by both. A running pod is shown to the Filters of the plugins alone, on its node and without
+itself there, since the scheduler without them has let it in.
 """
 
 import asyncio
@@ -102,11 +103,16 @@ def plugin_effects(
         ConfigErrors: a configuration is wrong, or a plugin refuses its arguments.
         AbandonedError: the answer is no longer wanted.
     """
-    frameworks = [registry.make_frameworks(each, random.Random(0), live=cluster.cache, is_exhaustive=True) for each in (before, after)]
+    frameworks = [
+        registry.make_frameworks(each, random.Random(0), live=cluster.cache, is_exhaustive=True)
+        for each in (before, after)
+    ]
     with closed_at_the_end(frameworks[0]), closed_at_the_end(frameworks[1]):
         without, those = (SingleProfile(*each.values()) if len(each) == 1 else each for each in frameworks)
         nominations = Nominations(cluster.nominees(those))
-        pending = [pod for pod in cluster.pending.values() if pod.scheduler_name in those or isinstance(those, SingleProfile)]
+        pending = [
+            pod for pod in cluster.pending.values() if pod.scheduler_name in those or isinstance(those, SingleProfile)
+        ]
         snapshot = cluster.cache.update_snapshot()
         looked_at = pending[:limit]
         errors: dict[str, None] = {}
@@ -154,7 +160,9 @@ async def _pending_effect(
 
 
 def _destination(evaluation: Evaluation, preferred: Sequence[str]) -> Destination:
-    """Returns one of the best nodes, one of the preferred ones if it is among them; else the node that preemption makes free."""
+    """Returns one of the best nodes, one of the preferred ones if it is among them; else the node that preemption makes
+    free.
+    """
     best, chosen = evaluation.top_nodes, evaluation.preemption.chosen if evaluation.preemption is not None else None
     if chosen is not None and not best:
         return Destination(node=chosen.node, evicts=len(chosen.victims))
@@ -190,11 +198,17 @@ def _running_effects(
     for pod in pods:
         check_wanted(is_wanted)
         place, slot = snapshot.nodes.index.get(pod.spec.node_name), slots.get(pod.uid)
-        if place is None or slot is None or not (pod.scheduler_name in frameworks or isinstance(frameworks, SingleProfile)):
+        if (
+            place is None
+            or slot is None
+            or not (pod.scheduler_name in frameworks or isinstance(frameworks, SingleProfile))
+        ):
             continue
         framework = frameworks[pod.scheduler_name]
         filters = [(name, plugin) for name, plugin in framework.plugins.filter if name in own]
-        without_itself = PodChanges(row=np.array([0], np.intp), pod=np.array([slot], np.intp), sign=np.array([-1], np.int64))
+        without_itself = PodChanges(
+            row=np.array([0], np.intp), pod=np.array([slot], np.intp), sign=np.array([-1], np.int64)
+        )
         row = Rows.of(snapshot, np.array([place], np.intp)).changed(without_itself)
         cycle = Cycle(framework, snapshot, pod)
         try:

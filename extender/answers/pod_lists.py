@@ -32,7 +32,9 @@ class NamespacePods(Answer, frozen=True, kw_only=True):
 
 @final
 class PodList(Answer, frozen=True, kw_only=True):
-    """GET /v1/pods: the pods of a namespace, a workload or a pod group, pending ones first; without a namespace, the namespaces."""
+    """GET /v1/pods: the pods of a namespace, a workload or a pod group, pending ones first; without a namespace, the
+    namespaces.
+    """
 
     items: tuple[ListedPod, ...] = ()
     total: int = 0

@@ -33,9 +33,9 @@ def simulated_frameworks(
 class SingleProfile(Mapping[str, Framework]):
     """A framework that is found under every scheduler name.
 
-    It stands in where the deciding scheduler is not known: kube-scheduler asks the extender on behalf of profiles of any name, and a dump
-    does not name its scheduler. Only its own name is *in* the mapping, because nominations count for pods of that name alone, as in the
-    live engine.
+    It stands in where the deciding scheduler is not known: kube-scheduler asks the extender on behalf of profiles of
+    any name, and a dump does not name its scheduler. Only its own name is *in* the mapping, because nominations count
+    for pods of that name alone, as in the live engine.
 
     Attributes:
         others: names of other schedulers under which it was looked up. State.
@@ -65,5 +65,9 @@ def stand_in_notes(frameworks: Mapping[str, Framework]) -> tuple[str, ...]:
     if not isinstance(frameworks, SingleProfile) or not frameworks.others:
         return ()
     (profile,), others = frameworks, sorted(frameworks.others)
-    who = f"another scheduler ({others[0]}) decides" if len(others) == 1 else f"other schedulers ({', '.join(others)}) decide"
+    who = (
+        f"another scheduler ({others[0]}) decides"
+        if len(others) == 1
+        else f"other schedulers ({', '.join(others)}) decide"
+    )
     return (f"{who} about pods looked at here; this was worked out by the profile {profile}",)

@@ -1,7 +1,7 @@
 """Questions about one cluster, which the engine that decides answers.
 
-An explanation reads the live columns, on the event loop, as the verbs do. A what-if works on a copy of the cluster, in a thread, or in a
-child process, which is one. A question changes nothing.
+An explanation reads the live columns, on the event loop, as the verbs do. A what-if works on a copy of the cluster, in
+a thread, or in a child process, which is one. A question changes nothing.
 """
 
 import asyncio
@@ -71,7 +71,9 @@ from extender.runtime.registry import Registry
 MAX_RECORDED: Final = 20_000
 """The number of attempts that are looked through for an answer about the past."""
 MANY_BUDGETS: Final = 500
-"""PodDisruptionBudgets. Where there are more, a child process explains the pods that wait: 3,000 for 3,000 pods take it 50 ms."""
+"""PodDisruptionBudgets. Where there are more, a child process explains the pods that wait: 3,000 for 3,000 pods take it
+50 ms.
+"""
 ATTEMPTS_EXPLAINED: Final = 10
 """The number of attempts in an explanation."""
 
@@ -163,18 +165,24 @@ class Questions:
             now = as_decided(now, attempts) or await self._scored_again(now)
         return msgspec.structs.replace(
             now or _gone(PodName(namespace=namespace, name=name), attempts, preempted_by),
-            queue=None if self._queue is None else queue_places.queue_place(self._queue, key, self._registered, self._clock()),
+            queue=None
+            if self._queue is None
+            else queue_places.queue_place(self._queue, key, self._registered, self._clock()),
             attempts=attempts,
             preempted_by=preempted_by,
             took_room_of=None if taken is None else history.preemption(taken),
         )
 
     def takes_long_to_explain(self, namespace: str, name: str) -> bool:
-        """Returns whether to explain the pod would hold the event loop: it is very long, or may preempt among very many budgets."""
+        """Returns whether to explain the pod would hold the event loop: it is very long, or may preempt among very many
+        budgets.
+        """
         pod = self.pod(namespace, name)
         if pod is None:
             return False
-        return is_of_long_pod(signature_of(pod)) or (not pod.spec.node_name and len(self._cluster.cache.objects.pdbs) > MANY_BUDGETS)
+        return is_of_long_pod(signature_of(pod)) or (
+            not pod.spec.node_name and len(self._cluster.cache.objects.pdbs) > MANY_BUDGETS
+        )
 
     def explain_in_child(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
         """Does as `explain` at once, in a child process."""
@@ -191,7 +199,9 @@ class Questions:
         pod = cluster.find(f"{namespace}/{name}")
         if pod is None:
             left_out = ((uid, why) for uid, (key, why) in cluster.unreadable.items() if key == f"{namespace}/{name}")
-            return next((unreadable(PodName(namespace=namespace, name=name, uid=uid), why) for uid, why in left_out), None)
+            return next(
+                (unreadable(PodName(namespace=namespace, name=name, uid=uid), why) for uid, why in left_out), None
+            )
         if pod.spec.node_name:
             return settled(pod, "Scheduled")
         assumed = cluster.cache.pod(pod.uid)
@@ -273,7 +283,8 @@ class Questions:
             return msgspec.structs.replace(answer, notes=(*stand_in_notes(frameworks), *notes))
 
     async def what_if(self, request: WhatIfRequest) -> WhatIf:
-        """Returns what would become of every pod concerned. The cluster is copied at once; the rest is done in a thread.
+        """Returns what would become of every pod concerned. The cluster is copied at once; the rest is done in a
+        thread.
 
         Raises:
             QuestionError: an object cannot be created, or a node does not exist.
@@ -286,7 +297,13 @@ class Questions:
     def further(self, request: WhatIfRequest) -> tuple[int, int]:
         """Returns how many nodes a what-if adds, and how many pods that exist it places anew."""
         added = sum(each.count for each in request.add_nodes)
-        pending = len(self._cluster.pending) if request.include_pending else min(len(self._cluster.pending), MAX_PENDING) if added else 0
+        pending = (
+            len(self._cluster.pending)
+            if request.include_pending
+            else min(len(self._cluster.pending), MAX_PENDING)
+            if added
+            else 0
+        )
         return added, pending + sum(map(self._cluster.cache.num_pods_on, {*request.drain_nodes, *request.remove_nodes}))
 
     def what_if_in_child(self, request: WhatIfRequest) -> WhatIf:
@@ -295,7 +312,14 @@ class Questions:
 
     def _what_if_in(self, cluster: Cluster, request: WhatIfRequest, is_wanted: IsWanted) -> WhatIf:
         try:
-            return what_if(cluster, self._configuration, request, self._admits, for_everybody=self._queue is None, is_wanted=is_wanted)
+            return what_if(
+                cluster,
+                self._configuration,
+                request,
+                self._admits,
+                for_everybody=self._queue is None,
+                is_wanted=is_wanted,
+            )
         except WhatIfError as exc:
             raise QuestionError(str(exc)) from exc
 
@@ -316,7 +340,15 @@ class Questions:
     def _plan_in(self, cluster: Cluster, request: PlanRequest, is_wanted: IsWanted) -> PlanAnswer:
         for_everybody = self._queue is None
         try:
-            return plan(cluster, self._configuration, request, self._admits, self._now, for_everybody=for_everybody, is_wanted=is_wanted)
+            return plan(
+                cluster,
+                self._configuration,
+                request,
+                self._admits,
+                self._now,
+                for_everybody=for_everybody,
+                is_wanted=is_wanted,
+            )
         except PlanError as exc:
             raise QuestionError(str(exc)) from exc
 
@@ -366,9 +398,14 @@ class Questions:
         found = self._counted(copy, created, limit, is_wanted)
         spec = pod.get("spec")
         named = spec.get("nodeName") if isinstance(spec, Mapping) else None
-        ignored = (f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place",) if named else ()
+        ignored = (
+            (f"spec.nodeName ({named}) is left aside: it is counted how many of them the scheduler would place",)
+            if named
+            else ()
+        )
         missing = (
-            f"ResourceClaimTemplate {each} is not known here, so that no claim is made of it: a what-if takes it in the same file"
+            f"ResourceClaimTemplate {each} is not known here, so that no claim is made of it: a what-if takes it in "
+            "the same file"
             for each in applied.missing_templates
         )
         return msgspec.structs.replace(found, notes=(*sample.notes, *found.notes, *applied.notes, *missing, *ignored))
@@ -403,7 +440,9 @@ class Questions:
         return Preemptions(items=tuple(map(history.preemption, islice(self._records.preemptions(pod), limit))))
 
     def recorded(self, since: float) -> tuple[list[KeptAttempt], list[PreemptionRecord]]:
-        """Returns the attempts and the preemptions since a time, as they are kept; newest first. Of very many the newest."""
+        """Returns the attempts and the preemptions since a time, as they are kept; newest first. Of very many the
+        newest.
+        """
         attempts = takewhile(lambda kept: kept.record.time >= since, islice(self._records.attempts(), MAX_RECORDED))
         return list(attempts), list(self._records.preemptions())
 
@@ -413,7 +452,9 @@ class Questions:
         return self._shadow is not None
 
     def agreement(self, limit: int) -> Agreement | None:
-        """Returns how often a shadow decides as the scheduler does, with the last differences; None if there is no shadow."""
+        """Returns how often a shadow decides as the scheduler does, with the last differences; None if there is no
+        shadow.
+        """
         return None if self._shadow is None else self._shadow.agreement(limit)
 
     def queue(self) -> Queue:
@@ -435,7 +476,9 @@ class Questions:
         return pods_of(self.population(), namespace, workload, "", limit, read_selector(selector))
 
     def population(self) -> Population:
-        """Returns the names of the nodes, and the pods, to look for some among them in a thread; see `extender.answers.finding`."""
+        """Returns the names of the nodes, and the pods, to look for some among them in a thread; see
+        `extender.answers.finding`.
+        """
         return Population.of(self._cluster)
 
     async def map(self) -> ClusterMap:
@@ -469,7 +512,13 @@ class Questions:
 def _gone(pod: PodName, attempts: Sequence[Attempt], preempted_by: Preemption | None) -> Explanation:
     known = [attempt.pod for attempt in attempts]
     if preempted_by is not None:
-        known += [victim.pod for victim in preempted_by.victims if (victim.pod.namespace, victim.pod.name) == (pod.namespace, pod.name)]
+        known += [
+            victim.pod
+            for victim in preempted_by.victims
+            if (victim.pod.namespace, victim.pod.name) == (pod.namespace, pod.name)
+        ]
     return Explanation(
-        pod=next(iter(known), pod), state="Finished", summary="It is gone or has finished; this is what was recorded about it."
+        pod=next(iter(known), pod),
+        state="Finished",
+        summary="It is gone or has finished; this is what was recorded about it.",
     )

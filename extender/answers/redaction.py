@@ -26,7 +26,9 @@ def namespaces_in(answer: Answer) -> frozenset[str]:
 
 
 def redacted(answer: A, may_see: Container[str]) -> A:
-    """Returns the answer without the names of pods in other namespaces than these, and without those of their budgets and owners."""
+    """Returns the answer without the names of pods in other namespaces than these, and without those of their budgets
+    and owners.
+    """
     hidden = {f"{pod.namespace}/{pod.name}" for pod in _pods_in(answer) if pod.namespace not in may_see}
     if not hidden:
         return answer
@@ -60,7 +62,11 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
     if isinstance(value, tuple):
         return tuple(_redacted(item, may_see, without_names) for item in value)
     if isinstance(value, PodName):
-        return value if value.hidden or value.namespace in may_see else PodName(namespace="", name="", priority=value.priority, hidden=True)
+        return (
+            value
+            if value.hidden or value.namespace in may_see
+            else PodName(namespace="", name="", priority=value.priority, hidden=True)
+        )
     if isinstance(value, Victim) and value.pod.namespace not in may_see:
         pod = _redacted(value.pod, may_see, without_names)
         return msgspec.structs.replace(value, pod=pod, owner="", violates=("",) * len(value.violates))
@@ -74,7 +80,9 @@ def _redacted(value: Any, may_see: Container[str], without_names: Callable[[str]
         value = msgspec.structs.replace(value, namespace="", name="")
     if isinstance(value, msgspec.Struct):
         fields = value.__struct_fields__
-        return msgspec.structs.replace(value, **{name: _redacted(getattr(value, name), may_see, without_names) for name in fields})
+        return msgspec.structs.replace(
+            value, **{name: _redacted(getattr(value, name), may_see, without_names) for name in fields}
+        )
     return value
 
 

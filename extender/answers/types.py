@@ -1,4 +1,5 @@
-"""Answers as values: what /v1 sends, commands print and the page shows. Names are camelCase on the wire; times are RFC 3339 in UTC.
+"""Answers as values: what /v1 sends, commands print and the page shows. Names are camelCase on the wire; times are RFC
+3339 in UTC.
 
 Pods, victims and candidates are in `records.values`, since they are recorded in the same form.
 """
@@ -62,7 +63,9 @@ class NearNode(Answer, frozen=True, kw_only=True):
 class Fix(Answer, frozen=True, kw_only=True):
     """A change that would let the pod fit."""
 
-    kind: Literal["request", "toleration", "affinity", "spread", "gate", "ports", "volume", "node", "preemption", "other"]
+    kind: Literal[
+        "request", "toleration", "affinity", "spread", "gate", "ports", "volume", "node", "preemption", "other"
+    ]
     text: str
     opens: int
     """The number of nodes on which the pod would fit then."""
@@ -117,7 +120,8 @@ class NodePicture(Answer, frozen=True, kw_only=True):
     nodes: tuple[str, ...]
     verdicts: tuple[PluginVerdict, ...]
     cells: tuple[tuple[int, ...], ...]
-    """A row for each node with a cell for each plugin: a place in `verdicts`, or -1 where the plugin lets the pod pass."""
+    """A row for each node with a cell for each plugin: a place in `verdicts`, or -1 where the plugin lets the pod pass.
+    """
 
 
 # Preemption.
@@ -199,13 +203,17 @@ class Attempt(Answer, frozen=True, kw_only=True):
     woken_by: str = ""
     """The event that moved the pod to the active queue."""
     caller: str = ""
-    """Of a call of the extender: the name of the user who called, or where an unknown one called from; empty for an attempt of ours."""
+    """Of a call of the extender: the name of the user who called, or where an unknown one called from; empty for an
+    attempt of ours.
+    """
     waterfall: tuple[WaterfallStep, ...] = ()
     scores: tuple[NodeScore, ...] = ()
     """The best nodes, if there was a choice."""
     preemption: PreemptionAnswer | None = None
     picture: NodePicture | None = None
-    """If it was asked for and is still kept: the first plugin that refused each node, after which no other plugin was asked."""
+    """If it was asked for and is still kept: the first plugin that refused each node, after which no other plugin was
+    asked.
+    """
 
 
 @final
@@ -228,7 +236,8 @@ class Preemption(Answer, frozen=True, kw_only=True):
     gpu_hours_without_policies: float = 0.0
     """The GPU time that would have been lost then; `gpu_hours` where there are no policies."""
     verdict: Verdict = ""
-    """What it was good for: `used` if its preemptor got a node, `wasted` if it did not although the victims had gone."""
+    """What it was good for: `used` if its preemptor got a node, `wasted` if it did not although the victims had gone.
+    """
     room_taken_by: tuple[PodName, ...] = ()
     """The pods that took the room of a wasted one."""
     outcome: PreemptionState = "deciding"
@@ -273,7 +282,9 @@ class GroupOutcome(Answer, frozen=True, kw_only=True):
     evicts: tuple[Victim, ...] = ()
     """The pods that are evicted for the group as a whole."""
     without_policies: tuple[Victim, ...] = ()
-    """The pods that kube-scheduler alone would evict, where the group asks for the fewest victims and others were found; else empty."""
+    """The pods that kube-scheduler alone would evict, where the group asks for the fewest victims and others were
+    found; else empty.
+    """
     pods: tuple[MemberOutcome, ...] = ()
     """The members without a node, in the order in which they are tried."""
     text: str = ""
@@ -318,10 +329,13 @@ class Explanation(Answer, frozen=True, kw_only=True):
     fixes: tuple[Fix, ...] = ()
     preemption: PreemptionAnswer | None = None
     scores: tuple[NodeScore, ...] = ()
-    """The best nodes: of a pod that has one, those that it could choose from, its own among equals first; of another, the feasible ones
-    now."""
+    """The best nodes: of a pod that has one, those that it could choose from, its own among equals first; of another,
+    the feasible ones now.
+    """
     scores_of: Literal["", "decision", "now"] = ""
-    """Whether the scores were kept when the node was chosen, or were worked out as things are now, as if the pod had no node."""
+    """Whether the scores were kept when the node was chosen, or were worked out as things are now, as if the pod had no
+    node.
+    """
     choice: str = ""
     """Why a pod is on its node: one sentence for people."""
     queue: QueuePlace | None = None
@@ -401,7 +415,9 @@ class WhatIfRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown
     """POST /v1/whatif."""
 
     create: list[dict[str, Any]] = []
-    """Kubernetes objects: pods, workloads (their pods are created), nodes, and what these refer to (priority classes, budgets, claims)."""
+    """Kubernetes objects: pods, workloads (their pods are created), nodes, and what these refer to (priority classes,
+    budgets, claims).
+    """
     add_nodes: list[NodesLike] = []
     """At most a thousand in all."""
     remove_nodes: list[str] = []
@@ -438,7 +454,8 @@ class Eviction(Answer, frozen=True, kw_only=True):
     node: str
     """The node that it leaves."""
     why: Literal["preempted", "drained", "node removed", "scaled down", "replaced"]
-    """The last two: its controller wants fewer pods, or replaces it; then it is not recreated, and no budget is asked."""
+    """The last two: its controller wants fewer pods, or replaces it; then it is not recreated, and no budget is asked.
+    """
     by: PodName | None = None
     """The pod that preempts it."""
     returns: bool = True
@@ -449,7 +466,9 @@ class Eviction(Answer, frozen=True, kw_only=True):
     depth: int = 1
     """1: a consequence of what was asked; 2: of an evicted pod that landed there; ..."""
     waits_for: tuple[str, ...] = ()
-    """Names of the PodDisruptionBudgets that allow no disruption: the drain waits for them, and what follows happens afterwards."""
+    """Names of the PodDisruptionBudgets that allow no disruption: the drain waits for them, and what follows happens
+    afterwards.
+    """
 
 
 @final

@@ -1,5 +1,6 @@
 """Requests to one API server, and watches."""
-# ruff: noqa: ASYNC109 - a timeout here is for one attempt of several, which `asyncio.timeout` around the call cannot express
+# ruff: noqa: ASYNC109 - a timeout here is for one attempt of several, which `asyncio.timeout` around the call cannot
+# express
 
 import asyncio
 import math
@@ -13,7 +14,15 @@ import httpx
 import msgspec
 
 from extender.apiserver.credentials.target import Identity, Target
-from extender.apiserver.errors import ApiError, Fenced, NoAnswer, NotKubernetes, TooLargeResourceVersion, Unauthorized, from_response
+from extender.apiserver.errors import (
+    ApiError,
+    Fenced,
+    NoAnswer,
+    NotKubernetes,
+    TooLargeResourceVersion,
+    Unauthorized,
+    from_response,
+)
 from extender.apiserver.rate_limit import RateLimit
 from extender.apiserver.transport.bodies import Body, WatchLines
 from extender.apiserver.transport.carrier import CARRIER_ERRORS, ClientResponse, Headers, failure
@@ -46,8 +55,8 @@ _MAX_ERROR_BYTES = 1 << 20
 class Client:
     """Speaks HTTP/1.1 with one API server.
 
-    Responses and errors of the server are returned or raised unchanged; a response that may not come from an API server at all is
-    `NotKubernetes`. Redirects are not followed. Nothing that it raises or logs contains a secret.
+    Responses and errors of the server are returned or raised unchanged; a response that may not come from an API server
+    at all is `NotKubernetes`. Redirects are not followed. Nothing that it raises or logs contains a secret.
     """
 
     def __init__(
@@ -67,12 +76,14 @@ class Client:
             transport: used instead of sockets; closed with this client.
             rng: spreads retries.
             rate_limit: for requests; watches do not count, as upstream.
-            fence: returns why nothing may be written at the moment; None if writing is allowed. Called each time a write is about to be
-                sent.
+            fence: returns why nothing may be written at the moment; None if writing is allowed. Called each time a
+                write is about to be sent.
             write_seconds: the most seconds of one attempt at a write, whatever its timeout.
         """
         self._target = target
-        self._connections = Connections(target, None if transport is None else TransportCarrier(transport, target.server))
+        self._connections = Connections(
+            target, None if transport is None else TransportCarrier(transport, target.server)
+        )
         self._rng = rng or random.Random()
         self._rate_limit = rate_limit
         self._user_agent = user_agent
@@ -111,7 +122,9 @@ class Client:
     ) -> bytes:
         """Deletes an object if it still has this uid and resource version; raises Conflict otherwise."""
         options: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1"}
-        preconditions = {key: value for key, value in (("uid", uid), ("resourceVersion", resource_version)) if value is not None}
+        preconditions = {
+            key: value for key, value in (("uid", uid), ("resourceVersion", resource_version)) if value is not None
+        }
         if preconditions:
             options["preconditions"] = preconditions
         if grace_period_seconds is not None:
@@ -132,15 +145,18 @@ class Client:
     ) -> bytes:
         """Returns the body of the response.
 
-        It retries at most ten times: responses of 429 or 5xx with a Retry-After (after that many seconds and some jitter), and a GET whose
-        connection was cut (after a second). After a 401 it tries once more with credentials read again.
+        It retries at most ten times: responses of 429 or 5xx with a Retry-After (after that many seconds and some
+        jitter), and a GET whose connection was cut (after a second). After a 401 it tries once more with credentials
+        read again.
 
         Arguments:
             method: in upper case.
             path: see `paths.path`.
             body: bytes are sent as they are; anything else is encoded as JSON.
-            timeout: seconds for one attempt, from the first byte out to the last byte in; at most half of them for the connection.
-            max_bytes: of the response, decompressed; by default MAX_READ_BYTES for a GET and MAX_WRITE_BYTES for others.
+            timeout: seconds for one attempt, from the first byte out to the last byte in; at most half of them for the
+                connection.
+            max_bytes: of the response, decompressed; by default MAX_READ_BYTES for a GET and MAX_WRITE_BYTES for
+                others.
 
         Raises:
             ApiError: see there. For a write, its `may_have_happened` tells whether it may have been performed.
@@ -153,7 +169,8 @@ class Client:
         cap = max_bytes or (MAX_READ_BYTES if method == "GET" else MAX_WRITE_BYTES)
         if method != "GET":
             timeout = min(timeout, self._write_seconds)
-        # A write is only retried when the server has refused it, so that it is never performed twice; see `_wait_before_retry`.
+        # A write is only retried when the server has refused it, so that it is never performed twice; see
+        # `_wait_before_retry`.
         retries = 0
         is_second_identity = False
         while True:
@@ -180,7 +197,8 @@ class Client:
 
         Arguments:
             params: including `watch=1`.
-            silence: seconds without a byte after which the connection counts as dead. Bookmarks come every minute when requested.
+            silence: seconds without a byte after which the connection counts as dead. Bookmarks come every minute when
+                requested.
 
         Raises:
             ApiError: see there; also raised by the iterator.
@@ -194,16 +212,27 @@ class Client:
         await self._connections.aclose()
 
     async def _attempt(
-        self, method: str, path: str, where: str, accept: str, headers: Headers, content: bytes, seconds: float, cap: int
+        self,
+        method: str,
+        path: str,
+        where: str,
+        accept: str,
+        headers: Headers,
+        content: bytes,
+        seconds: float,
+        cap: int,
     ) -> bytes:
         request = f"{method} {path}"
         pool, identity = await self._connections.borrow()
         try:
-            # Checked here, because the rate limit, retries and credentials may have taken time since the caller checked it.
+            # Checked here, because the rate limit, retries and credentials may have taken time since the caller checked
+            # it.
             if method != "GET" and (why_not := self._fence()) is not None:
                 raise Fenced(why_not)
             async with asyncio.timeout(seconds):
-                response = await pool.carrier.send(method, where, _with_identity(headers, identity), content, _connect_seconds(seconds))
+                response = await pool.carrier.send(
+                    method, where, _with_identity(headers, identity), content, _connect_seconds(seconds)
+                )
                 try:
                     if not 200 <= response.status < 300:
                         raise await _refusal(request, response)
@@ -236,7 +265,9 @@ class Client:
                 try:
                     # The head of the response comes as soon as the watch begins, long before its first event.
                     async with asyncio.timeout(seconds):
-                        response = await pool.carrier.send("GET", where, _with_identity(headers, identity), b"", _connect_seconds(seconds))
+                        response = await pool.carrier.send(
+                            "GET", where, _with_identity(headers, identity), b"", _connect_seconds(seconds)
+                        )
                         stack.push_async_callback(response.aclose)
                         error = None if response.status == 200 else await _refusal(request, response)
                 except TimeoutError as timeout:
@@ -254,7 +285,11 @@ class Client:
             is_second_identity = True
 
     def _headers(self, accept: str, *, compressed: bool) -> Headers:
-        return (("Accept", accept), ("Accept-Encoding", "gzip" if compressed else "identity"), ("User-Agent", self._user_agent))
+        return (
+            ("Accept", accept),
+            ("Accept-Encoding", "gzip" if compressed else "identity"),
+            ("User-Agent", self._user_agent),
+        )
 
 
 def _with_query(path: str, params: Mapping[str, str]) -> str:
@@ -266,7 +301,9 @@ def _with_identity(headers: Headers, identity: Identity) -> Headers:
 
 
 def _connect_seconds(seconds: float) -> float:
-    """Returns at most half the time, so that a timeout of the connection happens before anything was sent, which is certain then."""
+    """Returns at most half the time, so that a timeout of the connection happens before anything was sent, which is
+    certain then.
+    """
     return min(seconds / 2, MAX_CONNECT_SECONDS)
 
 
@@ -279,7 +316,11 @@ def _wait_before_retry(method: str, error: ApiError) -> float | None:
         return 1.0 if method == "GET" and not error.timed_out else None
     if isinstance(error, TooLargeResourceVersion):
         return None  # the caller decides which version to request next
-    if error.retry_after is None or error.retry_after > MAX_RETRY_AFTER or not (error.status == 429 or error.status >= 500):
+    if (
+        error.retry_after is None
+        or error.retry_after > MAX_RETRY_AFTER
+        or not (error.status == 429 or error.status >= 500)
+    ):
         return None
     return error.retry_after
 
@@ -303,7 +344,9 @@ def _check_content_type(request: str, response: ClientResponse, accept: str) -> 
     """Raises NotKubernetes for a response that is not JSON, such as a login page, whatever its status."""
     found = response.header("content-type")
     if accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
-        raise NotKubernetes(f"{request}: answered {response.status} with {found[:64]!r} instead of JSON", status=response.status)
+        raise NotKubernetes(
+            f"{request}: answered {response.status} with {found[:64]!r} instead of JSON", status=response.status
+        )
 
 
 class _Kind(msgspec.Struct):

@@ -1,7 +1,7 @@
 """The errors of requests to an API server, by what the caller does next.
 
-Only `Client` raises an `ApiError`. The first question after a failed write is whether it was performed all the same, which
-`may_have_happened` answers.
+Only `Client` raises an `ApiError`. The first question after a failed write is whether it was performed all the same,
+which `may_have_happened` answers.
 """
 # ruff: noqa: N818 - upstream's reasons, which read well after `except`
 
@@ -22,7 +22,13 @@ class ApiError(Exception):
     """Whether a write that failed with this error may have been performed. If False, it certainly was not."""
 
     def __init__(
-        self, message: str, *, status: int = 0, reason: str = "", details: Mapping[str, Any] | None = None, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        reason: str = "",
+        details: Mapping[str, Any] | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -58,7 +64,9 @@ class NotFound(ApiError):
 
 @final
 class NotServed(ApiError):
-    """The server does not serve this path, because it does not know the API or is another server. This says nothing about the object."""
+    """The server does not serve this path, because it does not know the API or is another server. This says nothing
+    about the object.
+    """
 
 
 @final
@@ -160,7 +168,8 @@ _BY_CODE: Mapping[int, type[ApiError]] = {
     504: ServerTimeout,
 }
 
-# For answers without a Status, which may come from a proxy or a login page. They must not count as answers about an object.
+# For answers without a Status, which may come from a proxy or a login page. They must not count as answers about an
+# object.
 _WITHOUT_STATUS: Mapping[int, type[ApiError]] = {
     401: Unauthorized,
     403: Forbidden,
@@ -217,7 +226,9 @@ def _from_status(found: _Status, status: int, retry_after: float | None) -> ApiE
     code = status or found.code
     details = found.details or {}
     causes = details.get("causes")
-    if isinstance(causes, list) and any(isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge" for cause in causes):
+    if isinstance(causes, list) and any(
+        isinstance(cause, dict) and cause.get("reason") == "ResourceVersionTooLarge" for cause in causes
+    ):
         kind: type[ApiError] = TooLargeResourceVersion
     else:
         kind = _BY_REASON.get(found.reason) or _BY_CODE.get(code) or (BadRequest if 400 <= code < 500 else ServerError)

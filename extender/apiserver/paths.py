@@ -10,7 +10,13 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_.~:-]+")
 
 
 def path(
-    group: str, version: str, plural: str, *, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+    group: str,
+    version: str,
+    plural: str,
+    *,
+    namespace: str | None = None,
+    name: str | None = None,
+    subresource: str | None = None,
 ) -> str:
     """Returns the path of a resource, of one object of it, or of a subresource of that.
 
@@ -39,7 +45,9 @@ def path(
 
 
 def _segment(text: str) -> str:
-    """Returns the quoted segment. Upstream: apimachinery/pkg/api/validation/path/name.go, IsValidPathSegmentName (v1.36.2)."""
+    """Returns the quoted segment. Upstream: apimachinery/pkg/api/validation/path/name.go, IsValidPathSegmentName
+    (v1.36.2).
+    """
     if text in ("", ".", "..") or "/" in text or "%" in text:
         raise ValueError(f"{text!r} can not be part of a path")
     return text if _PLAIN.fullmatch(text) else quote(text, safe=":")

@@ -1,4 +1,6 @@
-"""The Events of one pod, by any writer: schedulers, kubelets, controllers. They are asked for when somebody wants to see them."""
+"""The Events of one pod, by any writer: schedulers, kubelets, controllers. They are asked for when somebody wants to
+see them.
+"""
 
 import asyncio
 from collections import OrderedDict
@@ -14,7 +16,9 @@ from extender.apiserver.paths import path
 SECONDS: Final = 3.0
 """The time for an answer."""
 FRESH_SECONDS: Final = 5.0
-"""The time for which an answer is given again: an API server finds the Events of one pod by reading all of its namespace."""
+"""The time for which an answer is given again: an API server finds the Events of one pod by reading all of its
+namespace.
+"""
 AT_ONE_TIME: Final = 4
 MAX_KEPT: Final = 64
 MAX_LISTED: Final = 500
@@ -76,7 +80,13 @@ class _Event(msgspec.Struct, frozen=True, rename="camel"):
 
     def shown(self) -> PodEvent:
         series = self.series or _Series()
-        times = (series.last_observed_time, self.last_timestamp, self.event_time, self.first_timestamp, self.metadata.creation_timestamp)
+        times = (
+            series.last_observed_time,
+            self.last_timestamp,
+            self.event_time,
+            self.first_timestamp,
+            self.metadata.creation_timestamp,
+        )
         return PodEvent(
             time=next(filter(None, times), ""),
             type=self.type,
@@ -122,7 +132,10 @@ class EventReader:
 
     async def _asked(self, namespace: str, name: str) -> PodEvents:
         about = {"involvedObject.kind": "Pod", "involvedObject.namespace": namespace, "involvedObject.name": name}
-        params = {"fieldSelector": ",".join(f"{field}={value}" for field, value in about.items()), "limit": str(MAX_LISTED)}
+        params = {
+            "fieldSelector": ",".join(f"{field}={value}" for field, value in about.items()),
+            "limit": str(MAX_LISTED),
+        }
         try:
             where = path("", "v1", "events", namespace=namespace)
             async with asyncio.timeout(SECONDS):

@@ -26,7 +26,9 @@ async def _no_metrics() -> bytes:
 @final
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One cluster, with what is known, answered and decided about it. The defaults are those of a backend that only answers."""
+    """One cluster, with what is known, answered and decided about it. The defaults are those of a backend that only
+    answers.
+    """
 
     verbs: AnswersVerbs
     evaluate: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]

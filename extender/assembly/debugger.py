@@ -26,7 +26,9 @@ class CacheDebugger:
         profiles: scheduler names of the pods that belong into the queue.
     """
 
-    def __init__(self, informers: Informers, cluster: Cluster, queue: SchedulingQueue | None, profiles: Collection[str]) -> None:
+    def __init__(
+        self, informers: Informers, cluster: Cluster, queue: SchedulingQueue | None, profiles: Collection[str]
+    ) -> None:
         self._informers = informers
         self._cluster = cluster
         self._queue = queue
@@ -39,7 +41,8 @@ class CacheDebugger:
     def compare(self) -> None:
         """Logs the nodes and pods that are missed in the cache, and those that are redundant there.
 
-        Unlike upstream, pods whose attempt is running are not missed, and pods of other schedulers are not expected in the queue.
+        Unlike upstream, pods whose attempt is running are not missed, and pods of other schedulers are not expected in
+        the queue.
         """
         _LOG.info(3, "Cache comparer started")
         nodes = self._cluster.cache.dump()
@@ -64,7 +67,8 @@ class CacheDebugger:
             pods_on.setdefault(pod.spec.node_name, []).append(pod)
         nominated = self._queue.nominated_pods() if self._queue is not None else {}
         nodes = (
-            _node_text(name, node, pods_on.get(name, ()), nominated.get(name, ())) for name, node in self._cluster.cache.dump().items()
+            _node_text(name, node, pods_on.get(name, ()), nominated.get(name, ()))
+            for name, node in self._cluster.cache.dump().items()
         )
         # As upstream, with an empty line between two nodes.
         _LOG.info(0, "Dump of cached NodeInfo", nodes=Lines("\n\n".join(nodes)))
@@ -82,7 +86,12 @@ class CacheDebugger:
 
 
 def _waiting(queue: SchedulingQueue) -> list[Any]:
-    return [*queue.pods_in_active_q(), *queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True), *queue.unschedulable_pods()]
+    return [
+        *queue.pods_in_active_q(),
+        *queue.pods_in_backoff_q(),
+        *queue.pods_in_backoff_q(failed=True),
+        *queue.unschedulable_pods(),
+    ]
 
 
 def _compared(actual: Iterable[str], cached: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -93,8 +102,10 @@ def _compared(actual: Iterable[str], cached: Iterable[str]) -> tuple[list[str], 
 
 def _node_text(name: str, node: NodeDump, pods: Collection[Pod], nominated: Collection[Pod]) -> str:
     parts = [
-        f"Node name: {name}\nDeleted: {str(not node.has_node).lower()}\nRequested Resources: {_resource_text(node.requested, 0)}\n"
-        f"Allocatable Resources: {_resource_text(node.allocatable, node.allowed_pods)}\nScheduled Pods(number: {len(pods)}):\n",
+        f"Node name: {name}\nDeleted: {str(not node.has_node).lower()}\nRequested Resources: "
+        f"{_resource_text(node.requested, 0)}\n"
+        f"Allocatable Resources: {_resource_text(node.allocatable, node.allowed_pods)}\nScheduled Pods(number: "
+        f"{len(pods)}):\n",
         *map(_pod_text, pods),
     ]
     if nominated:

@@ -1,7 +1,7 @@
 """Exposition: all metrics at one moment, in Prometheus' text format. What can be counted on collection is counted then.
 
-Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/clientgo/leaderelection (v1.36.2). Names that begin with
-`reprieve_` are ours.
+Upstream: pkg/scheduler/metrics/metrics.go; component-base/metrics/prometheus/clientgo/leaderelection (v1.36.2). Names
+that begin with `reprieve_` are ours.
 """
 
 from collections import Counter
@@ -125,7 +125,9 @@ class Exposition(Collector):
                 ("plugin",),
                 {(name,): float(bool(each.reason())) for name, each in of_plugins},
             )
-            quarantined = CounterMetricFamily("reprieve_plugin_quarantines", "Times that the plugin was quarantined.", labels=("plugin",))
+            quarantined = CounterMetricFamily(
+                "reprieve_plugin_quarantines", "Times that the plugin was quarantined.", labels=("plugin",)
+            )
             for name, each in of_plugins:
                 quarantined.add_metric((name,), each.times)
             yield quarantined
@@ -155,7 +157,12 @@ class Exposition(Collector):
         limbo = self._dispatcher.in_limbo
         yield _gauge("reprieve_limbo_bindings", "Bindings whose outcome is unknown.", (), {(): len(limbo)})
         oldest = self._now() - min(limbo.values()) if limbo else 0.0
-        yield _gauge("reprieve_limbo_binding_age_seconds", "Age of the oldest binding whose outcome is unknown.", (), {(): oldest})
+        yield _gauge(
+            "reprieve_limbo_binding_age_seconds",
+            "Age of the oldest binding whose outcome is unknown.",
+            (),
+            {(): oldest},
+        )
 
     def _reflectors(self) -> Iterator[Metric]:
         found = {(each.kind.resource,): each for each in self._informers.reflectors}
@@ -192,7 +199,9 @@ class ResourceExposition(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yields the requests and limits of pods that have not ended and can be read."""
         requests = GaugeMetricFamily(
-            "kube_pod_resource_request", "Requests of a pod by resource, as the scheduler counts them.", labels=_RESOURCE_LABELS
+            "kube_pod_resource_request",
+            "Requests of a pod by resource, as the scheduler counts them.",
+            labels=_RESOURCE_LABELS,
         )
         limits = GaugeMetricFamily("kube_pod_resource_limit", "Limits of a pod by resource.", labels=_RESOURCE_LABELS)
         for pod in self._pods:
@@ -218,12 +227,15 @@ def _queue(world: World) -> Iterator[Metric]:
     queue = world.queue
     yield _gauge(
         "scheduler_pending_pods",
-        "Pods in each queue: waiting to be tried next (active), for their backoff to end (backoff), for an event that may help "
+        "Pods in each queue: waiting to be tried next (active), for their backoff to end (backoff), for an event that "
+        "may help "
         "(unschedulable), or for a gate to open (gated).",
         ("queue",),
         {(name,): count for name, count in queue.pending_counts().items()},
     )
-    incoming = CounterMetricFamily("scheduler_queue_incoming_pods", "Pods that were added to a queue, by event.", labels=("queue", "event"))
+    incoming = CounterMetricFamily(
+        "scheduler_queue_incoming_pods", "Pods that were added to a queue, by event.", labels=("queue", "event")
+    )
     for labels, count in queue.incoming.items():
         incoming.add_metric(labels, count)
     yield incoming
@@ -236,20 +248,40 @@ def _queue(world: World) -> Iterator[Metric]:
         ("plugin", "profile"),
         refused,
     )
-    in_flight = Counter((entry.label if isinstance(entry, ClusterEvent) else POD_POPPED,) for entry in queue.in_flight_log())
-    yield _gauge("scheduler_inflight_events", "Pods in flight, and the events that the queue keeps for them.", ("event",), in_flight)
+    in_flight = Counter(
+        (entry.label if isinstance(entry, ClusterEvent) else POD_POPPED,) for entry in queue.in_flight_log()
+    )
+    yield _gauge(
+        "scheduler_inflight_events",
+        "Pods in flight, and the events that the queue keeps for them.",
+        ("event",),
+        in_flight,
+    )
 
 
 def _waiting(world: World) -> Iterable[tuple[str, frozenset[str]]]:
     """Returns (profile, the plugins that refused it) of each pod that waits after a refusal, or is gated."""
     queue = world.queue
-    waiting = (queue.unschedulable_pods(), queue.pods_in_backoff_q(), queue.pods_in_backoff_q(failed=True), queue.pods_in_active_q())
-    return ((info.pod.scheduler_name, info.unschedulable_plugins | info.pending_plugins) for infos in waiting for info in infos)
+    waiting = (
+        queue.unschedulable_pods(),
+        queue.pods_in_backoff_q(),
+        queue.pods_in_backoff_q(failed=True),
+        queue.pods_in_active_q(),
+    )
+    return (
+        (info.pod.scheduler_name, info.unschedulable_plugins | info.pending_plugins)
+        for infos in waiting
+        for info in infos
+    )
 
 
 def _cache(world: World) -> Iterator[Metric]:
     cluster = world.cluster
-    sizes = {("nodes",): len(cluster.nodes), ("pods",): len(cluster.cache.pods), ("assumed_pods",): len(cluster.cache.assumed_pods)}
+    sizes = {
+        ("nodes",): len(cluster.nodes),
+        ("pods",): len(cluster.cache.pods),
+        ("assumed_pods",): len(cluster.cache.assumed_pods),
+    }
     yield _gauge("scheduler_cache_size", "Nodes, pods with a node, and assumed pods in the cache.", ("type",), sizes)
 
 
@@ -258,7 +290,8 @@ def _shadow(shadow: Shadow) -> Iterator[Metric]:
     results = {"same": total.same, "tie": total.tie, "unclear": total.unclear, "different": total.different}
     decisions = CounterMetricFamily(
         "reprieve_shadow_decisions",
-        "Decisions of the cluster's scheduler that the shadow compared with its own: same, tie (one of several equal nodes), unclear (the "
+        "Decisions of the cluster's scheduler that the shadow compared with its own: same, tie (one of several equal "
+        "nodes), unclear (the "
         "same if events at about that time come in another order), different, not_decided.",
         labels=("result",),
     )
@@ -267,7 +300,8 @@ def _shadow(shadow: Shadow) -> Iterator[Metric]:
     yield decisions
     differences = CounterMetricFamily(
         "reprieve_shadow_differences",
-        "Pods that the shadow would have treated otherwise, by what it would have done and the plugin that made the difference.",
+        "Pods that the shadow would have treated otherwise, by what it would have done and the plugin that made the "
+        "difference.",
         labels=("kind", "plugin"),
     )
     for labels, count in shadow.tally.kinds.items():
@@ -276,7 +310,9 @@ def _shadow(shadow: Shadow) -> Iterator[Metric]:
     yield CounterMetricFamily(
         "reprieve_shadow_evictions", "Pods that the cluster's scheduler evicted for others.", value=shadow.tally.evicted
     )
-    yield CounterMetricFamily("reprieve_shadow_seconds", "Processor time that the shadow took to decide.", value=shadow.seconds)
+    yield CounterMetricFamily(
+        "reprieve_shadow_seconds", "Processor time that the shadow took to decide.", value=shadow.seconds
+    )
     yield _gauge("reprieve_shadow_behind_seconds", "How far the shadow is behind the cluster.", (), {(): shadow.behind})
 
 

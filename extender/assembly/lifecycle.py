@@ -1,10 +1,11 @@
 """Lifecycle: when a scheduler starts, and how it ends.
 
-It starts once the cluster is known. Of several replicas only the leader starts, after it has caught up with what its predecessor has done.
-When it is stopped, it ends in order: no more pods are popped, what was decided is done, events are written, the lease is released. When the
-lease is lost, it ends at once.
+It starts once the cluster is known. Of several replicas only the leader starts, after it has caught up with what its
+predecessor has done. When it is stopped, it ends in order: no more pods are popped, what was decided is done, events
+are written, the lease is released. When the lease is lost, it ends at once.
 
-Upstream: cmd/kube-scheduler/app/server.go, Run (v1.36.2). There the lease is released while bindings are still in flight.
+Upstream: cmd/kube-scheduler/app/server.go, Run (v1.36.2). There the lease is released while bindings are still in
+flight.
 """
 
 import asyncio
@@ -34,7 +35,8 @@ class Lifecycle:
 
     Arguments:
         elector: decides when this replica leads; None without other replicas.
-        may_follow: the informers start when it is set; set here once this replica leads. Upstream: delayCacheUntilActive.
+        may_follow: the informers start when it is set; set here once this replica leads. Upstream:
+            delayCacheUntilActive.
     """
 
     def __init__(
@@ -64,7 +66,8 @@ class Lifecycle:
 
     async def _run(self) -> None:
         _LOG.info(0, "Starting Kubernetes Scheduler", version=f"reprieve {__version__}")
-        # The first decision must see every pod that has a node. A replica that does not know the cluster yet leaves the lease to others.
+        # The first decision must see every pod that has a node. A replica that does not know the cluster yet leaves the
+        # lease to others.
         if self._may_follow.is_set():
             await self._informers.wait_for_sync()
             _LOG.info(3, "Handlers synced")
@@ -89,7 +92,9 @@ class Lifecycle:
             self.why_over = f"leader election lost: {why}"
 
     async def finish(self) -> None:
-        """Stops popping pods, waits until what was decided is done, and releases the lease. A later call waits for the first."""
+        """Stops popping pods, waits until what was decided is done, and releases the lease. A later call waits for the
+        first.
+        """
         self._assembled.scheduler.stop()
         async with self._finishing:
             if self._has_finished:
@@ -106,7 +111,8 @@ class Lifecycle:
             if self._running is not None:
                 self._running.cancel()
                 await asyncio.wait([self._running])
-            # No other replica may decide while a binding of ours may still happen. Then the lease is left to expire, after any binding.
+            # No other replica may decide while a binding of ours may still happen. Then the lease is left to expire,
+            # after any binding.
             if self._elector is not None and are_done and await self._elector.release():
                 _LOG.info(0, "The lease was given back", lease="/".join(self._elector.lease))
             for extender in self._assembled.world.extenders:
@@ -127,4 +133,6 @@ class Lifecycle:
         namespace, name = elector.lease
         lease = ObjectReference(api_version="coordination.k8s.io/v1", kind="Lease", namespace=namespace, name=name)
         note = f"{elector.identity} {what}"
-        self._dispatcher.submit(fwk.RecordEvent(lease, "Normal", "LeaderElection", "LeaderElection", note, DEFAULT_SCHEDULER_NAME))
+        self._dispatcher.submit(
+            fwk.RecordEvent(lease, "Normal", "LeaderElection", "LeaderElection", note, DEFAULT_SCHEDULER_NAME)
+        )

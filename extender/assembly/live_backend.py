@@ -1,4 +1,6 @@
-"""The backend for a cluster that is followed through its API server: informers bring its changes, the dispatcher performs writes."""
+"""The backend for a cluster that is followed through its API server: informers bring its changes, the dispatcher
+performs writes.
+"""
 
 import asyncio
 import random
@@ -82,11 +84,12 @@ async def live_backend(
     rng: random.Random | None = None,
     records: Records | None = None,
 ) -> AsyncIterator[Backend]:
-    """Opens a backend that follows the client's cluster until the end of the block. It is ready once everything was listed.
+    """Opens a backend that follows the client's cluster until the end of the block. It is ready once everything was
+    listed.
 
     Arguments:
-        elector: decides when this replica leads, so that it may schedule and write; None without other replicas. The client must have its
-            fence, too.
+        elector: decides when this replica leads, so that it may schedule and write; None without other replicas. The
+            client must have its fence, too.
         rng: breaks ties between nodes, and spreads retries.
         records: keeps what is decided; None for new ones.
 
@@ -99,7 +102,8 @@ async def live_backend(
     # 1 the parts, each subscribed to the changes it needs
     parts = _assembled(configuration, client, options, fence, rng, records)
 
-    # 2 the scheduler's start and end. A replica that only follows the cluster once it leads needs no memory for it before.
+    # 2 the scheduler's start and end. A replica that only follows the cluster once it leads needs no memory for it
+    # before.
     may_follow = asyncio.Event()
     lifecycle: Lifecycle | None = None
     if parts.scheduling is not None:
@@ -149,7 +153,9 @@ def _assembled(
     rng: random.Random,
     records: Records,
 ) -> _Parts:
-    """Returns the parts, with the scheduler, the cluster and the verbs subscribed to the changes that the informers bring."""
+    """Returns the parts, with the scheduler, the cluster and the verbs subscribed to the changes that the informers
+    bring.
+    """
     dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
     informers, cluster = Informers(client, rng=rng), Cluster()
     scheduling: Scheduling | None = None
@@ -172,7 +178,9 @@ def _assembled(
     else:
         # A scheduler that calls extenders has a cluster of its own, so that the verbs need plugins over this one.
         feed = ClusterFeed(cluster.changed)
-        frameworks = Registry(IN_TREE).make_frameworks(configuration, rng, dispatcher=dispatcher, live=cluster.cache, may_defer=True)
+        frameworks = Registry(IN_TREE).make_frameworks(
+            configuration, rng, dispatcher=dispatcher, live=cluster.cache, may_defer=True
+        )
         if scheduling is not None:
             feed.subscribe(scheduling.handlers.changed)
     loop = asyncio.get_running_loop()
@@ -185,7 +193,10 @@ def _assembled(
     )
     feed.subscribe(verbs.changed)
     if recorder is not None:
-        recorder.watch(cluster if scheduling is None else scheduling.world.cluster, None if scheduling is None else scheduling.world.queue)
+        recorder.watch(
+            cluster if scheduling is None else scheduling.world.cluster,
+            None if scheduling is None else scheduling.world.queue,
+        )
         feed.subscribe(recorder.changed)
     if options.shadow is not None:
         feed.subscribe(options.shadow.changed)
@@ -228,7 +239,9 @@ def _backend(
     return Backend(
         verbs=parts.verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
-        questions=Questions(configuration, parts.cluster, options.admits, queue=queue, records=records, shadow=options.shadow),
+        questions=Questions(
+            configuration, parts.cluster, options.admits, queue=queue, records=records, shadow=options.shadow
+        ),
         configuration=configuration,
         informers=informers,
         events=parts.events.of,
@@ -244,7 +257,9 @@ def _backend(
 
 
 async def _resource_metrics(informers: Informers, fence: Callable[[], object]) -> bytes:
-    """Returns the requests and limits of every pod; nothing while another replica leads, so that every pod is exposed once."""
+    """Returns the requests and limits of every pod; nothing while another replica leads, so that every pod is exposed
+    once.
+    """
     if fence() is not None:
         return b""
     exposition = ResourceExposition(tuple(informers.pods()))

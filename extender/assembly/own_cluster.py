@@ -40,9 +40,12 @@ _UNSAVED_VERSIONS: Final = 100_000
 
 _CRITICAL: Final = {
     "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
-    "system-cluster-critical": "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+    "system-cluster-critical": "Used for system critical pods that must run in the cluster, but can be moved to "
+    "another node if necessary.",
 }
-"""Priority classes that every API server makes. Upstream: pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses (v1.36.2)."""
+"""Priority classes that every API server makes. Upstream: pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses
+(v1.36.2).
+"""
 
 
 @final
@@ -56,7 +59,9 @@ class OwnCluster:
     """Returns why the state was not saved at the end; empty if it was, or if there is no file."""
 
     def admission(self) -> TrialRegistry:
-        """Returns a registry to try objects in, which knows the ResourceClaimTemplates of this cluster. May be called from any thread."""
+        """Returns a registry to try objects in, which knows the ResourceClaimTemplates of this cluster. May be called
+        from any thread.
+        """
         return TrialRegistry(self._template, self.api.registry.features)
 
     def _template(self, namespace: str, name: str) -> Object | None:
@@ -84,19 +89,24 @@ async def own_cluster(
     Arguments:
         objects: the objects it starts with; they must not be changed afterwards.
         kubelet: whether bound pods run and deleted pods end by themselves.
-        save_to: the file for its state, which is written at the start, each minute if something has changed, and at the end.
+        save_to: the file for its state, which is written at the start, each minute if something has changed, and at the
+            end.
         address: `host:port` under which other processes reach it.
         features: the features that are on.
         now: the time of day, for what its objects say of when they were made and when they started.
     """
     chance = rng or random.Random()
-    # A cluster that is started again does not repeat the versions of the one before, so that clients of that one have to list again.
-    # The clock is ahead of them, unless it was set back meanwhile.
+    # A cluster that is started again does not repeat the versions of the one before, so that clients of that one have
+    # to list again. The clock is ahead of them, unless it was set back meanwhile.
     version = int(now().timestamp() * 10_000)
     last_version = saved_version(save_to) + _UNSAVED_VERSIONS if save_to is not None else 0
-    registry = ObjectRegistry(ObjectStore(resource_version=max(version, last_version)), now=now, rng=chance, features=features)
+    registry = ObjectRegistry(
+        ObjectStore(resource_version=max(version, last_version)), now=now, rng=chance, features=features
+    )
     # These exist from the first request on. Objects that are given replace them.
-    seed(registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES))
+    seed(
+        registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES)
+    )
     seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))
     report = seed(registry, objects)
     saved = _SavedState(registry, save_to) if save_to is not None else None
@@ -144,7 +154,9 @@ class _SavedState:
             await self.save_changes()
 
     async def save_changes(self) -> None:
-        """Saves the state if it has changed. A failure, such as a full disk, is logged, and the next call tries again."""
+        """Saves the state if it has changed. A failure, such as a full disk, is logged, and the next call tries
+        again.
+        """
         version = self._registry.store.resource_version
         if version == self._version:
             return
@@ -152,7 +164,9 @@ class _SavedState:
             # Collected here, so that the file is of one moment, but decoded and written in a thread.
             await asyncio.to_thread(self.write, _stored(self._registry), version)
         except OSError as exc:
-            _LOGGER.error("the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc)
+            _LOGGER.error(
+                "the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc
+            )
         else:
             self._version = version
 
@@ -161,7 +175,10 @@ class _SavedState:
         try:
             self.write(_stored(self._registry), self._registry.store.resource_version)
         except OSError as exc:
-            self._lost = f"the cluster could not be saved to {self._path}, which is as it was before: {(exc.strerror or str(exc)).lower()}"
+            self._lost = (
+                f"the cluster could not be saved to {self._path}, which is as it was before: "
+                f"{(exc.strerror or str(exc)).lower()}"
+            )
             _LOGGER.error("%s", self._lost)
 
     def why_lost(self) -> str:

@@ -65,15 +65,16 @@ def assemble_scheduler(
 ) -> Scheduling:
     """Returns a scheduler for the profiles of the configuration. Call it in the event loop that will run it.
 
-    With extenders in the configuration, the scheduler has a cluster of its own (`world.cluster`): a cycle waits for them, and its snapshot
-    must not be replaced meanwhile.
+    With extenders in the configuration, the scheduler has a cluster of its own (`world.cluster`): a cycle waits for
+    them, and its snapshot must not be replaced meanwhile.
 
     Arguments:
         cluster: changed by the handlers alone from now on, unless there are extenders.
         transports: returns the transport for the calls to an extender; None for sockets.
         through: returns what the calls to an extender go through; None for nothing.
         plugins: the plugins that profiles may name; None for the in-tree ones and those of installed distributions.
-        fence: returns why nothing may be written at the moment; None if writing is allowed. The dispatcher needs it as well.
+        fence: returns why nothing may be written at the moment; None if writing is allowed. The dispatcher needs it as
+            well.
         reporter: receives the decisions.
         tracer: traces attempts; None if nothing is traced.
         max_in_unschedulable_pods: seconds after which an unschedulable pod is tried again without any event.
@@ -94,19 +95,35 @@ def assemble_scheduler(
         now=now,
         may_defer=True,
     )
-    # `pods` is filled by the event handlers, and read by the queue and the cycles. Plugins of all profiles share the metrics.
+    # `pods` is filled by the event handlers, and read by the queue and the cycles. Plugins of all profiles share the
+    # metrics.
     pods: dict[str, Pod] = {}
     metrics = Metrics()
     first = next(iter(frameworks.values()))
     first.shared(fwk.PLUGIN_METRICS, lambda: metrics.plugins)
     queue = _scheduling_queue(configuration, frameworks, pods, metrics, bool(extenders), max_in_unschedulable_pods)
     enabled = configuration.feature_gates.enabled
-    parts = (cluster, queue, first.waiting_pods, PodsInPreBind(), dispatcher, pods.get, extenders, fence, metrics, Guarded(reporter))
+    parts = (
+        cluster,
+        queue,
+        first.waiting_pods,
+        PodsInPreBind(),
+        dispatcher,
+        pods.get,
+        extenders,
+        fence,
+        metrics,
+        Guarded(reporter),
+    )
     nominates, tracks = enabled("NominatedNodeNameForExpectation"), enabled("PodObservedGenerationTracking")
     groups = enabled("GenericWorkload")
-    world = World(*parts, nominates_before_binding=nominates, tracks_generations=tracks, has_groups=groups, tracer=tracer)
+    world = World(
+        *parts, nominates_before_binding=nominates, tracks_generations=tracks, has_groups=groups, tracer=tracer
+    )
     is_async = enabled("SchedulerAsyncPreemption")
-    scheduler = Scheduler(world, frameworks, configuration.percentage_of_nodes_to_score or 0, preempts_meanwhile=is_async)
+    scheduler = Scheduler(
+        world, frameworks, configuration.percentage_of_nodes_to_score or 0, preempts_meanwhile=is_async
+    )
     return Scheduling(scheduler, EventHandlers(world, frameworks, pods), world, frameworks)
 
 
@@ -130,7 +147,10 @@ def _scheduling_queue(
     first = next(iter(frameworks.values()))
     return SchedulingQueue(
         first.plugins.queue_sort.sort_key,
-        {name: queueing_hint_map(registrations(framework.plugins, has_extenders=has_extenders)) for name, framework in frameworks.items()},
+        {
+            name: queueing_hint_map(registrations(framework.plugins, has_extenders=has_extenders))
+            for name, framework in frameworks.items()
+        },
         gated_by,
         now=asyncio.get_running_loop().time,
         pod_lister=pods.get,

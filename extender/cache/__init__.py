@@ -1,4 +1,6 @@
-"""The scheduler's cache, the one writer of the columns. Watch events and assumptions go in, Snapshots come out. No I/O here."""
+"""The scheduler's cache, the one writer of the columns. Watch events and assumptions go in, Snapshots come out. No I/O
+here.
+"""
 
 from extender.cache.cache import Cache, CacheError
 

@@ -1,4 +1,6 @@
-"""Buffers: arrays with more room than is in use, which are replaced when they must grow, and read-only views of them."""
+"""Buffers: arrays with more room than is in use, which are replaced when they must grow, and read-only views of
+them.
+"""
 
 from typing import TypeVar
 
@@ -22,8 +24,9 @@ def add(amounts: Int64s, place: int, amount: int) -> None:
 
 
 def resized(array: npt.NDArray[D], room: int, fill: int = 0, used: int | None = None) -> npt.NDArray[D]:
-    """Returns a copy with this much room on the last axis; of the first axis as many are copied as are used. Zeros that are never written
-    take no memory."""
+    """Returns a copy with this much room on the last axis; of the first axis as many are copied as are used. Zeros that
+    are never written take no memory.
+    """
     shape = (*array.shape[:-1], room)
     copy = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
     kept = min(room, array.shape[-1])
@@ -32,7 +35,9 @@ def resized(array: npt.NDArray[D], room: int, fill: int = 0, used: int | None = 
 
 
 def moved(array: npt.NDArray[D], to: Index | slice, places: Index | slice, count: int, fill: int = 0) -> npt.NDArray[D]:
-    """Returns an array with so many entries on the last axis, of which those at `to` are the ones that were at `places`."""
+    """Returns an array with so many entries on the last axis, of which those at `to` are the ones that were at
+    `places`.
+    """
     shape = (*array.shape[:-1], count)
     copy = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
     copy[..., to] = array[..., places]

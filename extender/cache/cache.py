@@ -1,7 +1,8 @@
 """Cache: the scheduler's view of the cluster, and the one writer of the columns.
 
-Its state, in full: the nodes (and ghosts: nodes that were deleted while pods are still on them), the pods that have a node, which of them
-are only assumed, the images, the other objects, and the changes since the last snapshot. Every pod is on one node, or on none.
+Its state, in full: the nodes (and ghosts: nodes that were deleted while pods are still on them), the pods that have a
+node, which of them are only assumed, the images, the other objects, and the changes since the last snapshot. Every pod
+is on one node, or on none.
 
 Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
 """
@@ -33,8 +34,8 @@ Move = tuple[int, str, int]
 class CacheError(Exception):
     """The call contradicts the state of the cache.
 
-    The cache is unchanged, with one exception, as upstream: a node that is removed under zone labels other than those it was added with is
-    removed nevertheless.
+    The cache is unchanged, with one exception, as upstream: a node that is removed under zone labels other than those
+    it was added with is removed nevertheless.
     """
 
 
@@ -60,11 +61,13 @@ class Cache:
         self._slots: dict[str, int] = {}
         self._nominated: dict[str, int] = {}
         self._writer: ColumnWriter = ColumnWriter(self.objects)
-        # Since the last snapshot: pods that came (+1) or left (-1), nodes to write again, and slots of pods no longer nominated.
+        # Since the last snapshot: pods that came (+1) or left (-1), nodes to write again, and slots of pods no longer
+        # nominated.
         self._moves: list[Move] = []
         self._rewritten: set[str] = set()
         self._unnominated: list[int] = []
-        # The columns may have changes that are in no snapshot, and nodes that are not at their places in the visiting order.
+        # The columns may have changes that are in no snapshot, and nodes that are not at their places in the visiting
+        # order.
         self._is_ahead = False
         self._is_in_order = True
         # The last snapshot, the names of the nodes in it, and the number of nodes that the tree listed for it.
@@ -86,17 +89,22 @@ class Cache:
         other._tree, other._present = self._tree.copy(), self._present.copy()
         other._images = {name: state.copy() for name, state in self._images.items()}
         other._images_version, other._images_written = self._images_version, self._images_written.copy()
-        # The entries of nodes are copied on write: with a new owner on either side, the first cache to modify one makes a copy.
+        # The entries of nodes are copied on write: with a new owner on either side, the first cache to modify one makes
+        # a copy.
         self._owner, other._nodes = object(), self._nodes.copy()
         for name, entry in self._nodes.items():
             if entry.node is None:
                 other._own(name).images = {image: state.copy() for image, state in entry.images.items()}
         other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
         other._assumed = self._assumed.copy()
-        other._moves, other._rewritten, other._unnominated = self._moves.copy(), self._rewritten.copy(), self._unnominated.copy()
+        other._moves, other._rewritten, other._unnominated = (
+            self._moves.copy(),
+            self._rewritten.copy(),
+            self._unnominated.copy(),
+        )
         other._is_ahead, other._is_in_order = self._is_ahead, self._is_in_order
-        # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the snapshot of the
-        # original is not handed out.
+        # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the
+        # snapshot of the original is not handed out.
         other._snapshot = self._snapshot
         other._laid_out, other._order, other._num_listed = self._laid_out.copy(), self._order.copy(), self._num_listed
         return other
@@ -120,13 +128,16 @@ class Cache:
         self._set_node(entry, node)
 
     def update_node(self, old: Node | None, new: Node) -> None:
-        """Updates the node. If its zone changed, its place in the visiting order changes when the nodes are next laid out."""
+        """Updates the node. If its zone changed, its place in the visiting order changes when the nodes are next laid
+        out.
+        """
         if new.name not in self._nodes:
             self._tree.add(new)
         entry = self._own(new.name)
         self._tree.update(old, new)
         has_same_images = entry.node is not None and entry.node.status.images == new.status.images
-        # An image that no other node has gets the size that this one reports now: it may still have that of a node which is gone.
+        # An image that no other node has gets the size that this one reports now: it may still have that of a node
+        # which is gone.
         if has_same_images and all(len(state.nodes) > 1 for state in entry.images.values()):
             entry.node = new
             self._present.add(new.name)
@@ -250,7 +261,9 @@ class Cache:
         uid = _uid(pod)
         known = self._pods.get(uid)
         if known is not None and known.spec.node_name != pod.spec.node_name:
-            raise CacheError(f"pod {_id(pod)} was assumed on {pod.spec.node_name} but assigned to {known.spec.node_name}")
+            raise CacheError(
+                f"pod {_id(pod)} was assumed on {pod.spec.node_name} but assigned to {known.spec.node_name}"
+            )
         if known is None:
             return
         if uid not in self._assumed:
@@ -308,7 +321,9 @@ class Cache:
         self._moves.append((slot, name, -1))
 
     def _replace(self, old: Pod, new: Pod) -> None:
-        slot = self._writer.allocate_slot(new)  # first, since it raises for a pod that cannot be read, and the old one must then stay
+        slot = self._writer.allocate_slot(
+            new
+        )  # first, since it raises for a pod that cannot be read, and the old one must then stay
         self._take(old)
         self._put(new, slot)
 
@@ -344,13 +359,18 @@ class Cache:
         """Returns the present state of the cluster. The previous snapshot becomes invalid.
 
         Raises:
-            CacheError: the order of nodes is inconsistent, because a node was added twice or removed under zone labels other than
-                those it was added with. The next call has recovered.
+            CacheError: the order of nodes is inconsistent, because a node was added twice or removed under zone labels
+                other than those it was added with. The next call has recovered.
         """
         is_current = self._writer.views_are_current and not (self._moves or self._rewritten or self._is_ahead)
         if self._snapshot is not None and is_current and self._num_listed == self._tree.num_nodes:
             return self._snapshot
-        if self._rewritten or not self._is_in_order or self._snapshot is None or len(self._laid_out) > self._tree.num_nodes:
+        if (
+            self._rewritten
+            or not self._is_in_order
+            or self._snapshot is None
+            or len(self._laid_out) > self._tree.num_nodes
+        ):
             self._update_nodes()
         else:
             self._apply_changes(self._moves, self._rewritten)
@@ -367,20 +387,24 @@ class Cache:
         if self._num_listed != self._tree.num_nodes:
             num_listed, self._num_listed = self._num_listed, self._lay_out()
             raise CacheError(
-                f"snapshot state is not consistent, length of NodeInfoList={num_listed} not equal to length of nodes in tree="
-                f"{self._tree.num_nodes} , length of NodeInfoMap={len(self._laid_out)}, length of nodes in cache={len(self._nodes)}"
+                f"snapshot state is not consistent, length of NodeInfoList={num_listed} not equal to length of nodes "
+                "in tree="
+                f"{self._tree.num_nodes} , length of NodeInfoMap={len(self._laid_out)}, length of nodes in "
+                f"cache={len(self._nodes)}"
                 ", trying to recover"
             )
         return self._snapshot
 
     def catching_up(self, at_once: int = AT_ONCE) -> Iterator[None]:
-        """Applies changes to the columns in portions, until `update_snapshot`, which comes next, has no more than one left to apply.
+        """Applies changes to the columns in portions, until `update_snapshot`, which comes next, has no more than one
+        left to apply.
 
         The previous snapshot becomes invalid. After each portion others may have their turn and change the cache.
         """
         while len(self._moves) + len(self._rewritten) > at_once:
             self._is_ahead = True
-            # A node that came is written with the pods that are on it now, so that no older move of a pod may be left then.
+            # A node that came is written with the pods that are on it now, so that no older move of a pod may be left
+            # then.
             moves = self._moves[:at_once]
             names = islice(self._rewritten, at_once) if len(moves) == len(self._moves) else ()
             self._apply_in_any_order(moves, set(names))
@@ -388,7 +412,9 @@ class Cache:
             yield
 
     def _apply_in_any_order(self, moves: Sequence[Move], names: Set[str]) -> None:
-        """Writes changes to the columns. For the time being, nodes that came get the last places, and those that left keep theirs."""
+        """Writes changes to the columns. For the time being, nodes that came get the last places, and those that left
+        keep theirs.
+        """
         present = names & self._present
         came = self._without_place(present)
         if came:
@@ -406,7 +432,9 @@ class Cache:
         return {name: (entry.node, entry.slots) for name, entry in new if entry.node is not None}
 
     def _settle_slots(self, moves: Sequence[Move]) -> None:
-        """Makes added pods findable by UID, and frees the slots of pods that left; these are the oldest moves, which are done now."""
+        """Makes added pods findable by UID, and frees the slots of pods that left; these are the oldest moves, which
+        are done now.
+        """
         for slot, _, sign in moves:
             if sign > 0:
                 self._writer.index_pod(slot)
@@ -424,9 +452,11 @@ class Cache:
             self._laid_out &= self._present
         if came or has_too_many or not self._is_in_order or self._snapshot is None:
             self._num_listed = self._lay_out()
-        elif not present <= self._writer.places.keys() or not self._writer.places.keys().isdisjoint(self._rewritten - present):
-            # Events contradict each other: a node is back that was a ghost when the nodes were laid out last, or one is gone that the tree
-            # still lists. Upstream shows neither until its numbers of nodes differ.
+        elif not present <= self._writer.places.keys() or not self._writer.places.keys().isdisjoint(
+            self._rewritten - present
+        ):
+            # Events contradict each other: a node is back that was a ghost when the nodes were laid out last, or one is
+            # gone that the tree still lists. Upstream shows neither until its numbers of nodes differ.
             self._lay_out()
         else:
             self._apply_changes(self._moves, self._rewritten)
@@ -437,7 +467,8 @@ class Cache:
         """Renumbers the nodes.
 
         Returns:
-            The number of names that the tree listed. A node that was added in two zones is listed twice, but has one place.
+            The number of names that the tree listed. A node that was added in two zones is listed twice, but has one
+            place.
         """
         listed = list(filter(self._laid_out.__contains__, self._tree.names()))
         order = list(dict.fromkeys(filter(self._present.__contains__, listed)))

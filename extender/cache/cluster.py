@@ -1,8 +1,9 @@
 """Cluster: the cluster as the scheduler knows it, kept up to date by (old, new) changes of its objects.
 
-Its state, in full: the cache, the nodes in it, the pods without a node, and the pods that cannot be read. Every pod that has not
-finished is in exactly one of the cache, `pending` and `unreadable`; only an assumed pod is both pending and in the cache. A change never
-fails: where it contradicts the present state, the change wins. `ClusterFeed` passes changes on to several subscribers.
+Its state, in full: the cache, the nodes in it, the pods without a node, and the pods that cannot be read. Every pod
+that has not finished is in exactly one of the cache, `pending` and `unreadable`; only an assumed pod is both pending
+and in the cache. A change never fails: where it contradicts the present state, the change wins. `ClusterFeed` passes
+changes on to several subscribers.
 
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
@@ -57,8 +58,9 @@ class Cluster:
         return other
 
     def find(self, key: str) -> Pod | None:
-        """Returns the pod namespace/name, None if there is none that can be read. It searches all pods, and is meant for users' requests
-        only."""
+        """Returns the pod namespace/name, None if there is none that can be read. It searches all pods, and is meant
+        for users' requests only.
+        """
         namespace, _, name = key.partition("/")
         for pods in (self.pending.values(), self.cache.pods):
             for pod in pods:
@@ -78,7 +80,8 @@ class Cluster:
                 self.cache.objects.changed(old, new)
 
     async def catch_up(self) -> bool:
-        """Applies many changes to the columns in portions, so that the next snapshot is soon taken. The last one may not be in use.
+        """Applies many changes to the columns in portions, so that the next snapshot is soon taken. The last one may
+        not be in use.
 
         Returns:
             Whether others had their turn in between.
@@ -184,7 +187,8 @@ class Cluster:
             else:
                 self.cache.update_pod(known, pod)
         except (ValueError, CacheError) as exc:
-            # A pod that cannot be read (for example, one with an invalid quantity) must not keep other pods from being scheduled.
+            # A pod that cannot be read (for example, one with an invalid quantity) must not keep other pods from being
+            # scheduled.
             self._leave_node(pod.uid)
             if self.unreadable.get(pod.uid) != (pod.key, str(exc)):
                 _LOG.error(exc, "Scheduler cache AddPod failed", pod=pod)
@@ -210,12 +214,14 @@ class Cluster:
             self.cache.unnominate(uid)
             self._nominees = None
 
-    def nominees(self, profiles: Container[str], further: Sequence[tuple[Pod, str]] = ()) -> Mapping[str, tuple[Nominee, ...]]:
-        """Returns node -> the pods nominated there: pending pods by their status, then `further` ones. Call it before the snapshot is
-        taken.
+    def nominees(
+        self, profiles: Container[str], further: Sequence[tuple[Pod, str]] = ()
+    ) -> Mapping[str, tuple[Nominee, ...]]:
+        """Returns node -> the pods nominated there: pending pods by their status, then `further` ones. Call it before
+        the snapshot is taken.
 
-        Pods of other schedulers and gated pods are in no queue, so that their nominations do not count. Pods that cannot be read are
-        moved to `unreadable`.
+        Pods of other schedulers and gated pods are in no queue, so that their nominations do not count. Pods that
+        cannot be read are moved to `unreadable`.
 
         Arguments:
             profiles: scheduler names; the same at each call.
@@ -228,7 +234,9 @@ class Cluster:
             return found
         return self._nominees
 
-    def _by_node(self, profiles: Container[str], further: Sequence[tuple[Pod, str]]) -> Mapping[str, tuple[Nominee, ...]]:
+    def _by_node(
+        self, profiles: Container[str], further: Sequence[tuple[Pod, str]]
+    ) -> Mapping[str, tuple[Nominee, ...]]:
         own = [(pod, pod.status.nominated_node_name) for pod in self._nominated.values()]
         by_node: dict[str, list[Nominee]] = {}
         for pod, node in [*own, *further]:
@@ -261,7 +269,9 @@ class ClusterFeed:
         self._subscribers.append(subscriber)
 
     def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Passes a change on. If a subscriber fails, the error is logged, and the others and later changes are served as usual."""
+        """Passes a change on. If a subscriber fails, the error is logged, and the others and later changes are served
+        as usual.
+        """
         for subscriber in self._subscribers:
             try:
                 subscriber(old, new)

@@ -1,7 +1,8 @@
 """ColumnWriter: maintains the arrays behind a Snapshot.
 
-The buffers have room to grow; snapshots get read-only views of the part in use. The cache reports what changed since the last snapshot, and
-the writer updates only that. When nodes come, leave or change places, the columns over axis N are moved, without reading the others again.
+The buffers have room to grow; snapshots get read-only views of the part in use. The cache reports what changed since
+the last snapshot, and the writer updates only that. When nodes come, leave or change places, the columns over axis N
+are moved, without reading the others again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -86,15 +87,18 @@ class ColumnWriter:
     def fork(self, objects: ClusterObjects) -> "ColumnWriter":
         """Returns an independent copy with its own buffers and codes, which another thread may use.
 
-        Values that are replaced and never modified (the slots, images and ports of a node, the names of what a pod asks for) are
-        shared.
+        Values that are replaced and never modified (the slots, images and ports of a node, the names of what a pod asks
+        for) are shared.
 
         Arguments:
             objects: the other objects of the new writer's cluster.
         """
         other = ColumnWriter(objects)
         for name, value in vars(self).items():
-            if isinstance(value, np.ndarray | list | dict | set | SymbolTable | Tallies) and value is not self._requests:
+            if (
+                isinstance(value, np.ndarray | list | dict | set | SymbolTable | Tallies)
+                and value is not self._requests
+            ):
                 setattr(other, name, value.copy())
         # The requests are the largest array: only the part in use is copied.
         used = np.s_[: len(self.resources), : len(self._pods)]
@@ -105,7 +109,11 @@ class ColumnWriter:
         other._image_columns = {key: column.copy() for key, column in self._image_columns.items()}
         other._scalar_columns = {key: column.copy() for key, column in self._scalar_columns.items()}
         other._port_columns = {key: column.copy() for key, column in self._port_columns.items()}
-        other._filled_resources, other._generation, other._most_names = self._filled_resources, self._generation, self._most_names
+        other._filled_resources, other._generation, other._most_names = (
+            self._filled_resources,
+            self._generation,
+            self._most_names,
+        )
         other._changes.all_changed()
         other._node_changes.all_changed()
         return other
@@ -164,7 +172,9 @@ class ColumnWriter:
     def requests(self, slot: int) -> tuple[dict[str, int], int, int]:
         """Returns resource -> what the pod in a slot requests, without zeros; and its cpu and memory with defaults."""
         amounts = dict(zip(self.resources, self._requests[: len(self.resources), slot].tolist(), strict=True))
-        amounts |= {name: self._unoffered[name][slot] for name in self._unoffered_of.get(slot, ()) if name in self._unoffered}
+        amounts |= {
+            name: self._unoffered[name][slot] for name in self._unoffered_of.get(slot, ()) if name in self._unoffered
+        }
         cpu, memory = self._non_zero_requests[:, slot].tolist()
         return {name: amount for name, amount in amounts.items() if amount}, cpu, memory
 
@@ -183,7 +193,9 @@ class ColumnWriter:
         """Writes the order of the pods of the node at this place, which marks the node as changed."""
         self._changes.changed(node)
         before, self._on_node[node] = self._on_node[node], list(slots)
-        first = len(before) if slots[: len(before)] == before else 0  # most often a pod came, after those that were there
+        first = (
+            len(before) if slots[: len(before)] == before else 0
+        )  # most often a pod came, after those that were there
         for position in range(first, len(slots)):
             self._position[slots[position]] = position
 
@@ -266,7 +278,9 @@ class ColumnWriter:
         for name, scalars in self._scalar_columns.items():
             scalars[place] = scalar_amounts(name, [node], () if place not in self._invalid else (0,))[0]
         self._unschedulable[place] = node.spec.unschedulable
-        self._taint_set[place] = self._taint_sets.intern(tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints))
+        self._taint_set[place] = self._taint_sets.intern(
+            tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints)
+        )
         for column in self._label_columns.values():
             column.set(place, node)
 
@@ -292,7 +306,8 @@ class ColumnWriter:
         return ports if isinstance(ports, tuple) else ()
 
     def lay_out(self, first: int, names: Sequence[str], came: Mapping[str, tuple[Node, list[int]]]) -> None:
-        """Renumbers the nodes from a place on, in visiting order. Pods stay on their nodes; those of nodes that left are on no node.
+        """Renumbers the nodes from a place on, in visiting order. Pods stay on their nodes; those of nodes that left
+        are on no node.
 
         Images and ports of nodes that came are still to be written.
 
@@ -334,8 +349,8 @@ class ColumnWriter:
     def _move(self, kept: Index | slice, old: Index | slice, count: int) -> None:
         """Moves the columns over axis N to new places, and the pods with them.
 
-        The columns become as long as there are nodes: without spare room, those of several resources are contiguous, so that rows are
-        taken fast.
+        The columns become as long as there are nodes: without spare room, those of several resources are contiguous, so
+        that rows are taken fast.
 
         Arguments:
             kept: the places of nodes that had a place before.
@@ -347,13 +362,21 @@ class ColumnWriter:
         used = len(self._pods)
         self._node[:used] = new_places[self._node[:used]]
         self._invalid = {place: why for at, why in self._invalid.items() if (place := int(new_places[at])) != NO_NODE}
-        self._allocatable, self._requested = moved(self._allocatable, kept, old, count), moved(self._requested, kept, old, count)
+        self._allocatable, self._requested = (
+            moved(self._allocatable, kept, old, count),
+            moved(self._requested, kept, old, count),
+        )
         self._non_zero_requested = moved(self._non_zero_requested, kept, old, count)
-        self._allowed_pods, self._pod_count = moved(self._allowed_pods, kept, old, count), moved(self._pod_count, kept, old, count)
+        self._allowed_pods, self._pod_count = (
+            moved(self._allowed_pods, kept, old, count),
+            moved(self._pod_count, kept, old, count),
+        )
         self._unschedulable = moved(self._unschedulable, kept, old, count)
         self._taint_set = moved(self._taint_set, kept, old, count, ABSENT)
         # Of other columns, those that can be moved without reading each node stay.
-        self._label_columns = {key: column.moved(kept, old, count) for key, column in self._label_columns.items() if column.is_shared}
+        self._label_columns = {
+            key: column.moved(kept, old, count) for key, column in self._label_columns.items() if column.is_shared
+        }
         self._scalar_columns = {name: moved(column, kept, old, count) for name, column in self._scalar_columns.items()}
         self._port_columns = {port: moved(column, kept, old, count) for port, column in self._port_columns.items()}
         self._image_columns = {}
@@ -363,7 +386,9 @@ class ColumnWriter:
         old, self._taint_sets = self._taint_sets, SymbolTable()
         # `inverse` holds, per carried node, the index of its old code in `codes`.
         codes, inverse = np.unique(self._taint_set[carried], return_inverse=True)
-        self._taint_set[carried] = np.array([self._taint_sets.intern(old[code]) for code in codes.tolist()], np.int32)[inverse]
+        self._taint_set[carried] = np.array([self._taint_sets.intern(old[code]) for code in codes.tolist()], np.int32)[
+            inverse
+        ]
 
     @property
     def is_bloated(self) -> bool:
@@ -389,22 +414,26 @@ class ColumnWriter:
         """Puts pods on the nodes at these places, on which nothing is counted yet."""
         for place, on_node in zip(came.tolist(), pods_on, strict=True):
             self._on_node[place] = list(on_node)
-        # Vectorized: `slots` and `nodes` have an entry per pod, node by node; the subtraction restarts the count of positions at each node.
+        # Vectorized: `slots` and `nodes` have an entry per pod, node by node; the subtraction restarts the count of
+        # positions at each node.
         counts = np.fromiter(map(len, pods_on), np.int64, len(pods_on))
         slots = np.fromiter(chain.from_iterable(pods_on), np.intp, int(counts.sum()))
         nodes = np.repeat(came, counts)
         self._node[slots] = nodes
         self._position[slots] = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
         self._pod_count[came] = counts
-        for per_node, per_pod in ((self._requested, self._requests), (self._non_zero_requested, self._non_zero_requests)):
+        for per_node, per_pod in (
+            (self._requested, self._requests),
+            (self._non_zero_requested, self._non_zero_requests),
+        ):
             for into, amounts in zip(per_node, per_pod, strict=True):
                 np.add.at(into, nodes, amounts[slots])
 
     def _add_resource(self, name: str) -> None:
         """Puts a resource that pods request and a node offers on axis K, with what the pods that are there take.
 
-        Nodes may offer any number of resources, and pods may request any: only those of which both is true have a place, so that neither
-        the author of a node nor that of a pod alone makes the arrays grow.
+        Nodes may offer any number of resources, and pods may request any: only those of which both is true have a
+        place, so that neither the author of a node nor that of a pod alone makes the arrays grow.
         """
         place = self.resources.intern(name)
         self._grow_resources(place + 1)
@@ -435,7 +464,9 @@ class ColumnWriter:
 
     @property
     def views_are_current(self) -> bool:
-        """True while the last snapshot's views cover the columns, which may have been reallocated or have more resources since."""
+        """True while the last snapshot's views cover the columns, which may have been reallocated or have more
+        resources since.
+        """
         return self._snapshot is not None and self._snapshot.nodes.allocatable.shape[1] == len(self.resources)
 
     def _with_new_views(self) -> Snapshot:

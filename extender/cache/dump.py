@@ -56,7 +56,10 @@ def dump_snapshot(snapshot: Snapshot) -> dict[str, NodeDump]:
             has_node=True,
             requested=_named(names, snapshot.nodes.requested[place].tolist())
             | {name: amount for name, amount in unoffered[place].items() if amount},
-            non_zero=(int(snapshot.nodes.non_zero_requested[place, 0]), int(snapshot.nodes.non_zero_requested[place, 1])),
+            non_zero=(
+                int(snapshot.nodes.non_zero_requested[place, 0]),
+                int(snapshot.nodes.non_zero_requested[place, 1]),
+            ),
             allocatable={} if place in snapshot.nodes.invalid else by_name(allocatable(node)[0]),
             allowed_pods=int(snapshot.nodes.allowed_pods[place]),
             pods=pods,
@@ -123,11 +126,15 @@ def node_dump(
 def by_name(resources: Resources) -> dict[str, int]:
     """Returns the amounts by resource name, without zeros."""
     native = (resources.milli_cpu, resources.memory, resources.ephemeral_storage)
-    return _named(list(NATIVE_RESOURCES), list(native)) | {name: amount for name, amount in resources.scalar.items() if amount}
+    return _named(list(NATIVE_RESOURCES), list(native)) | {
+        name: amount for name, amount in resources.scalar.items() if amount
+    }
 
 
 def _claims_used(pods: Iterable[Pod]) -> Iterator[str]:
-    """Yields namespace/name of every claim that the pods name. Like upstream, it leaves out the claims of generic ephemeral volumes."""
+    """Yields namespace/name of every claim that the pods name. Like upstream, it leaves out the claims of generic
+    ephemeral volumes.
+    """
     for pod in pods:
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
@@ -149,7 +156,9 @@ def _has_required_anti_affinity(pod: Pod) -> bool:
 
 
 def allocatable_of(node: Node | None) -> tuple[dict[str, int], int]:
-    """Returns (allocatable, allowed pods) of a node; nothing for a ghost and for a node whose allocatable is invalid."""
+    """Returns (allocatable, allowed pods) of a node; nothing for a ghost and for a node whose allocatable is
+    invalid.
+    """
     if node is None:
         return {}, 0
     try:

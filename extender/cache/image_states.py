@@ -18,7 +18,9 @@ class ImageState:
     size: int
     nodes: set[str] = field(default_factory=set)
     is_shared: bool = False
-    """A fork has the same set, so that either copies it before it changes it. Kubelets report dozens of images of each node."""
+    """A fork has the same set, so that either copies it before it changes it. Kubelets report dozens of images of each
+    node.
+    """
 
     def copy(self) -> "ImageState":
         """Returns an independent state."""
@@ -33,7 +35,9 @@ class ImageState:
 
 
 def counted_images(names: Iterable[str], images: Mapping[str, ImageState], counted: ImagesOnNode) -> ImagesOnNode:
-    """Returns images with their sizes and the current number of nodes that have them. What is counted is kept in `counted`."""
+    """Returns images with their sizes and the current number of nodes that have them. What is counted is kept in
+    `counted`.
+    """
     for name in names:
         if name not in counted:
             counted[name] = (images[name].size, len(images[name].nodes))

@@ -1,9 +1,9 @@
 """Overlay: the cluster with the nodes of a request in it.
 
-A caller that is not nodeCacheCapable sends its nodes with each request. They take precedence over those of the cache: their size and labels
-may differ, and some may be in no cache (Cluster Autoscaler asks about nodes that do not exist yet). The pods are those of the cache. The
-overlay works on a fork of the cluster, so that such a request leaves no trace in the original, and remembers the nodes of the last
-request, so that unchanged nodes are not written again.
+A caller that is not nodeCacheCapable sends its nodes with each request. They take precedence over those of the cache:
+their size and labels may differ, and some may be in no cache (Cluster Autoscaler asks about nodes that do not exist
+yet). The pods are those of the cache. The overlay works on a fork of the cluster, so that such a request leaves no
+trace in the original, and remembers the nodes of the last request, so that unchanged nodes are not written again.
 """
 
 import asyncio
@@ -49,10 +49,12 @@ class Overlay:
         self._in_turn(lambda: self._assume(uid, node))
 
     async def take_in(self, nodes: Sequence[Node]) -> None:
-        """Leaves little to do to `snapshot_with`, which comes next, and holds the event loop for some milliseconds at a time.
+        """Leaves little to do to `snapshot_with`, which comes next, and holds the event loop for some milliseconds at a
+        time.
 
-        To be called by one caller at a time, who takes the snapshot in the same step of the event loop. If the call fails or is cancelled,
-        changes are missing, and a thread may still be at work: the overlay must not be used any more.
+        To be called by one caller at a time, who takes the snapshot in the same step of the event loop. If the call
+        fails or is cancelled, changes are missing, and a thread may still be at work: the overlay must not be used any
+        more.
         """
         self._is_taking_in = True
         try:
@@ -67,13 +69,17 @@ class Overlay:
         self._apply_waiting(len(self._waiting))
 
     def _is_long_to_lay_out(self, nodes: Sequence[Node]) -> bool:
-        """Returns whether many nodes are written for this request, or many are laid out anew because some come or go."""
+        """Returns whether many nodes are written for this request, or many are laid out anew because some come or
+        go.
+        """
         nodes_now, wanted = self.cluster.nodes, {node.metadata.name for node in nodes}
         written = [name for name in self._from_request if name not in wanted]
         written += [name for node in nodes if nodes_now.get(name := node.metadata.name) is not node]
         if len(written) > STEP:
             return True
-        return len(nodes_now) > STEP and any(name not in nodes_now or (name not in wanted and name not in self._known) for name in written)
+        return len(nodes_now) > STEP and any(
+            name not in nodes_now or (name not in wanted and name not in self._known) for name in written
+        )
 
     def _lay_out(self, nodes: Sequence[Node]) -> None:
         with suppress(CacheError):  # the snapshot that comes next has recovered

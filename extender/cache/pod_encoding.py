@@ -45,7 +45,9 @@ def encode_pod(pod: Pod) -> PodEncoding:
 
 @final
 class PodReader:
-    """Reads pods for their columns. State: the last one, because pods that come one after the other often differ only in their names."""
+    """Reads pods for their columns. State: the last one, because pods that come one after the other often differ only
+    in their names.
+    """
 
     def __init__(self) -> None:
         self._last: tuple[Pod, Symbols, PodEncoding, tuple[int, ...]] | None = None

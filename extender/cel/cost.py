@@ -1,8 +1,9 @@
 """An upper bound for the work of an expression, computed before it runs.
 
-The interpreter stops after 10,000 iterations of macros, but not when values grow: x+x bound to a name, bound again, thirty times, would
-fill the memory. So the compiled expression is walked once, without running it, adding up how large every value can get and how much of it
-is processed. Upstream counts while the expression runs, and stops at a limit of its own; ordinary expressions stay far below either.
+The interpreter stops after 10,000 iterations of macros, but not when values grow: x+x bound to a name, bound again,
+thirty times, would fill the memory. So the compiled expression is walked once, without running it, adding up how large
+every value can get and how much of it is processed. Upstream counts while the expression runs, and stops at a limit of
+its own; ordinary expressions stay far below either.
 """
 
 from collections.abc import Mapping
@@ -85,7 +86,11 @@ def _walk(expression: form.Fields, variables: Mapping[str, Size]) -> tuple[Size,
     """Returns the bounds for the value's size and for the work to compute it."""
     if form.CONSTANT in expression:
         constant = form.message_of(expression, form.CONSTANT)
-        length = sum(len(form.bytes_of(constant, kind)) for kind in (form.STRING_CONSTANT, form.BYTES_CONSTANT) if kind in constant)
+        length = sum(
+            len(form.bytes_of(constant, kind))
+            for kind in (form.STRING_CONSTANT, form.BYTES_CONSTANT)
+            if kind in constant
+        )
         return Size(1, length + 1), 1
     if form.IDENTIFIER in expression:
         return variables.get(form.text_of(form.message_of(expression, form.IDENTIFIER), form.NAME), _SCALAR), 1
@@ -97,7 +102,12 @@ def _walk(expression: form.Fields, variables: Mapping[str, Size]) -> tuple[Size,
         return _walk_elements(list(form.messages_of(form.message_of(expression, form.LIST), form.ELEMENT)), variables)
     if form.STRUCT in expression:
         entries = list(form.messages_of(form.message_of(expression, form.STRUCT), form.ENTRY))
-        parts = [form.message_of(entry, part) for entry in entries for part in (form.ENTRY_KEY, form.ENTRY_VALUE) if part in entry]
+        parts = [
+            form.message_of(entry, part)
+            for entry in entries
+            for part in (form.ENTRY_KEY, form.ENTRY_VALUE)
+            if part in entry
+        ]
         return _walk_elements(parts, variables)
     if form.COMPREHENSION in expression:
         return _walk_comprehension(form.message_of(expression, form.COMPREHENSION), variables)
@@ -108,7 +118,9 @@ def _walk_select(select: form.Fields, variables: Mapping[str, Size]) -> tuple[Si
     operand = form.message_of(select, form.OPERAND)
     if form.IDENTIFIER in operand:
         # A variable with a dotted name.
-        name = f"{form.text_of(form.message_of(operand, form.IDENTIFIER), form.NAME)}.{form.text_of(select, form.FIELD)}"
+        name = (
+            f"{form.text_of(form.message_of(operand, form.IDENTIFIER), form.NAME)}.{form.text_of(select, form.FIELD)}"
+        )
         if name in variables:
             return variables[name], 1
     size, work = _walk(operand, variables)
@@ -116,7 +128,10 @@ def _walk_select(select: form.Fields, variables: Mapping[str, Size]) -> tuple[Si
 
 
 def _walk_call(call: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, int]:
-    walked = [_walk(part, variables) for part in (*form.messages_of(call, form.TARGET), *form.messages_of(call, form.ARGUMENT))]
+    walked = [
+        _walk(part, variables)
+        for part in (*form.messages_of(call, form.TARGET), *form.messages_of(call, form.ARGUMENT))
+    ]
     function, sizes = form.text_of(call, form.FUNCTION), [size for size, _ in walked]
     elements, total = max((size.elements for size in sizes), default=1), sum(size.total for size in sizes)
     work = 1 + sum(work for _, work in walked)
@@ -172,7 +187,8 @@ def _most(expression: form.Fields, variables: Mapping[str, Size]) -> int:
         call = form.message_of(expression, form.CALL)
         if form.text_of(call, form.FUNCTION) == "size":
             return sum(
-                _walk(part, variables)[0].total for part in (*form.messages_of(call, form.TARGET), *form.messages_of(call, form.ARGUMENT))
+                _walk(part, variables)[0].total
+                for part in (*form.messages_of(call, form.TARGET), *form.messages_of(call, form.ARGUMENT))
             )
     number = form.message_of(expression, form.CONSTANT).get(form.INT_CONSTANT, [_UNLIMITED])[0]
     return number if isinstance(number, int) else _UNLIMITED
@@ -181,7 +197,9 @@ def _most(expression: form.Fields, variables: Mapping[str, Size]) -> int:
 def _walk_elements(elements: list[form.Fields], variables: Mapping[str, Size]) -> tuple[Size, int]:
     walked = [_walk(element, variables) for element in elements]
     largest = max((size.elements for size, _ in walked), default=1)
-    return Size(max(largest, len(elements)), 1 + len(elements) + sum(size.total for size, _ in walked)), 1 + sum(work for _, work in walked)
+    return Size(max(largest, len(elements)), 1 + len(elements) + sum(size.total for size, _ in walked)), 1 + sum(
+        work for _, work in walked
+    )
 
 
 def _walk_comprehension(comprehension: form.Fields, variables: Mapping[str, Size]) -> tuple[Size, int]:
@@ -194,10 +212,13 @@ def _walk_comprehension(comprehension: form.Fields, variables: Mapping[str, Size
     for variable in (form.VARIABLE, form.SECOND_VARIABLE):
         if variable in comprehension:
             inside[form.text_of(comprehension, variable)] = over
-    # Every step adds to the accumulator: inside a step it counts as empty, and the result counts as the sum of all steps.
+    # Every step adds to the accumulator: inside a step it counts as empty, and the result counts as the sum of all
+    # steps.
     inside[accumulator] = Size(0, 0)
     added, work_step = _walk(form.message_of(comprehension, form.STEP), inside)
     _, work_condition = _walk(form.message_of(comprehension, form.CONDITION), inside)
     final = Size(max(initial.elements + times, added.elements), initial.total + times * added.total)
-    size, work_result = _walk(form.message_of(comprehension, form.RESULT), {**variables, accumulator: initial if is_binding else final})
+    size, work_result = _walk(
+        form.message_of(comprehension, form.RESULT), {**variables, accumulator: initial if is_binding else final}
+    )
     return size, 1 + work_over + work_initial + times * (work_condition + work_step + final.elements) + work_result

@@ -24,7 +24,8 @@ MULTIPLE_ALLOCATIONS: Final = "device.allowMultipleAllocations"
 ATTRIBUTES: Final = "device.attributes"
 CAPACITY: Final = "device.capacity"
 
-# "device" is not a variable with fields but four variables with dotted names, so that an unknown field is a compile error.
+# "device" is not a variable with fields but four variables with dotted names, so that an unknown field is a compile
+# error.
 
 _EXTENSIONS: Final = """
 name: kubernetes
@@ -59,8 +60,12 @@ def checking_environment() -> cel.Env:
 
 
 def running_environment() -> cel.Env:
-    """Returns an environment with bytes in place of these types; it runs what the other has compiled, once it is linked (`linking`)."""
-    functions = [replace(function, name=STRING_AT_RUN_TIME) if function.name == "string" else function for function in FUNCTIONS]
+    """Returns an environment with bytes in place of these types; it runs what the other has compiled, once it is linked
+    (`linking`).
+    """
+    functions = [
+        replace(function, name=STRING_AT_RUN_TIME) if function.name == "string" else function for function in FUNCTIONS
+    ]
     return _environment(QUANTITY.carried, _by_name(functions, _running_overloads), _EXTENSIONS)
 
 
@@ -70,7 +75,9 @@ def _environment(quantity: cel.Type, functions: dict[str, list[cel.Overload]], c
     overloading = [cel.FunctionDecl(name, functions[name]) for name in _OF_STRINGS]
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml(configuration),
-        functions=[cel.FunctionDecl(name, overloads) for name, overloads in functions.items() if name not in _OF_STRINGS],
+        functions=[
+            cel.FunctionDecl(name, overloads) for name, overloads in functions.items() if name not in _OF_STRINGS
+        ],
         variables={
             DRIVER: string,
             MULTIPLE_ALLOCATIONS: cel.Type.BOOL,
@@ -86,7 +93,9 @@ def _environment(quantity: cel.Type, functions: dict[str, list[cel.Overload]], c
     )
 
 
-def _by_name(functions: Iterable[Function], overloads: Callable[[list[Function]], list[cel.Overload]]) -> dict[str, list[cel.Overload]]:
+def _by_name(
+    functions: Iterable[Function], overloads: Callable[[list[Function]], list[cel.Overload]]
+) -> dict[str, list[cel.Overload]]:
     ordered = sorted(functions, key=lambda function: function.name)
     return {name: overloads(list(same)) for name, same in groupby(ordered, key=lambda function: function.name)}
 
@@ -109,14 +118,20 @@ def _declared_overloads(functions: list[Function]) -> list[cel.Overload]:
 
 
 def _running_overloads(functions: list[Function]) -> list[cel.Overload]:
-    """Makes one overload for all functions whose arguments have the same carriers: at run time the arguments select the function."""
+    """Makes one overload for all functions whose arguments have the same carriers: at run time the arguments select the
+    function.
+    """
     alike: dict[tuple[bool, ...], list[Function]] = {}
     for function in functions:
-        alike.setdefault((function.is_member, *(kind.carried.name() for kind in function.parameters)), []).append(function)
+        alike.setdefault((function.is_member, *(kind.carried.name() for kind in function.parameters)), []).append(
+            function
+        )
     return [
         cel.Overload(
             same[0].id,
-            return_type=same[0].result.carried if len({each.result.carried.name() for each in same}) == 1 else cel.Type.DYN,
+            return_type=same[0].result.carried
+            if len({each.result.carried.name() for each in same}) == 1
+            else cel.Type.DYN,
             parameters=[kind.carried for kind in same[0].parameters],
             is_member=same[0].is_member,
             impl=_first_matching(same),

@@ -1,7 +1,8 @@
 """Evaluates device selectors: cheap ones at once, all others in a worker process whose CPU time and memory are limited.
 
-The interpreter is C++ code that keeps Python's global lock, so that an expression of a tenant would hold up every thread, and it cannot be
-interrupted. Upstream counts the cost while the expression runs, and stops at a limit: dynamic-resource-allocation/cel/compile.go (v1.36.2).
+The interpreter is C++ code that keeps Python's global lock, so that an expression of a tenant would hold up every
+thread, and it cannot be interrupted. Upstream counts the cost while the expression runs, and stops at a limit:
+dynamic-resource-allocation/cel/compile.go (v1.36.2).
 """
 
 import atexit
@@ -17,11 +18,21 @@ from time import monotonic
 from typing import Final, final
 
 from extender.cel.functions import as_json
-from extender.cel.selector import CACHE_SIZE, CHEAP_CHARACTERS, CHEAP_WORK, COST_EXCEEDED, CelError, CompileError, Facts, compiled
+from extender.cel.selector import (
+    CACHE_SIZE,
+    CHEAP_CHARACTERS,
+    CHEAP_WORK,
+    COST_EXCEEDED,
+    CelError,
+    CompileError,
+    Facts,
+    compiled,
+)
 from extender.concurrency.child_process import renewed_in_children
 
 MOST_WAIT: Final = 10.0
-"""Seconds until a worker that does not answer is given up. Its CPU time is limited much lower (`extender.cel.worker`)."""
+"""Seconds until a worker that does not answer is given up. Its CPU time is limited much lower (`extender.cel.worker`).
+"""
 
 
 def is_cheap(expression: str) -> bool:
@@ -31,7 +42,8 @@ def is_cheap(expression: str) -> bool:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def work_of_expression(expression: str) -> float:
-    """Returns the bound on the work of the expression for any valid device; infinite if it takes too long to find out, or is unsafe.
+    """Returns the bound on the work of the expression for any valid device; infinite if it takes too long to find out,
+    or is unsafe.
 
     A thousand units take up to 0.04 ms.
     """
@@ -116,7 +128,8 @@ renewed_in_children(_WORKER.leave)
 
 
 def _started() -> subprocess.Popen[bytes]:
-    # It needs none of the environment, which may hold credentials. A session of its own keeps it from signals to the terminal's processes.
+    # It needs none of the environment, which may hold credentials. A session of its own keeps it from signals to the
+    # terminal's processes.
     return subprocess.Popen(
         [sys.executable, "-m", "extender.cel.worker"],
         stdin=subprocess.PIPE,

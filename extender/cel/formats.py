@@ -11,7 +11,13 @@ from typing import Final
 
 from extender.cel.functions import STRING, STRINGS, CelType, Function
 from extender.golang.urls import UrlError, parse_request_uri
-from extender.objects.name_syntax import dns_1035_errors, dns_label_errors, label_key_errors, label_value_errors, subdomain_errors
+from extender.objects.name_syntax import (
+    dns_1035_errors,
+    dns_label_errors,
+    label_key_errors,
+    label_value_errors,
+    subdomain_errors,
+)
 
 Validate = Callable[[str], list[str]]
 """Returns what is wrong with a text."""
@@ -79,8 +85,22 @@ FORMAT: Final = CelType.of_kubernetes("kubernetes.NamedFormat", str)
 
 FUNCTIONS: Final = (
     Function(
-        "format-named", "format.named", (STRING,), CelType.optional(FORMAT), lambda name: name if name in FORMATS else None, is_member=False
+        "format-named",
+        "format.named",
+        (STRING,),
+        CelType.optional(FORMAT),
+        lambda name: name if name in FORMATS else None,
+        is_member=False,
     ),
-    Function("format-validate", "validate", (FORMAT, STRING), CelType.optional(STRINGS), lambda name, text: FORMATS[name](text)),
-    *(Function(f"format.{name}", f"format.{name}", (), FORMAT, partial(str, name), is_member=False) for name in FORMATS),
+    Function(
+        "format-validate",
+        "validate",
+        (FORMAT, STRING),
+        CelType.optional(STRINGS),
+        lambda name, text: FORMATS[name](text),
+    ),
+    *(
+        Function(f"format.{name}", f"format.{name}", (), FORMAT, partial(str, name), is_member=False)
+        for name in FORMATS
+    ),
 )

@@ -1,11 +1,13 @@
-"""The contract of the functions that Kubernetes adds to CEL: their types, and how values of these are carried in a running expression.
+"""The contract of the functions that Kubernetes adds to CEL: their types, and how values of these are carried in a
+running expression.
 
-cel-expr-python can check values of custom types, but not carry them at run time. So every expression is checked against the types that
-upstream declares, and then runs with bytes in their place, their carriers: `kubernetes.Quantity:` and a text, for instance, which are equal
-exactly if the values are. Functions take and return Python values; their `CelType`s tell how these are carried.
+cel-expr-python can check values of custom types, but not carry them at run time. So every expression is checked against
+the types that upstream declares, and then runs with bytes in their place, their carriers: `kubernetes.Quantity:` and a
+text, for instance, which are equal exactly if the values are. Functions take and return Python values; their `CelType`s
+tell how these are carried.
 
-Beware: the library ends the process when it converts an optional in a list, a map or dyn to Python. A function with such a parameter is
-never called outside of the worker process (`Function.is_safe`).
+Beware: the library ends the process when it converts an optional in a list, a map or dyn to Python. A function with
+such a parameter is never called outside of the worker process (`Function.is_safe`).
 """
 
 from collections.abc import Callable
@@ -48,7 +50,8 @@ class CelType:
 
     @staticmethod
     def optional(of: "CelType") -> "CelType":
-        """Returns the type of a result that may be absent: an empty list of it, or no bytes. See `extender.cel.linking`.
+        """Returns the type of a result that may be absent: an empty list of it, or no bytes. See
+        `extender.cel.linking`.
 
         It is declared as dyn, because the library takes an optional that is declared for some other type.
         """
@@ -58,7 +61,9 @@ class CelType:
         """Returns the Python value of an argument; NOT_OF_TYPE if it is of another type."""
         if not self.prefix:
             return argument if self.python is object or type(argument) is self.python else NOT_OF_TYPE
-        return self.read(argument.removeprefix(self.prefix).decode()) if argument.startswith(self.prefix) else NOT_OF_TYPE
+        return (
+            self.read(argument.removeprefix(self.prefix).decode()) if argument.startswith(self.prefix) else NOT_OF_TYPE
+        )
 
     def carrier(self, value: Any) -> Any:
         """Returns the CEL value of a Python value."""
@@ -106,5 +111,7 @@ def as_json(carrier: Carrier) -> object:
 
 
 def of_json(document: dict[str, Any]) -> object:
-    """Returns a carrier that was written by `as_json`, or else the document itself; an `object_hook` of `json.loads`."""
+    """Returns a carrier that was written by `as_json`, or else the document itself; an `object_hook` of
+    `json.loads`.
+    """
     return document[""].encode() if document.keys() == {""} and isinstance(document[""], str) else document

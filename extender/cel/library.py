@@ -1,7 +1,8 @@
 """All functions that Kubernetes adds to CEL for device selectors.
 
-Upstream: apiserver/pkg/cel/environment/base.go (v1.36.2). Of its libraries, those for authorization have no values here that they could be
-used on, as upstream; sets, the further list functions and macros with two variables come with cel-expr-python.
+Upstream: apiserver/pkg/cel/environment/base.go (v1.36.2). Of its libraries, those for authorization have no values here
+that they could be used on, as upstream; sets, the further list functions and macros with two variables come with
+cel-expr-python.
 """
 
 from typing import Final

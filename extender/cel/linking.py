@@ -1,8 +1,10 @@
-"""Links a checked expression with the functions that run it, where these are not what the expression was checked against.
+"""Links a checked expression with the functions that run it, where these are not what the expression was checked
+against.
 
-- A Python function cannot return an optional. It returns an empty list or no bytes for an absent value, and the expression gets a call of
-  optional.ofNonZeroValue around the call of the function.
-- The texts of addresses and networks, `string(ip)`, are made by a function of another name, because `string` takes their bytes for a text.
+- A Python function cannot return an optional. It returns an empty list or no bytes for an absent value, and the
+  expression gets a call of optional.ofNonZeroValue around the call of the function.
+- The texts of addresses and networks, `string(ip)`, are made by a function of another name, because `string` takes
+  their bytes for a text.
 """
 
 from collections.abc import Mapping
@@ -38,12 +40,17 @@ def linked(serialized: bytes) -> bytes:
     linker = _Linker({form.int_of(entry, form.MAP_KEY): _overloads(entry) for entry in _references(checked)})
     result = b""
     for number, value in form.in_order(checked):
-        result += form.written(number, linker.expression(value) if number == form.EXPRESSION and isinstance(value, bytes) else value)
+        result += form.written(
+            number, linker.expression(value) if number == form.EXPRESSION and isinstance(value, bytes) else value
+        )
     reference = form.written(form.REFERENCE_NAME, _AROUND) + form.written(form.REFERENCE_OVERLOAD, _OVERLOAD_AROUND)
     for identifier in linker.added:
         entry = form.written(form.MAP_KEY, identifier) + form.written(form.MAP_VALUE, reference)
         result += form.written(form.REFERENCES, entry)
-    return b"".join(form.written(number, result if number == form.ANY_VALUE else value) for number, value in form.in_order(serialized))
+    return b"".join(
+        form.written(number, result if number == form.ANY_VALUE else value)
+        for number, value in form.in_order(serialized)
+    )
 
 
 def _references(checked: bytes) -> list[form.Fields]:
@@ -87,16 +94,22 @@ class _Linker:
     def _message(self, message: bytes, parts: frozenset[int]) -> bytes:
         result = b""
         for number, value in form.in_order(message):
-            result += form.written(number, self.expression(value) if number in parts and isinstance(value, bytes) else value)
+            result += form.written(
+                number, self.expression(value) if number in parts and isinstance(value, bytes) else value
+            )
         return result
 
     def _struct(self, struct: bytes) -> bytes:
         result = b""
         for number, value in form.in_order(struct):
-            changed = self._message(value, _PARTS_OF_ENTRY) if number == form.ENTRY and isinstance(value, bytes) else value
+            changed = (
+                self._message(value, _PARTS_OF_ENTRY) if number == form.ENTRY and isinstance(value, bytes) else value
+            )
             result += form.written(number, changed)
         return result
 
 
 def _with_function(call: bytes, name: bytes) -> bytes:
-    return b"".join(form.written(number, name if number == form.FUNCTION else value) for number, value in form.in_order(call))
+    return b"".join(
+        form.written(number, name if number == form.FUNCTION else value) for number, value in form.in_order(call)
+    )

@@ -87,13 +87,22 @@ _COMPARABLE: Final = {
 _MIN, _MAX = _extreme("min", _before), _extreme("max", lambda one, other: _before(other, one))
 
 FUNCTIONS: Final = (
-    *(Function(f"list_{name}_is_sorted_bool", "isSorted", (_list_of(kind),), BOOL, _is_sorted) for name, kind in _COMPARABLE.items()),
+    *(
+        Function(f"list_{name}_is_sorted_bool", "isSorted", (_list_of(kind),), BOOL, _is_sorted)
+        for name, kind in _COMPARABLE.items()
+    ),
     *(
         Function(f"list_{name}_sum_{name}", "sum", (_list_of(_RETURNED[name].declared),), _RETURNED[name], _sum)
         for name in ("int", "double")
     ),
-    *(Function(f"list_{name}_min_{name}", "min", (_list_of(kind.declared),), kind, _MIN) for name, kind in _RETURNED.items()),
-    *(Function(f"list_{name}_max_{name}", "max", (_list_of(kind.declared),), kind, _MAX) for name, kind in _RETURNED.items()),
+    *(
+        Function(f"list_{name}_min_{name}", "min", (_list_of(kind.declared),), kind, _MIN)
+        for name, kind in _RETURNED.items()
+    ),
+    *(
+        Function(f"list_{name}_max_{name}", "max", (_list_of(kind.declared),), kind, _MAX)
+        for name, kind in _RETURNED.items()
+    ),
     Function("list_a_index_of_int", "indexOf", (_list_of(cel.Type.DYN), _ANY), INT, _index_of),
     Function("list_a_last_index_of_int", "lastIndexOf", (_list_of(cel.Type.DYN), _ANY), INT, _last_index_of),
 )

@@ -76,7 +76,9 @@ def _contains_cidr(outer: Prefix, inner: Prefix) -> bool:
 FUNCTIONS: Final = (
     Function("string_to_ip", "ip", (STRING,), IP, _ip, is_member=False),
     Function("is_ip", "isIP", (STRING,), BOOL, _is_ip, is_member=False),
-    Function("ip_is_canonical", "ip.isCanonical", (STRING,), BOOL, lambda text: str(_ip(text)) == text, is_member=False),
+    Function(
+        "ip_is_canonical", "ip.isCanonical", (STRING,), BOOL, lambda text: str(_ip(text)) == text, is_member=False
+    ),
     Function("ip_family", "family", (IP,), INT, lambda address: address.version),
     Function("ip_is_unspecified", "isUnspecified", (IP,), BOOL, lambda address: address.is_unspecified),
     Function("ip_is_loopback", "isLoopback", (IP,), BOOL, lambda address: address.is_loopback),
@@ -87,9 +89,17 @@ FUNCTIONS: Final = (
     Function("string_to_cidr", "cidr", (STRING,), CIDR, _cidr, is_member=False),
     Function("is_cidr", "isCIDR", (STRING,), BOOL, _is_cidr, is_member=False),
     Function("cidr_contains_ip_ip", "containsIP", (CIDR, IP), BOOL, Prefix.contains),
-    Function("cidr_contains_ip_string", "containsIP", (CIDR, STRING), BOOL, lambda prefix, text: prefix.contains(_ip(text))),
+    Function(
+        "cidr_contains_ip_string", "containsIP", (CIDR, STRING), BOOL, lambda prefix, text: prefix.contains(_ip(text))
+    ),
     Function("cidr_contains_cidr", "containsCIDR", (CIDR, CIDR), BOOL, _contains_cidr),
-    Function("cidr_contains_cidr_string", "containsCIDR", (CIDR, STRING), BOOL, lambda prefix, text: _contains_cidr(prefix, _cidr(text))),
+    Function(
+        "cidr_contains_cidr_string",
+        "containsCIDR",
+        (CIDR, STRING),
+        BOOL,
+        lambda prefix, text: _contains_cidr(prefix, _cidr(text)),
+    ),
     Function("cidr_ip", "ip", (CIDR,), IP, lambda prefix: prefix.address),
     Function("cidr_prefix_length", "prefixLength", (CIDR,), INT, lambda prefix: prefix.bits),
     Function("cidr_masked", "masked", (CIDR,), CIDR, Prefix.masked),

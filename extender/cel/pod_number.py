@@ -23,7 +23,9 @@ _VARIABLES: Final = {
     "requests": cel.Type.Map(cel.Type.STRING, cel.Type.DOUBLE),
     "gpus": cel.Type.DOUBLE,
 }
-_ENVIRONMENT: Final = cel.NewEnv(variables=_VARIABLES, extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()])
+_ENVIRONMENT: Final = cel.NewEnv(
+    variables=_VARIABLES, extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()]
+)
 _NUMBERS: Final = (cel.Type.DOUBLE, cel.Type.INT, cel.Type.UINT)
 
 GPU: Final = "/gpu"
@@ -37,8 +39,8 @@ MOST_CHARACTERS: Final = 8192
 class PodNumber:
     """A compiled expression over a pod's labels, annotations, priority and requests.
 
-    Variables: `labels` and `annotations`, `namespaceName`, `priorityClassName`, `priority`, `requests` by resource in its unit (cores,
-    bytes) and `gpus`, the sum of the requests for resources whose names end in /gpu.
+    Variables: `labels` and `annotations`, `namespaceName`, `priorityClassName`, `priority`, `requests` by resource in
+    its unit (cores, bytes) and `gpus`, the sum of the requests for resources whose names end in /gpu.
     """
 
     __slots__ = ("_expression",)
@@ -65,7 +67,10 @@ class PodNumber:
             QuantityError: a request of the pod cannot be read.
         """
         meta = pod.metadata
-        if sum(len(key) + len(value) for texts in (meta.labels, meta.annotations) for key, value in texts.items()) > MOST_CHARACTERS:
+        if (
+            sum(len(key) + len(value) for texts in (meta.labels, meta.annotations) for key, value in texts.items())
+            > MOST_CHARACTERS
+        ):
             raise CelError("labels and annotations of the pod are too long")
         requests = requests_of(pod)
         variables: dict[str, Any] = {

@@ -1,6 +1,7 @@
 """The functions that find what matches a regular expression.
 
-They use RE2, which takes a time that is linear in the text for any expression, as Go's regexp does, whose syntax it shares.
+They use RE2, which takes a time that is linear in the text for any expression, as Go's regexp does, whose syntax it
+shares.
 
 Upstream: apiserver/pkg/cel/library, regex.go (v1.36.2).
 """
@@ -30,7 +31,9 @@ class RegexError(ValueError):
 
 
 MOST_MEMORY: Final = 4 << 20
-"""The bytes that a compiled expression may take, with the states that it finds out while it searches; then it forgets them."""
+"""The bytes that a compiled expression may take, with the states that it finds out while it searches; then it forgets
+them.
+"""
 
 
 @lru_cache(maxsize=8)
@@ -47,7 +50,9 @@ def compiled_regex(pattern: str) -> Any:
         return re2.compile(pattern, options)
     except re2.error as exc:
         message = exc.args[0]
-        text, colon, part = (message.decode(errors="replace") if isinstance(message, bytes) else str(message)).partition(": ")
+        text, colon, part = (
+            message.decode(errors="replace") if isinstance(message, bytes) else str(message)
+        ).partition(": ")
         raise RegexError(f"error parsing regexp: {_GO_TEXTS.get(text, text)}{f': `{part}`' if colon else ''}") from exc
 
 

@@ -54,7 +54,9 @@ _TYPE_NAME: Final = re.compile(r"\b[A-Z]+\b")
 
 
 class CelError(Exception):
-    """The expression does not compile, or fails for a device. The message is upstream's, except for the interpreter's wording."""
+    """The expression does not compile, or fails for a device. The message is upstream's, except for the interpreter's
+    wording.
+    """
 
 
 @final
@@ -107,8 +109,8 @@ class CelSelector:
             result = self._evaluated(variables)
             if isinstance(result, bool):
                 return result
-            # Upstream's maps return an empty map for an unknown domain, though it is not "in" them. Here such a domain is missing at first,
-            # and is added when the expression fails because of it.
+            # Upstream's maps return an empty map for an unknown domain, though it is not "in" them. Here such a domain
+            # is missing at first, and is added when the expression fails because of it.
             variables = _with_domain(variables, result)
         raise CelError(COST_EXCEEDED)
 
@@ -142,7 +144,9 @@ class CelSelector:
         return self._work(max(size, MOST_CHARACTERS)) <= MOST_WORK
 
     def _work(self, size: int) -> int:
-        """Returns the bound for devices of this size. It is computed per power of two, so that all ordinary devices share one result."""
+        """Returns the bound for devices of this size. It is computed per power of two, so that all ordinary devices
+        share one result.
+        """
         size_class = size.bit_length()
         work = self._work_by_size.get(size_class)
         if work is None:

@@ -41,7 +41,9 @@ class Semver:
         major, minor = _number("Major", parts[0]), _number("Minor", parts[1])
         rest, plus, build = parts[2].partition("+")
         patch, dash, prerelease = rest.partition("-")
-        version = Semver(major, minor, _number("Patch", patch), tuple(map(_prerelease, prerelease.split("."))) if dash else ())
+        version = Semver(
+            major, minor, _number("Patch", patch), tuple(map(_prerelease, prerelease.split("."))) if dash else ()
+        )
         for identifier in build.split(".") if plus else ():
             if not identifier:
                 raise SemverError("Build meta data is empty")

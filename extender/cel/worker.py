@@ -1,6 +1,7 @@
 """The worker process: reads an expression and the facts about a device per line, and writes a line with the result.
 
-Run as `python -m extender.cel.worker` by `extender.cel.evaluation`. The kernel ends the process when an evaluation takes too much CPU time.
+Run as `python -m extender.cel.worker` by `extender.cel.evaluation`. The kernel ends the process when an evaluation
+takes too much CPU time.
 """
 
 import json
@@ -23,7 +24,8 @@ def main() -> None:
     """Answers until the standard input ends."""
     _limit_memory()
     for line in sys.stdin:
-        # The timer counts the CPU time of this process only. Its signal is not handled, because C++ code would not be interrupted by that.
+        # The timer counts the CPU time of this process only. Its signal is not handled, because C++ code would not be
+        # interrupted by that.
         signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
         answer = _answer(line)
         signal.setitimer(signal.ITIMER_PROF, 0)

@@ -28,18 +28,19 @@ def check_wanted(is_wanted: IsWanted) -> None:
 
 
 async def in_thread(work: Callable[[IsWanted], T]) -> T:
-    """Returns the result of the work, which is done in a thread. The work is not begun once the caller was cancelled, and can ask for that.
+    """Returns the result of the work, which is done in a thread. The work is not begun once the caller was cancelled,
+    and can ask for that.
 
-    A caller that is cancelled goes on only when the thread has ended, so that what it holds for the work, such as a slot for a processor,
-    is released when it is really free.
+    A caller that is cancelled goes on only when the thread has ended, so that what it holds for the work, such as a
+    slot for a processor, is released when it is really free.
     """
     is_abandoned: Final = threading.Event()
 
     def is_wanted() -> bool:
         return not is_abandoned.is_set()
 
-    # Not the future's result or exception: a future of an executor is part of a cycle, so that a large result, or all that the frames
-    # of an exception hold, would stay until the garbage collector finds it.
+    # Not the future's result or exception: a future of an executor is part of a cycle, so that a large result, or all
+    # that the frames of an exception hold, would stay until the garbage collector finds it.
     results: Final[list[T]] = []
     failures: Final[list[Exception]] = []
 

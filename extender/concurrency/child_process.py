@@ -1,10 +1,13 @@
-"""Work in a child process: a fork, which sees everything as it was at the moment of the call, and whose memory is gone when it ends.
+"""Work in a child process: a fork, which sees everything as it was at the moment of the call, and whose memory is gone
+when it ends.
 
-Python returns the memory of small objects to the system an arena at a time, so that one object that stays keeps a mebibyte. What a large
-piece of work took therefore stays with the process that did it, however little of it is still used.
+Python returns the memory of small objects to the system an arena at a time, so that one object that stays keeps a
+mebibyte. What a large piece of work took therefore stays with the process that did it, however little of it is still
+used.
 
-Only the thread that forks goes on in a child. It is that of the event loop, between two steps, so that no state is half changed and no lock
-of Python's is held by it; modules that hold locks, threads or processes of their own for others renew them with `os.register_at_fork`.
+Only the thread that forks goes on in a child. It is that of the event loop, between two steps, so that no state is half
+changed and no lock of Python's is held by it; modules that hold locks, threads or processes of their own for others
+renew them with `os.register_at_fork`.
 """
 
 import ctypes
@@ -40,10 +43,11 @@ class ChildEndedError(Exception):
 
 
 async def in_child(work: Callable[[], T]) -> T:
-    """Returns the result of the work, or raises its exception; both have to be picklable. The caller's cancellation kills the child.
+    """Returns the result of the work, or raises its exception; both have to be picklable. The caller's cancellation
+    kills the child.
 
-    The work must not use the event loop, its tasks or any open connection of the process. Its changes to objects are seen by nobody else.
-    It is done in a thread where processes cannot be forked safely or at the moment.
+    The work must not use the event loop, its tasks or any open connection of the process. Its changes to objects are
+    seen by nobody else. It is done in a thread where processes cannot be forked safely or at the moment.
 
     Raises:
         ChildEndedError: the child was killed.

@@ -33,7 +33,9 @@ def replaced_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Removes what processes left beside the file that were killed while they wrote. Call it while no other process writes there."""
+    """Removes what processes left beside the file that were killed while they wrote. Call it while no other process
+    writes there.
+    """
     beginning = _beginning(path)
     for each in path.parent.glob(".*.tmp"):
         if each.name.startswith(beginning) and each.name.removeprefix(beginning).removesuffix(".tmp").isdigit():

@@ -16,7 +16,9 @@ LONGEST: Final = 0.005
 """Seconds of processor time: what survives a full collection that takes longer is left alone by all later ones."""
 
 DUE: Final = 3
-"""The number of collections of younger objects after which a full one is due: some 25,000 new objects, which take 3 to 15 ms."""
+"""The number of collections of younger objects after which a full one is due: some 25,000 new objects, which take 3 to
+15 ms.
+"""
 
 BETWEEN: Final = 0.02
 """Seconds between two looks at whether a collection is due."""
@@ -31,14 +33,17 @@ FURTHER: Final = 0.05
 """The part of the memory limit by which the process has to grow before that is done once more."""
 
 OVERDUE: Final = 1000
-"""A full collection that is due for this many collections of younger objects begins in the middle of a step, which has no end."""
+"""A full collection that is due for this many collections of younger objects begins in the middle of a step, which has
+no end.
+"""
 
 _MEMORY: Final = Path("/proc/self/statm")
 
 
 @final
 class _Collector:
-    """What blocks of `short_collections` change of the process's collector. State: how many blocks are open, and what was before the first.
+    """What blocks of `short_collections` change of the process's collector. State: how many blocks are open, and what
+    was before the first.
 
     A process may run several services at one time, as tests do: the last one that ends puts back what was before.
     """
@@ -70,17 +75,23 @@ _COLLECTOR: Final = _Collector()
 
 @asynccontextmanager
 async def short_collections(
-    longest: float = LONGEST, between: float = BETWEEN, *, limit: int | None = None, memory: Callable[[], int] | None = None
+    longest: float = LONGEST,
+    between: float = BETWEEN,
+    *,
+    limit: int | None = None,
+    memory: Callable[[], int] | None = None,
 ) -> AsyncIterator[None]:
     """Keeps collections short until the end of the block, and full ones in steps of the event loop of their own.
 
-    A collection that begins in the middle of a long step makes it longer still, so that no full one does. What is there at the beginning,
-    and what survives a long collection later, is left alone: the objects of a cluster are here to stay, and go by their reference counts.
-    What is under way then, such as requests, is in no cycle once it is over (tests/api/test_cycles.py). Should it be in one all the same,
-    it stays until the process nears its memory limit: only then all objects are looked at again, which takes 0.4 s among 50,000 pods.
+    A collection that begins in the middle of a long step makes it longer still, so that no full one does. What is there
+    at the beginning, and what survives a long collection later, is left alone: the objects of a cluster are here to
+    stay, and go by their reference counts. What is under way then, such as requests, is in no cycle once it is over
+    (tests/api/test_cycles.py). Should it be in one all the same, it stays until the process nears its memory limit:
+    only then all objects are looked at again, which takes 0.4 s among 50,000 pods.
 
-    Python counts objects that are made less those that are gone, so that it does not collect while pods are replaced, and all the new ones
-    would be looked at at once. Younger objects are therefore collected after some processor time, too.
+    Python counts objects that are made less those that are gone, so that it does not collect while pods are replaced,
+    and all the new ones would be looked at at once. Younger objects are therefore collected after some processor time,
+    too.
 
     Arguments:
         limit: the most bytes of memory that the process may have; by default what the machine has.

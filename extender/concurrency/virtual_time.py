@@ -1,9 +1,11 @@
-"""Virtual time: an event loop in which waiting takes no time and outcomes do not depend on timing, for simulations and tests.
+"""Virtual time: an event loop in which waiting takes no time and outcomes do not depend on timing, for simulations and
+tests.
 
     assert virtual_time.run(asyncio.sleep(3600, "an hour later")) == "an hour later"
 
-Everything that waits by the loop (`asyncio.sleep`, `asyncio.timeout`, `loop.time()`) wakes in the order it would in reality, and in the
-same order in every run. Only in-memory transports work, because sockets and child processes run in real time.
+Everything that waits by the loop (`asyncio.sleep`, `asyncio.timeout`, `loop.time()`) wakes in the order it would in
+reality, and in the same order in every run. Only in-memory transports work, because sockets and child processes run in
+real time.
 """
 
 import asyncio
@@ -23,7 +25,8 @@ class DeadlockError(RuntimeError):
 
 
 def run(main: Coroutine[Any, Any, T], *, horizon: float = A_DAY) -> T:
-    """Returns the result of `main`, on a new loop whose time begins at 0 and jumps to the next timer whenever nothing is ready.
+    """Returns the result of `main`, on a new loop whose time begins at 0 and jumps to the next timer whenever nothing
+    is ready.
 
     Work in threads (`asyncio.to_thread`) takes no virtual time: the clock stands until it is done.
 
@@ -64,7 +67,9 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._clock.now
 
-    def run_in_executor(self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts) -> asyncio.Future[T]:
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[Ts]], T], *args: *Ts
+    ) -> asyncio.Future[T]:
         future: asyncio.Future[T] = super().run_in_executor(executor, func, *args)
         self._clock.threads_at_work += 1
         future.add_done_callback(self._thread_is_done)
@@ -82,7 +87,10 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
         self._clock.threads_at_work -= 1
 
     def _who_waits(self) -> str:
-        return ", ".join(sorted(f"{task.get_name()} ({task.get_coro()!r})" for task in asyncio.all_tasks(self))) or "nobody"
+        return (
+            ", ".join(sorted(f"{task.get_name()} ({task.get_coro()!r})" for task in asyncio.all_tasks(self)))
+            or "nobody"
+        )
 
 
 @final
@@ -95,7 +103,10 @@ class _TimeJumps(selectors.DefaultSelector):
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         if self.get_map():  # the first one is the loop's own pipe, through which threads wake it
-            raise RuntimeError("virtual time works with in-memory transports only: sockets, pipes and processes have a time of their own")
+            raise RuntimeError(
+                "virtual time works with in-memory transports only: sockets, pipes and processes have a time of their "
+                "own"
+            )
         return super().register(fileobj, events, data)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:

@@ -1,7 +1,8 @@
-"""KubeSchedulerConfiguration as frozen values: read strictly, with v1's defaults, validated in upstream's words, written as upstream does.
+"""KubeSchedulerConfiguration as frozen values: read strictly, with v1's defaults, validated in upstream's words,
+written as upstream does.
 
-No plugin is known here by more than its name, the extension points it implements and the type of its arguments; who runs where in the end
-is worked out by `extender.runtime.profiles`.
+No plugin is known here by more than its name, the extension points it implements and the type of its arguments; who
+runs where in the end is worked out by `extender.runtime.profiles`.
 """
 
 from extender.config.completion import calling_order, complete, written
@@ -36,7 +37,15 @@ from extender.config.plugin_args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from extender.config.plugin_sets import DEFAULT_PLUGINS, EXTENSION_POINTS, IN_TREE_POINTS, MULTI_POINT, PluginRef, Plugins, PluginSet
+from extender.config.plugin_sets import (
+    DEFAULT_PLUGINS,
+    EXTENSION_POINTS,
+    IN_TREE_POINTS,
+    MULTI_POINT,
+    PluginRef,
+    Plugins,
+    PluginSet,
+)
 from extender.config.validation import validate, without_effect
 from extender.golang.durations import Duration
 from extender.golang.field_errors import FieldError

@@ -33,7 +33,16 @@ from extender.config.plugin_args import (
     binding_conditions_are_on,
 )
 from extender.golang.durations import Duration
-from extender.golang.field_errors import FieldError, child, duplicate, forbidden, invalid, marshalled, not_supported, required
+from extender.golang.field_errors import (
+    FieldError,
+    child,
+    duplicate,
+    forbidden,
+    invalid,
+    marshalled,
+    not_supported,
+    required,
+)
 from extender.objects.label_selectors import SelectorError, selector_of
 from extender.objects.meta import NodeSelectorTerm
 from extender.objects.name_syntax import label_key_errors
@@ -74,7 +83,10 @@ def validate_default_preemption_args(path: str, args: DefaultPreemptionArgs) -> 
     Upstream: ValidateDefaultPreemptionArgs.
     """
     percentage, absolute = args.min_candidate_nodes_percentage, args.min_candidate_nodes_absolute
-    percentage_path, absolute_path = child(path, "minCandidateNodesPercentage"), child(path, "minCandidateNodesAbsolute")
+    percentage_path, absolute_path = (
+        child(path, "minCandidateNodesPercentage"),
+        child(path, "minCandidateNodesAbsolute"),
+    )
     if not 0 <= percentage <= 100:
         yield invalid(percentage_path, percentage, "not in valid range [0, 100]")
     if absolute < 0:
@@ -91,7 +103,10 @@ def _victim_policy_errors(path: str, args: DefaultPreemptionArgs) -> Iterator[Fi
     durations: dict[str, Duration] = {}
     if args.protect is not None:
         at, protect = child(path, "protect"), args.protect
-        durations |= {child(at, "minRunTime"): protect.min_run_time, child(at, "maxLostGpuTime"): protect.max_lost_gpu_time}
+        durations |= {
+            child(at, "minRunTime"): protect.min_run_time,
+            child(at, "maxLostGpuTime"): protect.max_lost_gpu_time,
+        }
         if protect.max_victims < 0:
             yield invalid(child(at, "maxVictims"), protect.max_victims, "must be zero or positive")
         if protect.selector is not None:
@@ -108,14 +123,19 @@ def _victim_policy_errors(path: str, args: DefaultPreemptionArgs) -> Iterator[Fi
     if args.delay is not None:
         at = child(path, "delay")
         durations[child(at, "default")] = args.delay.default
-        durations |= {f"{child(at, 'byPriorityClass')}[{name}]": value for name, value in args.delay.by_priority_class.items()}
+        durations |= {
+            f"{child(at, 'byPriorityClass')}[{name}]": value for name, value in args.delay.by_priority_class.items()
+        }
     for where, duration in durations.items():
         if duration.nanoseconds < 0:
             yield invalid(where, str(duration), "must be zero or positive")
 
 
-def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs, features: FeatureGates) -> Iterator[FieldError]:
-    """Requires a filter timeout that is not negative, and at least a second for binding; neither while its gates are off.
+def validate_dynamic_resources_args(
+    path: str, args: DynamicResourcesArgs, features: FeatureGates
+) -> Iterator[FieldError]:
+    """Requires a filter timeout that is not negative, and at least a second for binding; neither while its gates are
+    off.
 
     Upstream: ValidateDynamicResourcesArgs.
     """
@@ -136,7 +156,9 @@ def validate_dynamic_resources_args(path: str, args: DynamicResourcesArgs, featu
 def validate_inter_pod_affinity_args(path: str, args: InterPodAffinityArgs) -> Iterator[FieldError]:
     """Requires a weight of 0 to 100. Upstream: ValidateInterPodAffinityArgs."""
     if not 0 <= args.hard_pod_affinity_weight <= 100:
-        yield invalid(child(path, "hardPodAffinityWeight"), args.hard_pod_affinity_weight, "not in valid range [0, 100]")
+        yield invalid(
+            child(path, "hardPodAffinityWeight"), args.hard_pod_affinity_weight, "not in valid range [0, 100]"
+        )
 
 
 def validate_node_affinity_args(path: str, args: NodeAffinityArgs) -> Iterator[FieldError]:
@@ -145,8 +167,12 @@ def validate_node_affinity_args(path: str, args: NodeAffinityArgs) -> Iterator[F
         yield from validate_node_affinity(child(path, "addedAffinity"), args.added_affinity)
 
 
-def validate_node_resources_balanced_allocation_args(path: str, args: NodeResourcesBalancedAllocationArgs) -> Iterator[FieldError]:
-    """Requires that each resource is there once, with weight 1. Upstream: ValidateNodeResourcesBalancedAllocationArgs."""
+def validate_node_resources_balanced_allocation_args(
+    path: str, args: NodeResourcesBalancedAllocationArgs
+) -> Iterator[FieldError]:
+    """Requires that each resource is there once, with weight 1. Upstream:
+    ValidateNodeResourcesBalancedAllocationArgs.
+    """
     seen: set[str] = set()
     for index, resource in enumerate(args.resources):
         resource_path = f"{child(path, 'resources')}[{index}]"
@@ -177,7 +203,8 @@ def validate_node_resources_fit_args(path: str, args: NodeResourcesFitArgs) -> I
 
 
 def validate_pod_topology_spread_args(path: str, args: PodTopologySpreadArgs) -> Iterator[FieldError]:
-    """Requires that constraints are given only if they are used, and that each is valid, without a selector, and there once.
+    """Requires that constraints are given only if they are used, and that each is valid, without a selector, and there
+    once.
 
     Upstream: ValidatePodTopologySpreadArgs.
     """
@@ -211,11 +238,17 @@ def validate_volume_binding_args(path: str, args: VolumeBindingArgs, features: F
         yield from _shape(child(path, "shape"), args.completed(features).shape or ())
     elif args.shape is not None:
         shown = marshalled([{"Utilization": point.utilization, "Score": point.score} for point in args.shape])
-        yield invalid(child(path, "shape"), shown, "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")
+        yield invalid(
+            child(path, "shape"),
+            shown,
+            "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring",
+        )
 
 
 def validate_node_affinity(path: str, affinity: NodeAffinity) -> Iterator[FieldError]:
-    """Yields what is wrong with terms that no selector can be made of. Preferred terms of weight 0 are ignored, as upstream."""
+    """Yields what is wrong with terms that no selector can be made of. Preferred terms of weight 0 are ignored, as
+    upstream.
+    """
     if affinity.required is not None:
         required_path = child(path, "requiredDuringSchedulingIgnoredDuringExecution")
         yield from term_errors(child(required_path, "nodeSelectorTerms"), affinity.required.node_selector_terms)
@@ -245,7 +278,11 @@ def _scoring_strategy(path: str, strategy: ScoringStrategy) -> Iterator[FieldErr
 def _resource_weights(path: str, resources: Sequence[ResourceSpec]) -> Iterator[FieldError]:
     for index, resource in enumerate(resources):
         if not 0 < resource.weight <= 100:
-            yield invalid(f"{path}[{index}].weight", resource.weight, f"resource weight of {resource.name} not in valid range (0, 100]")
+            yield invalid(
+                f"{path}[{index}].weight",
+                resource.weight,
+                f"resource weight of {resource.name} not in valid range (0, 100]",
+            )
 
 
 def _shape(path: str, shape: Sequence[UtilizationShapePoint]) -> Iterator[FieldError]:
@@ -254,7 +291,9 @@ def _shape(path: str, shape: Sequence[UtilizationShapePoint]) -> Iterator[FieldE
         yield required(path, "at least one point must be specified")
     for index in range(1, len(shape)):
         if shape[index - 1].utilization >= shape[index].utilization:
-            yield invalid(f"{path}[{index}].utilization", shape[index].utilization, "values must be sorted in increasing order")
+            yield invalid(
+                f"{path}[{index}].utilization", shape[index].utilization, "values must be sorted in increasing order"
+            )
             break
     for index, point in enumerate(shape):
         if not 0 <= point.utilization <= 100:
@@ -276,7 +315,9 @@ def _constraint(path: str, constraint: TopologySpreadConstraint) -> Iterator[Fie
     elif action not in _ACTIONS:
         yield not_supported(child(path, "whenUnsatisfiable"), marshalled(action), _ACTIONS)
     if constraint.label_selector is not None:
-        yield forbidden(child(path, "labelSelector"), "constraint must not define a selector, as they deduced for each pod")
+        yield forbidden(
+            child(path, "labelSelector"), "constraint must not define a selector, as they deduced for each pod"
+        )
 
 
 _VALIDATE: Final[dict[type, Callable[[str, Any], Iterator[FieldError]]]] = {

@@ -1,8 +1,9 @@
-"""The configuration that the scheduler runs, with what its extenders change in it; the order of extenders; the configuration as v1 JSON.
+"""The configuration that the scheduler runs, with what its extenders change in it; the order of extenders; the
+configuration as v1 JSON.
 
-Upstream: pkg/scheduler/scheduler.go, buildExtenders; extender.go, makeTransport; client-go/transport, transport.go, TLSConfigFor;
-cmd/kube-scheduler/app/options, configfile.go, LogOrWriteConfig; pkg/scheduler/framework/runtime, framework.go, NewFramework (the captured
-profile).
+Upstream: pkg/scheduler/scheduler.go, buildExtenders; extender.go, makeTransport; client-go/transport, transport.go,
+TLSConfigFor; cmd/kube-scheduler/app/options, configfile.go, LogOrWriteConfig; pkg/scheduler/framework/runtime,
+framework.go, NewFramework (the captured profile).
 """
 
 from collections.abc import Sequence
@@ -29,17 +30,22 @@ _PEM_BLOCK: Final = b"-----BEGIN "
 
 
 def complete(configuration: Configuration) -> Configuration:
-    """Returns the configuration in which every profile ignores the resources that extenders tell the scheduler to ignore.
+    """Returns the configuration in which every profile ignores the resources that extenders tell the scheduler to
+    ignore.
 
     They take the place of what the profile itself ignores.
 
     Raises:
-        ConfigErrors: an extender's TLS settings contradict each other, or a profile has no arguments for NodeResourcesFit (stage `create`).
+        ConfigErrors: an extender's TLS settings contradict each other, or a profile has no arguments for
+            NodeResourcesFit (stage `create`).
     """
     for extender in configuration.extenders:
         _check_tls(extender)
     ignored = tuple(
-        resource.name for extender in configuration.extenders for resource in extender.managed_resources if resource.ignored_by_scheduler
+        resource.name
+        for extender in configuration.extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
     )
     if not ignored:
         return configuration

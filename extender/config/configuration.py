@@ -1,7 +1,8 @@
-"""KubeSchedulerConfiguration as a frozen value, and the error for one that cannot be used. `Configuration()` is the default.
+"""KubeSchedulerConfiguration as a frozen value, and the error for one that cannot be used. `Configuration()` is the
+default.
 
-Upstream: kube-scheduler/config/v1, types.go; component-base/config/v1alpha1, types.go, defaults.go; pkg/scheduler/apis/config/v1,
-defaults.go (v1.36.2).
+Upstream: kube-scheduler/config/v1, types.go; component-base/config/v1alpha1, types.go, defaults.go;
+pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +24,8 @@ KIND: Final = "KubeSchedulerConfiguration"
 
 
 Stage = Literal["load", "validation", "create"]
-"""The step at which a configuration fails: reading it, checking its values, or building profiles and extenders from it."""
+"""The step at which a configuration fails: reading it, checking its values, or building profiles and extenders from it.
+"""
 
 
 class ConfigErrors(Exception):  # noqa: N818  it carries all of them
@@ -35,7 +37,9 @@ class ConfigErrors(Exception):  # noqa: N818  it carries all of them
         Arguments:
             errors: a text is an error about the whole configuration.
         """
-        self.errors: Final = tuple(FieldError("", detail=error) if isinstance(error, str) else error for error in errors)
+        self.errors: Final = tuple(
+            FieldError("", detail=error) if isinstance(error, str) else error for error in errors
+        )
         self.stage: Final = stage
         super().__init__(aggregate(self.errors))
 
@@ -58,11 +62,15 @@ class LeaderElection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConnection:
-    """The connection to the API server; `qps` and `burst` limit the rate of requests. Upstream: ClientConnectionConfiguration."""
+    """The connection to the API server; `qps` and `burst` limit the rate of requests. Upstream:
+    ClientConnectionConfiguration.
+    """
 
     kubeconfig: str = field(default="", metadata=wire(STRING))
     accept_content_types: str = field(default="", metadata=wire(STRING))
-    content_type: str = field(default="application/vnd.kubernetes.protobuf", metadata=wire(STRING, zero_is_default=True))
+    content_type: str = field(
+        default="application/vnd.kubernetes.protobuf", metadata=wire(STRING, zero_is_default=True)
+    )
     qps: float = field(default=50.0, metadata=wire(FLOAT32, zero_is_default=True))
     burst: int = field(default=100, metadata=wire(INT32, zero_is_default=True))
 
@@ -111,14 +119,19 @@ class Extender:
     http_timeout: Duration = field(default=Duration.of(5), metadata=wire(DURATION, zero_is_default=True))
     node_cache_capable: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
     managed_resources: tuple[ExtenderManagedResource, ...] = field(
-        default=(), metadata=wire(ListOf(struct_of(ExtenderManagedResource, "v1.ExtenderManagedResource"), make=tuple), omit_empty=True)
+        default=(),
+        metadata=wire(
+            ListOf(struct_of(ExtenderManagedResource, "v1.ExtenderManagedResource"), make=tuple), omit_empty=True
+        ),
     )
     ignorable: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
 
 
 @dataclass(frozen=True, slots=True)
 class PluginConfig:
-    """The arguments of one plugin: a value of its type of arguments if it has one, else plain JSON; None if nothing was given."""
+    """The arguments of one plugin: a value of its type of arguments if it has one, else plain JSON; None if nothing was
+    given.
+    """
 
     name: str
     args: object = None
@@ -127,7 +140,8 @@ class PluginConfig:
 def with_default_args(
     plugins: Plugins, given: Iterable[PluginConfig] = (), features: FeatureGates = DEFAULT_FEATURES
 ) -> tuple[PluginConfig, ...]:
-    """Returns the arguments given, then the default arguments of the other enabled plugins that have a type of arguments, by name.
+    """Returns the arguments given, then the default arguments of the other enabled plugins that have a type of
+    arguments, by name.
 
     Arguments:
         features: the features that are on; some have defaults of their own.
@@ -139,7 +153,8 @@ def with_default_args(
     configs = (*given, *(PluginConfig(name, ARGS_OF[name]()) for name in sorted(missing)))
     by_gates = DynamicResourcesArgs | VolumeBindingArgs
     return tuple(
-        PluginConfig(config.name, config.args.completed(features)) if isinstance(config.args, by_gates) else config for config in configs
+        PluginConfig(config.name, config.args.completed(features)) if isinstance(config.args, by_gates) else config
+        for config in configs
     )
 
 
@@ -154,7 +169,8 @@ class Profile:
 
     Attributes:
         percentage_of_nodes_to_score: None takes the configuration's.
-        plugins: the defaults merged with what was written; `extender.runtime.profiles` resolves them to the plugins that run at each point.
+        plugins: the defaults merged with what was written; `extender.runtime.profiles` resolves them to the plugins
+            that run at each point.
         plugin_configs: arguments in the order in which they were written, then defaulted ones.
     """
 

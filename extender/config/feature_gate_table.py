@@ -1,6 +1,8 @@
-"""The feature gates that a scheduler knows, by version of Kubernetes, and what each does here. docs/feature-gates.md is made from it.
+"""The feature gates that a scheduler knows, by version of Kubernetes, and what each does here. docs/feature-gates.md is
+made from it.
 
-Upstream: pkg/features/kube_features.go; pkg/scheduler/framework/plugins/feature/feature.go; component-base/featuregate (v1.36.2, v1.37).
+Upstream: pkg/features/kube_features.go; pkg/scheduler/framework/plugins/feature/feature.go; component-base/featuregate
+(v1.36.2, v1.37).
 """
 
 import enum
@@ -102,7 +104,9 @@ GATES: Final[Mapping[str, Gate]] = {
     ),
     "SchedulerPopFromBackoffQ": _gate("1.33 beta on"),
     "SchedulerAsyncPreemption": _gate("1.32 alpha off, 1.33 beta on"),
-    "SchedulerAsyncAPICalls": _gate("1.34 beta off", why="writes always go through the dispatcher, which merges those that are outdated"),
+    "SchedulerAsyncAPICalls": _gate(
+        "1.34 beta off", why="writes always go through the dispatcher, which merges those that are outdated"
+    ),
     "NominatedNodeNameForExpectation": _gate("1.34 alpha off, 1.35 beta on"),
     "ClearingNominatedNodeNameAfterBinding": _gate("1.34 alpha off, 1.35 beta on", why="the API server clears it"),
     "OpportunisticBatching": _gate(
@@ -115,12 +119,18 @@ GATES: Final[Mapping[str, Gate]] = {
     "GangScheduling": _gate("1.35 alpha off, 1.37 gone", needs="GenericWorkload", part_of="GenericWorkload"),
     "TopologyAwareWorkloadScheduling": _gate("1.36 alpha off", needs="GenericWorkload"),
     "WorkloadAwarePreemption": _gate("1.36 alpha off, 1.37 gone", needs="GangScheduling", part_of="GenericWorkload"),
-    "DRAWorkloadResourceClaims": _gate("1.36 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS, needs=f"{_DRA} GenericWorkload"),
-    "CompositePodGroup": _gate("1.37 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload TopologyAwareWorkloadScheduling"),
+    "DRAWorkloadResourceClaims": _gate(
+        "1.36 alpha off, 1.37 beta off", only=False, why=_POD_GROUPS, needs=f"{_DRA} GenericWorkload"
+    ),
+    "CompositePodGroup": _gate(
+        "1.37 alpha off", only=False, why=_POD_GROUPS, needs="GenericWorkload TopologyAwareWorkloadScheduling"
+    ),
     "PodGroupPreemptionPolicy": _gate("1.37 alpha off", only=False, why=_POD_GROUPS),
     # Resources, taints and topology.
     "SidecarContainers": _gate("1.28 alpha off, 1.29 beta on, 1.33 GA on locked, 1.37 gone"),
-    "PodLevelResources": _gate("1.32 alpha off, 1.34 beta on", only=True, why="resources of pods as a whole always count"),
+    "PodLevelResources": _gate(
+        "1.32 alpha off, 1.34 beta on", only=True, why="resources of pods as a whole always count"
+    ),
     "InPlacePodVerticalScaling": _gate(
         "1.27 alpha off, 1.33 beta on, 1.35 GA on locked", only=True, why="what a resized pod was given always counts"
     ),
@@ -137,30 +147,43 @@ GATES: Final[Mapping[str, Gate]] = {
     "MatchLabelKeysInPodTopologySpread": _gate("1.25 alpha off, 1.27 beta on"),
     "MatchLabelKeysInPodTopologySpreadSelectorMerge": _gate("1.34 beta on", why="the API server merges the selectors"),
     "MatchLabelKeysInPodAffinity": _gate("1.29 alpha off, 1.31 beta on, 1.33 GA on locked"),
-    "InterPodAffinityHostnameFastPath": _gate("1.37 alpha off", why="terms are tallied by node, which is as fast for every topology key"),
+    "InterPodAffinityHostnameFastPath": _gate(
+        "1.37 alpha off", why="terms are tallied by node, which is as fast for every topology key"
+    ),
     # Volumes.
     "StorageCapacityScoring": _gate("1.33 alpha off, 1.37 beta on"),
     "VolumeLimitScaling": _gate("1.35 alpha off, 1.37 beta on"),
     "VolumeAttributesClass": _gate("1.29 alpha off, 1.31 beta off, 1.34 GA on, 1.36 GA on locked"),
-    "ImageVolume": _gate("1.31 alpha off, 1.33 beta off, 1.35 beta on, 1.36 GA on locked", why="ImageLocality always counts them"),
+    "ImageVolume": _gate(
+        "1.31 alpha off, 1.33 beta off, 1.35 beta on, 1.36 GA on locked", why="ImageLocality always counts them"
+    ),
     # Dynamic resource allocation.
     _DRA: _gate("1.26 alpha off, 1.32 beta off, 1.34 GA on, 1.35 GA on locked"),
     "DRAPrioritizedList": _gate("1.33 alpha off, 1.34 beta on, 1.36 GA on, 1.37 GA on locked", needs=_DRA),
     "DRAAdminAccess": _gate(
-        "1.32 alpha off, 1.34 beta on, 1.36 GA on locked", only=True, why="admin access is always given where it is asked for", needs=_DRA
+        "1.32 alpha off, 1.34 beta on, 1.36 GA on locked",
+        only=True,
+        why="admin access is always given where it is asked for",
+        needs=_DRA,
     ),
     "DRAExtendedResource": _gate("1.34 alpha off, 1.36 beta on, 1.37 GA on locked", needs=_DRA),
     "DRAPartitionableDevices": _gate("1.33 alpha off, 1.36 beta on", needs=_DRA),
-    "DRAConsumableCapacity": _gate("1.34 alpha off, 1.36 beta on", only=True, why="capacity is always shared", needs=_DRA),
+    "DRAConsumableCapacity": _gate(
+        "1.34 alpha off, 1.36 beta on", only=True, why="capacity is always shared", needs=_DRA
+    ),
     "DRADeviceBindingConditions": _gate("1.34 alpha off, 1.36 beta on", needs=f"{_DRA} DRAResourceClaimDeviceStatus"),
     "DRADeviceTaints": _gate("1.33 alpha off, 1.36 beta on, 1.37 GA on", needs=_DRA),
     "DRADeviceTaintRules": _gate("1.35 alpha off, 1.36 beta off, 1.37 GA on", needs="DRADeviceTaints"),
     "DRASchedulerFilterTimeout": _gate("1.34 beta on", needs=_DRA),
     "DRAResourceClaimDeviceStatus": _gate("1.32 alpha off, 1.33 beta on, 1.37 GA on locked"),
-    "DRANodeAllocatableResources": _gate("1.36 alpha off", only=False, why="devices stand for no node resources", needs=_DRA),
+    "DRANodeAllocatableResources": _gate(
+        "1.36 alpha off", only=False, why="devices stand for no node resources", needs=_DRA
+    ),
     "DRAListTypeAttributes": _gate("1.36 alpha off", only=False, why="attributes are single values", needs=_DRA),
     "DRADerivedAttributes": _gate("1.37 alpha off", only=False, why="attributes are not derived"),
-    "DRADeviceCompatibilityGroups": _gate("1.37 alpha off", only=False, why="devices have no groups", needs="DRAPartitionableDevices"),
+    "DRADeviceCompatibilityGroups": _gate(
+        "1.37 alpha off", only=False, why="devices have no groups", needs="DRAPartitionableDevices"
+    ),
     "DRAFractionalCapacityRange": _gate("1.37 beta on"),
     "DRAOptionalNodeOperations": _gate("1.37 alpha off", only=False, why="the field is not read"),
     # The process.

@@ -1,7 +1,7 @@
 """FeatureGates: which features are on, by the version that is emulated and the gates that were given.
 
-Upstream: component-base/featuregate, feature_gate.go, SetFromMap; component-base/compatibility, registry.go; pkg/scheduler/framework/
-plugins/feature, feature.go, Features (v1.36.2).
+Upstream: component-base/featuregate, feature_gate.go, SetFromMap; component-base/compatibility, registry.go;
+pkg/scheduler/framework/ plugins/feature, feature.go, Features (v1.36.2).
 """
 
 from collections.abc import Iterator, Mapping
@@ -53,8 +53,8 @@ class FeatureGates:
         """Returns the defaults of a version with the gates over them that are given.
 
         Raises:
-            ValueError: a gate is unknown, locked, or has another value here, or a gate that it needs is off; in upstream's words where
-                upstream has any.
+            ValueError: a gate is unknown, locked, or has another value here, or a gate that it needs is off; in
+                upstream's words where upstream has any.
         """
         errors = list(_errors(given, version))
         if not errors:
@@ -112,12 +112,19 @@ def _errors(given: Mapping[str, bool], version: str) -> Iterator[str]:
 
 
 def _errors_of_all(every: str, wanted: bool, given: Mapping[str, bool], stage: Stage, version: str) -> Iterator[str]:
-    """Yields an error if AllAlpha or AllBeta asks for what cannot be had, with the gates to give by name in order to have the others."""
+    """Yields an error if AllAlpha or AllBeta asks for what cannot be had, with the gates to give by name in order to
+    have the others.
+    """
     fixed = [
-        name for name, spec in _known(version).items() if spec.stage is stage and GATES[name].only is (not wanted) and name not in given
+        name
+        for name, spec in _known(version).items()
+        if spec.stage is stage and GATES[name].only is (not wanted) and name not in given
     ]
     if fixed:
-        yield f"{every}={str(wanted).lower()} cannot be had for {', '.join(sorted(fixed))}; give these as {str(not wanted).lower()}, too"
+        yield (
+            f"{every}={str(wanted).lower()} cannot be had for {', '.join(sorted(fixed))}; give these as "
+            f"{str(not wanted).lower()}, too"
+        )
 
 
 def _spelled_out(given: Mapping[str, bool], version: str) -> dict[str, bool]:
@@ -180,11 +187,16 @@ def remarks(given: Mapping[str, bool], version: str) -> Iterator[tuple[str, str]
         if gate.only is None and gate.why:
             yield name, gate.why
         elif spec.stage is Stage.GA and given[name] is spec.default:
-            yield name, f"setting GA feature gate {name}={str(given[name]).lower()}. It will be removed in a future release."
+            yield (
+                name,
+                f"setting GA feature gate {name}={str(given[name]).lower()}. It will be removed in a future release.",
+            )
 
 
 def differences(version: str) -> Iterator[tuple[str, bool, str]]:
-    """Yields (gate, the value that it always has here, why) for gates that have another default in this version of kube-scheduler."""
+    """Yields (gate, the value that it always has here, why) for gates that have another default in this version of
+    kube-scheduler.
+    """
     for name, spec in sorted(_known(version).items()):
         only = GATES[name].only
         if only is not None and only is not spec.default and (name in _DEFAULTS[version]) is not spec.default:

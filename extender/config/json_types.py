@@ -1,7 +1,9 @@
-"""How the fields of configuration values look in JSON: how they are declared, and the types that `golang.schema` does not have.
+"""How the fields of configuration values look in JSON: how they are declared, and the types that `golang.schema` does
+not have.
 
-`struct_of(cls, name)` makes the type of a dataclass whose fields say in their metadata (`wire(...)`) how they look in JSON, so that a
-default stands beside the name and the type of what it fills. For any other class the fields are declared in the call.
+`struct_of(cls, name)` makes the type of a dataclass whose fields say in their metadata (`wire(...)`) how they look in
+JSON, so that a default stands beside the name and the type of what it fills. For any other class the fields are
+declared in the call.
 """
 
 import base64
@@ -122,7 +124,15 @@ def wire(
         omit_none: absent values are not written, though zero ones are.
         null_if_absent: lists are written as null unless they were written.
     """
-    presence = Presence.OMIT if omit_empty else Presence.KEEP if omit_none else Presence.NULL if null_if_absent else Presence.ZERO
+    presence = (
+        Presence.OMIT
+        if omit_empty
+        else Presence.KEEP
+        if omit_none
+        else Presence.NULL
+        if null_if_absent
+        else Presence.ZERO
+    )
     return {"name": name, "field": Field(of, presence=presence, zero_is_default=zero_is_default)}
 
 
@@ -156,4 +166,6 @@ def _shortest_float32(number: float) -> float | None:
     except OverflowError:
         return None
     shorter = (float(f"{narrow:.{digits}g}") for digits in range(1, 9))
-    return next((decimal for decimal in shorter if struct.unpack("<f", struct.pack("<f", decimal))[0] == narrow), narrow)
+    return next(
+        (decimal for decimal in shorter if struct.unpack("<f", struct.pack("<f", decimal))[0] == narrow), narrow
+    )

@@ -1,7 +1,8 @@
 """Reading a configuration file: its text is decoded strictly, defaulted, and validated.
 
-Upstream: cmd/kube-scheduler/app/options, configfile.go, LoadConfigFromFile; kube-scheduler/config/v1, types.go, DecodeNestedObjects;
-apimachinery, runtime/serializer/json, json.go; pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
+Upstream: cmd/kube-scheduler/app/options, configfile.go, LoadConfigFromFile; kube-scheduler/config/v1, types.go,
+DecodeNestedObjects; apimachinery, runtime/serializer/json, json.go; pkg/scheduler/apis/config/v1, defaults.go
+(v1.36.2).
 """
 
 import logging
@@ -36,13 +37,16 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 
 def load(text: str | bytes, features: FeatureGates = DEFAULT_FEATURES) -> Configuration:
-    """Returns the configuration that the text of a file holds. Of several YAML documents the first is read, with a warning.
+    """Returns the configuration that the text of a file holds. Of several YAML documents the first is read, with a
+    warning.
 
     Arguments:
-        features: the features that are on. Some decide which plugins are there by default, and which arguments are valid.
+        features: the features that are on. Some decide which plugins are there by default, and which arguments are
+            valid.
 
     Raises:
-        ConfigErrors: the text cannot be read (stage `load`), or values in it are wrong (stage `validation`, all errors at once).
+        ConfigErrors: the text cannot be read (stage `load`), or values in it are wrong (stage `validation`, all errors
+            at once).
     """
     configuration = _decode(text, features)
     errors = validate(configuration)
@@ -171,7 +175,9 @@ def _read_object(value: Json, text: str, default: _GroupVersionKind) -> tuple[_G
 
 
 def _interpret(value: Json, default: _GroupVersionKind) -> _GroupVersionKind:
-    """Returns the kind that the object names, with defaults for what it leaves out. Upstream: serializer/json, gvkWithDefaults."""
+    """Returns the kind that the object names, with defaults for what it leaves out. Upstream: serializer/json,
+    gvkWithDefaults.
+    """
     try:
         api_version, kind = type_meta(value)
     except JsonError as exc:
@@ -191,8 +197,12 @@ def _group_version(text: str) -> tuple[str, str]:
     return group, version
 
 
-def _profiles(written: tuple[_ProfileAsWritten, ...], features: FeatureGates, forbidden: list[str]) -> tuple[Profile, ...]:
-    """Returns the profiles with arguments decoded and defaults merged; adds what is forbidden in arguments to `forbidden`."""
+def _profiles(
+    written: tuple[_ProfileAsWritten, ...], features: FeatureGates, forbidden: list[str]
+) -> tuple[Profile, ...]:
+    """Returns the profiles with arguments decoded and defaults merged; adds what is forbidden in arguments to
+    `forbidden`.
+    """
     profiles = []
     defaults = default_plugins(features)
     for index, profile in enumerate(written):
@@ -205,7 +215,9 @@ def _profiles(written: tuple[_ProfileAsWritten, ...], features: FeatureGates, fo
             except _UnreadableError as exc:
                 _refuse(f"{where}: {exc}", exc)
             if wrong:
-                forbidden.append(f"{where}: {_strict_error([f'decoding args for plugin {config.name}: {_strict_error(wrong)}'])}")
+                forbidden.append(
+                    f"{where}: {_strict_error([f'decoding args for plugin {config.name}: {_strict_error(wrong)}'])}"
+                )
             configs.append(PluginConfig(config.name, args))
         name = profile.scheduler_name
         if name is None:
@@ -223,7 +235,9 @@ def _profiles(written: tuple[_ProfileAsWritten, ...], features: FeatureGates, fo
 
 
 def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
-    """Returns the arguments of one plugin, and what is forbidden in them. Upstream: PluginConfig.decodeNestedObjects."""
+    """Returns the arguments of one plugin, and what is forbidden in them. Upstream:
+    PluginConfig.decodeNestedObjects.
+    """
     if config.name not in ARGS_OF:
         return plain(config.args), []
     wanted = _GroupVersionKind(*_group_version(API_VERSION), f"{config.name}Args")
@@ -232,12 +246,16 @@ def _args(config: _PluginConfigAsWritten) -> tuple[object, list[str]]:
     except _UnreadableError as exc:
         raise _UnreadableError(f"decoding args for plugin {config.name}: {exc}") from exc
     if kind.group_kind != wanted.group_kind:
-        raise _UnreadableError(f"args for plugin {config.name} were not of type {wanted.group_kind}, got {kind.group_kind}")
+        raise _UnreadableError(
+            f"args for plugin {config.name} were not of type {wanted.group_kind}, got {kind.group_kind}"
+        )
     return args, forbidden
 
 
 def _defaulted(found: dict[str, Any], profiles: tuple[Profile, ...], features: FeatureGates) -> Configuration:
-    """Returns the configuration, with defaults that depend on other members. Upstream: SetDefaults_KubeSchedulerConfiguration."""
+    """Returns the configuration, with defaults that depend on other members. Upstream:
+    SetDefaults_KubeSchedulerConfiguration.
+    """
     given = {name: value for name, value in found.items() if name not in ("kind", "api_version", "profiles")}
     given.setdefault("enable_contention_profiling", given.get("enable_profiling", True))
     return Configuration(**given, profiles=profiles, feature_gates=features)

@@ -11,7 +11,13 @@ from extender.config.feature_gates import FeatureGates
 from extender.config.json_types import DURATION, DURATION_POINTER, STRINGS, fields_of, struct_of, wire
 from extender.golang.durations import Duration
 from extender.golang.schema import BOOL, INT32, INT64, STRING, Field, Kind, ListOf, MapOf, Scalar, Struct, written_list
-from extender.objects.meta import LabelSelector, LabelSelectorRequirement, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from extender.objects.meta import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
 from extender.objects.pod import NodeAffinity, PreferredSchedulingTerm, TopologySpreadConstraint
 
 _STRINGS: Final = ListOf(STRING, make=written_list)
@@ -53,7 +59,9 @@ _NODE_AFFINITY: Final = struct_of(
     NodeAffinity,
     "v1.NodeAffinity",
     required=wire(_NODE_SELECTOR, name="requiredDuringSchedulingIgnoredDuringExecution", omit_none=True),
-    preferred=wire(ListOf(_PREFERRED_TERM, make=list), name="preferredDuringSchedulingIgnoredDuringExecution", omit_empty=True),
+    preferred=wire(
+        ListOf(_PREFERRED_TERM, make=list), name="preferredDuringSchedulingIgnoredDuringExecution", omit_empty=True
+    ),
 )
 _NODE_INCLUSION_POLICY: Final = Scalar(Kind.STRING, "v1.NodeInclusionPolicy")
 _TOPOLOGY_SPREAD_CONSTRAINT: Final = struct_of(
@@ -108,9 +116,12 @@ class ScoringStrategy:
     """The scoring strategy of NodeResourcesFit. The type has no default once a strategy is given."""
 
     type: str = field(default="", metadata=wire(Scalar(Kind.STRING, "v1.ScoringStrategyType"), omit_empty=True))
-    resources: tuple[ResourceSpec, ...] = field(default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True))
+    resources: tuple[ResourceSpec, ...] = field(
+        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
+    )
     requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
-        default=None, metadata=wire(struct_of(RequestedToCapacityRatioParam, "v1.RequestedToCapacityRatioParam"), omit_none=True)
+        default=None,
+        metadata=wire(struct_of(RequestedToCapacityRatioParam, "v1.RequestedToCapacityRatioParam"), omit_none=True),
     )
 
 
@@ -127,18 +138,25 @@ class Protection:
     min_run_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
     """Pods that have run for less are not evicted."""
     preemption_toleration: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
-    """Whether annotations of PriorityClasses, as the plugin PreemptionToleration of scheduler-plugins reads them, protect their pods."""
+    """Whether annotations of PriorityClasses, as the plugin PreemptionToleration of scheduler-plugins reads them,
+    protect their pods.
+    """
     never_violate_budgets: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
-    """Whether a pod stays if its eviction would violate a PodDisruptionBudget, which upstream only avoids where it can."""
+    """Whether a pod stays if its eviction would violate a PodDisruptionBudget, which upstream only avoids where it can.
+    """
     max_victims: int = field(default=0, metadata=wire(INT32, omit_empty=True))
     """No preemption evicts more pods; 0 for any number."""
     max_lost_gpu_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
-    """No preemption loses more GPU time, the victims' time since their last checkpoint by their number of GPUs; 0 for any."""
+    """No preemption loses more GPU time, the victims' time since their last checkpoint by their number of GPUs; 0 for
+    any.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class EvictionCost:
-    """The loss of evicting a pod: a fixed part, and one for each hour since it started or last wrote a checkpoint. Both are CEL."""
+    """The loss of evicting a pod: a fixed part, and one for each hour since it started or last wrote a checkpoint. Both
+    are CEL.
+    """
 
     per_hour: str = field(default="gpus", metadata=wire(STRING, zero_is_default=True, omit_empty=True))
     fixed: str = field(default="0.0", metadata=wire(STRING, zero_is_default=True, omit_empty=True))
@@ -149,24 +167,31 @@ class PreemptionDelay:
     """The time for which a pod that fits nowhere waits for room before it may preempt."""
 
     default: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
-    by_priority_class: Mapping[str, Duration] = field(default_factory=dict, metadata=wire(MapOf(DURATION), omit_empty=True))
+    by_priority_class: Mapping[str, Duration] = field(
+        default_factory=dict, metadata=wire(MapOf(DURATION), omit_empty=True)
+    )
     """That of pods of these PriorityClasses."""
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultPreemptionArgs:
-    """The number of candidates that a preemption examines: the larger of a share of the nodes, in percent, and a number.
+    """The number of candidates that a preemption examines: the larger of a share of the nodes, in percent, and a
+    number.
 
-    Upstream's arguments have no more. `preemption_rules` is the release whose rules choose among the candidates, v1.36 if it is absent; the
-    others are victim policies.
+    Upstream's arguments have no more. `preemption_rules` is the release whose rules choose among the candidates, v1.36
+    if it is absent; the others are victim policies.
     """
 
     min_candidate_nodes_percentage: int = field(default=10, metadata=wire(INT32))
     min_candidate_nodes_absolute: int = field(default=100, metadata=wire(INT32))
     preemption_rules: str | None = field(default=None, metadata=wire(STRING, omit_none=True))
     protect: Protection | None = field(default=None, metadata=wire(struct_of(Protection, "Protection"), omit_none=True))
-    cost: EvictionCost | None = field(default=None, metadata=wire(struct_of(EvictionCost, "EvictionCost"), omit_none=True))
-    delay: PreemptionDelay | None = field(default=None, metadata=wire(struct_of(PreemptionDelay, "PreemptionDelay"), omit_none=True))
+    cost: EvictionCost | None = field(
+        default=None, metadata=wire(struct_of(EvictionCost, "EvictionCost"), omit_none=True)
+    )
+    delay: PreemptionDelay | None = field(
+        default=None, metadata=wire(struct_of(PreemptionDelay, "PreemptionDelay"), omit_none=True)
+    )
     loop_guard: bool | None = field(default=None, metadata=wire(BOOL, omit_none=True))
     """Whether preemptors whose preemptions help nobody are paused; they are if it is absent."""
 
@@ -178,14 +203,18 @@ def binding_conditions_are_on(features: FeatureGates) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DynamicResourcesArgs:
-    """The time that Filter may search on one node (zero: without limit), and the time that PreBind waits for devices. Either may only be
-    given while its feature gates are on: DRASchedulerFilterTimeout; DRADeviceBindingConditions and DRAResourceClaimDeviceStatus."""
+    """The time that Filter may search on one node (zero: without limit), and the time that PreBind waits for devices.
+    Either may only be given while its feature gates are on: DRASchedulerFilterTimeout; DRADeviceBindingConditions and
+    DRAResourceClaimDeviceStatus.
+    """
 
     filter_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, omit_none=True))
     binding_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, omit_none=True))
 
     def completed(self, features: FeatureGates) -> "DynamicResourcesArgs":
-        """Returns the arguments with the default timeouts, 10 seconds and 10 minutes, of what is on and was not given."""
+        """Returns the arguments with the default timeouts, 10 seconds and 10 minutes, of what is on and was not
+        given.
+        """
         searching, binding = self.filter_timeout, self.binding_timeout
         if searching is None and features.enabled("DRASchedulerFilterTimeout"):
             searching = Duration.of(10)
@@ -196,7 +225,9 @@ class DynamicResourcesArgs:
 
 @dataclass(frozen=True, slots=True)
 class InterPodAffinityArgs:
-    """The weight in a score (0 to 100) of the required affinity of running pods, and whether their preferred terms count."""
+    """The weight in a score (0 to 100) of the required affinity of running pods, and whether their preferred terms
+    count.
+    """
 
     hard_pod_affinity_weight: int = field(default=1, metadata=wire(INT32))
     ignore_preferred_terms_of_existing_pods: bool = field(default=False, metadata=wire(BOOL))
@@ -213,7 +244,9 @@ class NodeAffinityArgs:
 class NodeResourcesBalancedAllocationArgs:
     """The resources whose use should be balanced; all weigh 1."""
 
-    resources: tuple[ResourceSpec, ...] = field(default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True))
+    resources: tuple[ResourceSpec, ...] = field(
+        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +256,8 @@ class NodeResourcesFitArgs:
     ignored_resources: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
     ignored_resource_groups: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
     scoring_strategy: ScoringStrategy | None = field(
-        default=ScoringStrategy(LEAST_ALLOCATED), metadata=wire(struct_of(ScoringStrategy, "v1.ScoringStrategy"), omit_none=True)
+        default=ScoringStrategy(LEAST_ALLOCATED),
+        metadata=wire(struct_of(ScoringStrategy, "v1.ScoringStrategy"), omit_none=True),
     )
 
 
@@ -240,14 +274,17 @@ class PodTopologySpreadArgs:
     )
     defaulting_type: str = field(
         default=SYSTEM_DEFAULTING,
-        metadata=wire(Scalar(Kind.STRING, "v1.PodTopologySpreadConstraintsDefaulting"), zero_is_default=True, omit_empty=True),
+        metadata=wire(
+            Scalar(Kind.STRING, "v1.PodTopologySpreadConstraintsDefaulting"), zero_is_default=True, omit_empty=True
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeBindingArgs:
-    """The seconds that PreBind waits for volumes; and the scores of the utilization of storage, which may only be given while the feature
-    gate StorageCapacityScoring is on."""
+    """The seconds that PreBind waits for volumes; and the scores of the utilization of storage, which may only be given
+    while the feature gate StorageCapacityScoring is on.
+    """
 
     bind_timeout_seconds: int = field(default=600, metadata=wire(INT64))
     shape: tuple[UtilizationShapePoint, ...] | None = field(default=None, metadata=wire(_SHAPE, omit_none=True))

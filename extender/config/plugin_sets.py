@@ -1,9 +1,10 @@
 """The plugins of each extension point: those that a profile names, the default ones, and how the two are merged.
 
-Feature gates that are off leave their plugins out of the defaults, though a profile may still name them; such a plugin does nothing.
+Feature gates that are off leave their plugins out of the defaults, though a profile may still name them; such a plugin
+does nothing.
 
-Upstream: kube-scheduler/config/v1, types.go, Plugins and PluginSet; pkg/scheduler/apis/config/v1, default_plugins.go, getDefaultPlugins and
-mergePlugins; framework/plugins/registry.go (v1.36.2).
+Upstream: kube-scheduler/config/v1, types.go, Plugins and PluginSet; pkg/scheduler/apis/config/v1, default_plugins.go,
+getDefaultPlugins and mergePlugins; framework/plugins/registry.go (v1.36.2).
 """
 
 import operator
@@ -84,10 +85,11 @@ def merge(defaults: Plugins, custom: Plugins) -> Plugins:
 
 
 def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
-    """Returns the default plugins less the disabled ones, each in its place even if re-configured, then the other custom ones.
+    """Returns the default plugins less the disabled ones, each in its place even if re-configured, then the other
+    custom ones.
 
-    A plugin that is both disabled and enabled goes to where it was written: this is how plugins are re-ordered. One that is enabled twice
-    stays twice, and is refused when the profile is built.
+    A plugin that is both disabled and enabled goes to where it was written: this is how plugins are re-ordered. One
+    that is enabled twice stays twice, and is refused when the profile is built.
 
     Upstream: default_plugins.go, mergePluginSet.
     """
@@ -150,7 +152,9 @@ _DEFAULTS: Final[Plugins] = plugins(
 
 
 def default_plugins(features: FeatureGates) -> Plugins:
-    """Returns the plugins of a profile that names none. Upstream: default_plugins.go, getDefaultPlugins, applyFeatureGates."""
+    """Returns the plugins of a profile that names none. Upstream: default_plugins.go, getDefaultPlugins,
+    applyFeatureGates.
+    """
     enabled = _DEFAULTS[MULTI_POINT].enabled
     kept = tuple(plugin for plugin in enabled if plugin.name not in GATE_OF or features.enabled(GATE_OF[plugin.name]))
     return plugins(multiPoint=PluginSet(enabled=kept))
@@ -175,7 +179,9 @@ IN_TREE_POINTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
         "VolumeZone": frozenset({"preFilter", "filter"}),
         "PodTopologySpread": frozenset({"preFilter", "filter", "preScore", "score"}),
         "InterPodAffinity": frozenset({"preFilter", "filter", "preScore", "score"}),
-        "DynamicResources": frozenset({"preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"}),
+        "DynamicResources": frozenset(
+            {"preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"}
+        ),
         "DefaultPreemption": frozenset({"postFilter", "preEnqueue"}),
         "NodeResourcesBalancedAllocation": frozenset({"preScore", "score"}),
         "ImageLocality": frozenset({"score"}),

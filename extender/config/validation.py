@@ -1,6 +1,7 @@
 """The validation of a configuration: all errors at once, each with its field path, in upstream's words.
 
-Upstream: pkg/scheduler/apis/config/validation, validation.go; component-base/config/validation, validation.go (v1.36.2).
+Upstream: pkg/scheduler/apis/config/validation, validation.go; component-base/config/validation, validation.go
+(v1.36.2).
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,8 +27,11 @@ from extender.objects.resource_names import is_extended_resource_name
 REMOVED_PLUGINS: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
 """The plugins that v1 no longer has. Upstream: invalidPluginsByVersion."""
 
-# Upstream iterates over a map, in any order; sorted, this is one of its possible results. multiPoint and placement points are not checked.
-_POINTS_WITHOUT_REMOVED_PLUGINS: Final = sorted(point for point in EXTENSION_POINTS if not point.startswith("placement"))
+# Upstream iterates over a map, in any order; sorted, this is one of its possible results. multiPoint and placement
+# points are not checked.
+_POINTS_WITHOUT_REMOVED_PLUGINS: Final = sorted(
+    point for point in EXTENSION_POINTS if not point.startswith("placement")
+)
 _REMOVED: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
 
@@ -51,7 +55,10 @@ def without_effect(configuration: Configuration) -> Iterator[tuple[str, str]]:
     for place, profile in enumerate(configuration.profiles):
         for name in sorted(enabled_names(profile.plugins) & GATE_OF.keys()):
             if not configuration.feature_gates.enabled(GATE_OF[name]):
-                yield f"profiles[{place}].plugins", f"{name} does nothing, because its feature gate {GATE_OF[name]} is off"
+                yield (
+                    f"profiles[{place}].plugins",
+                    f"{name} does nothing, because its feature gate {GATE_OF[name]} is off",
+                )
 
 
 def _client_connection(connection: ClientConnection) -> Iterator[FieldError]:
@@ -72,7 +79,9 @@ def _leader_election(election: LeaderElection) -> Iterator[FieldError]:
             yield invalid(f"leaderElection.{name}", str(duration), "must be greater than zero")
     if election.lease_duration <= election.renew_deadline:
         # Upstream reports the renew deadline at the path of the lease duration.
-        yield invalid("leaderElection.leaseDuration", str(election.renew_deadline), "must be greater than `RenewDeadline`")
+        yield invalid(
+            "leaderElection.leaseDuration", str(election.renew_deadline), "must be greater than `RenewDeadline`"
+        )
     for name, value in (
         ("resourceLock", election.resource_lock),
         ("resourceNamespace", election.resource_namespace),
@@ -138,16 +147,22 @@ def _common_queue_sort(profiles: Sequence[Profile]) -> Iterator[FieldError]:
     first = profiles[0].plugins["queueSort"]
     name = first.enabled[0].name if first.enabled else ""
     if len(first.enabled) > 1:
-        yield invalid("profiles[0].plugins.queueSort.Enabled", len(first.enabled), "only one queue sort plugin can be enabled")
+        yield invalid(
+            "profiles[0].plugins.queueSort.Enabled", len(first.enabled), "only one queue sort plugin can be enabled"
+        )
     args = profiles[0].plugin_config.get(name) if name else None
     for index, profile in enumerate(profiles[1:], start=1):
         current = profile.plugins["queueSort"]
         if current != first:
-            yield invalid(f"profiles[{index}].plugins.queueSort", _shown_set(current), "must be the same for all profiles")
+            yield invalid(
+                f"profiles[{index}].plugins.queueSort", _shown_set(current), "must be the same for all profiles"
+            )
         for config in profile.plugin_configs:
             if config.name == name and config.args != args:
                 yield invalid(
-                    f"profiles[{index}].pluginConfig.args", marshalled(config.args), "queueSort must be the same for all profiles"
+                    f"profiles[{index}].pluginConfig.args",
+                    marshalled(config.args),
+                    "queueSort must be the same for all profiles",
                 )
 
 
@@ -185,7 +200,9 @@ def _extenders(extenders: Sequence[Extender]) -> Iterator[FieldError]:
             managed.add(resource.name)
     binders = sum(1 for extender in extenders if extender.bind_verb)
     if binders > 1:
-        yield invalid("extenders", f"found {binders} extenders implementing bind", "only one extender can implement bind")
+        yield invalid(
+            "extenders", f"found {binders} extenders implementing bind", "only one extender can implement bind"
+        )
 
 
 def _extended_resource_name(path: str, name: str) -> Iterator[FieldError]:

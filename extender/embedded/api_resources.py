@@ -1,4 +1,5 @@
-"""The resources that are served: their names, scope, verbs and subresources, and the fields that field selectors may name.
+"""The resources that are served: their names, scope, verbs and subresources, and the fields that field selectors may
+name.
 
 Upstream: pkg/registry, the storage of each kind; pkg/apis, the field label conversions (v1.36.2).
 """
@@ -19,7 +20,9 @@ STATUS_VERBS: Final = ("get", "patch", "update")
 @final
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """A subresource such as `pods/binding`. Group and version are empty if its kind is of the group and version of the object."""
+    """A subresource such as `pods/binding`. Group and version are empty if its kind is of the group and version of the
+    object.
+    """
 
     name: str
     kind: str
@@ -35,11 +38,13 @@ class Resource:
 
     Attributes:
         selectable: the fields that a selector may name, with the path of their value; None: only name and namespace.
-        storage: the name under which the objects are kept; two resources with one name are two versions of the same objects.
+        storage: the name under which the objects are kept; two resources with one name are two versions of the same
+            objects.
         is_stored: False for reviews, which are answered and not kept.
         created_by_update: a PUT creates an object that does not exist. Upstream: AllowCreateOnUpdate of each strategy.
         needs_version: an update has to say its resourceVersion. Upstream: AllowUnconditionalUpdate of each strategy.
-        returns_deleted: a DELETE answers with the object, and not with a Status. Upstream: ReturnDeletedObject of each store.
+        returns_deleted: a DELETE answers with the object, and not with a Status. Upstream: ReturnDeletedObject of each
+            store.
         gate: the feature without which the resource is not served; empty if it always is.
     """
 
@@ -99,7 +104,8 @@ def _paths(*names: str) -> Mapping[str, str]:
 _DEFAULT_FIELDS: Final = _paths("metadata.name", "metadata.namespace")
 _POD_FIELDS: Final = {
     **_paths(
-        "metadata.name", "metadata.namespace", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
+        "metadata.name", "metadata.namespace", "spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
+        "spec.serviceAccountName",
         "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
     ),
     "spec.host": "spec.nodeName",
@@ -151,15 +157,19 @@ def _resource(
     return Resource(group, version, plural, singular, kind, namespaced, short_names, subresources=subresources, **more)
 
 
-NODES: Final = _resource("", "Node", "no", namespaced=False, has_status=True, selectable=_paths("metadata.name", "spec.unschedulable"))
+NODES: Final = _resource(
+    "", "Node", "no", namespaced=False, has_status=True, selectable=_paths("metadata.name", "spec.unschedulable")
+)
 PODS: Final = _resource(
-    "", "Pod", "po", Subresource("binding", "Binding", CREATE_ONLY), Subresource("eviction", "Eviction", CREATE_ONLY, "policy", "v1"),
+    "", "Pod", "po", Subresource("binding", "Binding", CREATE_ONLY),
+    Subresource("eviction", "Eviction", CREATE_ONLY, "policy", "v1"),
     has_status=True, categories=_ALL, selectable=_POD_FIELDS, returns_deleted=True,
 )  # fmt: skip
 BINDINGS: Final = _resource("", "Binding", verbs=CREATE_ONLY, is_stored=False)
 NAMESPACES: Final = _resource(
     "", "Namespace", "ns", Subresource("finalize", "Namespace", ("update",)), namespaced=False, has_status=True,
-    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"), selectable=_paths("status.phase", "metadata.name"),
+    verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
+    selectable=_paths("status.phase", "metadata.name"),
 )  # fmt: skip
 SERVICES: Final = _resource(
     "", "Service", "svc", has_status=True, categories=_ALL, created_by_update=True, returns_deleted=True,
@@ -170,15 +180,21 @@ REPLICATION_CONTROLLERS: Final = _resource(
     selectable=_paths("metadata.name", "metadata.namespace", "status.replicas"),
 )  # fmt: skip
 EVENTS: Final = _resource("", "Event", "ev", selectable=_EVENT_FIELDS, storage="events", created_by_update=True)
-NEW_EVENTS: Final = _resource("events.k8s.io", "Event", "ev", selectable=_NEW_EVENT_FIELDS, storage="events", created_by_update=True)
-PERSISTENT_VOLUMES: Final = _resource("", "PersistentVolume", "pv", namespaced=False, has_status=True, returns_deleted=True)
+NEW_EVENTS: Final = _resource(
+    "events.k8s.io", "Event", "ev", selectable=_NEW_EVENT_FIELDS, storage="events", created_by_update=True
+)
+PERSISTENT_VOLUMES: Final = _resource(
+    "", "PersistentVolume", "pv", namespaced=False, has_status=True, returns_deleted=True
+)
 PERSISTENT_VOLUME_CLAIMS: Final = _resource("", "PersistentVolumeClaim", "pvc", has_status=True, returns_deleted=True)
 REPLICA_SETS: Final = _resource("apps", "ReplicaSet", "rs", _SCALE, has_status=True, categories=_ALL)
 STATEFUL_SETS: Final = _resource("apps", "StatefulSet", "sts", _SCALE, has_status=True, categories=_ALL)
 DEPLOYMENTS: Final = _resource("apps", "Deployment", "deploy", _SCALE, has_status=True, categories=_ALL)
 POD_DISRUPTION_BUDGETS: Final = _resource("policy", "PodDisruptionBudget", "pdb", has_status=True, needs_version=True)
 PRIORITY_CLASSES: Final = _resource("scheduling.k8s.io", "PriorityClass", "pc", namespaced=False)
-POD_GROUPS: Final = _resource("scheduling.k8s.io", "PodGroup", has_status=True, version="v1alpha2", gate="GenericWorkload")
+POD_GROUPS: Final = _resource(
+    "scheduling.k8s.io", "PodGroup", has_status=True, version="v1alpha2", gate="GenericWorkload"
+)
 WORKLOADS: Final = _resource("scheduling.k8s.io", "Workload", version="v1alpha2", gate="GenericWorkload")
 STORAGE_CLASSES: Final = _resource(_STORAGE, "StorageClass", "sc", namespaced=False, returns_deleted=True)
 CSI_NODES: Final = _resource(_STORAGE, "CSINode", namespaced=False, needs_version=True, returns_deleted=True)
@@ -192,12 +208,24 @@ RESOURCE_CLAIMS: Final = _resource(_DEVICES, "ResourceClaim", has_status=True, r
 RESOURCE_CLAIM_TEMPLATES: Final = _resource(_DEVICES, "ResourceClaimTemplate", returns_deleted=True)
 DEVICE_CLASSES: Final = _resource(_DEVICES, "DeviceClass", namespaced=False, returns_deleted=True)
 RESOURCE_SLICES: Final = _resource(
-    _DEVICES, "ResourceSlice", namespaced=False, selectable=_paths("metadata.name", "spec.nodeName", "spec.driver"), returns_deleted=True
+    _DEVICES,
+    "ResourceSlice",
+    namespaced=False,
+    selectable=_paths("metadata.name", "spec.nodeName", "spec.driver"),
+    returns_deleted=True,
 )
 DEVICE_TAINT_RULES: Final = _resource(
-    _DEVICES, "DeviceTaintRule", namespaced=False, has_status=True, returns_deleted=True, version="v1beta2", gate="DRADeviceTaintRules"
+    _DEVICES,
+    "DeviceTaintRule",
+    namespaced=False,
+    has_status=True,
+    returns_deleted=True,
+    version="v1beta2",
+    gate="DRADeviceTaintRules",
 )
-TOKEN_REVIEWS: Final = _resource("authentication.k8s.io", "TokenReview", namespaced=False, verbs=CREATE_ONLY, is_stored=False)
+TOKEN_REVIEWS: Final = _resource(
+    "authentication.k8s.io", "TokenReview", namespaced=False, verbs=CREATE_ONLY, is_stored=False
+)
 SELF_SUBJECT_ACCESS_REVIEWS: Final = _resource(
     "authorization.k8s.io", "SelfSubjectAccessReview", namespaced=False, verbs=CREATE_ONLY, is_stored=False
 )
@@ -206,7 +234,8 @@ SUBJECT_ACCESS_REVIEWS: Final = _resource(
 )
 
 RESOURCES: Final = (
-    BINDINGS, EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, REPLICATION_CONTROLLERS, SERVICES,
+    BINDINGS, EVENTS, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, REPLICATION_CONTROLLERS,
+    SERVICES,
     DEPLOYMENTS, REPLICA_SETS, STATEFUL_SETS,
     NEW_EVENTS,
     TOKEN_REVIEWS,
@@ -221,7 +250,9 @@ RESOURCES: Final = (
 
 
 class GatesThatAreOn(Protocol):
-    """The part of `FeatureGates` that matters here. A command reads manifests by this table, and the configuration is long to load."""
+    """The part of `FeatureGates` that matters here. A command reads manifests by this table, and the configuration is
+    long to load.
+    """
 
     def enabled(self, name: str, /) -> bool: ...
 

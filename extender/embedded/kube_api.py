@@ -1,4 +1,5 @@
-"""Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.respond` answers one request. There is no HTTP server in here.
+"""Kubernetes' REST semantics over an ObjectRegistry: `KubeApi.respond` answers one request. There is no HTTP server in
+here.
 
 Upstream: apiserver/pkg/endpoints, installer.go, handlers (v1.36.2).
 """
@@ -90,11 +91,15 @@ class KubeApi:
         self._long: Final = LongWrites(registry)
 
     async def respond(self, request: Request) -> Response | StreamResponse:
-        """Returns the answer, as `handle` does. What takes long is worked out in a thread, so that others are answered meanwhile."""
+        """Returns the answer, as `handle` does. What takes long is worked out in a thread, so that others are answered
+        meanwhile.
+        """
         try:
             place = self._long_write(request)
             if place is not None:
-                return self._completed(request, await self._long.done(*place, lambda beside: self._beside(beside)._answer(request)))
+                return self._completed(
+                    request, await self._long.done(*place, lambda beside: self._beside(beside)._answer(request))
+                )
             found = self._answer(request, await self._long_selection(request))
             if isinstance(found, _Outcome):
                 if found.is_long and found.steps:
@@ -121,7 +126,9 @@ class KubeApi:
             return self._refused(request, error)
 
     def _long_write(self, request: Request) -> tuple[Resource, str] | None:
-        """Returns the resource and the name of what a request writes if that takes long; None for all other requests."""
+        """Returns the resource and the name of what a request writes if that takes long; None for all other
+        requests.
+        """
         info = request_info(request, self.registry.features) if request.method in ("POST", "PUT", "PATCH") else None
         if info is None or info.resource is BINDINGS or (info.verb == "create" and info.subresource):
             return None
@@ -146,7 +153,9 @@ class KubeApi:
             return self._completed(request, _json(error.code, error.as_object(), error.headers))
         # No request may end the service.
         logger.error("%r %r", request.method, request.path, exc_info=error)
-        return self._completed(request, _json(500, statuses.internal_error("the request could not be processed").as_object()))
+        return self._completed(
+            request, _json(500, statuses.internal_error("the request could not be processed").as_object())
+        )
 
     def _completed(self, request: Request, found: "Response | StreamResponse | _Outcome") -> Response | StreamResponse:
         answer = found.shown() if isinstance(found, _Outcome) else found
@@ -158,7 +167,9 @@ class KubeApi:
     def _audit_id(self, request: Request) -> str:
         return request.headers.get("audit-id") or str(uuid.UUID(int=self.registry.rng.getrandbits(128), version=4))
 
-    def _answer(self, request: Request, selected: selections.ObjectSelection | None = None) -> Response | StreamResponse | _Outcome:
+    def _answer(
+        self, request: Request, selected: selections.ObjectSelection | None = None
+    ) -> Response | StreamResponse | _Outcome:
         info = request_info(request, self.registry.features)
         if info is None:
             return self._document(request)
@@ -167,7 +178,9 @@ class KubeApi:
 
     def _document(self, request: Request) -> Response:
         if request.path in HEALTH_PATHS:
-            return Response(200, b"ok", {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"})
+            return Response(
+                200, b"ok", {"Content-Type": "text/plain; charset=utf-8", "X-Content-Type-Options": "nosniff"}
+            )
         accept = request.headers.get("accept", "")
         described = documents.answer(request.path, accept, features=self.registry.features)
         if described is not None:
@@ -209,9 +222,13 @@ class KubeApi:
     def _listed(self, call: _Call, pending: list_pages.PendingPage) -> _Outcome:
         presenter = self._presenter(call)
         is_long = pending.is_long(shows_stored=presenter.shows_stored)
-        return _Outcome(lambda: Response(200, presenter.listed(pending.page()), {"Content-Type": media_types.JSON}), is_long)
+        return _Outcome(
+            lambda: Response(200, presenter.listed(pending.page()), {"Content-Type": media_types.JSON}), is_long
+        )
 
-    def _watch(self, call: _Call, options: request_options.ListOptions, selected: selections.ObjectSelection) -> StreamResponse:
+    def _watch(
+        self, call: _Call, options: request_options.ListOptions, selected: selections.ObjectSelection
+    ) -> StreamResponse:
         seconds = options.timeout_seconds or MIN_WATCH_SECONDS * (1 + self.registry.rng.random())
         presenter = self._presenter(call)
         try:
@@ -278,15 +295,20 @@ class KubeApi:
         if call.form.shape:
             result = orjson.loads(orjson.dumps(result))  # to show a part of it, all of it has to be decoded
         is_left = self.registry.store.get(*call.place) is not None
-        # Only requests with orphanDependents learn that the deletion was accepted, but is not done. Upstream: handlers/delete.go.
+        # Only requests with orphanDependents learn that the deletion was accepted, but is not done. Upstream:
+        # handlers/delete.go.
         return self._shown(call, 202 if is_left and options.get("orphanDependents") is False else 200, result)
 
     def _delete_collection(self, call: _Call) -> _Outcome:
         list_options = request_options.list_options(call.request.query)
-        selected = call.selected or selections.selection(call.resource, list_options.label_selector, list_options.field_selector)
+        selected = call.selected or selections.selection(
+            call.resource, list_options.label_selector, list_options.field_selector
+        )
         options = self._delete_options(call)
         pending = list_pages.page(self.registry.store, call.resource, call.info.namespace, selected, list_options)
-        return replace(self._listed(call, pending), prepare=pending.page, steps=self._deleting(call.resource, pending, options))
+        return replace(
+            self._listed(call, pending), prepare=pending.page, steps=self._deleting(call.resource, pending, options)
+        )
 
     def _deleting(self, resource: Resource, pending: list_pages.PendingPage, options: Object) -> Iterator[None]:
         length = 0
@@ -303,7 +325,9 @@ class KubeApi:
                 length = 0
 
     def _write_options(self, call: _Call, kind: str, *, is_apply: bool = False) -> WriteOptions:
-        return request_options.write_options(call.request.query, call.request.headers.get("user-agent", ""), kind, is_apply=is_apply)
+        return request_options.write_options(
+            call.request.query, call.request.headers.get("user-agent", ""), kind, is_apply=is_apply
+        )
 
     def _delete_options(self, call: _Call) -> Object:
         """From the body or, if there is none, from the query."""
@@ -322,7 +346,9 @@ class KubeApi:
         return request_options.checked_delete_options(options)
 
     def _media_type(self, call: _Call) -> str:
-        return media_types.of_body(call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON)
+        return media_types.of_body(
+            call.request.headers.get("content-type", ""), request_bodies.MEDIA_TYPES, request_bodies.JSON
+        )
 
     def _typed(self, call: _Call, body: bytes, media_type: str) -> Any:
         resource = call.resource
@@ -336,7 +362,9 @@ class KubeApi:
 
     def _presenter(self, call: _Call) -> Presenter:
         kind = "Scale" if call.info.subresource == "scale" else ""
-        return Presenter(call.resource, call.form, request_options.text(call.request.query, "includeObject"), self.registry.now, kind)
+        return Presenter(
+            call.resource, call.form, request_options.text(call.request.query, "includeObject"), self.registry.now, kind
+        )
 
     _VERBS: Final[Mapping[str, Callable[["KubeApi", _Call], Response | StreamResponse | _Outcome]]] = {
         "get": _get,

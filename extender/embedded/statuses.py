@@ -45,7 +45,13 @@ class ApiStatus(Exception):  # noqa: N818 - an answer, not an error of ours
         self.metadata: Final = dict(metadata or {})
 
     def as_object(self) -> Object:
-        status: Object = {"kind": "Status", "apiVersion": "v1", "metadata": self.metadata, "status": "Failure", "message": self.message}
+        status: Object = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": self.metadata,
+            "status": "Failure",
+            "message": self.message,
+        }
         if self.reason:
             status["reason"] = self.reason
         if self.details is not None:
@@ -82,8 +88,13 @@ def already_exists(resource: Resource, name: str) -> ApiStatus:
 
 def generate_name_conflict(resource: Resource, name: str) -> ApiStatus:
     """409: all generated names existed already. Upstream: NewGenerateNameConflict."""
-    message = f'{resource.qualified} "{name}" already exists, the server was not able to generate a unique name for the object'
-    return ApiStatus(409, "AlreadyExists", message, _details(resource, name) | {"retryAfterSeconds": 1}, {"Retry-After": "1"})
+    message = (
+        f'{resource.qualified} "{name}" already exists, the server was not able to generate a unique name for the '
+        "object"
+    )
+    return ApiStatus(
+        409, "AlreadyExists", message, _details(resource, name) | {"retryAfterSeconds": 1}, {"Retry-After": "1"}
+    )
 
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
@@ -91,7 +102,9 @@ MODIFIED: Final = "the object has been modified; please apply your changes to th
 
 
 def conflict(resource: Resource, name: str, why: str = MODIFIED, *, subresource: str = "", kind: str = "") -> ApiStatus:
-    """409: the object has changed, or a precondition does not hold. `kind` replaces the plural in the message. Upstream: NewConflict."""
+    """409: the object has changed, or a precondition does not hold. `kind` replaces the plural in the message.
+    Upstream: NewConflict.
+    """
     plural = kind or (f"{resource.plural}/{subresource}" if subresource else resource.plural)
     qualified = f"{plural}.{resource.group}" if resource.group else plural
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
@@ -103,23 +116,32 @@ _PLACES: Final = {"nodes": "minions", "services": "services/specs", "replication
 
 
 def wrong_uid(resource: Resource, key: str, name: str, wanted: str, found: str) -> ApiStatus:
-    """409: the object of this name has another UID. Upstream: storage/interfaces.go, Preconditions.Check; NewInvalidObjError."""
+    """409: the object of this name has another UID. Upstream: storage/interfaces.go, Preconditions.Check;
+    NewInvalidObjError.
+    """
     return _precondition(resource, key, name, f"UID in precondition: {wanted}, UID in object meta: {found}")
 
 
 def wrong_version(resource: Resource, key: str, name: str, wanted: str, found: str) -> ApiStatus:
     """409: the object has another resourceVersion. Upstream: as `wrong_uid`."""
-    return _precondition(resource, key, name, f"ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}")
+    return _precondition(
+        resource, key, name, f"ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
+    )
 
 
 def _precondition(resource: Resource, key: str, name: str, why: str) -> ApiStatus:
     place = f"/registry/{_PLACES.get(resource.qualified, resource.plural)}/{key}"
-    error = f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: {why}"
+    error = (
+        f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
+        f"failed: {why}"
+    )
     return conflict(resource, name, error)
 
 
 def version_required(resource: Resource, name: str) -> ApiStatus:
-    """422: an update of this kind has to say its resourceVersion. Upstream: registry/generic/registry/store.go, Update."""
+    """422: an update of this kind has to say its resourceVersion. Upstream: registry/generic/registry/store.go,
+    Update.
+    """
     # Upstream has no better kind at hand than the plural.
     error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
     return invalid(resource.group, resource.plural, name, [error])
@@ -150,11 +172,18 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
     message = f'{qualified} "{name}" is invalid'
     if texts:
         message += f": {texts[0]}" if len(texts) == 1 else f": [{', '.join(texts)}]"
-    return ApiStatus(422, "Invalid", message, {"name": name, "group": group, "kind": kind, "causes": [each.as_cause() for each in errors]})
+    return ApiStatus(
+        422,
+        "Invalid",
+        message,
+        {"name": name, "group": group, "kind": kind, "causes": [each.as_cause() for each in errors]},
+    )
 
 
 def expired(message: str, *, continue_token: str = "") -> ApiStatus:
-    """410: the resourceVersion is forgotten; with the token, a list continues with what exists now. Upstream: NewResourceExpired."""
+    """410: the resourceVersion is forgotten; with the token, a list continues with what exists now. Upstream:
+    NewResourceExpired.
+    """
     return ApiStatus(410, "Expired", message, metadata={"continue": continue_token} if continue_token else None)
 
 
@@ -168,7 +197,9 @@ def too_large_resource_version(asked: int, current: int) -> ApiStatus:
 def too_many_requests(message: str, retry_after: int, causes: Sequence[Mapping[str, str]] = ()) -> ApiStatus:
     """429: the request may succeed later. Upstream: NewTooManyRequests."""
     details = {"causes": [dict(cause) for cause in causes], "retryAfterSeconds": retry_after}
-    return ApiStatus(429, "TooManyRequests", message, details, {"Retry-After": str(retry_after)} if retry_after else None)
+    return ApiStatus(
+        429, "TooManyRequests", message, details, {"Retry-After": str(retry_after)} if retry_after else None
+    )
 
 
 def method_not_allowed() -> ApiStatus:
@@ -193,7 +224,9 @@ def too_large_body(limit: int) -> ApiStatus:
 
 
 def too_large_object() -> ApiStatus:
-    """500: the object does not fit into a request to the store. Upstream: etcd, api/v3rpc/rpctypes/error.go, ErrGRPCRequestTooLarge."""
+    """500: the object does not fit into a request to the store. Upstream: etcd, api/v3rpc/rpctypes/error.go,
+    ErrGRPCRequestTooLarge.
+    """
     return ApiStatus(500, "", "etcdserver: request is too large")
 
 

@@ -40,7 +40,11 @@ def templates_among(objects: Iterable[Mapping[str, Any]]) -> TemplateOf:
     found = {}
     for obj in objects:
         metadata = obj.get("metadata")
-        if obj.get("kind") == RESOURCE_CLAIM_TEMPLATES.kind and isinstance(metadata, Mapping) and isinstance(obj.get("spec"), Mapping):
+        if (
+            obj.get("kind") == RESOURCE_CLAIM_TEMPLATES.kind
+            and isinstance(metadata, Mapping)
+            and isinstance(obj.get("spec"), Mapping)
+        ):
             found[str(metadata.get("namespace") or "default"), str(metadata.get("name"))] = obj
 
     def template_of(namespace: str, name: str) -> Object | None:
@@ -53,10 +57,12 @@ def templates_among(objects: Iterable[Mapping[str, Any]]) -> TemplateOf:
 
 @final
 class TrialRegistry:
-    """An empty registry for the objects of one question. It fills in what they lack, and refuses what is wrong in the API server's words.
+    """An empty registry for the objects of one question. It fills in what they lack, and refuses what is wrong in the
+    API server's words.
 
     Arguments:
-        template_of: finds the ResourceClaimTemplates of the cluster that the question is about; no scheduler knows of them.
+        template_of: finds the ResourceClaimTemplates of the cluster that the question is about; no scheduler knows of
+            them.
         features: the features that are on.
     """
 
@@ -95,7 +101,8 @@ class TrialRegistry:
         return str(statuses.undecodable(obj["kind"], version, why)) if problems else ""
 
     def create(self, objects: Iterable[Object]) -> Sequence[str]:
-        """Keeps the objects, namespaces and classes first; what an object says of itself (its uid, status, node) counts.
+        """Keeps the objects, namespaces and classes first; what an object says of itself (its uid, status, node)
+        counts.
 
         Arguments:
             objects: with kind and apiVersion; they belong to the registry afterwards.

@@ -104,11 +104,15 @@ def _candidates(outcome: PreemptionOutcome | None) -> Answer:
     return {
         "potentialNodes": sorted(outcome.potential_nodes),
         "candidates": {
-            candidate.node: {"victims": [pod.key for pod in candidate.victims], "numPDBViolations": candidate.num_pdb_violations}
+            candidate.node: {
+                "victims": [pod.key for pod in candidate.victims],
+                "numPDBViolations": candidate.num_pdb_violations,
+            }
             for candidate in listed
         },
         "nodeStatuses": {
-            name: _status(status) for name, status in (outcome.statuses.explicit if outcome.statuses is not None else {}).items()
+            name: _status(status)
+            for name, status in (outcome.statuses.explicit if outcome.statuses is not None else {}).items()
         },
         "bestSet": best_set,
         "best": best_set[0] if best_set else "",

@@ -20,4 +20,9 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_like(self, other: "Decided") -> bool:
         """Whether both decide the same. What they say about it may differ."""
-        return (self.node, self.status, self.nominated, {*self.victims}) == (other.node, other.status, other.nominated, {*other.victims})
+        return (self.node, self.status, self.nominated, {*self.victims}) == (
+            other.node,
+            other.status,
+            other.nominated,
+            {*other.victims},
+        )

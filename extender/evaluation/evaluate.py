@@ -1,7 +1,8 @@
-"""evaluate(): everything that the scheduler would find out about one pod, as one value. Nothing is sampled, nothing is written.
+"""evaluate(): everything that the scheduler would find out about one pod, as one value. Nothing is sampled, nothing is
+written.
 
-Every node is filtered, every feasible node is scored, every potential node is dry-run. `reprieve evaluate`, /v1/evaluate and the parity
-tests show the result.
+Every node is filtered, every feasible node is scored, every potential node is dry-run. `reprieve evaluate`,
+/v1/evaluate and the parity tests show the result.
 """
 
 from dataclasses import dataclass, replace

@@ -21,7 +21,9 @@ _BYTES_A_TERM: Final = 1_000
 _BYTES_OF_A_CYCLE: Final = 40
 """Memory for each node of what is kept of a pod with claims, until it is known to stay where it is."""
 _BYTES_OF_A_QUESTION: Final = 16
-"""Memory for each node of a spread constraint, an affinity term, or a label or image that is looked up on all nodes; half for a key."""
+"""Memory for each node of a spread constraint, an affinity term, or a label or image that is looked up on all nodes;
+half for a key.
+"""
 _QUESTIONS_KEPT: Final = 1_024
 """The tallies of pods that are kept at a time."""
 _COPIED_FOR_ONE: Final = 8
@@ -102,7 +104,8 @@ class Needs:
             }
             figures = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
             raise TooLargeError(
-                f"the question would take about {-(-self.bytes // _MIB)} MiB of memory, and {limit // _MIB} MiB are allowed; "
+                f"the question would take about {-(-self.bytes // _MIB)} MiB of memory, and {limit // _MIB} MiB are "
+                "allowed; "
                 f"it is about {figures}"
             )
 
@@ -127,7 +130,9 @@ class Needs:
     def add_pods(self, obj: Any) -> None:
         """Counts a pod, a workload with the pods that it makes, or another object."""
         spec = obj.get("spec") if isinstance(obj, Mapping) else None
-        replicas = next((number for each in ("replicas", "parallelism") if isinstance(number := _of(spec, each), int)), 1)
+        replicas = next(
+            (number for each in ("replicas", "parallelism") if isinstance(number := _of(spec, each), int)), 1
+        )
         times = min(max(replicas, 1), _MOST_REPLICAS)
         with_claims = self.walk(obj)
         self.pods += times
@@ -199,7 +204,8 @@ def needs_of_scenario(scenario: Mapping[str, Any]) -> Needs:
                 needs.add_pods(item)
             else:
                 needs.walk(item)
-    # Only the pod that is evaluated asks something about all nodes. Terms of the others that match it are counted together by their key.
+    # Only the pod that is evaluated asks something about all nodes. Terms of the others that match it are counted
+    # together by their key.
     needs.tallies = needs.look_ups = needs.pods_with_claims = 0
     nominated = scenario.get("nominated")
     for pod in (scenario.get("pod"), *(nominated if isinstance(nominated, list) else ())):
@@ -213,7 +219,8 @@ def needs_of_objects(objects: Iterable[Any], nodes: int, pods: int) -> Needs:
     Arguments:
         nodes, pods: the numbers of those that the cluster has.
     """
-    # A copy shares the objects, so that a pod or node of it takes a fraction of a new one; what is asked about all nodes does not.
+    # A copy shares the objects, so that a pod or node of it takes a fraction of a new one; what is asked about all
+    # nodes does not.
     needs = Needs(nodes=nodes, pods=pods // _COPIED_FOR_ONE)
     needs.add_objects(objects)
     return needs

@@ -1,4 +1,6 @@
-"""Scenarios: a pod and a cluster as plain values, evaluated by themselves: the input of `reprieve evaluate` and POST /v1/evaluate."""
+"""Scenarios: a pod and a cluster as plain values, evaluated by themselves: the input of `reprieve evaluate` and POST
+/v1/evaluate.
+"""
 
 import asyncio
 import random
@@ -27,7 +29,8 @@ from extender.runtime.registry import Registry
 async def evaluate_scenario(scenario: Mapping[str, Any], configuration: Configuration) -> dict[str, Any]:
     """Returns everything that the scheduler would find out about `scenario["pod"]` in the scenario's cluster.
 
-    The work is done in a thread and shares nothing with other calls, so that a large cluster does not block the event loop.
+    The work is done in a thread and shares nothing with other calls, so that a large cluster does not block the event
+    loop.
 
     Arguments:
         scenario: `pod`, and optionally `objects`, `config`, `nominated` and `id`.
@@ -48,7 +51,9 @@ async def _evaluated(scenario: Mapping[str, Any], configuration: Configuration, 
     check_wanted(is_wanted)
     if scenario.get("config") is not None:
         configuration = load(msgspec.json.encode(_member(scenario, "config", dict)), configuration.feature_gates)
-    frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0), live=cluster.cache, is_exhaustive=True)
+    frameworks = Registry(IN_TREE).make_frameworks(
+        configuration, random.Random(0), live=cluster.cache, is_exhaustive=True
+    )
     with closed_at_the_end(frameworks):
         framework = frameworks.get(pod.scheduler_name)
         nominations = Nominations(cluster.nominees(frameworks, _nominated(scenario)))

@@ -1,8 +1,9 @@
 """The advice of plugins to people whose pod is pending. It has no part in any decision.
 
-A plugin that derives from `AdvicePlugin` beside its extension points is asked for advice while a refusal is explained: how much the pod
-lacks on each node, and which changes of the pod are worth a try. Every suggestion is evaluated with all Filters before it is shown, so a
-plugin may suggest a change without knowing that it helps; a suggestion that opens no node is dropped.
+A plugin that derives from `AdvicePlugin` beside its extension points is asked for advice while a refusal is explained:
+how much the pod lacks on each node, and which changes of the pod are worth a try. Every suggestion is evaluated with
+all Filters before it is shown, so a plugin may suggest a change without knowing that it helps; a suggestion that opens
+no node is dropped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,8 +43,8 @@ class Suggestion:
     """A change that may let the pod fit.
 
     Attributes:
-        text: what to do, as half a sentence: `tolerate the taint dedicated=gpu:NoSchedule`. It must not name another pod, since a
-            caller may read it who must not see that pod.
+        text: what to do, as half a sentence: `tolerate the taint dedicated=gpu:NoSchedule`. It must not name another
+            pod, since a caller may read it who must not see that pod.
         pod: the pod for which the change would be as good as made; it is evaluated, and nothing is written.
     """
 
@@ -53,7 +54,9 @@ class Suggestion:
 
 
 class AdvicePlugin(Plugin):
-    """The base of plugins that give advice. Each method may be left as it is. Rows count the pods that are nominated to the nodes."""
+    """The base of plugins that give advice. Each method may be left as it is. Rows count the pods that are nominated to
+    the nodes.
+    """
 
     def shortages(self, pod: Pod, rows: Rows) -> Iterable[Shortage]:
         """Returns the resources of which the plugin finds too little on some of the rows."""
@@ -70,7 +73,8 @@ class AdvicePlugin(Plugin):
     def suggest_for_node(self, pod: Pod, rows: Rows) -> Suggestion | None:
         """Returns a change after which the plugin lets the pod pass on one node; None if there is none.
 
-        It is asked where several plugins refuse each node: their changes are made one after the other, and tried together.
+        It is asked where several plugins refuse each node: their changes are made one after the other, and tried
+        together.
 
         Arguments:
             pod: the pod with the changes that other plugins have suggested.

@@ -1,9 +1,11 @@
 """Writes to the API server as values, and the contract of the dispatcher that performs them.
 
-A plugin states what should be written and about which object. The dispatcher turns the value into a request, chooses when to send it, and
-handles a lost answer. The other calls are in `pod_calls` and `storage_calls`; the call that records an Event is in this module.
+A plugin states what should be written and about which object. The dispatcher turns the value into a request, chooses
+when to send it, and handles a lost answer. The other calls are in `pod_calls` and `storage_calls`; the call that
+records an Event is in this module.
 
-Upstream: staging/src/k8s.io/kube-scheduler/framework/api_calls.go, APICall, APIDispatcher; pkg/scheduler/framework/api_calls (v1.36.2).
+Upstream: staging/src/k8s.io/kube-scheduler/framework/api_calls.go, APICall, APIDispatcher;
+pkg/scheduler/framework/api_calls (v1.36.2).
 """
 
 import asyncio
@@ -31,7 +33,9 @@ class CallNotFound(CallError):  # noqa: N818  (named like the answers of the API
 
 
 class CallConflict(CallError):  # noqa: N818
-    """The object differs from what the call assumes: it is newer, another object of that name, or bound already. Read it again."""
+    """The object differs from what the call assumes: it is newer, another object of that name, or bound already. Read
+    it again.
+    """
 
 
 class CallUnknown(CallError):  # noqa: N818
@@ -39,7 +43,8 @@ class CallUnknown(CallError):  # noqa: N818
 
 
 class CallSkipped(CallError):  # noqa: N818
-    """The call was not performed and need not be: a more relevant call about the object, or one that includes it, replaces it.
+    """The call was not performed and need not be: a more relevant call about the object, or one that includes it,
+    replaces it.
 
     Upstream: fwk.ErrCallSkipped, fwk.ErrCallOverwritten.
     """
@@ -48,8 +53,9 @@ class CallSkipped(CallError):  # noqa: N818
 class ApiCall(ABC, Generic[T_co]):
     """One write. T is the result of performing it: the object as the API server has it afterwards, or None.
 
-    Calls with a `relevance` are about pods. Of those that wait for one pod only the most relevant is kept; of two equally relevant ones the
-    newer replaces the older and takes over what the older has in addition. Calls without a relevance are performed independently.
+    Calls with a `relevance` are about pods. Of those that wait for one pod only the most relevant is kept; of two
+    equally relevant ones the newer replaces the older and takes over what the older has in addition. Calls without a
+    relevance are performed independently.
     """
 
     __slots__ = ()
@@ -93,12 +99,15 @@ class Dispatcher(Protocol):
         """Performs the call in the background, and logs a failure.
 
         Returns:
-            A future that is done when the call was performed: its result, or None if it failed. It never holds an exception.
+            A future that is done when the call was performed: its result, or None if it failed. It never holds an
+                exception.
         """
 
 
 class LiveCluster(Protocol):
-    """The cluster as it is known at this moment, for code that waits for a change. A Snapshot only holds for its cycle."""
+    """The cluster as it is known at this moment, for code that waits for a change. A Snapshot only holds for its
+    cycle.
+    """
 
     @property
     def objects(self) -> ClusterObjects:

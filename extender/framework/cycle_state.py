@@ -1,4 +1,6 @@
-"""CycleState, which holds what plugins keep during one scheduling cycle, and PodMemo, which holds what they keep for equal pods."""
+"""CycleState, which holds what plugins keep during one scheduling cycle, and PodMemo, which holds what they keep for
+equal pods.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -17,14 +19,16 @@ class NotFoundError(LookupError):
 
 @final
 class LongWork(Unanswered):
-    """Raised by a plugin at PreFilter, Filter, PostFilter, PreScore or Score if its answer would hold the event loop for too long.
+    """Raised by a plugin at PreFilter, Filter, PostFilter, PreScore or Score if its answer would hold the event loop
+    for too long.
 
-    A plugin raises it only where `Handle.may_defer` is true. The cycle, which has had no effect yet, is dropped and `work` is called in a
-    thread. Then a new cycle begins, in which the plugin answers with what `work` found. `work` reads frozen values only, because the
-    snapshot of the cycle changes meanwhile. It does not raise: the plugin keeps its errors, too, and raises them in the new cycle.
-    It is called with a function that returns whether its result is still wanted, and ends soon once that returns False.
-    Work of the same `thread` is done one after the other. Computing belongs into the default one, waiting into one of the plugin's own.
-    The runner keeps this object until the attempt is over, so that a plugin can refer to its results weakly.
+    A plugin raises it only where `Handle.may_defer` is true. The cycle, which has had no effect yet, is dropped and
+    `work` is called in a thread. Then a new cycle begins, in which the plugin answers with what `work` found. `work`
+    reads frozen values only, because the snapshot of the cycle changes meanwhile. It does not raise: the plugin keeps
+    its errors, too, and raises them in the new cycle. It is called with a function that returns whether its result is
+    still wanted, and ends soon once that returns False. Work of the same `thread` is done one after the other.
+    Computing belongs into the default one, waiting into one of the plugin's own. The runner keeps this object until the
+    attempt is over, so that a plugin can refer to its results weakly.
     """
 
     def __init__(self, work: Callable[[Callable[[], bool]], None], thread: str = "") -> None:
@@ -49,8 +53,8 @@ class StateKey(Generic[T]):
 class CycleState:
     """What plugins computed for this pod in PreFilter and PreScore, read back in Filter, Score and later points.
 
-    The cycle of a framework is a CycleState, too (`extender.runtime.cycle.Cycle`): it has the snapshot, and runs the profile's Filters. A
-    plain CycleState is enough to call a plugin's PreFilter, Filter and Score by hand.
+    The cycle of a framework is a CycleState, too (`extender.runtime.cycle.Cycle`): it has the snapshot, and runs the
+    profile's Filters. A plain CycleState is enough to call a plugin's PreFilter, Filter and Score by hand.
 
     Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone, because hypotheses live in `Rows`.
     """
@@ -62,10 +66,13 @@ class CycleState:
         self.pod_signature = b""
         """Equal for pods with equal spec, labels, annotations and namespace; empty if it was not computed."""
         self.memos: dict[Hashable, Any] | None = None
-        """What the memos of plugins keep for a long pod, as long as the plugins are prepared for it; None for other pods."""
+        """What the memos of plugins keep for a long pod, as long as the plugins are prepared for it; None for other
+        pods.
+        """
         self.depends_on_devices = False
-        """Set by a PreFilter where results of plugins that look only at a node follow from device classes and devices as well, for this
-        pod: nothing is remembered for equal pods then. Upstream: SignPod of NodeResourcesFit."""
+        """Set by a PreFilter where results of plugins that look only at a node follow from device classes and devices
+        as well, for this pod: nothing is remembered for equal pods then. Upstream: SignPod of NodeResourcesFit.
+        """
         self.skip_filter_plugins: frozenset[str] = frozenset()
         """Plugins whose PreFilter answered Skip: their Filter does not run."""
         self.skip_score_plugins: frozenset[str] = frozenset()
@@ -81,12 +88,13 @@ class CycleState:
         raise RuntimeError("this state belongs to no cycle of a framework")
 
     def run_filters_with_nominated_pods(self, rows: Rows, *, only_pods_changed: bool = False) -> Verdicts:
-        """Returns the verdicts of all Filters of the profile on the cycle's pod; nominated pods of equal or higher priority count.
+        """Returns the verdicts of all Filters of the profile on the cycle's pod; nominated pods of equal or higher
+        priority count.
 
         Arguments:
             rows: R hypothetical nodes over the cycle's snapshot.
-            only_pods_changed: True if the rows were filtered before and differ only in the pods on them. Filters that do not look at pods
-                are not run again then.
+            only_pods_changed: True if the rows were filtered before and differ only in the pods on them. Filters that
+                do not look at pods are not run again then.
 
         Raises:
             PluginError: a plugin failed.
@@ -119,7 +127,9 @@ class CycleState:
 
 
 KEPT = 256
-"""Values that a PodMemo keeps; the oldest one is dropped first. Those for long pods are kept with what is prepared for them."""
+"""Values that a PodMemo keeps; the oldest one is dropped first. Those for long pods are kept with what is prepared for
+them.
+"""
 
 
 @final

@@ -1,6 +1,7 @@
 """How many devices nodes have, for plugins that score by extended resources.
 
-DynamicResources knows devices, and other plugins do not know it: it writes a `DeviceTotals` into the state of cycles in which they may ask.
+DynamicResources knows devices, and other plugins do not know it: it writes a `DeviceTotals` into the state of cycles in
+which they may ask.
 """
 
 from abc import ABC, abstractmethod
@@ -16,8 +17,8 @@ class DeviceTotals(ABC):
 
     @abstractmethod
     def of(self, resource: str, rows: Rows) -> tuple[Int64s, Int64s]:
-        """Returns (R,) how many devices the nodes have for the resource, and (R,) how many of them are allocated; 0 if no device class
-        backs it.
+        """Returns (R,) how many devices the nodes have for the resource, and (R,) how many of them are allocated; 0 if
+        no device class backs it.
 
         Raises:
             LongWork: counting goes on in a thread.

@@ -1,9 +1,12 @@
-"""Cluster events and queueing hints: which change happened, which plugins registered for it, and whether it may help a pod they refused.
+"""Cluster events and queueing hints: which change happened, which plugins registered for it, and whether it may help a
+pod they refused.
 
-An event is a kind of change (`Node` and `UpdateNodeTaint`). The object before and after the change goes with it, None where there is none.
-A plugin registers the events that may undo its refusals, each with a hint that looks at one pod and one change.
+An event is a kind of change (`Node` and `UpdateNodeTaint`). The object before and after the change goes with it, None
+where there is none. A plugin registers the events that may undo its refusals, each with a hint that looks at one pod
+and one change.
 
-Upstream: staging/src/k8s.io/kube-scheduler/framework/types.go; pkg/scheduler/framework/types.go, MatchClusterEvents; events.go (v1.36.2).
+Upstream: staging/src/k8s.io/kube-scheduler/framework/types.go; pkg/scheduler/framework/types.go, MatchClusterEvents;
+events.go (v1.36.2).
 """
 
 import enum
@@ -44,7 +47,9 @@ _NAMED: Final = frozenset(ActionType.__members__.values())
 
 @final
 class EventResource(enum.StrEnum):
-    """The kind of object that changed. The two special kinds of pods occur in events only; a registration for `POD` matches both."""
+    """The kind of object that changed. The two special kinds of pods occur in events only; a registration for `POD`
+    matches both.
+    """
 
     POD = "Pod"
     ASSIGNED_POD = "AssignedPod"
@@ -89,8 +94,8 @@ class ClusterEvent:
     def matches(self, incoming: "ClusterEvent") -> bool:
         """Returns whether a registration for this event covers the incoming one.
 
-        An incoming `UPDATE` of no more specific kind matches only registrations for all of `UPDATE`. An incoming wildcard event matches
-        only a wildcard registration here; the queue treats it separately.
+        An incoming `UPDATE` of no more specific kind matches only registrations for all of `UPDATE`. An incoming
+        wildcard event matches only a wildcard registration here; the queue treats it separately.
 
         Upstream: pkg/scheduler/framework/types.go, MatchClusterEvents.
         """
@@ -116,14 +121,18 @@ class QueueingHint(enum.Enum):
 
 
 QueueingHintFn = Callable[[Pod, Any, Any], QueueingHint]
-"""(refused pod, object before the change, object after it) -> whether the change may help. The object before is None if one was added, the
-object after is None if one was deleted. A hint that raises counts as `QUEUE`, so that the pod is not stuck."""
+"""(refused pod, object before the change, object after it) -> whether the change may help. The object before is None if
+one was added, the object after is None if one was deleted. A hint that raises counts as `QUEUE`, so that the pod is not
+stuck.
+"""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterEventWithHint:
-    """A registration of a plugin: an event that may undo its refusal of a pod, and a hint. Without a hint every such event counts."""
+    """A registration of a plugin: an event that may undo its refusal of a pod, and a hint. Without a hint every such
+    event counts.
+    """
 
     event: ClusterEvent
     hint: QueueingHintFn | None = None

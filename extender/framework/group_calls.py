@@ -1,6 +1,7 @@
 """The write about a pod group, and the group as the Permit plugins of its cycle see it.
 
-Upstream: pkg/scheduler/util/utils.go, PatchPodGroupStatus; pkg/scheduler/schedule_one_podgroup.go, updatePodGroupCondition (v1.36.2).
+Upstream: pkg/scheduler/util/utils.go, PatchPodGroupStatus; pkg/scheduler/schedule_one_podgroup.go,
+updatePodGroupCondition (v1.36.2).
 """
 
 from dataclasses import dataclass
@@ -56,7 +57,11 @@ class PatchPodGroupStatus(ApiCall[None]):
     @property
     def is_no_op(self) -> bool:
         known, wanted = self.known, self.condition
-        return known is not None and (known.status, known.reason, known.message) == (wanted.status, wanted.reason, wanted.message)
+        return known is not None and (known.status, known.reason, known.message) == (
+            wanted.status,
+            wanted.reason,
+            wanted.message,
+        )
 
 
 @final
@@ -67,8 +72,10 @@ class GroupCycle:
     group: PodGroup | None
     """None if it does not exist."""
     num_scheduled: int
-    """The number of members that have a node or are assumed on one in this cycle, the one that is asked about included."""
+    """The number of members that have a node or are assumed on one in this cycle, the one that is asked about included.
+    """
 
 
 GROUP_CYCLE: Final = StateKey[GroupCycle | None]("PodGroupSchedulingCycle")
-"""The key of the GroupCycle in the state of a member; None, or nothing, is under it where a node was chosen for good."""
+"""The key of the GroupCycle in the state of a member; None, or nothing, is under it where a node was chosen for good.
+"""

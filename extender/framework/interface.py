@@ -15,10 +15,10 @@
 | Bind | `bind(state, pod, node)` | Status | yes |
 | PostBind | `post_bind(state, pod, node)` | nothing | yes |
 
-A plugin is a class, and its base classes are the extension points where it runs. One instance per profile is made, with its arguments and
-a `Handle`. Filters and Scores get `Rows`, which are hypothetical nodes as arrays; plugins derived from `EachNodeFilterPlugin` and
-`EachNodeScorePlugin` get one node at a time instead. Any plugin may also derive from `AdvicePlugin`, for people who ask why a pod is
-pending; see `extender.framework.advice`.
+A plugin is a class, and its base classes are the extension points where it runs. One instance per profile is made, with
+its arguments and a `Handle`. Filters and Scores get `Rows`, which are hypothetical nodes as arrays; plugins derived
+from `EachNodeFilterPlugin` and `EachNodeScorePlugin` get one node at a time instead. Any plugin may also derive from
+`AdvicePlugin`, for people who ask why a pod is pending; see `extender.framework.advice`.
 
 Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
 """
@@ -81,7 +81,9 @@ class Handle(Protocol):
 
     @property
     def may_defer(self) -> bool:
-        """Whether cycles run on an event loop whose runner does `LongWork` in a thread; elsewhere plugins do all work at once."""
+        """Whether cycles run on an event loop whose runner does `LongWork` in a thread; elsewhere plugins do all work
+        at once.
+        """
 
     @property
     def feature_gates(self) -> FeatureGates:
@@ -99,7 +101,9 @@ class Handle(Protocol):
         """Returns the value that the plugins of all profiles share under the key; the first call makes it."""
 
     def now(self) -> datetime:
-        """Returns the wall clock's time, for times that are written into objects. Durations are measured by the event loop."""
+        """Returns the wall clock's time, for times that are written into objects. Durations are measured by the event
+        loop.
+        """
 
     def record_event(self, pod: Pod, event_type: EventType, reason: str, action: str, note: str) -> None:
         """Records an event about the pod if there is an API server."""
@@ -108,20 +112,26 @@ class Handle(Protocol):
 class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extension points)
     """A plugin of a profile.
 
-    Its name is that of the class, unless `name` is set. `arguments` is what the profile's pluginConfig holds for the plugin: the args value
-    of an in-tree plugin, the mapping as written for others, None if there is nothing.
+    Its name is that of the class, unless `name` is set. `arguments` is what the profile's pluginConfig holds for the
+    plugin: the args value of an in-tree plugin, the mapping as written for others, None if there is nothing.
     """
 
     name: ClassVar[str] = ""
     deadline: ClassVar[float] = 1.0
-    """Seconds that a call may take which is not awaited. It holds the event loop, and with it all scheduling, for as long as it takes: a
-    call cannot be interrupted, but a plugin from outside the tree that overruns again and again is quarantined, as one that fails is."""
+    """Seconds that a call may take which is not awaited. It holds the event loop, and with it all scheduling, for as
+    long as it takes: a call cannot be interrupted, but a plugin from outside the tree that overruns again and again is
+    quarantined, as one that fails is.
+    """
     async_deadline: ClassVar[float] = 600.0
-    """Seconds after which an awaited call is cancelled; those that a plugin with `blocking` may take for one attempt in all."""
+    """Seconds after which an awaited call is cancelled; those that a plugin with `blocking` may take for one attempt in
+    all.
+    """
     blocking: ClassVar[bool] = False
-    """True has Filter and Score of a plugin that looks at one node at a time called in a thread of the plugin's own, so that they may wait
-    for something. Other pods are scheduled meanwhile. `state` is then that of an earlier cycle of the attempt, and answers are kept for as
-    long as a node and its pods are the same. It is without effect on plugins that look at rows, which change with the next cycle."""
+    """True has Filter and Score of a plugin that looks at one node at a time called in a thread of the plugin's own, so
+    that they may wait for something. Other pods are scheduled meanwhile. `state` is then that of an earlier cycle of
+    the attempt, and answers are kept for as long as a node and its pods are the same. It is without effect on plugins
+    that look at rows, which change with the next cycle.
+    """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -154,7 +164,8 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
         return DEFAULT_FEATURES if self._handle is None else self._handle.feature_gates
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
-        """Returns the events that may make a pod schedulable that this plugin refused, preferably with hints; all events by default.
+        """Returns the events that may make a pod schedulable that this plugin refused, preferably with hints; all
+        events by default.
 
         A pod that several plugins refused is requeued as soon as the hint of one of them answers QUEUE.
 
@@ -163,26 +174,29 @@ class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extensi
         return ALL_EVENTS
 
     def prepare(self, state: CycleState, pod: Pod) -> None:  # noqa: B027  (most plugins have nothing to prepare)
-        """Works out what follows from the pod alone, for a cache of the plugin's such as a `PodMemo`, which is then found in the cycle; by
-        default nothing.
+        """Works out what follows from the pod alone, for a cache of the plugin's such as a `PodMemo`, which is then
+        found in the cycle; by default nothing.
 
-        Called in a thread before the first cycle of a pod with a long spec, where `Handle.may_defer` is true. What is wrong with the pod is
-        said in the cycle: an exception here is only logged.
+        Called in a thread before the first cycle of a pod with a long spec, where `Handle.may_defer` is true. What is
+        wrong with the pod is said in the cycle: an exception here is only logged.
         """
 
 
 class SignPlugin(Plugin):
-    """Says which part of a pod it looks at, so that what it answered about a node is reused for pods that differ elsewhere.
+    """Says which part of a pod it looks at, so that what it answered about a node is reused for pods that differ
+    elsewhere.
 
-    It serves Filters and Scores that promise `looks_only_at_node`. Without it, only pods with equal spec, labels, annotations and namespace
-    share answers.
+    It serves Filters and Scores that promise `looks_only_at_node`. Without it, only pods with equal spec, labels,
+    annotations and namespace share answers.
 
     Upstream: SignPlugin.
     """
 
     @abstractmethod
     def sign_pod(self, pod: Pod) -> Hashable:
-        """Returns a value that is equal for pods about which the plugin's Filter and Score give the same answers on the same row."""
+        """Returns a value that is equal for pods about which the plugin's Filter and Score give the same answers on the
+        same row.
+        """
 
 
 class QueueSortPlugin(Plugin):
@@ -218,8 +232,8 @@ class PreFilterPlugin(Plugin):
 
     @abstractmethod
     def pre_filter(self, state: CycleState, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
-        """Returns Success, a refusal, or Skip, which switches the plugin's Filter off for this pod; see also `SKIP_EQUAL_PODS` and
-        `SUCCESS_EQUAL_PODS`.
+        """Returns Success, a refusal, or Skip, which switches the plugin's Filter off for this pod; see also
+        `SKIP_EQUAL_PODS` and `SUCCESS_EQUAL_PODS`.
 
         What it keeps in `state` must hold for every hypothesis over the snapshot.
         """
@@ -228,7 +242,8 @@ class PreFilterPlugin(Plugin):
 class FilterPlugin(Plugin):
     """Decides on which nodes a pod cannot run. Three laws, checked by `extender.testing.check_filter`:
 
-    1. A row is an honest hypothesis: `filter(rows.changed(c))` equals `filter` on a snapshot where those pods really moved.
+    1. A row is an honest hypothesis: `filter(rows.changed(c))` equals `filter` on a snapshot where those pods really
+       moved.
     2. Rows do not talk: `filter(rows.take(mask))` equals `filter(rows)` at `mask`.
     3. `fits(rows)` equals `filter(rows).ok`, or is None.
     """
@@ -237,15 +252,17 @@ class FilterPlugin(Plugin):
     """False promises that the verdict does not depend on which pods are on the node."""
 
     looks_only_at_node: ClassVar[bool] = False
-    """True promises that a row's verdict follows from the pod's spec, labels, annotations and namespace and from that row alone (its node
-    and the pods on it), so that it is reused for equal pods while the node is unchanged."""
+    """True promises that a row's verdict follows from the pod's spec, labels, annotations and namespace and from that
+    row alone (its node and the pods on it), so that it is reused for equal pods while the node is unchanged.
+    """
 
     @abstractmethod
     def filter(self, state: CycleState, pod: Pod, rows: Rows) -> Verdicts:
         """Returns a verdict per row, usually `accept(len(rows))` or `reject(mask, reason)`."""
 
     def fits(self, state: CycleState, pod: Pod, rows: Rows) -> Mask | None:
-        """Returns (R,) the rows that pass, for a plugin that finds them faster without reasons; None to have `filter` asked.
+        """Returns (R,) the rows that pass, for a plugin that finds them faster without reasons; None to have `filter`
+        asked.
 
         Most decisions ask for no reasons.
         """
@@ -283,7 +300,9 @@ class PostFilterPlugin(Plugin):
     chooses_candidates: ClassVar[bool] = False
     """True if the plugin preempts. An evaluation reports then what its search found, or that it was not tried."""
     preemption_rules: PreemptionRules | None = None
-    """The rules by which it preempts, so that the preempt verb and answers follow them, too; None for those of kube-scheduler 1.36."""
+    """The rules by which it preempts, so that the preempt verb and answers follow them, too; None for those of
+    kube-scheduler 1.36.
+    """
 
     @abstractmethod
     async def post_filter(self, state: CycleState, pod: Pod, statuses: NodeStatuses) -> PostFilterResult:
@@ -307,18 +326,25 @@ class ScorePlugin(Plugin):
     """Ranks the feasible rows."""
 
     looks_only_at_node: ClassVar[bool] = False
-    """True promises that a row's score, before normalising, follows from the pod's spec, labels, annotations and namespace and from that
-    row alone, and that its normalised score follows from these and from the scores of all rows; see `FilterPlugin.looks_only_at_node`."""
+    """True promises that a row's score, before normalising, follows from the pod's spec, labels, annotations and
+    namespace and from that row alone, and that its normalised score follows from these and from the scores of all rows;
+    see `FilterPlugin.looks_only_at_node`.
+    """
 
     looks_at_pods: ClassVar[bool] = True
-    """False promises that the score does not depend on which pods are on the node, either; see `FilterPlugin.looks_at_pods`."""
+    """False promises that the score does not depend on which pods are on the node, either; see
+    `FilterPlugin.looks_at_pods`.
+    """
 
     scores_nothing_when_skipped: ClassVar[bool] = False
-    """True promises that all scores of a pod that the plugin's PreFilter skipped are 0, normalised or not: they are not asked for then."""
+    """True promises that all scores of a pod that the plugin's PreFilter skipped are 0, normalised or not: they are not
+    asked for then.
+    """
 
     normalizes_by_extremes: ClassVar[bool] = False
-    """True promises that the normalised score of a row follows from the pod, its own score, and the least and the highest of all rows'. In
-    large clusters equal scores are then normalised once."""
+    """True promises that the normalised score of a row follows from the pod, its own score, and the least and the
+    highest of all rows'. In large clusters equal scores are then normalised once.
+    """
 
     @abstractmethod
     def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:
@@ -372,7 +398,9 @@ class PermitPlugin(Plugin):
     """May hold a pod before it is bound."""
 
     follows_group_cycle: ClassVar[bool] = False
-    """True promises that in the cycle of a pod group the answer follows from the `GroupCycle` alone, and stays Success once it is."""
+    """True promises that in the cycle of a pod group the answer follows from the `GroupCycle` alone, and stays Success
+    once it is.
+    """
 
     @abstractmethod
     def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:
@@ -394,7 +422,9 @@ class PreBindPlugin(Plugin):
     """Prepares the node or the pod's volumes before binding."""
 
     def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> PreFlight:
-        """Returns Skip if there is nothing to do for this pod. Called before the pod waits at Permit; it is light and changes nothing."""
+        """Returns Skip if there is nothing to do for this pod. Called before the pod waits at Permit; it is light and
+        changes nothing.
+        """
         return PreFlight(SUCCESS)
 
     @abstractmethod
@@ -419,7 +449,8 @@ class PostBindPlugin(Plugin):
 
 
 def default_normalize_score(scores: Int64s, *, reverse: bool = False, highest: int = MAX_NODE_SCORE) -> Int64s:
-    """Returns (R,) each score as a share of the highest one, in whole numbers from 0 to `highest`; reversed if less is better.
+    """Returns (R,) each score as a share of the highest one, in whole numbers from 0 to `highest`; reversed if less is
+    better.
 
     Upstream: pkg/scheduler/framework/plugins/helper/normalize_score.go, DefaultNormalizeScore (v1.36).
     """

@@ -20,7 +20,8 @@ from extender.objects.pod import Pod
 from extender.snapshot import NodeInfo
 
 NodeFilterFunction = Callable[[Pod, NodeInfo], Status | str | None]
-"""Returns None if the node may have the pod, else why not: a sentence, or a Status such as `fwk.unresolvable("...")`."""
+"""Returns None if the node may have the pod, else why not: a sentence, or a Status such as `fwk.unresolvable("...")`.
+"""
 
 NodeScoreFunction = Callable[[Pod, NodeInfo], int]
 """Returns how good the node is, from 0 to 100."""
@@ -28,7 +29,9 @@ NodeScoreFunction = Callable[[Pod, NodeInfo], int]
 C = TypeVar("C", bound=type)
 
 
-def node_filter(function: NodeFilterFunction, *, events: Sequence[ClusterEventWithHint] = ALL_EVENTS) -> type[EachNodeFilterPlugin]:
+def node_filter(
+    function: NodeFilterFunction, *, events: Sequence[ClusterEventWithHint] = ALL_EVENTS
+) -> type[EachNodeFilterPlugin]:
     """Returns the Filter plugin that asks the function about each node.
 
     A sentence refuses the node in a way that removing pods might resolve; `fwk.unresolvable` says that it cannot.
@@ -48,7 +51,8 @@ def node_filter(function: NodeFilterFunction, *, events: Sequence[ClusterEventWi
                 return unschedulable(answer)
             if answer is not None and not isinstance(answer, Status):
                 raise TypeError(
-                    f"{function.__name__} returned {type(answer).__name__}: return None to accept the node, or a sentence that says why not"
+                    f"{function.__name__} returned {type(answer).__name__}: return None to accept the node, or a "
+                    "sentence that says why not"
                 )
             return SUCCESS if answer is None else answer
 
@@ -77,12 +81,20 @@ def _check(function: Callable[..., Any], decorator: str) -> None:
     name = getattr(function, "__name__", repr(function))
     if not callable(function) or inspect.isclass(function):
         raise TypeError(
-            f"@{decorator} is for a function of a pod and a node; {name} is none: derive the class from fwk.EachNodeFilterPlugin"
+            f"@{decorator} is for a function of a pod and a node; {name} is none: derive the class from "
+            "fwk.EachNodeFilterPlugin"
         )
     parameters = list(inspect.signature(function).parameters.values())
-    needed = [each for each in parameters if each.default is inspect.Parameter.empty and each.kind is not inspect.Parameter.VAR_KEYWORD]
+    needed = [
+        each
+        for each in parameters
+        if each.default is inspect.Parameter.empty and each.kind is not inspect.Parameter.VAR_KEYWORD
+    ]
     if len(needed) != 2 or any(each.kind is inspect.Parameter.KEYWORD_ONLY for each in needed):
-        raise TypeError(f"@{decorator}: write `def {name}(pod, node)`; it takes {', '.join(each.name for each in parameters) or 'nothing'}")
+        raise TypeError(
+            f"@{decorator}: write `def {name}(pod, node)`; it takes "
+            f"{', '.join(each.name for each in parameters) or 'nothing'}"
+        )
 
 
 def _named(plugin: C, function: Callable[..., Any]) -> C:

@@ -1,6 +1,7 @@
 """Placements: the sets of nodes of which a pod group may get one, and the extension points that make and rank them.
 
-Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, Placement, PlacementGeneratePlugin, PlacementScorePlugin (v1.36.2).
+Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, Placement, PlacementGeneratePlugin,
+PlacementScorePlugin (v1.36.2).
 """
 
 from abc import abstractmethod

@@ -1,7 +1,7 @@
 """Writes about pods: binding, status, deletion.
 
-Upstream: pkg/scheduler/framework/api_calls, pod_binding.go, pod_status_patch.go, api_calls.go; pkg/scheduler/util/utils.go, PatchPodStatus,
-DeletePod; pkg/api/v1/pod/util.go, UpdatePodCondition (v1.36.2).
+Upstream: pkg/scheduler/framework/api_calls, pod_binding.go, pod_status_patch.go, api_calls.go;
+pkg/scheduler/util/utils.go, PatchPodStatus, DeletePod; pkg/api/v1/pod/util.go, UpdatePodCondition (v1.36.2).
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,9 @@ from extender.objects.pod import Pod, PodExtendedResourceClaimStatus, PodStatus
 @final
 @dataclass(frozen=True, slots=True)
 class BindPod(ApiCall[None]):
-    """Binds the pod to the node. It succeeds if the pod is bound there already, and never binds another pod that has the name by now."""
+    """Binds the pod to the node. It succeeds if the pod is bound there already, and never binds another pod that has
+    the name by now.
+    """
 
     relevance: ClassVar[int] = 2
     is_urgent: ClassVar[bool] = True
@@ -54,9 +56,9 @@ class PodCondition:
 class PatchPodStatus(ApiCall[None]):
     """Sets conditions, the nomination and the special claim of a pod; the rest of its status is not touched.
 
-    If the pod has changed since it was last seen, the API server refuses the patch and it is worked out again: a patch whose answer was
-    lost, and which is performed after later ones, does no harm then. What concerns a pod that waits for a node is not written to one that
-    has got it.
+    If the pod has changed since it was last seen, the API server refuses the patch and it is worked out again: a patch
+    whose answer was lost, and which is performed after later ones, does no harm then. What concerns a pod that waits
+    for a node is not written to one that has got it.
 
     Upstream patches whatever is there.
     """
@@ -86,7 +88,16 @@ class PatchPodStatus(ApiCall[None]):
     ) -> "PatchPodStatus":
         """Returns the patch of this pod's status."""
         version = pod.metadata.resource_version
-        return cls(pod.namespace, pod.name, pod.uid, pod.status, conditions, nominated_node_name, version, extended_resource_claim)
+        return cls(
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            pod.status,
+            conditions,
+            nominated_node_name,
+            version,
+            extended_resource_claim,
+        )
 
     @property
     def object_key(self) -> str:
@@ -94,8 +105,8 @@ class PatchPodStatus(ApiCall[None]):
 
     @property
     def changed_conditions(self) -> list[tuple[PodCondition, bool]]:
-        """The conditions that differ from the known ones, each with whether its status differs, too. A new observed generation is no
-        difference.
+        """The conditions that differ from the known ones, each with whether its status differs, too. A new observed
+        generation is no difference.
         """
         known = {condition.type: condition for condition in self.known.conditions}
         changed: list[tuple[PodCondition, bool]] = []
@@ -113,7 +124,10 @@ class PatchPodStatus(ApiCall[None]):
     @property
     def changes_extended_resource_claim(self) -> bool:
         """Whether the patch changes the known special claim."""
-        return self.extended_resource_claim is not None and self.extended_resource_claim != self.known.extended_resource_claim_status
+        return (
+            self.extended_resource_claim is not None
+            and self.extended_resource_claim != self.known.extended_resource_claim_status
+        )
 
     @property
     def is_no_op(self) -> bool:
@@ -134,15 +148,21 @@ class PatchPodStatus(ApiCall[None]):
         return replace(self, known=pod.status, resource_version=pod.metadata.resource_version)
 
     def merged_with(self, older: ApiCall[Any]) -> "PatchPodStatus":
-        """Returns this patch with the conditions of other types, the nomination and the special claim of the older one, where this one has
-        none."""
+        """Returns this patch with the conditions of other types, the nomination and the special claim of the older one,
+        where this one has none.
+        """
         if not isinstance(older, PatchPodStatus):
             return self
         types = {condition.type for condition in self.conditions}
         taken_over = tuple(condition for condition in older.conditions if condition.type not in types)
         nomination = self.nominated_node_name if self.nominated_node_name is not None else older.nominated_node_name
         special = self.extended_resource_claim or older.extended_resource_claim
-        return replace(self, conditions=self.conditions + taken_over, nominated_node_name=nomination, extended_resource_claim=special)
+        return replace(
+            self,
+            conditions=self.conditions + taken_over,
+            nominated_node_name=nomination,
+            extended_resource_claim=special,
+        )
 
     def after(self, earlier: ApiCall[Any]) -> "PatchPodStatus":
         """Returns this patch with the known status as the earlier call left it."""

@@ -1,4 +1,5 @@
-"""What preemption finds: candidates, which are nodes with the victims that would have to go, and the outcome of a whole search.
+"""What preemption finds: candidates, which are nodes with the victims that would have to go, and the outcome of a whole
+search.
 
 And the rules by which it does: `PreemptionRules`, whose values for several releases are in `extender.preemption.rules`.
 
@@ -70,7 +71,9 @@ class Candidates:
         np.cumsum(counts, out=first[1:])
         # Each victim's place is its position in the result, moved by how far its candidate's victims have moved.
         places = np.repeat(self.first[chosen] - first[:-1], counts) + np.arange(first[-1])
-        return Candidates(self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen], self.rules)
+        return Candidates(
+            self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen], self.rules
+        )
 
     def joined(self, others: "Candidates") -> "Candidates":
         """Returns these candidates and then the others, which are over the same snapshot."""
@@ -122,7 +125,8 @@ class PodsByBudget:
 class PreemptionRules:
     """The rules by which a preemption chooses a node and its victims, each a function or a switch of its own.
 
-    In the functions over arrays, `slots` are (C,) pods and `row` (C,) the number of the node that each runs on, ascending.
+    In the functions over arrays, `slots` are (C,) pods and `row` (C,) the number of the node that each runs on,
+    ascending.
     """
 
     name: str
@@ -130,14 +134,16 @@ class PreemptionRules:
     by_importance: Callable[[Snapshot, Index, Index], Index]
     """(snapshot, slots, row) -> the order that sorts the pods by row, and in a row the most important first."""
     violated: Callable[[Snapshot, Index, Index, Mask], Iterable[PodsByBudget]]
-    """(snapshot, slots, row, wanted) -> the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates
-    each.
+    """(snapshot, slots, row, wanted) -> the budgets that evicting pods may violate, some at a time, with the pods whose
+    eviction violates each.
 
-    The pods are all possible victims of their nodes, by importance. `wanted` are (C,) those about which more is to be known: the caller
-    clears the others meanwhile, and what concerns only those may be left out.
+    The pods are all possible victims of their nodes, by importance. `wanted` are (C,) those about which more is to be
+    known: the caller clears the others meanwhile, and what concerns only those may be left out.
     """
     as_listed: Callable[[Snapshot, Index, Index, Mask], Index]
-    """(snapshot, slots, row, violates) -> the order of the victims in a candidate, row by row; they come in their order of reprieve."""
+    """(snapshot, slots, row, violates) -> the order of the victims in a candidate, row by row; they come in their order
+    of reprieve.
+    """
     criteria: Sequence[ScoreFunction]
     """They choose the candidate; each only decides between those that tie in the ones before it."""
     code_of: Callable[[Status], Code]
@@ -147,17 +153,23 @@ class PreemptionRules:
     may_go: Callable[[Pod], bool] | None = None
     """Returns whether a pod of lower priority may be a victim; None: all may."""
     protects: Callable[[Snapshot, Pod, Index], Mask] | None = None
-    """(snapshot, preemptor, slots) -> (C,) which of these pods of lower priority may be no victims of this preemptor at this moment."""
+    """(snapshot, preemptor, slots) -> (C,) which of these pods of lower priority may be no victims of this preemptor at
+    this moment.
+    """
     budgets_are_hard: bool = False
     """A pod whose eviction would violate a budget may not be a victim."""
     is_going: Callable[[], Collection[str]] = tuple
-    """Returns the UIDs of pods that are about to be evicted, which hard budgets count though the snapshot may not show it yet."""
+    """Returns the UIDs of pods that are about to be evicted, which hard budgets count though the snapshot may not show
+    it yet.
+    """
     too_costly: Callable[[Candidates], Iterable[tuple[str, Mask]]] | None = None
     """candidates -> reasons, each with (M,) the candidates that are not allowed because of it."""
     also_by: Sequence["PreemptionRules"] = ()
     """Rules by which victims are chosen as well: on each node those count that are better by `criteria`."""
     without_policies: "PreemptionRules | None" = None
-    """What the rules would be without victim policies, so that it can be said what these change; None if there are none."""
+    """What the rules would be without victim policies, so that it can be said what these change; None if there are
+    none.
+    """
     delay_of: Callable[[Pod], float] | None = None
     """Returns for how many more seconds the preemptor has to wait; 0 if it need not."""
     gives_up_unresolvable: bool = True
@@ -165,7 +177,9 @@ class PreemptionRules:
     tries_all_nodes: bool = False
     """The search does not end when there are enough candidates."""
     takes_free_nodes: bool = False
-    """A node on which the pod fits as it is wins, and nothing is evicted. It happens where an extender refused the node."""
+    """A node on which the pod fits as it is wins, and nothing is evicted. It happens where an extender refused the
+    node.
+    """
 
 
 @final
@@ -188,7 +202,9 @@ class PreemptionOutcome:
     last_room_taken_by: tuple[Pod, ...] | None = None
     """The pods that took the room which the preemptor's last preemption has made; None unless it helped nobody."""
     without_policies: Candidate | None = None
-    """What would be chosen without the victim policies of the rules; None if there are none, or if nothing would be chosen."""
+    """What would be chosen without the victim policies of the rules; None if there are none, or if nothing would be
+    chosen.
+    """
 
     @property
     def num_potential(self) -> int:
@@ -220,8 +236,11 @@ class PreemptionExtender(Protocol):
     def is_interested(self, pod: Pod) -> bool:
         """Returns whether the pod requests a resource that the extender manages."""
 
-    async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot) -> Sequence[Candidate]:
-        """Returns the candidates that the extender accepts, with the victims it chose. Their nodes and pods are those of the snapshot.
+    async def process_preemption(
+        self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot
+    ) -> Sequence[Candidate]:
+        """Returns the candidates that the extender accepts, with the victims it chose. Their nodes and pods are those
+        of the snapshot.
 
         Raises:
             ExtenderError: it failed, or names nodes or pods that the snapshot does not have.

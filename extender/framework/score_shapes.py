@@ -1,4 +1,6 @@
-"""Scores as a function of utilization, given by points. Upstream: pkg/scheduler/framework/plugins/helper/shape_score.go (v1.36.2)."""
+"""Scores as a function of utilization, given by points. Upstream: pkg/scheduler/framework/plugins/helper/shape_score.go
+(v1.36.2).
+"""
 
 import numpy as np
 
@@ -21,6 +23,8 @@ def broken_line(x: Int64s, xs: Int64s, ys: Int64s) -> Int64s:
 
 
 def rounded_average(total: Int64s, weights: Int64s) -> Int64s:
-    """(R,) the average of non-negative scores, rounded half up as Go's math.Round does; 0 where nothing has a weight."""
+    """(R,) the average of non-negative scores, rounded half up as Go's math.Round does; 0 where nothing has a
+    weight.
+    """
     ratio = total / np.where(weights == 0, 1, weights)
     return np.where(weights == 0, 0, np.floor(ratio + 0.5)).astype(np.int64)

@@ -1,4 +1,6 @@
-"""What a plugin answers: a Status for one question, Verdicts for a question about many rows; and the diagnosis made of them."""
+"""What a plugin answers: a Status for one question, Verdicts for a question about many rows; and the diagnosis made of
+them.
+"""
 
 import enum
 from collections import Counter
@@ -59,8 +61,9 @@ class Status:
     reasons: tuple[str, ...] = ()
     plugin: str = ""
     for_equal_pods: bool = field(default=False, compare=False)
-    """True promises that every pod with equal spec, labels, annotations and namespace gets the same Status, whatever the cluster is; of
-    PreFilter, until a device class changes."""
+    """True promises that every pod with equal spec, labels, annotations and namespace gets the same Status, whatever
+    the cluster is; of PreFilter, until a device class changes.
+    """
 
     @property
     def is_success(self) -> bool:
@@ -92,11 +95,14 @@ class Status:
 SUCCESS = Status(Code.SUCCESS)
 SKIP = Status(Code.SKIP)
 SKIP_EQUAL_PODS = Status(Code.SKIP, for_equal_pods=True)
-"""Skip by PreFilter or PreScore that follows from the pod's spec, labels, annotations and namespace alone. The plugin is not asked again
-for equal pods, so that later points must do without what it wrote into the state."""
+"""Skip by PreFilter or PreScore that follows from the pod's spec, labels, annotations and namespace alone. The plugin
+is not asked again for equal pods, so that later points must do without what it wrote into the state.
+"""
 SUCCESS_EQUAL_PODS = Status(Code.SUCCESS, for_equal_pods=True)
-"""Success by PreScore, or by a PreFilter that narrows nothing, that follows from these alone, as does what the plugin wrote into the state.
-The plugin is not asked again for equal pods: their states hold the same values, which must be immutable."""
+"""Success by PreScore, or by a PreFilter that narrows nothing, that follows from these alone, as does what the plugin
+wrote into the state. The plugin is not asked again for equal pods: their states hold the same values, which must be
+immutable.
+"""
 
 
 def unschedulable(*reasons: str) -> Status:
@@ -155,7 +161,9 @@ class Verdicts:
         return [distinct[group] for group in which.tolist()]
 
     def distinct_statuses(self, rows: Index) -> tuple[list[Status], Index]:
-        """Returns the D different statuses of these rows, and (R,) which of them each row has: there are many rows, but few answers."""
+        """Returns the D different statuses of these rows, and (R,) which of them each row has: there are many rows, but
+        few answers.
+        """
         # A row's answer as a number: its code, then a bit for each reason and plugin.
         answers = self.codes[rows].astype(np.int64)
         masks = {id(mask): mask for _, mask in (*self.reasons, *self.refused_by)}
@@ -242,7 +250,9 @@ class NodeStatuses:
         return NodeStatuses.at(rows.snapshot, rows.node[refused], *verdicts.distinct_statuses(refused), absent)
 
     @staticmethod
-    def at(snapshot: Snapshot, places: Index, distinct: Sequence[Status], which: Index, absent: Status) -> "NodeStatuses":
+    def at(
+        snapshot: Snapshot, places: Index, distinct: Sequence[Status], which: Index, absent: Status
+    ) -> "NodeStatuses":
         """Returns the statuses of the nodes at these places.
 
         Arguments:
@@ -277,7 +287,9 @@ class NodeStatuses:
 
     @property
     def explicit(self) -> dict[str, Status]:
-        """Node -> its status, of the nodes that have one of their own. It is made, node by node, when it is first read."""
+        """Node -> its status, of the nodes that have one of their own. It is made, node by node, when it is first
+        read.
+        """
         if self._explicit is None:
             (nodes, places), distinct = self._nodes, self._distinct
             named = zip(places.tolist(), self._which.tolist(), strict=True)

@@ -1,10 +1,12 @@
 """Writes about volumes, their claims, and resource claims.
 
-Upstream writes the whole object back (Update). Reprieve sends a patch with the fields that change and the resource version the decision was
-made on. The API server refuses the patch when the object is newer, and fields that Reprieve does not hold stay as they are.
+Upstream writes the whole object back (Update). Reprieve sends a patch with the fields that change and the resource
+version the decision was made on. The API server refuses the patch when the object is newer, and fields that Reprieve
+does not hold stay as they are.
 
-Upstream: framework/plugins/volumebinding/binder.go, bindAPIUpdate; framework/plugins/dynamicresources/dynamicresources.go, bindClaim,
-Unreserve, PostFilter; extendeddynamicresources.go, createExtendedResourceClaimInAPI, deleteClaim (v1.36.2).
+Upstream: framework/plugins/volumebinding/binder.go, bindAPIUpdate;
+framework/plugins/dynamicresources/dynamicresources.go, bindClaim, Unreserve, PostFilter; extendeddynamicresources.go,
+createExtendedResourceClaimInAPI, deleteClaim (v1.36.2).
 """
 
 from dataclasses import dataclass
@@ -30,7 +32,8 @@ class PatchPersistentVolume(ApiCall[PersistentVolume]):
 
     @classmethod
     def of(cls, volume: PersistentVolume) -> "PatchPersistentVolume":
-        """Returns the call that makes the volume on the API server equal to this one, apart from which only its claim differs.
+        """Returns the call that makes the volume on the API server equal to this one, apart from which only its claim
+        differs.
 
         Raises:
             ValueError: the volume names no claim.
@@ -38,7 +41,9 @@ class PatchPersistentVolume(ApiCall[PersistentVolume]):
         meta, reference = volume.metadata, volume.spec.claim_ref
         if reference is None:
             raise ValueError(f"persistentvolume {meta.name} names no claim")
-        return cls(meta.name, meta.uid, meta.resource_version, reference, BOUND_BY_CONTROLLER_ANNOTATION in meta.annotations)
+        return cls(
+            meta.name, meta.uid, meta.resource_version, reference, BOUND_BY_CONTROLLER_ANNOTATION in meta.annotations
+        )
 
     @property
     def object_key(self) -> str:
@@ -58,13 +63,20 @@ class PatchPersistentVolumeClaim(ApiCall[PersistentVolumeClaim]):
 
     @classmethod
     def of(cls, claim: PersistentVolumeClaim) -> "PatchPersistentVolumeClaim":
-        """Returns the call that makes the claim on the API server equal to this one, apart from which only its selected node differs.
+        """Returns the call that makes the claim on the API server equal to this one, apart from which only its selected
+        node differs.
 
         Raises:
             KeyError: the claim names no node.
         """
         meta = claim.metadata
-        return cls(claim_namespace(claim), meta.name, meta.uid, meta.resource_version, meta.annotations[SELECTED_NODE_ANNOTATION])
+        return cls(
+            claim_namespace(claim),
+            meta.name,
+            meta.uid,
+            meta.resource_version,
+            meta.annotations[SELECTED_NODE_ANNOTATION],
+        )
 
     @property
     def object_key(self) -> str:
@@ -89,7 +101,9 @@ class _AboutClaim(ApiCall[ResourceClaim]):
 @final
 @dataclass(frozen=True, slots=True)
 class ReadResourceClaim(_AboutClaim):
-    """Reads the claim from the API server, after a conflict showed that the known one is outdated. It writes nothing."""
+    """Reads the claim from the API server, after a conflict showed that the known one is outdated. It writes
+    nothing.
+    """
 
 
 @final

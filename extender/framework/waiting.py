@@ -1,7 +1,7 @@
 """Pods that Permit plugins hold, pods that plugins want to be activated, and polling for a condition.
 
-Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, WaitingPod; pkg/scheduler/framework/interface.go, PodsToActivate
-(v1.36.2).
+Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, WaitingPod; pkg/scheduler/framework/interface.go,
+PodsToActivate (v1.36.2).
 """
 
 import asyncio
@@ -12,8 +12,9 @@ from extender.framework.cycle_state import StateKey
 from extender.objects.pod import Pod
 
 PODS_TO_ACTIVATE: Final = StateKey[dict[str, Pod]]("kubernetes.io/pods-to-activate")
-"""namespace/name -> pod. Pods that a plugin puts in there are moved to the active queue: once the pod of the cycle has a node, and again
-once it is bound."""
+"""namespace/name -> pod. Pods that a plugin puts in there are moved to the active queue: once the pod of the cycle has
+a node, and again once it is bound.
+"""
 
 
 class WaitingPod(Protocol):

@@ -134,7 +134,9 @@ def non_negative(path: str, value: int | None) -> list[FieldError]:
 
 
 def immutable(path: str, new: Any, old: Any) -> list[FieldError]:
-    """Returns what is wrong with a change of a field; absent and empty are the same. Upstream: ValidateImmutableField."""
+    """Returns what is wrong with a change of a field; absent and empty are the same. Upstream:
+    ValidateImmutableField.
+    """
     return [invalid(path, new, IMMUTABLE)] if (new or None) != (old or None) else []
 
 
@@ -147,7 +149,9 @@ def one_of(path: str, value: str | None, supported: Iterable[str]) -> list[Field
 
 
 def in_go(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Returns a value of an internal type, which prints under the names of its Go fields: all of `names`, null where there is nothing."""
+    """Returns a value of an internal type, which prints under the names of its Go fields: all of `names`, null where
+    there is nothing.
+    """
     return {name: value.get(name[0].lower() + name[1:]) for name in names}
 
 
@@ -159,7 +163,9 @@ class Marshalled(str):
 
 
 def marshalled(value: object) -> Marshalled:
-    """Returns the form in which an error shows a value that is of none of Go's simple types, such as a struct or a named string type."""
+    """Returns the form in which an error shows a value that is of none of Go's simple types, such as a struct or a
+    named string type.
+    """
     return Marshalled(marshal(value))
 
 

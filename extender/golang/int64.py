@@ -1,4 +1,5 @@
-"""Go's int64, which Python's integers do not have: its range, wrapping on overflow, and decimal scaling as resource.Quantity does it.
+"""Go's int64, which Python's integers do not have: its range, wrapping on overflow, and decimal scaling as
+resource.Quantity does it.
 
 Upstream: Go, strconv, atoi.go; apimachinery/pkg/api/resource, math.go, scale_int.go, amount.go (v1.36.2).
 """
@@ -9,7 +10,8 @@ from typing import Final
 MAX_INT64: Final = 2**63 - 1
 MIN_INT64: Final = -(2**63)
 
-# Powers of ten that upstream multiplies by in one step: on overflow the product wraps. Others are looped over and give 0.
+# Powers of ten that upstream multiplies by in one step: on overflow the product wraps. Others are looped over and give
+# 0.
 _ONE_STEP_SCALES: Final = frozenset({1, 2, 3, 6, 9})
 _INTEGER: Final = re.compile(r"([+-]?+)0*+([0-9]*+)")
 _INT64_DIGITS: Final = 19
@@ -21,7 +23,9 @@ def wrap(number: int) -> int:
 
 
 def parse_int64(text: str) -> int | None:
-    """Returns the int64 that `text` spells in base 10; None if it spells none. Upstream: strconv.ParseInt(text, 10, 64)."""
+    """Returns the int64 that `text` spells in base 10; None if it spells none. Upstream: strconv.ParseInt(text, 10,
+    64).
+    """
     parts = _INTEGER.fullmatch(text)
     if parts is None or text in ("", "+", "-") or len(parts[2]) > _INT64_DIGITS:
         return None
@@ -46,7 +50,9 @@ def scale_up(amount: int, zeros: int) -> tuple[int, bool]:
 
 
 def divide_away(amount: int, zeros: int) -> tuple[int, bool]:
-    """Returns `amount` / 10**`zeros` rounded away from zero, and whether that was exact. Upstream: math.go, negativeScaleInt64."""
+    """Returns `amount` / 10**`zeros` rounded away from zero, and whether that was exact. Upstream: math.go,
+    negativeScaleInt64.
+    """
     quotient, rest = divmod(abs(amount), ten_to(zeros))
     rounded = quotient + (rest > 0)
     return (-rounded if amount < 0 else rounded), rest == 0
@@ -67,7 +73,9 @@ def scale_big(unscaled: int, zeros: int) -> int:
 
 
 def add_scaled(mine: int, my_exponent: int, theirs: int, their_exponent: int) -> tuple[int, int] | None:
-    """Returns amount and exponent of a sum of two int64 forms; None if it does not fit one. Upstream: amount.go, int64Amount.Add."""
+    """Returns amount and exponent of a sum of two int64 forms; None if it does not fit one. Upstream: amount.go,
+    int64Amount.Add.
+    """
     if theirs == 0:
         return mine, my_exponent
     if mine == 0:

@@ -20,7 +20,9 @@ class AddressError(ValueError):
 
 @final
 class Prefix(NamedTuple):
-    """An address with the number of leading bits that name its network. The other bits of the address need not be zero."""
+    """An address with the number of leading bits that name its network. The other bits of the address need not be
+    zero.
+    """
 
     address: Address
     bits: int

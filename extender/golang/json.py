@@ -1,4 +1,5 @@
-"""JSON as Go reads and prints it: names that repeat, numbers as they were written, Go's words for what is wrong, texts safe for HTML.
+"""JSON as Go reads and prints it: names that repeat, numbers as they were written, Go's words for what is wrong, texts
+safe for HTML.
 
 Upstream: Go, encoding/json, scanner.go, decode.go, encode.go.
 """
@@ -51,7 +52,8 @@ class TooLargeError(JsonError):
 
 
 MAX_DEPTH: Final = 100
-"""The greatest depth of lists and objects, unless the caller passes another one. A configuration needs a dozen levels."""
+"""The greatest depth of lists and objects, unless the caller passes another one. A configuration needs a dozen levels.
+"""
 
 _MAX_INT_DIGITS: Final = 20
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -96,7 +98,9 @@ def parse_json(text: str, *, max_depth: int = MAX_DEPTH, keep_digits: bool = Tru
 
 
 def members(value: Mapping[str, Json]) -> Iterable[tuple[str, Json]]:
-    """Returns the members of an object in the order in which they were written, those of a name that repeats included."""
+    """Returns the members of an object in the order in which they were written, those of a name that repeats
+    included.
+    """
     return value.all_members if isinstance(value, Repeating) else value.items()
 
 
@@ -123,7 +127,9 @@ def marshal(value: object) -> str:
 
 
 def type_word(value: object) -> str:
-    """Returns what Go calls the JSON type of a value of the wrong type. Upstream: decode.go, UnmarshalTypeError.Value."""
+    """Returns what Go calls the JSON type of a value of the wrong type. Upstream: decode.go,
+    UnmarshalTypeError.Value.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -141,7 +147,8 @@ def cannot_unmarshal(word: str, go_type: str, place: str = "") -> str:
     Arguments:
         word: for the value, see `type_word`.
         go_type: the type it should have.
-        place: the struct and the names of the fields down to the value, such as `Pod.spec.nodeName`; empty outside of structs.
+        place: the struct and the names of the fields down to the value, such as `Pod.spec.nodeName`; empty outside of
+            structs.
 
     Upstream: decode.go, UnmarshalTypeError.Error.
     """
@@ -158,7 +165,11 @@ def go_words(error: json.JSONDecodeError) -> str:
         words = "after object key:value pair" if _is_in_object(text[:place]) else "after array element"
     elif error.msg == "Expecting value" and text[place] in _LITERALS:
         literal = _LITERALS[text[place]]
-        wrong = next(step for step in range(1, len(literal) + 1) if text[place + step : place + step + 1] != literal[step : step + 1])
+        wrong = next(
+            step
+            for step in range(1, len(literal) + 1)
+            if text[place + step : place + step + 1] != literal[step : step + 1]
+        )
         if place + wrong >= len(text):
             return "unexpected end of JSON input"
         place, words = place + wrong, f"in literal {literal} (expecting '{literal[wrong]}')"
@@ -225,7 +236,9 @@ def _without_surrogates(value: Json) -> Json:
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return _object([(_LONE_SURROGATE.sub("\ufffd", name), _without_surrogates(member)) for name, member in members(value)])
+        return _object(
+            [(_LONE_SURROGATE.sub("\ufffd", name), _without_surrogates(member)) for name, member in members(value)]
+        )
     return value
 
 

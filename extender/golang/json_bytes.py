@@ -1,7 +1,9 @@
-"""JSON in bytes, read piece by piece as Go reads it: names in any case, null for an absent member, unknown members ignored.
+"""JSON in bytes, read piece by piece as Go reads it: names in any case, null for an absent member, unknown members
+ignored.
 
-`read` and `members` are for bodies that are sent to us. `first_value` and the readers below it are for answers, and read and refuse them as
-Go's decoder of a stream does: the first value counts, and integers have neither fraction nor exponent.
+`read` and `members` are for bodies that are sent to us. `first_value` and the readers below it are for answers, and
+read and refuse them as Go's decoder of a stream does: the first value counts, and integers have neither fraction nor
+exponent.
 
 Upstream: Go, encoding/json, Decoder.Decode.
 """
@@ -46,7 +48,9 @@ def read(kind: type[T], document: Document, what: str = "the body") -> T:
 
 
 def members(found: Mapping[str, Raw], *names: str) -> list[Raw | None]:
-    """Returns the members of these names, in any case: of several the last one; None for those that are missing or null."""
+    """Returns the members of these names, in any case: of several the last one; None for those that are missing or
+    null.
+    """
     values: dict[str, Raw | None] = dict.fromkeys(map(str.casefold, names))
     for name, value in found.items():
         folded = name.casefold()
@@ -80,7 +84,9 @@ def first_value(body: bytes) -> Raw:
 
 
 def quickly(kind: type[T], document: Raw) -> T | None:
-    """Returns the document as a value of this type, if that is exactly what it is; None if it has to be read piece by piece."""
+    """Returns the document as a value of this type, if that is exactly what it is; None if it has to be read piece by
+    piece.
+    """
     try:
         return _decoder(kind).decode(document)
     except (msgspec.DecodeError, RecursionError):
@@ -145,7 +151,9 @@ def _word(document: Raw) -> str:
 
 
 def _first_of_several(body: bytes, refusal: msgspec.DecodeError) -> Raw:
-    """Returns the first value where there are bytes after it, or halves of surrogate pairs (U+FFFD to Go) in it. All else is an error."""
+    """Returns the first value where there are bytes after it, or halves of surrogate pairs (U+FFFD to Go) in it. All
+    else is an error.
+    """
     text = body.decode()
     start = len(text) - len(text.lstrip(_WHITESPACE))
     if start == len(text):
@@ -169,5 +177,7 @@ def _large_as_float(digits: str) -> int | float:
 
 
 _TOLERANT: Final = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_int=_large_as_float, parse_float=lambda literal: max(min(float(literal), 1e308), -1e308)
+    parse_constant=_refuse_constant,
+    parse_int=_large_as_float,
+    parse_float=lambda literal: max(min(float(literal), 1e308), -1e308),
 )

@@ -20,7 +20,9 @@ MAX_STRING: Final = 2 * 2**20
 """The most bytes of a string as written."""
 
 MAX_VALUES: Final = 4 * 2**20
-"""The most members and items in a body, roughly. A body of a hundred megabytes of `1,1,1,...` would take gigabytes decoded."""
+"""The most members and items in a body, roughly. A body of a hundred megabytes of `1,1,1,...` would take gigabytes
+decoded.
+"""
 
 _WINDOW: Final = 2**18
 _STEPS: Final = bytes({0x7B: 1, 0x5B: 1, 0x7D: 255, 0x5D: 255}.get(byte, 0) for byte in range(256))
@@ -28,7 +30,9 @@ _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"{}[]")
 _STRINGS: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _ESCAPES: Final = re.compile(rb'\\[\\"]')
 _FEW_ESCAPES: Final = 64
-"""The least bytes for each escape: with few escapes, one search takes a third of the time of two replacements, with many it takes more."""
+"""The least bytes for each escape: with few escapes, one search takes a third of the time of two replacements, with
+many it takes more.
+"""
 _NUMBERS: Final = bytes(0x30 if byte in b"-+.0123456789eE" else 0x20 for byte in range(256))
 _LONG_NUMBER: Final = b"0" * (MAX_NUMBER + 1)
 _LARGE_NUMBER: Final = re.compile(rb"[0-9.]+[eE]\+?[0-9]{3,}")
@@ -84,7 +88,9 @@ def check_number_of_values(body: bytes, limit: int = MAX_VALUES, what: str = "th
 
 def is_too_deep(document: bytes, max_depth: int = MAX_DEPTH) -> bool:
     """Returns whether objects and arrays are nested more deeply than that, wherever in the document."""
-    return document.count(b"{") + document.count(b"[") > max_depth and _depths(_STRINGS.sub(b"", document))[0] > max_depth
+    return (
+        document.count(b"{") + document.count(b"[") > max_depth and _depths(_STRINGS.sub(b"", document))[0] > max_depth
+    )
 
 
 def _without_escaped_quotes(document: bytes) -> bytes:
@@ -117,7 +123,9 @@ def _check_numbers(between: bytes) -> None:
 
 
 def _depths(between: bytes) -> tuple[int, int]:
-    """Returns the largest depth in a text without strings, and the depth after it, both relative to the depth before."""
+    """Returns the largest depth in a text without strings, and the depth after it, both relative to the depth
+    before.
+    """
     steps = between.translate(_STEPS, _NO_BRACKETS)
     if not steps:
         return 0, 0

@@ -1,9 +1,10 @@
-"""Go's types as values: how each is read from JSON, with Go's words for what does not fit, and what Kubernetes says of it.
+"""Go's types as values: how each is read from JSON, with Go's words for what does not fit, and what Kubernetes says of
+it.
 
-Reading is strict. It knows three sorts of trouble: what stops it at once (types that read themselves, such as times and durations), what
-makes the document unreadable (a value of the wrong type; the first one is reported), and what is only forbidden (unknown and repeated
-fields; all are reported). A struct with a `make` becomes a value of Python; any other is read as the API keeps it: known fields only, in
-order, empty ones left out or filled in as Go writes them.
+Reading is strict. It knows three sorts of trouble: what stops it at once (types that read themselves, such as times and
+durations), what makes the document unreadable (a value of the wrong type; the first one is reported), and what is only
+forbidden (unknown and repeated fields; all are reported). A struct with a `make` becomes a value of Python; any other
+is read as the API keeps it: known fields only, in order, empty ones left out or filled in as Go writes them.
 
 Upstream: sigs.k8s.io/json, UnmarshalStrict; Go, encoding/json, decode.go and encode.go; the struct tags of k8s.io/api.
 """
@@ -192,7 +193,11 @@ class Scalar(GoType):
         if kind in BOUNDS:
             return value if _fits(value, kind) else self._refuse(value, reading, with_digits=True)
         if kind is Kind.FLOAT64:
-            return value if isinstance(value, int | float) and not isinstance(value, bool) else self._refuse(value, reading)
+            return (
+                value
+                if isinstance(value, int | float) and not isinstance(value, bool)
+                else self._refuse(value, reading)
+            )
         if kind is Kind.BYTES:
             return _base64(value, reading) if isinstance(value, str) else self._refuse(value, reading)
         return _read_itself(kind, value, reading)
@@ -322,7 +327,8 @@ class Struct(GoType):
     """An object with known fields, in the order in which they are written. Compared by identity.
 
     Attributes:
-        name: ends with package and type, such as `v1.Pod`; in full it is what OpenAPI calls the type: `io.k8s.api.core.v1.Pod`.
+        name: ends with package and type, such as `v1.Pod`; in full it is what OpenAPI calls the type:
+            `io.k8s.api.core.v1.Pod`.
         fields: by JSON name.
         atomic: owned and applied as one value.
         make: builds a value of Python of the fields that were there, by attribute; None to keep JSON.
@@ -412,7 +418,9 @@ def read_as(of: GoType, value: Json) -> tuple[Any, list[str]]:
     return found, list(reading.problems)
 
 
-_TYPE_META: Final = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+_TYPE_META: Final = (
+    r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+)
 NO_TYPE_META: Final = "couldn't get version/kind; json parse error: "
 
 
@@ -429,7 +437,8 @@ def type_meta(value: Json) -> tuple[str, str]:
         return "", ""
     if not isinstance(value, dict):
         raise JsonError(NO_TYPE_META + cannot_unmarshal(type_word(value), _TYPE_META))
-    # Names are matched in any case here, unlike in the strict reading that follows, because upstream uses encoding/json for this.
+    # Names are matched in any case here, unlike in the strict reading that follows, because upstream uses encoding/json
+    # for this.
     names = {name.casefold(): name for name in found}
     for key, member in members(value):
         name = names.get(key.casefold())
@@ -443,7 +452,9 @@ def type_meta(value: Json) -> tuple[str, str]:
 
 
 class WrittenEmpty(list[Any]):
-    """A list that was written, though empty: Go tells it from one that is not there, in error texts and in what it writes."""
+    """A list that was written, though empty: Go tells it from one that is not there, in error texts and in what it
+    writes.
+    """
 
 
 def written_list(items: Iterable[Any]) -> list[Any]:

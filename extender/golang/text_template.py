@@ -1,4 +1,5 @@
-"""The part of Go's text/template that manifests use: values and calls of functions between braces, as in `name: pod-{{AddInt .Index 1}}`.
+"""The part of Go's text/template that manifests use: values and calls of functions between braces, as in `name:
+pod-{{AddInt .Index 1}}`.
 
 Upstream: Go, text/template; test/integration/scheduler_perf, getTemplateFuncs (v1.36.2).
 """
@@ -10,7 +11,9 @@ from typing import Final
 Value = str | int | float | bool
 
 MAX_DEPTH: Final = 16
-_TOKEN: Final = re.compile(r'\s*(?:(?P<field>\.\w+)|(?P<number>-?\d+(?:\.\d+)?)|(?P<text>"[^"\\]*")|(?P<paren>[()])|(?P<name>\w+))')
+_TOKEN: Final = re.compile(
+    r'\s*(?:(?P<field>\.\w+)|(?P<number>-?\d+(?:\.\d+)?)|(?P<text>"[^"\\]*")|(?P<paren>[()])|(?P<name>\w+))'
+)
 
 
 class TemplateError(ValueError):
@@ -31,7 +34,10 @@ def rendered(template: str, values: Mapping[str, Value]) -> str:
         end = template.find("}}", begin)
         if end < 0:
             raise TemplateError(f"{template[begin : begin + 60]} has no end")
-        parts += [template[place:begin], _shown(_Action(template[begin + 2 : end].removeprefix("-").removesuffix("-"), values).value())]
+        parts += [
+            template[place:begin],
+            _shown(_Action(template[begin + 2 : end].removeprefix("-").removesuffix("-"), values).value()),
+        ]
         place = end + 2
     return "".join([*parts, template[place:]])
 

@@ -44,12 +44,16 @@ class TimeError(ValueError):
 
 
 def rfc3339(moment: datetime, precision: Literal["seconds", "milliseconds", "microseconds"] = "seconds") -> str:
-    """Returns a time in UTC: to the second, as metav1.Time is written, or to the microsecond, as metav1.MicroTime is."""
+    """Returns a time in UTC: to the second, as metav1.Time is written, or to the microsecond, as metav1.MicroTime
+    is.
+    """
     return moment.astimezone(UTC).isoformat(timespec=precision).removesuffix("+00:00") + "Z"
 
 
 def moment_of(text: str | None) -> datetime | None:
-    """Returns the moment that a timestamp names, in UTC if it names no zone; None if there is none, or it cannot be read."""
+    """Returns the moment that a timestamp names, in UTC if it names no zone; None if there is none, or it cannot be
+    read.
+    """
     try:
         moment = datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -120,4 +124,6 @@ def _offset(zone: str) -> timedelta:
 
 
 def _cannot_parse(text: str, layout: str, place: int, part: str) -> TimeError:
-    return TimeError(f"parsing time {quoted(text)} as {quoted(layout)}: cannot parse {quoted(text[place:])} as {quoted(part)}")
+    return TimeError(
+        f"parsing time {quoted(text)} as {quoted(layout)}: cannot parse {quoted(text[place:])} as {quoted(part)}"
+    )

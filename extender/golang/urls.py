@@ -265,7 +265,9 @@ def _unescaped(text: str, part: _Part) -> bytes:
                 raise UrlError(f"invalid URL escape {quoted(text_of(escape))}")
             meant = int(escape[1:], 16)
             is_ascii_in_host = part is _Part.HOST and meant < 0x80 and escape != b"%25"
-            is_plain_in_zone = part is _Part.ZONE and escape != b"%25" and meant != 0x20 and meant not in _PLAIN[_Part.HOST]
+            is_plain_in_zone = (
+                part is _Part.ZONE and escape != b"%25" and meant != 0x20 and meant not in _PLAIN[_Part.HOST]
+            )
             if is_ascii_in_host or is_plain_in_zone:
                 raise UrlError(f"invalid URL escape {quoted(text_of(escape))}")
             found.append(meant)

@@ -19,7 +19,8 @@ from extender.golang.quoting import quoted
 from extender.golang.yaml_scalars import BINARY, MERGE, STRING, Scalar, ScalarError, member_name, resolve
 
 MAX_NODES: Final = 100_000
-"""The most nodes, unless the caller passes another number. Nodes that aliases repeat count each time. A configuration has a few thousand.
+"""The most nodes, unless the caller passes another number. Nodes that aliases repeat count each time. A configuration
+has a few thousand.
 """
 
 _Loader: Final[type] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -78,7 +79,9 @@ class _Node:
 
 
 def split_documents(text: str) -> list[str]:
-    """Returns the documents of a text, each as a text. Upstream: apimachinery/pkg/util/yaml, decoder.go, splitYAMLDocument."""
+    """Returns the documents of a text, each as a text. Upstream: apimachinery/pkg/util/yaml, decoder.go,
+    splitYAMLDocument.
+    """
     return _SEPARATOR.split(text)
 
 
@@ -137,7 +140,9 @@ def _read_node(events: Iterator[yaml.Event], max_nodes: int) -> _Node:
             if node.anchor is not None:
                 anchors[node.anchor] = node
         if count > max_nodes:
-            raise YamlError("document contains excessive aliasing" if repeated else f"document has more than {max_nodes} nodes")
+            raise YamlError(
+                "document contains excessive aliasing" if repeated else f"document has more than {max_nodes} nodes"
+            )
         if not node.finished:
             open_nodes.append(node)
             if len(open_nodes) > MAX_DEPTH:
@@ -197,7 +202,9 @@ def _alias(event: yaml.AliasEvent, anchors: dict[str, _Node]) -> _Node:
 
 
 def _check_aliasing(count: int, repeated: int) -> None:
-    """Refuses the aliases that upstream refuses, for documents of the size that is allowed here. Upstream: decode.go, allowedAliasRatio."""
+    """Refuses the aliases that upstream refuses, for documents of the size that is allowed here. Upstream: decode.go,
+    allowedAliasRatio.
+    """
     if repeated > 100 and count > 1000 and repeated / count > 0.99:
         raise YamlError("document contains excessive aliasing")
 

@@ -94,11 +94,15 @@ def _resolve_plain(text: str) -> tuple[str, Scalar]:
 
 
 def _integer(digits: str) -> int | None:
-    """Returns an integer in Go's base 0: decimal, or hexadecimal, binary and octal by prefix; a leading zero alone means octal."""
+    """Returns an integer in Go's base 0: decimal, or hexadecimal, binary and octal by prefix; a leading zero alone
+    means octal.
+    """
     match = _INTEGER.fullmatch(digits)
     if match is None:
         return None
-    base, body = next((base, group) for base, group in zip(_BASES, match.groups()[1:], strict=True) if group is not None)
+    base, body = next(
+        (base, group) for base, group in zip(_BASES, match.groups()[1:], strict=True) if group is not None
+    )
     number = int(body, base)
     if match[1]:
         number = -number if match[1] == "-" else number

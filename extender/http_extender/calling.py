@@ -1,9 +1,11 @@
 """Calls of an extender: one POST, over TLS if configured, with failures in the words of Go's client.
 
-Redirects are followed as Go's client follows them, and the proxies of the environment are used. Unlike upstream's client, ours reads no
-more than `MAX_ANSWER_BYTES` and asks for no compression; an answer that comes with gzip all the same is unpacked.
+Redirects are followed as Go's client follows them, and the proxies of the environment are used. Unlike upstream's
+client, ours reads no more than `MAX_ANSWER_BYTES` and asks for no compression; an answer that comes with gzip all the
+same is unpacked.
 
-Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport; client-go/transport, transport.go, TLSConfigFor (v1.36.2).
+Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport; client-go/transport, transport.go, TLSConfigFor
+(v1.36.2).
 """
 
 import asyncio
@@ -37,7 +39,9 @@ PIECE: Final = 2**18
 """Bytes of a body that are sent at once."""
 
 KEEP_ALIVE_SECONDS: Final = 4.0
-"""Many servers close idle connections after 5 s. Closing them earlier avoids calls over a connection that is just being closed."""
+"""Many servers close idle connections after 5 s. Closing them earlier avoids calls over a connection that is just being
+closed.
+"""
 
 _HEADERS: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "reprieve"}
 
@@ -63,9 +67,9 @@ def without_password(url: str) -> str:
 def trust_of(extender: Extender) -> ssl.SSLContext:
     """Returns the authorities to trust and our own certificate, for calls that use TLS.
 
-    With `enableHTTPS` and no authority every certificate is trusted. Without `enableHTTPS`, a server whose URL begins with https:// is
-    verified against `tlsConfig`, or else the authorities of the system. A certificate without its key, or a key without its certificate,
-    is not shown.
+    With `enableHTTPS` and no authority every certificate is trusted. Without `enableHTTPS`, a server whose URL begins
+    with https:// is verified against `tlsConfig`, or else the authorities of the system. A certificate without its key,
+    or a key without its certificate, is not shown.
 
     Raises:
         TlsError: a file cannot be read, or is not what it should be; the text contains which.
@@ -87,12 +91,14 @@ def _pem(file: str, text: bytes) -> Pem | None:
 
 
 def open_transport(trust: ssl.SSLContext, url_prefix: str) -> httpx.AsyncBaseTransport:
-    """Returns connections to one extender, through the proxy that the environment names for it, kept alive between calls.
+    """Returns connections to one extender, through the proxy that the environment names for it, kept alive between
+    calls.
 
     Call it where the event loop runs.
     """
     session = aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=trust, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS), cookie_jar=aiohttp.DummyCookieJar()
+        connector=aiohttp.TCPConnector(ssl=trust, limit=0, keepalive_timeout=KEEP_ALIVE_SECONDS),
+        cookie_jar=aiohttp.DummyCookieJar(),
     )
     proxy = environment_proxy(url_prefix, os.environ)
     return AiohttpTransport(verify=trust, client=session, proxy=httpx.Proxy(proxy) if proxy is not None else None)
@@ -101,7 +107,9 @@ def open_transport(trust: ssl.SSLContext, url_prefix: str) -> httpx.AsyncBaseTra
 def post_request(url: str, body: bytes, headers: Mapping[str, str], extensions: Mapping[str, object]) -> httpx.Request:
     """Returns a POST whose body, if it is long, is sent piece by piece, so that other tasks run in between."""
     content = body if len(body) <= PIECE else _pieces(body)
-    return httpx.Request("POST", url, headers={**headers, "Content-Length": str(len(body))}, content=content, extensions=dict(extensions))
+    return httpx.Request(
+        "POST", url, headers={**headers, "Content-Length": str(len(body))}, content=content, extensions=dict(extensions)
+    )
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
@@ -111,7 +119,9 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
 
 @final
 class ExtenderClient:
-    """Posts to one extender. State: its connections, opened with the first call, and whether a redirect was warned of."""
+    """Posts to one extender. State: its connections, opened with the first call, and whether a redirect was warned
+    of.
+    """
 
     def __init__(
         self,
@@ -154,9 +164,13 @@ class ExtenderClient:
                 return await _read(response)
         except TimeoutError as exc:
             if response is not None:
-                raise ExtenderError("context deadline exceeded (Client.Timeout or context cancellation while reading body)") from exc
+                raise ExtenderError(
+                    "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+                ) from exc
             # aiohttp's timeout for the connection is a TimeoutError, too. Here the caller need not tell the two apart.
-            raise ExtenderError(f'Post "{shown}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)') from exc
+            raise ExtenderError(
+                f'Post "{shown}": context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
+            ) from exc
         except _FAILURES as exc:
             if response is not None:
                 raise ExtenderError("unexpected EOF" if isinstance(_cause(exc), _ENDS) else _words(exc)) from exc
@@ -166,7 +180,8 @@ class ExtenderClient:
                 await response.aclose()
 
     async def _followed(self, url: str, body: bytes) -> httpx.Response:
-        """Returns the answer to a POST, or that of the place to which redirects lead: POST again for 307 and 308, GET for 301 to 303.
+        """Returns the answer to a POST, or that of the place to which redirects lead: POST again for 307 and 308, GET
+        for 301 to 303.
 
         Upstream: net/http, client.go, Client.do, redirectBehavior (Go).
         """
@@ -179,7 +194,9 @@ class ExtenderClient:
             await response.aclose()
             target = httpx.URL(url).join(to)
             if target.scheme not in ("http", "https") or not target.host:
-                raise ExtenderError(f'Post "{without_password(str(target))}": unsupported protocol scheme {quoted(target.scheme)}')
+                raise ExtenderError(
+                    f'Post "{without_password(str(target))}": unsupported protocol scheme {quoted(target.scheme)}'
+                )
             if response.status_code in _REDIRECTS_AS_GET and method == "POST":
                 method, body = "GET", b""
             if not target.userinfo and _same_host(first, target):
@@ -191,7 +208,10 @@ class ExtenderClient:
     def _tell_of_redirect(self, url: str) -> None:
         if not self._is_redirected:
             self._is_redirected = True
-            text = "Extender %s redirects calls, which costs each decision another round trip; configure where it leads to: %s"
+            text = (
+                "Extender %s redirects calls, which costs each decision another round trip; configure where it leads "
+                "to: %s"
+            )
             _LOGGER.warning(text, without_password(self._prefix), without_password(url))
 
     async def _send(self, method: str, url: str, body: bytes) -> httpx.Response:
@@ -202,7 +222,9 @@ class ExtenderClient:
             extensions["sni_hostname"] = self._server_name
         if method == "GET":
             headers = {name: value for name, value in _HEADERS.items() if name != "Content-Type"}
-            return await self._transport.handle_async_request(httpx.Request("GET", url, headers=headers, extensions=extensions))
+            return await self._transport.handle_async_request(
+                httpx.Request("GET", url, headers=headers, extensions=extensions)
+            )
         return await self._transport.handle_async_request(post_request(url, body, _HEADERS, extensions))
 
     async def aclose(self) -> None:

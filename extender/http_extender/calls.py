@@ -15,7 +15,13 @@ from extender.objects.node import Node
 from extender.objects.pod import Pod
 from extender.protocol.node_lists import EncodedNodes
 from extender.protocol.verb_arguments import binding_args, extender_args, preemption_args
-from extender.protocol.verb_results import Filtered, read_binding_result, read_filter_result, read_preemption_result, read_prioritize_result
+from extender.protocol.verb_results import (
+    Filtered,
+    read_binding_result,
+    read_filter_result,
+    read_preemption_result,
+    read_prioritize_result,
+)
 from extender.protocol.wire_types import HostPriority, MetaVictims, Victims
 
 T = TypeVar("T")

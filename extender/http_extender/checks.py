@@ -1,4 +1,5 @@
-"""The validation of extenders before the first call: all errors at once, and what upstream accepts but nobody should want.
+"""The validation of extenders before the first call: all errors at once, and what upstream accepts but nobody should
+want.
 
 Upstream looks at none of this: it calls, and fails then. What can never work is refused here; what works is warned of.
 """
@@ -26,18 +27,27 @@ def check_extenders(configuration: Configuration) -> None:
     Raises:
         ConfigErrors: one cannot be called; contains every reason.
     """
-    errors = [error for index, extender in enumerate(configuration.extenders) for error in _errors(f"extenders[{index}]", extender)]
+    errors = [
+        error
+        for index, extender in enumerate(configuration.extenders)
+        for error in _errors(f"extenders[{index}]", extender)
+    ]
     if errors:
         raise ConfigErrors(errors, "create")
 
 
 def warnings_of_extenders(configuration: Configuration) -> list[str]:
-    """Returns what is accepted as kube-scheduler accepts it, though it slows or exposes scheduling: `extenders[0].httpTimeout: ...`.
+    """Returns what is accepted as kube-scheduler accepts it, though it slows or exposes scheduling:
+    `extenders[0].httpTimeout: ...`.
 
     Arguments:
         configuration: checked, see `check_extenders`.
     """
-    return [f"extenders[{index}].{warning}" for index, extender in enumerate(configuration.extenders) for warning in warnings_of(extender)]
+    return [
+        f"extenders[{index}].{warning}"
+        for index, extender in enumerate(configuration.extenders)
+        for warning in warnings_of(extender)
+    ]
 
 
 def warnings_of(extender: Extender) -> Iterator[str]:
@@ -47,7 +57,10 @@ def warnings_of(extender: Extender) -> Iterator[str]:
     if seconds < 0:
         yield f"httpTimeout: {extender.http_timeout} means that all scheduling waits for its answer forever"
     elif seconds > LONG_TIMEOUT_SECONDS:
-        yield f"httpTimeout: {extender.http_timeout} is longer than {LONG_TIMEOUT_SECONDS}s, and all scheduling waits for its answer"
+        yield (
+            f"httpTimeout: {extender.http_timeout} is longer than {LONG_TIMEOUT_SECONDS}s, and all scheduling waits "
+            "for its answer"
+        )
     if url.userinfo and url.scheme == "http":
         yield "urlPrefix: user and password are sent in clear"
     if url.query or url.fragment:

@@ -34,7 +34,9 @@ class FilterAnswer:
     """The result of an extender's filter."""
 
     nodes: Sequence[Node]
-    """The nodes that pass, in the extender's order: those that were given if it answers by name, else as it sent them back."""
+    """The nodes that pass, in the extender's order: those that were given if it answers by name, else as it sent them
+    back.
+    """
     failed: dict[str, str]
     """Node name -> reason; preemption might help."""
     failed_and_unresolvable: dict[str, str]
@@ -45,7 +47,9 @@ class FilterAnswer:
 class HTTPExtender:
     """Calls one extender. State: its connections, and what was last warned of about its scores."""
 
-    def __init__(self, config: Extender, transport: httpx.AsyncBaseTransport | None = None, through: Through | None = None) -> None:
+    def __init__(
+        self, config: Extender, transport: httpx.AsyncBaseTransport | None = None, through: Through | None = None
+    ) -> None:
         """Opens nothing yet; close it with `aclose`.
 
         Arguments:
@@ -106,7 +110,9 @@ class HTTPExtender:
         return self._config.weight
 
     def is_interested(self, pod: Pod) -> bool:
-        """Returns whether a container requests any amount of a resource that the extender manages; always true without such resources."""
+        """Returns whether a container requests any amount of a resource that the extender manages; always true without
+        such resources.
+        """
         return not self._managed or any(map(self._uses_managed, (*pod.spec.containers, *pod.spec.init_containers)))
 
     def _uses_managed(self, container: Container) -> bool:
@@ -134,11 +140,13 @@ class HTTPExtender:
     def unknown_node(self, name: str) -> ExtenderError:
         """Returns the error for a node that the extender lets pass although it was not given."""
         return ExtenderError(
-            f"extender {quoted(self.name)} claims a filtered node {quoted(name)} which is not found in the input node list"
+            f"extender {quoted(self.name)} claims a filtered node {quoted(name)} which is not found in the input node "
+            "list"
         )
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
-        """Returns the extender's scores, not weighted. A node may have none or several, and unknown nodes may have some.
+        """Returns the extender's scores, not weighted. A node may have none or several, and unknown nodes may have
+        some.
 
         The protocol asks for 0 to 10. Any int64 counts as it is, as upstream, and is warned of once.
 
@@ -165,9 +173,16 @@ class HTTPExtender:
         text = str(exc)
         level = logging.DEBUG if text == self._last_score_failure else logging.WARNING
         self._last_score_failure = text
-        _LOGGER.log(level, "Failed to run extender's priority function. No score given by this priority function. %s: %s", self.name, text)
+        _LOGGER.log(
+            level,
+            "Failed to run extender's priority function. No score given by this priority function. %s: %s",
+            self.name,
+            text,
+        )
 
-    async def process_preemption(self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot) -> list[Candidate]:
+    async def process_preemption(
+        self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot
+    ) -> list[Candidate]:
         if not self.supports_preemption:
             raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
         answer = await self._calls.preempt(pod, candidates)
@@ -182,13 +197,16 @@ class HTTPExtender:
             raise ExtenderError(f"extender: {self.name} claims to preempt pods on node: {node}, but has null for them")
         if of_node.num_pdb_violations < 0:
             # Upstream uses the number as it is, so that the node would be preferred to all others.
-            raise ExtenderError(f"extender: {self.name} claims {of_node.num_pdb_violations} PDB violations on node: {node}")
+            raise ExtenderError(
+                f"extender: {self.name} claims {of_node.num_pdb_violations} PDB violations on node: {node}"
+            )
         pods = []
         for uid in of_node.uids:
             slot = snapshot.pods.slots.get(uid) if uid else None
             if slot is None or int(snapshot.pods.node[slot]) != place:
                 raise ExtenderError(
-                    f"extender: {self.name} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, but the pod is not found on that node"
+                    f"extender: {self.name} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, but the pod is "
+                    "not found on that node"
                 )
             pods.append(snapshot.pod_at(slot))
         return Candidate(node, tuple(pods), of_node.num_pdb_violations)
@@ -218,7 +236,8 @@ def no_transport(extender: Extender) -> None:
 def make_extenders(
     configuration: Configuration, transports: Transports = no_transport, through: Through | None = None
 ) -> tuple[HTTPExtender, ...]:
-    """Returns the extenders of a configuration, in the order in which they are called, and logs what is unwise about them.
+    """Returns the extenders of a configuration, in the order in which they are called, and logs what is unwise about
+    them.
 
     Arguments:
         through: see `HTTPExtender`.

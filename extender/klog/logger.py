@@ -1,7 +1,7 @@
 """Structured logging: a message that never varies, with what it is about as keys and values.
 
-Messages go through the loggers of the standard library, so that an application that embeds the engine decides where they end. Verbosity n
-is the level `INFO - n`; a call below the level of its logger costs a fraction of a microsecond.
+Messages go through the loggers of the standard library, so that an application that embeds the engine decides where
+they end. Verbosity n is the level `INFO - n`; a call below the level of its logger costs a fraction of a microsecond.
 
 Upstream: k8s.io/klog/v2, structured logging (v1.36.2).
 """
@@ -61,7 +61,9 @@ class Logger:
         self._logger = logging.getLogger(name)
 
     def enabled(self, verbosity: int) -> bool:
-        """Returns whether `info` at this verbosity logs anything. Ask before computing values only for the log. Upstream: V(n).Enabled."""
+        """Returns whether `info` at this verbosity logs anything. Ask before computing values only for the log.
+        Upstream: V(n).Enabled.
+        """
         return self._logger.isEnabledFor(logging.INFO - verbosity)
 
     def info(self, verbosity: int, message: str, /, **keys: object) -> None:
@@ -86,7 +88,11 @@ def as_text(value: object) -> str:
         return quoted(_short(f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name))
     match value:
         case Lines(text) if "\n" in text:
-            return "<\n" + "".join(f"\t{_UNPRINTABLE.sub(_escape, line)}\n" for line in text.removesuffix("\n").split("\n")) + " >"
+            return (
+                "<\n"
+                + "".join(f"\t{_UNPRINTABLE.sub(_escape, line)}\n" for line in text.removesuffix("\n").split("\n"))
+                + " >"
+            )
         case Lines(text):
             return quoted(text)
         case str() | BaseException():
@@ -118,7 +124,9 @@ def as_json(value: object) -> Any:
 
 
 def _shown(value: object) -> str:
-    """Returns the text without lone surrogates, which no encoder takes. An exception without a text is shown by its type."""
+    """Returns the text without lone surrogates, which no encoder takes. An exception without a text is shown by its
+    type.
+    """
     text = str(value) or (type(value).__name__ if isinstance(value, BaseException) else "")
     return text.encode("utf-8", "backslashreplace").decode()
 

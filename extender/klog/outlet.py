@@ -1,7 +1,7 @@
 """The destination of the log: lines on stderr, written without waiting.
 
-A full disk, a closed or unread pipe, a stopped terminal: none of them delays a pod. Lines that cannot be written are counted, and the count
-is written as soon as lines can be written again.
+A full disk, a closed or unread pipe, a stopped terminal: none of them delays a pod. Lines that cannot be written are
+counted, and the count is written as soon as lines can be written again.
 """
 
 import logging
@@ -87,7 +87,9 @@ STDERR: Final = Outlet(_STDERR)
 
 
 def fill_standard_descriptors() -> None:
-    """Opens the standard descriptors that are closed on /dev/null, so that no socket becomes stderr and receives the log."""
+    """Opens the standard descriptors that are closed on /dev/null, so that no socket becomes stderr and receives the
+    log.
+    """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
         os.set_inheritable(descriptor, True)
     os.close(descriptor)

@@ -1,7 +1,7 @@
 """The formats of the log and their configuration: lines as klog writes them, or one JSON object a line.
 
-Messages, values and exception texts may repeat user content, so control characters in them are escaped and their length is capped; only the
-frames of a traceback and dumps, which are ours, span lines, and those begin with blanks.
+Messages, values and exception texts may repeat user content, so control characters in them are escaped and their length
+is capped; only the frames of a traceback and dumps, which are ours, span lines, and those begin with blanks.
 
 Upstream: k8s.io/klog/v2, klog.go, header; component-base/logs/json, json.go (v1.36.2).
 """
@@ -42,7 +42,9 @@ def escaped(text: str, limit: int = MAX_FIELD) -> str:
 
 @final
 class TextFormatter(logging.Formatter):
-    """`I1120 15:49:40.000000   1 file.py:12] "message" key="value"`; a traceback follows on lines that begin with blanks."""
+    """`I1120 15:49:40.000000   1 file.py:12] "message" key="value"`; a traceback follows on lines that begin with
+    blanks.
+    """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
         # Local time, as klog.
@@ -57,11 +59,16 @@ class TextFormatter(logging.Formatter):
 
 @final
 class JsonFormatter(logging.Formatter):
-    """`{"ts":..., "caller":"folder/file.py:12", "msg":"message", "v":0, "key":"value"}`; `ts` in milliseconds. Errors have no `v`."""
+    """`{"ts":..., "caller":"folder/file.py:12", "msg":"message", "v":0, "key":"value"}`; `ts` in milliseconds. Errors
+    have no `v`.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         path = PurePath(record.pathname)
-        line: dict[str, Any] = {"ts": round(record.created * 1000, 4), "caller": f"{path.parent.name}/{path.name}:{record.lineno}"}
+        line: dict[str, Any] = {
+            "ts": round(record.created * 1000, 4),
+            "caller": f"{path.parent.name}/{path.name}:{record.lineno}",
+        }
         message = record.msg if isinstance(record.msg, Message) else None
         line["msg"] = message.message if message is not None else escaped(record.getMessage(), MAX_MESSAGE)
         if record.levelno < logging.ERROR:
@@ -100,7 +107,8 @@ def configure(form: Format = "text", verbosity: int = 0, by_file: Sequence[tuple
     """Sends the log to stderr from now on.
 
     Arguments:
-        by_file: (pattern, verbosity) for files, named without folder and suffix; the first pattern that fits counts. Upstream: --vmodule.
+        by_file: (pattern, verbosity) for files, named without folder and suffix; the first pattern that fits counts.
+            Upstream: --vmodule.
     """
     STDERR.setFormatter(TextFormatter() if form == "text" else JsonFormatter())
     logging.basicConfig(handlers=[STDERR], level=logging.INFO, force=True)
@@ -110,7 +118,11 @@ def configure(form: Format = "text", verbosity: int = 0, by_file: Sequence[tuple
     for name, logger in logging.root.manager.loggerDict.items():
         if isinstance(logger, logging.Logger) and name.startswith(tuple(f"{ours}." for ours in _OURS)):
             path = name.replace(".", "/")
-            fitting = (level for pattern, level in by_file if fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern))
+            fitting = (
+                level
+                for pattern, level in by_file
+                if fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern)
+            )
             logger.setLevel(next((level_of(level) for level in fitting), logging.NOTSET))
 
 

@@ -1,7 +1,8 @@
 """The metrics of a scheduler and of its plugins. Names, labels and buckets are upstream's.
 
-Upstream: pkg/scheduler/metrics/metrics.go; framework/runtime/instrumented_plugins.go (v1.36.2). There a Filter is timed and counted once
-for each node; here it is called for all nodes at once, so that it is timed once a call and counted once an attempt.
+Upstream: pkg/scheduler/metrics/metrics.go; framework/runtime/instrumented_plugins.go (v1.36.2). There a Filter is timed
+and counted once for each node; here it is called for all nodes at once, so that it is timed once a call and counted
+once an attempt.
 """
 
 from bisect import bisect_left
@@ -26,8 +27,8 @@ def exponential(first: float, factor: float, count: int) -> tuple[float, ...]:
 class Histogram:
     """The number of observations in each bucket, for each combination of labels.
 
-    The counts are plain numbers until they are collected, so that an observation takes about 2 microseconds, five times less than with
-    prometheus_client's histogram.
+    The counts are plain numbers until they are collected, so that an observation takes about 2 microseconds, five times
+    less than with prometheus_client's histogram.
     """
 
     def __init__(self, name: str, text: str, labels: Sequence[str], bounds: Sequence[float]) -> None:
@@ -75,7 +76,9 @@ ObservePlugin = Callable[[float, str, str, str], None]
 """A function of (seconds, plugin, extension point, status)."""
 
 SAMPLED_CYCLES: Final = 10
-"""Plugins are timed in one of this many cycles: timing costs more than some plugins do. Upstream: pluginMetricsSamplePercent."""
+"""Plugins are timed in one of this many cycles: timing costs more than some plugins do. Upstream:
+pluginMetricsSamplePercent.
+"""
 
 
 @final
@@ -135,13 +138,17 @@ class PluginMetrics:
             allocations.add_metric(labels, times)
         yield allocations
         errors = CounterMetricFamily(
-            "scheduler_volume_scheduling_stage_error", "Failures to find, assume or bind volumes for a pod.", labels=("operation",)
+            "scheduler_volume_scheduling_stage_error",
+            "Failures to find, assume or bind volumes for a pod.",
+            labels=("operation",),
         )
         for operation, times in self.volume_errors.items():
             errors.add_metric((operation,), times)
         yield errors
         creates = CounterMetricFamily(
-            "scheduler_resourceclaim_creates", "ResourceClaims created for extended resources that device classes back.", labels=("status",)
+            "scheduler_resourceclaim_creates",
+            "ResourceClaims created for extended resources that device classes back.",
+            labels=("status",),
         )
         for status, times in self.resource_claim_creates.items():
             creates.add_metric((status,), times)
@@ -173,7 +180,9 @@ class Unanswered(Exception):  # noqa: N818  (it is no error: the block is run ag
 
 @final
 class TimedPoint:
-    """A block whose duration is observed with the status that the block set, or Error if it raised anything but `Unanswered`."""
+    """A block whose duration is observed with the status that the block set, or Error if it raised anything but
+    `Unanswered`.
+    """
 
     __slots__ = ("_began", "_histogram", "_point", "_profile", "status")
 
@@ -186,7 +195,9 @@ class TimedPoint:
         self._began = perf_counter()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if isinstance(exc, Unanswered):
             return
         status, seconds = self.status if kind is None else "Error", perf_counter() - self._began
@@ -225,7 +236,9 @@ class GroupMetrics:
         if not self.attempts:
             return
         attempts = CounterMetricFamily(
-            "scheduler_podgroup_schedule_attempts", "Attempts to schedule a pod group, by result.", labels=("result", "profile")
+            "scheduler_podgroup_schedule_attempts",
+            "Attempts to schedule a pod group, by result.",
+            labels=("result", "profile"),
         )
         for labels, count in self.attempts.items():
             attempts.add_metric(labels, count)
@@ -243,7 +256,9 @@ class Metrics:
         """(result, profile) -> number of attempts."""
         self.preemption_attempts = 0
         self.scheduled_after_flush = 0
-        """Pods that were scheduled only after the periodic flush of unschedulable pods. A count above 0 means that a hint is missing."""
+        """Pods that were scheduled only after the periodic flush of unschedulable pods. A count above 0 means that a
+        hint is missing.
+        """
         self.running: Counter[str] = Counter()
         """Operation -> number of tasks that perform it now."""
         # Buckets are upstream's, so that dashboards and alerts for kube-scheduler work.
@@ -267,9 +282,14 @@ class Metrics:
             exponential(0.0001, 2, 12),
         )
         self.permit_wait: Final = Histogram(
-            "scheduler_permit_wait_duration_seconds", "Seconds that pods were held at Permit.", ("result",), exponential(0.001, 2, 15)
+            "scheduler_permit_wait_duration_seconds",
+            "Seconds that pods were held at Permit.",
+            ("result",),
+            exponential(0.001, 2, 15),
         )
-        self.victims: Final = Histogram("scheduler_preemption_victims", "Victims chosen in a preemption.", (), exponential(1, 2, 7))
+        self.victims: Final = Histogram(
+            "scheduler_preemption_victims", "Victims chosen in a preemption.", (), exponential(1, 2, 7)
+        )
         self.preemptions: Final = Histogram(
             "scheduler_preemption_goroutines_duration_seconds",
             "Seconds from the choice of victims until all of them were evicted, or an eviction failed.",
@@ -290,7 +310,10 @@ class Metrics:
             exponential(0.01, 2, 20),
         )
         self._attempts_of_pods = Histogram(
-            "scheduler_pod_scheduling_attempts", "Attempts that it took until a pod was bound.", (), exponential(1, 2, 5)
+            "scheduler_pod_scheduling_attempts",
+            "Attempts that it took until a pod was bound.",
+            (),
+            exponential(1, 2, 5),
         )
 
     def timed(self, point: str, profile: str) -> "TimedPoint":
@@ -333,7 +356,9 @@ class Metrics:
         for labels, count in self.attempts.items():
             by_result.add_metric(labels, count)
         yield by_result
-        yield CounterMetricFamily("scheduler_preemption_attempts", "Preemption attempts.", value=self.preemption_attempts)
+        yield CounterMetricFamily(
+            "scheduler_preemption_attempts", "Preemption attempts.", value=self.preemption_attempts
+        )
         yield CounterMetricFamily(
             "scheduler_pod_scheduled_after_flush",
             "Pods bound after the periodic flush of unschedulable pods, because no event had requeued them.",
@@ -351,13 +376,17 @@ class Metrics:
             self.preemptions,
         ):
             yield histogram.collect()
-        ended = CounterMetricFamily("scheduler_preemption_goroutines_execution", "Preemptions by result.", labels=("result",))
+        ended = CounterMetricFamily(
+            "scheduler_preemption_goroutines_execution", "Preemptions by result.", labels=("result",)
+        )
         for (result,), count in self.preemptions.counts().items():
             ended.add_metric((result,), count)
         yield ended
         yield from self.groups.collect()
         running = GaugeMetricFamily(
-            "scheduler_goroutines", "Running tasks by operation; upstream has goroutines for them.", labels=("operation",)
+            "scheduler_goroutines",
+            "Running tasks by operation; upstream has goroutines for them.",
+            labels=("operation",),
         )
         for operation, number in self.running.items():
             running.add_metric((operation,), number)

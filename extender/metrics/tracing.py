@@ -1,6 +1,7 @@
 """Traces of attempts and verb calls. Nothing is exported here; `api.otel_spans` does, where it is wanted.
 
-The trace of what is under way is a context variable, which tasks that an attempt begins inherit. Without one, a cycle only looks for it.
+The trace of what is under way is a context variable, which tasks that an attempt begins inherit. Without one, a cycle
+only looks for it.
 """
 
 from abc import ABC, abstractmethod
@@ -14,7 +15,9 @@ class Trace(ABC):
 
     @abstractmethod
     def timed(self, seconds: float, plugin: str, point: str, status: str) -> None:
-        """Takes note of what has just ended: a plugin at an extension point, or the whole point if `plugin` is empty."""
+        """Takes note of what has just ended: a plugin at an extension point, or the whole point if `plugin` is
+        empty.
+        """
 
     @abstractmethod
     def describe(self, **attributes: str | int) -> None:
@@ -38,7 +41,9 @@ class Tracer(ABC):
 
     @abstractmethod
     def call(self, verb: str, headers: Mapping[str, str]) -> Trace | None:
-        """Returns the trace of a verb's call that begins now, a part of the trace that the headers name; None if it is not sampled."""
+        """Returns the trace of a verb's call that begins now, a part of the trace that the headers name; None if it is
+        not sampled.
+        """
 
 
 CURRENT: Final[ContextVar[Trace | None]] = ContextVar("trace", default=None)

@@ -1,6 +1,7 @@
 """The relation of claims and volumes: class, binding, access; and upstream's messages for those that do not exist.
 
-Upstream: component-helpers/storage/volume, helpers.go, pv_helpers.go; component-helpers/storage/ephemeral/ephemeral.go (v1.36.2).
+Upstream: component-helpers/storage/volume, helpers.go, pv_helpers.go; component-helpers/storage/ephemeral/ephemeral.go
+(v1.36.2).
 """
 
 from typing import Final
@@ -29,7 +30,9 @@ _ZERO: Final = Quantity()
 
 
 def claim_name(pod: Pod, volume: Volume) -> str | None:
-    """Returns the PersistentVolumeClaim that a volume uses, None if it uses none. A generic ephemeral volume's is `<pod>-<volume>`."""
+    """Returns the PersistentVolumeClaim that a volume uses, None if it uses none. A generic ephemeral volume's is
+    `<pod>-<volume>`.
+    """
     if volume.persistent_volume_claim is not None:
         return volume.persistent_volume_claim.claim_name
     if volume.ephemeral is not None:
@@ -38,7 +41,9 @@ def claim_name(pod: Pod, volume: Volume) -> str | None:
 
 
 def volumes_with_claims(pod: Pod) -> tuple[Volume, ...]:
-    """Returns the volumes of the pod that use a claim, in order; of those that name the same one, which may be thousands, the first."""
+    """Returns the volumes of the pod that use a claim, in order; of those that name the same one, which may be
+    thousands, the first.
+    """
     first: dict[str, Volume] = {}
     found: list[Volume] = []
     for volume in pod.spec.volumes:
@@ -60,7 +65,9 @@ def names_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
 
 def uses_claim(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     """Returns whether a volume of the pod uses the claim, be it named or made for a generic ephemeral volume."""
-    return pod.namespace == claim_namespace(claim) and any(claim_name(pod, volume) == claim.metadata.name for volume in pod.spec.volumes)
+    return pod.namespace == claim_namespace(claim) and any(
+        claim_name(pod, volume) == claim.metadata.name for volume in pod.spec.volumes
+    )
 
 
 def claim_namespace(claim: PersistentVolumeClaim) -> str:
@@ -91,14 +98,22 @@ def volume_group(volume: PersistentVolume) -> VolumeGroup:
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """True once the volume controller has bound the claim to a volume, on both sides. Upstream: binder.go, isPVCFullyBound."""
+    """True once the volume controller has bound the claim to a volume, on both sides. Upstream: binder.go,
+    isPVCFullyBound.
+    """
     return bool(claim.spec.volume_name) and BIND_COMPLETED_ANNOTATION in claim.metadata.annotations
 
 
 def is_bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Returns whether the volume names this claim, by a user's hand or the controller's. Upstream: IsVolumeBoundToClaim."""
+    """Returns whether the volume names this claim, by a user's hand or the controller's. Upstream:
+    IsVolumeBoundToClaim.
+    """
     reference = volume.spec.claim_ref
-    if reference is None or reference.name != claim.metadata.name or (reference.namespace or "default") != claim_namespace(claim):
+    if (
+        reference is None
+        or reference.name != claim.metadata.name
+        or (reference.namespace or "default") != claim_namespace(claim)
+    ):
         return False
     return reference.uid in ("", claim.metadata.uid)
 
@@ -115,7 +130,11 @@ def bound_to(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persiste
     )
     reference = volume.spec.claim_ref
     bound = volume
-    if reference is None or (reference.name, reference.namespace, reference.uid) != (wanted.name, wanted.namespace, wanted.uid):
+    if reference is None or (reference.name, reference.namespace, reference.uid) != (
+        wanted.name,
+        wanted.namespace,
+        wanted.uid,
+    ):
         bound = replaced(volume, spec=replaced(volume.spec, claim_ref=wanted))
     if not is_bound_to(volume, claim) and BOUND_BY_CONTROLLER_ANNOTATION not in volume.metadata.annotations:
         annotations = {**volume.metadata.annotations, BOUND_BY_CONTROLLER_ANNOTATION: "yes"}
@@ -150,7 +169,9 @@ def requested_storage(claim: PersistentVolumeClaim) -> Quantity | None:
     try:
         return quantity_of(raw)
     except QuantityError as exc:
-        raise QuantityError(f"persistentvolumeclaim {quoted(claim.metadata.name)}: spec.resources.requests.storage: {exc}") from exc
+        raise QuantityError(
+            f"persistentvolumeclaim {quoted(claim.metadata.name)}: spec.resources.requests.storage: {exc}"
+        ) from exc
 
 
 def storage_capacity(volume: PersistentVolume) -> Quantity:

@@ -8,7 +8,14 @@ from typing import Any, Final, Generic, TypeVar, final, overload
 from extender.objects import decoding
 from extender.objects.claims import VolumeGroup, volume_group
 from extender.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
-from extender.objects.grouping import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from extender.objects.grouping import (
+    Namespace,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from extender.objects.kinds import KINDS, WatchedKind, kind_of
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
@@ -43,7 +50,8 @@ _EMPTY: Final[Mapping[object, object]] = MappingProxyType({})
 
 @final
 class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
-    """A dict from keys to objects, in order of arrival, that also finds the objects of a group without looking at the others.
+    """A dict from keys to objects, in order of arrival, that also finds the objects of a group without looking at the
+    others.
 
     Objects are frozen, so that one changes its group only by being replaced.
     """
@@ -118,7 +126,9 @@ class GroupedTable(MutableMapping[K, V], Generic[K, V, G]):
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """The objects of a cluster at one moment, as a dump or a scenario holds them: a list per kind, in the order the scheduler sees them."""
+    """The objects of a cluster at one moment, as a dump or a scenario holds them: a list per kind, in the order the
+    scheduler sees them.
+    """
 
     nodes: Sequence[Node] = ()
     pods: Sequence[Pod] = ()
@@ -166,7 +176,9 @@ class ClusterState:
 
 
 def identified(pod: Pod) -> Pod:
-    """Returns the pod with a UID. Dumps made by hand may lack them; namespace and name serve as well, being unique at one moment."""
+    """Returns the pod with a UID. Dumps made by hand may lack them; namespace and name serve as well, being unique at
+    one moment.
+    """
     if pod.uid:
         return pod
     return decoding.replaced(pod, metadata=decoding.replaced(pod.metadata, uid=pod.key))
@@ -203,7 +215,9 @@ def _volume_attachments() -> GroupedTable[str, VolumeAttachment, str]:
 @final
 @dataclass(frozen=True, slots=True)
 class ClusterObjects:
-    """The objects of a cluster besides nodes and pods, a table per kind in order of arrival. Only the cache writes them, between cycles."""
+    """The objects of a cluster besides nodes and pods, a table per kind in order of arrival. Only the cache writes
+    them, between cycles.
+    """
 
     namespaces: dict[str, Namespace] = field(default_factory=dict)
     pdbs: dict[Key, PodDisruptionBudget] = field(default_factory=dict)

@@ -1,10 +1,11 @@
 """The translation of in-tree volumes to the CSI volumes that serve them: drivers, handles, topology keys.
 
-Only what scheduling can see of a translation is here: driver, volume handle, node affinity, and why a translation is impossible.
-Upstream's scheduler considers five of the seven plugins as migrated; vSphere and Azure File volumes it leaves as they are.
+Only what scheduling can see of a translation is here: driver, volume handle, node affinity, and why a translation is
+impossible. Upstream's scheduler considers five of the seven plugins as migrated; vSphere and Azure File volumes it
+leaves as they are.
 
-Upstream: staging/src/k8s.io/csi-translation-lib, translate.go, plugins/*.go; pkg/scheduler/framework/plugins/volumebinding/binder.go and
-nodevolumelimits/utils.go, isCSIMigrationOn (v1.36.2).
+Upstream: staging/src/k8s.io/csi-translation-lib, translate.go, plugins/*.go;
+pkg/scheduler/framework/plugins/volumebinding/binder.go and nodevolumelimits/utils.go, isCSIMigrationOn (v1.36.2).
 """
 
 import re
@@ -16,7 +17,14 @@ from urllib.parse import unquote, urlsplit
 from extender.objects.decoding import replaced
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
-from extender.objects.pod import AWSElasticBlockStore, AzureDisk, CinderVolume, GCEPersistentDisk, PortworxVolume, Volume
+from extender.objects.pod import (
+    AWSElasticBlockStore,
+    AzureDisk,
+    CinderVolume,
+    GCEPersistentDisk,
+    PortworxVolume,
+    Volume,
+)
 from extender.objects.storage import CSIPersistentVolumeSource, PersistentVolume, VolumeNodeAffinity
 
 MULTI_ZONE_DELIMITER: Final = "__"
@@ -54,14 +62,20 @@ class InTreePlugin:
 AWS_EBS: Final = InTreePlugin(
     "kubernetes.io/aws-ebs", "aws_elastic_block_store", "ebs.csi.aws.com", topology_key="topology.ebs.csi.aws.com/zone"
 )
-GCE_PD: Final = InTreePlugin("kubernetes.io/gce-pd", "gce_persistent_disk", "pd.csi.storage.gke.io", topology_key="topology.gke.io/zone")
+GCE_PD: Final = InTreePlugin(
+    "kubernetes.io/gce-pd", "gce_persistent_disk", "pd.csi.storage.gke.io", topology_key="topology.gke.io/zone"
+)
 CINDER: Final = InTreePlugin(
     "kubernetes.io/cinder", "cinder", "cinder.csi.openstack.org", topology_key="topology.cinder.csi.openstack.org/zone"
 )
 AZURE_DISK: Final = InTreePlugin("kubernetes.io/azure-disk", "azure_disk", "disk.csi.azure.com")
-PORTWORX: Final = InTreePlugin("kubernetes.io/portworx-volume", "portworx_volume", "pxd.portworx.com", needs_annotation=True)
+PORTWORX: Final = InTreePlugin(
+    "kubernetes.io/portworx-volume", "portworx_volume", "pxd.portworx.com", needs_annotation=True
+)
 AZURE_FILE: Final = InTreePlugin("kubernetes.io/azure-file", "azure_file", "file.csi.azure.com", is_migrated=False)
-VSPHERE: Final = InTreePlugin("kubernetes.io/vsphere-volume", "vsphere_volume", "csi.vsphere.vmware.com", is_migrated=False)
+VSPHERE: Final = InTreePlugin(
+    "kubernetes.io/vsphere-volume", "vsphere_volume", "csi.vsphere.vmware.com", is_migrated=False
+)
 
 _PLUGINS: Final = (AWS_EBS, GCE_PD, CINDER, AZURE_DISK, PORTWORX, AZURE_FILE, VSPHERE)
 PLUGIN_BY_NAME: Final[Mapping[str, InTreePlugin]] = {plugin.name: plugin for plugin in _PLUGINS}
@@ -91,7 +105,8 @@ def inline_handle(volume: Volume, plugin: InTreePlugin) -> str:
 
 
 def translated(volume: PersistentVolume, plugin: InTreePlugin) -> PersistentVolume:
-    """Returns an in-tree PersistentVolume as a CSI one: its driver, its handle, and the driver's topology keys in its node affinity.
+    """Returns an in-tree PersistentVolume as a CSI one: its driver, its handle, and the driver's topology keys in its
+    node affinity.
 
     Raises:
         TranslationError: it cannot be one.
@@ -99,7 +114,9 @@ def translated(volume: PersistentVolume, plugin: InTreePlugin) -> PersistentVolu
     Upstream: plugins/*.go, TranslateInTreePVToCSI.
     """
     source = getattr(volume.spec, plugin.source)
-    csi = CSIPersistentVolumeSource(driver=plugin.driver, volume_handle=_HANDLE_OF[plugin.name](source, _zones_of(volume)))
+    csi = CSIPersistentVolumeSource(
+        driver=plugin.driver, volume_handle=_HANDLE_OF[plugin.name](source, _zones_of(volume))
+    )
     affinity = _translated_affinity(volume, plugin.topology_key) if plugin.topology_key else volume.spec.node_affinity
     return replaced(volume, spec=replaced(volume.spec, csi=csi, node_affinity=affinity, **{plugin.source: None}))
 
@@ -115,10 +132,14 @@ def _ebs_handle(source: AWSElasticBlockStore, zones: Sequence[str]) -> str:
     try:
         path = unquote(urlsplit(volume_id).path)
     except ValueError as exc:
-        raise TranslationError(f"failed to translate Kubernetes ID to EBS Volume ID Invalid disk name ({volume_id}): {exc}") from exc
+        raise TranslationError(
+            f"failed to translate Kubernetes ID to EBS Volume ID Invalid disk name ({volume_id}): {exc}"
+        ) from exc
     handle = path.strip("/")
     if _EBS_VOLUME_ID.fullmatch(handle) is None:
-        raise TranslationError(f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})")
+        raise TranslationError(
+            f"failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume ({volume_id})"
+        )
     return handle
 
 
@@ -135,12 +156,15 @@ def _gce_region(zones: Iterable[str]) -> str:
         parts = zone.split("-")
         if len(parts) != 3:
             raise TranslationError(
-                f"failed to get region from zones: zone in unexpected format, expected: {{locale}}-{{region}}-{{zone}}, got: {zone}"
+                "failed to get region from zones: zone in unexpected format, expected: "
+                f"{{locale}}-{{region}}-{{zone}}, got: {zone}"
             )
         regions.add("-".join(parts[:2]))
     if len(regions) != 1:
         listed = " ".join(f"{region}:{{}}" for region in sorted(regions))
-        raise TranslationError(f"failed to get region from zones: multiple or no regions gotten from zones, got: map[{listed}]")
+        raise TranslationError(
+            f"failed to get region from zones: multiple or no regions gotten from zones, got: map[{listed}]"
+        )
     return regions.pop()
 
 
@@ -173,7 +197,8 @@ def _zones_of(volume: PersistentVolume) -> Sequence[str]:
 
 
 def _translated_affinity(volume: PersistentVolume, topology_key: str) -> VolumeNodeAffinity | None:
-    """Zones under the driver's key: those that the affinity names, else those of the labels. Regions under the label of today.
+    """Zones under the driver's key: those that the affinity names, else those of the labels. Regions under the label of
+    today.
 
     Upstream: in_tree_volume.go, translateTopologyFromInTreeToCSI.
     """
@@ -187,7 +212,9 @@ def _translated_affinity(volume: PersistentVolume, topology_key: str) -> VolumeN
         if zones:
             in_zones = NodeSelectorRequirement(key=topology_key, operator="In", values=zones)
             terms = [_with_requirement(term, in_zones) for term in terms or [NodeSelectorTerm()]]
-    if region_label == BETA_REGION_LABEL and any(requirement.values for requirement in _requirements(terms, BETA_REGION_LABEL)):
+    if region_label == BETA_REGION_LABEL and any(
+        requirement.values for requirement in _requirements(terms, BETA_REGION_LABEL)
+    ):
         terms = _with_key_replaced(terms, BETA_REGION_LABEL, REGION_LABEL)
     if not terms:
         return affinity
@@ -195,7 +222,9 @@ def _translated_affinity(volume: PersistentVolume, topology_key: str) -> VolumeN
 
 
 def _topology_labels(terms: Sequence[NodeSelectorTerm], labels: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the labels for zone and region that the volume uses: the old ones if no others occur. Upstream: getTopologyLabel."""
+    """Returns the labels for zone and region that the volume uses: the old ones if no others occur. Upstream:
+    getTopologyLabel.
+    """
     of_today, old = (ZONE_LABEL, REGION_LABEL), (BETA_ZONE_LABEL, BETA_REGION_LABEL)
     if _requirements(terms, ZONE_LABEL):
         return of_today
@@ -210,7 +239,9 @@ def _requirements(terms: Iterable[NodeSelectorTerm], key: str) -> list[NodeSelec
 
 def _with_key_replaced(terms: Iterable[NodeSelectorTerm], old: str, new: str) -> list[NodeSelectorTerm]:
     return [
-        replaced(term, match_expressions=[replaced(it, key=new) if it.key == old else it for it in term.match_expressions])
+        replaced(
+            term, match_expressions=[replaced(it, key=new) if it.key == old else it for it in term.match_expressions]
+        )
         for term in terms
     ]
 

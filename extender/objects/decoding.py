@@ -9,7 +9,9 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 class DecodeError(ValueError):
-    """The bytes are not JSON, or a field has the wrong type. The message names the place and never repeats the input."""
+    """The bytes are not JSON, or a field has the wrong type. The message names the place and never repeats the
+    input.
+    """
 
 
 _DECODERS: dict[object, msgspec.json.Decoder[Any]] = {}

@@ -349,7 +349,9 @@ def with_taints_of(rules: Iterable[DeviceTaintRule], resource_slice: ResourceSli
     specs = [(rule.spec.device_selector, rule.spec.taint) for rule in rules]
     devices: list[Device] = []
     for device in resource_slice.spec.devices:
-        taints = [taint for selector, taint in specs if selector is not None and selector.selects(resource_slice, device)]
+        taints = [
+            taint for selector, taint in specs if selector is not None and selector.selects(resource_slice, device)
+        ]
         devices.append(replaced(device, taints=[*device.taints, *taints]) if taints else device)
     if all(map(operator.is_, devices, resource_slice.spec.devices)):
         return resource_slice

@@ -1,6 +1,7 @@
 """Extended resources that device classes back: pods request them like any other, and get devices for them.
 
-Upstream: pkg/scheduler/util/utils.go, IsDRAExtendedResourceName; dynamic-resource-allocation/deviceclass/extendedresourcecache (v1.36.2).
+Upstream: pkg/scheduler/util/utils.go, IsDRAExtendedResourceName;
+dynamic-resource-allocation/deviceclass/extendedresourcecache (v1.36.2).
 """
 
 from collections.abc import Iterable
@@ -27,9 +28,11 @@ NO_DEVICE_CLASSES: Final = ClusterObjects().device_classes
 
 
 def device_class_of(resource: str, classes: DeviceClasses) -> DeviceClass | None:
-    """Returns the class that backs an extended resource, by its name or because the class names the resource; None if none does.
+    """Returns the class that backs an extended resource, by its name or because the class names the resource; None if
+    none does.
 
-    Of several classes that name it, the newest one does, and of equally new ones the one whose name is first in the alphabet.
+    Of several classes that name it, the newest one does, and of equally new ones the one whose name is first in the
+    alphabet.
     """
     if resource.startswith(DEVICE_CLASS_PREFIX):
         return classes.get(resource.removeprefix(DEVICE_CLASS_PREFIX))
@@ -57,7 +60,8 @@ def special_claim_of(pod: Pod, claims: Iterable[ResourceClaim]) -> ResourceClaim
 
 
 def extended_resources_of(pod: Pod) -> tuple[str, ...]:
-    """Returns the extended resources, those with the prefix of device classes included, of which the pod requests more than nothing.
+    """Returns the extended resources, those with the prefix of device classes included, of which the pod requests more
+    than nothing.
 
     Raises:
         QuantityError: a quantity cannot be read; the message names the field.

@@ -1,4 +1,6 @@
-"""Parses of what pods demand, kept for equal pods within a bound: a pod may be a megabyte long, and one that is parsed several."""
+"""Parses of what pods demand, kept for equal pods within a bound: a pod may be a megabyte long, and one that is parsed
+several.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
@@ -16,7 +18,9 @@ LONG: Final = 4096
 """Bytes. The answers about longer arguments are kept in a place of their own."""
 
 LONG_BYTES_KEPT: Final = 8 * 2**20
-"""The bytes of all long arguments whose answers are kept. The last one is kept in any case, and so is one that somebody holds."""
+"""The bytes of all long arguments whose answers are kept. The last one is kept in any case, and so is one that somebody
+holds.
+"""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,7 +66,8 @@ class HeldParses:
 
 
 def kept_for_equal(length: Callable[[Any], int]) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Returns a decorator that keeps a function's answers, as `functools.lru_cache` does, within a bound of bytes. Threads may share them.
+    """Returns a decorator that keeps a function's answers, as `functools.lru_cache` does, within a bound of bytes.
+    Threads may share them.
 
     Arguments:
         length: returns about how many bytes the function's first argument has.

@@ -1,6 +1,8 @@
-"""The kinds of objects that the scheduler watches: the one table from which informers, cluster tables and event handlers are derived.
+"""The kinds of objects that the scheduler watches: the one table from which informers, cluster tables and event
+handlers are derived.
 
-To watch another kind, add it here, to `KINDS`, and as a field of `ClusterState` and `ClusterObjects` in `extender.objects.cluster`.
+To watch another kind, add it here, to `KINDS`, and as a field of `ClusterState` and `ClusterObjects` in
+`extender.objects.cluster`.
 
 Upstream: pkg/scheduler/eventhandlers.go, addAllEventHandlers (v1.36.2).
 """
@@ -9,7 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar, final
 
 from extender.objects.devices import DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice
-from extender.objects.grouping import Namespace, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet
+from extender.objects.grouping import (
+    Namespace,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from extender.objects.meta import HasMetadata
 from extender.objects.node import Node
 from extender.objects.pod import Pod
@@ -90,10 +99,16 @@ class WatchedKind(Generic[T]):
 
 NODES: Final = WatchedKind(Node, "v1", "nodes", "nodes")
 # Finished pods hold nothing. Upstream: pkg/scheduler/scheduler.go, newPodInformer.
-PODS: Final = WatchedKind(Pod, "v1", "pods", "pods", is_namespaced=True, field_selector="status.phase!=Succeeded,status.phase!=Failed")
+PODS: Final = WatchedKind(
+    Pod, "v1", "pods", "pods", is_namespaced=True, field_selector="status.phase!=Succeeded,status.phase!=Failed"
+)
 NAMESPACES: Final = WatchedKind(Namespace, "v1", "namespaces", "namespaces")
-POD_DISRUPTION_BUDGETS: Final = WatchedKind(PodDisruptionBudget, "policy/v1", "poddisruptionbudgets", "pdbs", is_namespaced=True)
-PERSISTENT_VOLUME_CLAIMS: Final = WatchedKind(PersistentVolumeClaim, "v1", "persistentvolumeclaims", "pvcs", is_namespaced=True)
+POD_DISRUPTION_BUDGETS: Final = WatchedKind(
+    PodDisruptionBudget, "policy/v1", "poddisruptionbudgets", "pdbs", is_namespaced=True
+)
+PERSISTENT_VOLUME_CLAIMS: Final = WatchedKind(
+    PersistentVolumeClaim, "v1", "persistentvolumeclaims", "pvcs", is_namespaced=True
+)
 PERSISTENT_VOLUMES: Final = WatchedKind(PersistentVolume, "v1", "persistentvolumes", "pvs")
 STORAGE_CLASSES: Final = WatchedKind(StorageClass, "storage.k8s.io/v1", "storageclasses", "storage_classes")
 CSI_NODES: Final = WatchedKind(CSINode, "storage.k8s.io/v1", "csinodes", "csi_nodes")
@@ -101,14 +116,18 @@ CSI_DRIVERS: Final = WatchedKind(CSIDriver, "storage.k8s.io/v1", "csidrivers", "
 CSI_STORAGE_CAPACITIES: Final = WatchedKind(
     CSIStorageCapacity, "storage.k8s.io/v1", "csistoragecapacities", "csi_storage_capacities", is_namespaced=True
 )
-VOLUME_ATTACHMENTS: Final = WatchedKind(VolumeAttachment, "storage.k8s.io/v1", "volumeattachments", "volume_attachments")
+VOLUME_ATTACHMENTS: Final = WatchedKind(
+    VolumeAttachment, "storage.k8s.io/v1", "volumeattachments", "volume_attachments"
+)
 SERVICES: Final = WatchedKind(Service, "v1", "services", "services", is_namespaced=True)
 REPLICATION_CONTROLLERS: Final = WatchedKind(
     ReplicationController, "v1", "replicationcontrollers", "replication_controllers", is_namespaced=True
 )
 REPLICA_SETS: Final = WatchedKind(ReplicaSet, "apps/v1", "replicasets", "replica_sets", is_namespaced=True)
 STATEFUL_SETS: Final = WatchedKind(StatefulSet, "apps/v1", "statefulsets", "stateful_sets", is_namespaced=True)
-RESOURCE_CLAIMS: Final = WatchedKind(ResourceClaim, "resource.k8s.io/v1", "resourceclaims", "resource_claims", is_namespaced=True)
+RESOURCE_CLAIMS: Final = WatchedKind(
+    ResourceClaim, "resource.k8s.io/v1", "resourceclaims", "resource_claims", is_namespaced=True
+)
 DEVICE_CLASSES: Final = WatchedKind(DeviceClass, "resource.k8s.io/v1", "deviceclasses", "device_classes")
 RESOURCE_SLICES: Final = WatchedKind(ResourceSlice, "resource.k8s.io/v1", "resourceslices", "resource_slices")
 DEVICE_TAINT_RULES: Final = WatchedKind(
@@ -119,7 +138,9 @@ DEVICE_TAINT_RULES: Final = WatchedKind(
     gate="DRADeviceTaintRules",
     other_api_version="resource.k8s.io/v1beta2",
 )
-PRIORITY_CLASSES: Final = WatchedKind(PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", "priority_classes", is_optional=True)
+PRIORITY_CLASSES: Final = WatchedKind(
+    PriorityClass, "scheduling.k8s.io/v1", "priorityclasses", "priority_classes", is_optional=True
+)
 POD_GROUPS: Final = WatchedKind(
     PodGroup,
     "scheduling.k8s.io/v1alpha2",

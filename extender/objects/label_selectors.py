@@ -83,7 +83,8 @@ class Requirement:
         return self.matches_value(labels.get(self.key))
 
     def matches_value(self, value: str | None) -> bool:
-        """Returns whether an object fulfils the requirement if its label `key` has this value; None: it has no such label.
+        """Returns whether an object fulfils the requirement if its label `key` has this value; None: it has no such
+        label.
 
         Upstream: selector.go, Requirement.Matches.
         """
@@ -99,7 +100,9 @@ class Requirement:
         return value is not None and self._is_beyond(value)
 
     def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]:
-        """Returns whether most of these values fulfil the requirement, those that are exceptions, and whether no such label fulfils it."""
+        """Returns whether most of these values fulfil the requirement, those that are exceptions, and whether no such
+        label fulfils it.
+        """
         operator = self.operator
         if operator in _INCLUDES or operator in _EXCLUDES:
             excludes = operator in _EXCLUDES
@@ -137,12 +140,16 @@ class LabelCondition(Protocol):
 
 
 LONG: Final = 16
-"""The number of requirements or values from which on a selector looks them up by key instead of trying one after the other."""
+"""The number of requirements or values from which on a selector looks them up by key instead of trying one after the
+other.
+"""
 
 
 @final
 class _ByKey:
-    """The requirements of a long selector by their keys. An object is matched in as many steps as it has labels, however long it is."""
+    """The requirements of a long selector by their keys. An object is matched in as many steps as it has labels,
+    however long it is.
+    """
 
     __slots__ = ("_given", "_needed", "_of_key", "_others")
 
@@ -186,7 +193,9 @@ class _OneKey:
         self._is_needed: Final = not all(each.matches_value(None) for each in requirements)
         included = [frozenset(each.values) for each in requirements if each.operator in _INCLUDES]
         self._included: Final = frozenset.intersection(*included) if included else None
-        self._excluded: Final = frozenset(value for each in requirements if each.operator in _EXCLUDES for value in each.values)
+        self._excluded: Final = frozenset(
+            value for each in requirements if each.operator in _EXCLUDES for value in each.values
+        )
         unlike = dict.fromkeys(each for each in requirements if each.operator not in _INCLUDES | _EXCLUDES)
         self._others: Final = tuple(unlike)
 
@@ -207,7 +216,9 @@ class _OneKey:
 @final
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """All `requirements` together, in the order of their keys; nothing at all if not `selectable`. Usable as a dict key."""
+    """All `requirements` together, in the order of their keys; nothing at all if not `selectable`. Usable as a dict
+    key.
+    """
 
     requirements: tuple[Requirement, ...] = ()
     selectable: bool = True
@@ -244,7 +255,9 @@ class Selector:
         return all(requirement.matches_value(labels.get(requirement.key)) for requirement in self.requirements)
 
     def conditions(self, keys: Mapping[str, object]) -> Iterable[LabelCondition]:
-        """Returns what the selector says of objects that have no labels but of these keys: it selects those that fulfil all conditions."""
+        """Returns what the selector says of objects that have no labels but of these keys: it selects those that fulfil
+        all conditions.
+        """
         return self.requirements if self._by_key is None else self._by_key.conditions(keys)
 
     def __str__(self) -> str:
@@ -261,11 +274,14 @@ def selector_of(selector: LabelSelector | None) -> Selector:
     """Returns the selector that an API object holds: a missing one selects nothing, an empty one everything.
 
     Raises:
-        SelectorError: a key, operator or value is not allowed. Of several bad labels in `matchLabels` the first by key is told.
+        SelectorError: a key, operator or value is not allowed. Of several bad labels in `matchLabels` the first by key
+            is told.
     """
     if selector is None:
         return NOTHING
-    requirements = [requirement_of(key, Operator.EQUALS, (value,)) for key, value in sorted(selector.match_labels.items())]
+    requirements = [
+        requirement_of(key, Operator.EQUALS, (value,)) for key, value in sorted(selector.match_labels.items())
+    ]
     for expression in selector.match_expressions:
         operator = _OPERATORS_OF_API.get(expression.operator)
         if operator is None:
@@ -275,7 +291,9 @@ def selector_of(selector: LabelSelector | None) -> Selector:
 
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
-    """Returns the selector of objects that have all these labels; nothing is validated. Upstream: selector.go, SelectorFromSet."""
+    """Returns the selector of objects that have all these labels; nothing is validated. Upstream: selector.go,
+    SelectorFromSet.
+    """
     if not labels:
         return EVERYTHING
     return selector_with(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
@@ -290,7 +308,9 @@ def with_requirements(selector: Selector, labels: Mapping[str, str]) -> Selector
 
 
 def selector_with(requirements: Iterable[Requirement]) -> Selector:
-    """Returns the selector of all these requirements; those of one key keep their order. Upstream: selector.go, ByKey."""
+    """Returns the selector of all these requirements; those of one key keep their order. Upstream: selector.go,
+    ByKey.
+    """
     return Selector(tuple(sorted(requirements, key=attrgetter("key"))))
 
 
@@ -315,7 +335,8 @@ def requirement_errors(
     """Returns what is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement.
 
     Arguments:
-        is_from_text: the values were read as a document has them, so that a list that was not written is nil for every operator.
+        is_from_text: the values were read as a document has them, so that a list that was not written is nil for every
+            operator.
     """
     errors: list[FieldError] = []
     wrong = label_key_errors(key)
@@ -323,11 +344,17 @@ def requirement_errors(
         errors.append(invalid(child(path, "key"), key, "; ".join(wrong)))
     values_path = child(path, "values")
     if operator in _IS_SET and not values:
-        errors.append(invalid(values_path, written_or_null(values), "for 'in', 'notin' operators, values set can't be empty"))
+        errors.append(
+            invalid(values_path, written_or_null(values), "for 'in', 'notin' operators, values set can't be empty")
+        )
     elif operator in _IS_EXACT and len(values) != 1:
-        errors.append(invalid(values_path, written_or_null(values), "exact-match compatibility requires one single value"))
+        errors.append(
+            invalid(values_path, written_or_null(values), "exact-match compatibility requires one single value")
+        )
     elif operator in _IS_UNARY and values:
-        errors.append(invalid(values_path, written_or_null(values), "values set must be empty for exists and does not exist"))
+        errors.append(
+            invalid(values_path, written_or_null(values), "values set must be empty for exists and does not exist")
+        )
     elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
         if len(values) != 1:
             # Where these have no values in an object, upstream has an empty list and no nil one.
@@ -335,7 +362,9 @@ def requirement_errors(
             errors.append(invalid(values_path, told, "for 'Gt', 'Lt' operators, exactly one value is required"))
         for place, value in enumerate(values):
             if parse_int64(value) is None:
-                errors.append(invalid(index(values_path, place), value, "for 'Gt', 'Lt' operators, the value must be an integer"))
+                errors.append(
+                    invalid(index(values_path, place), value, "for 'Gt', 'Lt' operators, the value must be an integer")
+                )
     for place, value in enumerate(values):
         wrong = label_value_errors(value)
         if wrong:

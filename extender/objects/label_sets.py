@@ -1,4 +1,6 @@
-"""Many sets of labels, with all of which a selector is matched at once: in an operation per requirement, on integers with a bit per set."""
+"""Many sets of labels, with all of which a selector is matched at once: in an operation per requirement, on integers
+with a bit per set.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -15,14 +17,16 @@ _FEW: Final = 8
 
 @final
 class LabelSets:
-    """Sets of labels at the places 0, 1, 2, ..., for which the bits of a result stand. State: these, and the bits that were asked for."""
+    """Sets of labels at the places 0, 1, 2, ..., for which the bits of a result stand. State: these, and the bits that
+    were asked for.
+    """
 
     def __init__(self, keys: Set[str] | None = None) -> None:
         """There are no sets yet.
 
         Arguments:
-            keys: those of the selectors that are going to be matched; None if they are not known. Other labels are passed over, since a
-                pod may have thousands.
+            keys: those of the selectors that are going to be matched; None if they are not known. Other labels are
+                passed over, since a pod may have thousands.
         """
         self._keys: Final = keys
         self._size = 0
@@ -65,7 +69,9 @@ class LabelSets:
     def _with_key(self, key: str) -> int:
         bits = self._bits.get((key, None))
         if bits is None:
-            bits = self._bits[key, None] = as_bits([*chain.from_iterable(self._places[key].values())]) if key in self._places else 0
+            bits = self._bits[key, None] = (
+                as_bits([*chain.from_iterable(self._places[key].values())]) if key in self._places else 0
+            )
         return bits
 
     def _bits_of(self, key: str, value: str, places: Sequence[int]) -> int:

@@ -1,7 +1,7 @@
 """The text form of label selectors: `app in (a,b),tier!=x,!old`.
 
-Upstream: apimachinery/pkg/labels/selector.go, Lexer, Parser, Parse (v1.36.2). Its error texts are kept, even where they show
-another token than the one that is wrong.
+Upstream: apimachinery/pkg/labels/selector.go, Lexer, Parser, Parse (v1.36.2). Its error texts are kept, even where they
+show another token than the one that is wrong.
 """
 
 import re
@@ -9,7 +9,15 @@ from enum import Enum, auto
 from typing import Final, NamedTuple, final
 
 from extender.golang.field_errors import invalid
-from extender.objects.label_selectors import BINARY_OPERATORS, Operator, Requirement, Selector, SelectorError, requirement_of, selector_with
+from extender.objects.label_selectors import (
+    BINARY_OPERATORS,
+    Operator,
+    Requirement,
+    Selector,
+    SelectorError,
+    requirement_of,
+    selector_with,
+)
 from extender.objects.name_syntax import label_key_errors
 
 

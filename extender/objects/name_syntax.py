@@ -21,7 +21,9 @@ _NAME_PATTERN: Final = re.compile(_NAME)
 _VALUE_PATTERN: Final = re.compile(_VALUE)
 _DNS_LABEL_PATTERN: Final = re.compile(DNS_LABEL)
 _SUBDOMAIN_PATTERN: Final = re.compile(SUBDOMAIN)
-_KEY_PATTERN: Final = re.compile(rf"(?:{SUBDOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,{LABEL_MAX_LENGTH - 2}}}[A-Za-z0-9])?")
+_KEY_PATTERN: Final = re.compile(
+    rf"(?:{SUBDOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,{LABEL_MAX_LENGTH - 2}}}[A-Za-z0-9])?"
+)
 """A label key without a fault, but for the length of its subdomain."""
 _DNS_1035_PATTERN: Final = re.compile(_DNS_1035)
 
@@ -74,11 +76,15 @@ _SUBDOMAIN_ERROR: Final = regex_error(
     SUBDOMAIN,
     "example.com",
 )
-_KEY_ERROR: Final = f"a valid label key {_NAME_ERROR} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+_KEY_ERROR: Final = (
+    f"a valid label key {_NAME_ERROR} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
 
 
 def label_key_errors(key: str) -> list[str]:
-    """Returns what is wrong with a label key: at most 63 bytes, perhaps after `subdomain/`. Upstream: IsLabelKey, IsQualifiedName."""
+    """Returns what is wrong with a label key: at most 63 bytes, perhaps after `subdomain/`. Upstream: IsLabelKey,
+    IsQualifiedName.
+    """
     if _KEY_PATTERN.fullmatch(key) is not None and key.find("/") <= SUBDOMAIN_MAX_LENGTH:
         return []
     prefix, slash, name = key.partition("/")

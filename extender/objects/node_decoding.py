@@ -25,9 +25,11 @@ class _Node(Node, frozen=True):
 
 @final
 class NodeDecoder:
-    """Decodes nodes, and an image that several of them report only once: there are 50 on each. State: the images that came before.
+    """Decodes nodes, and an image that several of them report only once: there are 50 on each. State: the images that
+    came before.
 
-    What it returns is what `decoding.decode` does, in less memory and fewer objects. May be used from several threads at once.
+    What it returns is what `decoding.decode` does, in less memory and fewer objects. May be used from several threads
+    at once.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,5 @@
-"""Node selectors and node affinity, parsed once: terms of label requirements and node name requirements, or their errors.
+"""Node selectors and node affinity, parsed once: terms of label requirements and node name requirements, or their
+errors.
 
 Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go (v1.36.2).
 """
@@ -12,7 +13,14 @@ import msgspec
 from extender.golang.field_errors import FieldError, aggregate, child, index, invalid, marshalled, not_supported
 from extender.golang.schema import written_or_null
 from extender.objects.kept_parses import kept_for_equal
-from extender.objects.label_selectors import Operator, Requirement, Selector, SelectorError, requirement_errors, selector_from_labels
+from extender.objects.label_selectors import (
+    Operator,
+    Requirement,
+    Selector,
+    SelectorError,
+    requirement_errors,
+    selector_from_labels,
+)
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from extender.objects.node import Node
 from extender.objects.pod import Affinity, NodeAffinity, Pod, PodSpec, PreferredSchedulingTerm
@@ -104,7 +112,9 @@ class ParsedNodeSelector:
 @final
 @dataclass(frozen=True, slots=True)
 class RequiredNodeAffinity:
-    """A pod's requirements on its node: `labels` (spec.nodeSelector) and `selector` (required node affinity); None requires nothing."""
+    """A pod's requirements on its node: `labels` (spec.nodeSelector) and `selector` (required node affinity); None
+    requires nothing.
+    """
 
     labels: Selector | None = None
     selector: ParsedNodeSelector | None = None
@@ -137,7 +147,9 @@ class PreferredTerm:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class PreferredTerms:
-    """A pod's preferences among nodes. Terms of weight 0 and empty terms are left out. Two are never equal, as `ParsedNodeSelector`s."""
+    """A pod's preferences among nodes. Terms of weight 0 and empty terms are left out. Two are never equal, as
+    `ParsedNodeSelector`s.
+    """
 
     terms: tuple[PreferredTerm, ...] = ()
     num_values: int = field(init=False)
@@ -152,7 +164,9 @@ class PreferredTerms:
 
 
 def required_node_affinity(pod: Pod) -> RequiredNodeAffinity:
-    """Returns what the pod demands of its node; nothing is refused. Upstream: nodeaffinity.go, GetRequiredNodeAffinity."""
+    """Returns what the pod demands of its node; nothing is refused. Upstream: nodeaffinity.go,
+    GetRequiredNodeAffinity.
+    """
     affinity = pod.spec.affinity and pod.spec.affinity.node_affinity
     required = affinity.required if affinity else None
     return RequiredNodeAffinity(
@@ -255,13 +269,17 @@ def _term_at(path: str, term: NodeSelectorTerm, *, is_from_text: bool = False) -
         _expression(expression, index(child(path, "matchExpressions"), place), errors, is_from_text=is_from_text)
         for place, expression in enumerate(term.match_expressions)
     ]
-    fields = [_field(field, index(child(path, "matchFields"), place), errors) for place, field in enumerate(term.match_fields)]
+    fields = [
+        _field(field, index(child(path, "matchFields"), place), errors) for place, field in enumerate(term.match_fields)
+    ]
     if errors:
         return ParsedTerm(errors=tuple(errors))
     return ParsedTerm(tuple(filter(None, expressions)), tuple(filter(None, fields)))
 
 
-def _expression(expression: NodeSelectorRequirement, path: str, errors: list[FieldError], *, is_from_text: bool) -> Requirement | None:
+def _expression(
+    expression: NodeSelectorRequirement, path: str, errors: list[FieldError], *, is_from_text: bool
+) -> Requirement | None:
     """Returns the requirement; its faults are added to `errors`."""
     operator = _OPERATORS.get(expression.operator)
     if operator is None:

@@ -4,7 +4,15 @@ import msgspec
 
 from extender.golang.times import moment_of
 from extender.objects.decoding import DecodeError
-from extender.objects.meta import ApiObject, Condition, HasMetadata, Int32, LabelSelector, NodeSelector, NodeSelectorTerm
+from extender.objects.meta import (
+    ApiObject,
+    Condition,
+    HasMetadata,
+    Int32,
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorTerm,
+)
 from extender.objects.node import ResourceList
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
@@ -78,7 +86,9 @@ class NodeAffinity(ApiObject, frozen=True):
     """v1.NodeAffinity."""
 
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: list[PreferredSchedulingTerm] | None = msgspec.field(default=None, name="preferredDuringSchedulingIgnoredDuringExecution")
+    preferred: list[PreferredSchedulingTerm] | None = msgspec.field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
 
 
 class PodAffinityTerm(ApiObject, frozen=True):
@@ -102,8 +112,12 @@ class WeightedPodAffinityTerm(ApiObject, frozen=True):
 class PodAffinity(ApiObject, frozen=True):
     """v1.PodAffinity and v1.PodAntiAffinity: they have the same shape."""
 
-    required: list[PodAffinityTerm] = msgspec.field(default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution")
-    preferred: list[WeightedPodAffinityTerm] = msgspec.field(default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution")
+    required: list[PodAffinityTerm] = msgspec.field(
+        default_factory=list, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: list[WeightedPodAffinityTerm] = msgspec.field(
+        default_factory=list, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
 
 
 class Affinity(ApiObject, frozen=True):

@@ -12,7 +12,10 @@ HIGHEST_USER_PRIORITY: Final = 1_000_000_000
 """Upstream: HighestUserDefinablePriority."""
 SYSTEM_CRITICAL: Final = 2 * HIGHEST_USER_PRIORITY
 """Priorities from here on belong to the cluster itself. Upstream: SystemCriticalPriority."""
-SYSTEM_CLASSES: Final[Mapping[str, int]] = {"system-node-critical": SYSTEM_CRITICAL + 1000, "system-cluster-critical": SYSTEM_CRITICAL}
+SYSTEM_CLASSES: Final[Mapping[str, int]] = {
+    "system-node-critical": SYSTEM_CRITICAL + 1000,
+    "system-cluster-critical": SYSTEM_CRITICAL,
+}
 """The PriorityClasses that every API server makes."""
 
 

@@ -1,4 +1,5 @@
-"""resource.Quantity: exact amounts such as `100m`, `1.5Gi` or `3e2`, read and added as Kubernetes does it. No floats, no unbounded work.
+"""resource.Quantity: exact amounts such as `100m`, `1.5Gi` or `3e2`, read and added as Kubernetes does it. No floats,
+no unbounded work.
 
 Upstream: apimachinery/pkg/api/resource, quantity.go, amount.go, math.go, scale_int.go, suffix.go (v1.36.2).
 """
@@ -29,7 +30,9 @@ MAX_EXPONENT: Final = 30
 _INT64_DIGITS: Final = 18
 
 CACHE_SIZE: Final = 32768
-"""Quantities that each reader below keeps: more than a large cluster spells, and some tens of megabytes in all at worst."""
+"""Quantities that each reader below keeps: more than a large cluster spells, and some tens of megabytes in all at
+worst.
+"""
 
 _GRAMMAR: Final = re.compile(
     r"(?P<sign>[+-]?+)(?P<zeros>0*+)(?P<whole>[0-9]*+)(?:\.(?P<fraction>[0-9]*+))?+(?P<suffix>[eEinumkKMGTP]*+[-+]?+[0-9]*+)"
@@ -55,7 +58,9 @@ EXPONENT_TOO_LARGE: Final = f"exponents of quantities must be between -{MAX_EXPO
 
 
 class QuantityError(ValueError):
-    """The text is no quantity. The message is upstream's (or names our limit), perhaps after a field path; it never repeats the text."""
+    """The text is no quantity. The message is upstream's (or names our limit), perhaps after a field path; it never
+    repeats the text.
+    """
 
 
 @final
@@ -124,8 +129,8 @@ class Quantity:
     def scaled_value(self, scale: int) -> int:
         """Returns units of 10**`scale`, an int64.
 
-        Numbers in the int64 form round away from zero; on overflow the product wraps, or is 0 for some powers. Big decimals
-        round up when positive; a negative one is cut and then one is added. All of that is upstream's.
+        Numbers in the int64 form round away from zero; on overflow the product wraps, or is 0 for some powers. Big
+        decimals round up when positive; a negative one is cut and then one is added. All of that is upstream's.
 
         Upstream: amount.go, AsScaledInt64; scale_int.go, scaledValue.
         """
@@ -166,7 +171,9 @@ class Quantity:
         return (mine > theirs) - (mine < theirs)
 
     def round_up(self, scale: int) -> tuple["Quantity", bool]:
-        """Returns it rounded away from zero to whole 10**`scale`, and whether nothing was lost. Upstream: quantity.go, RoundUp."""
+        """Returns it rounded away from zero to whole 10**`scale`, and whether nothing was lost. Upstream: quantity.go,
+        RoundUp.
+        """
         if not self.is_big and self.exponent >= scale:
             return self, True
         if self.exponent >= scale:
@@ -175,7 +182,9 @@ class Quantity:
         return replace(self, amount=amount, exponent=scale, text=""), exact
 
     def canonical(self) -> str:
-        """Returns number and suffix: no fraction, and the suffix as large as possible. Upstream: quantity.go, CanonicalizeBytes."""
+        """Returns number and suffix: no fraction, and the suffix as large as possible. Upstream: quantity.go,
+        CanonicalizeBytes.
+        """
         if self.is_zero:
             return "0"
         if self.format == BINARY_SI and abs(self.nanos()) >= 1024 * 10**9:
@@ -269,8 +278,9 @@ def nanos_of(raw: RawQuantity) -> int:
 
 
 def _plain_nanos(raw: RawQuantity) -> int | None:
-    """Returns the billionths of a quantity that is a whole number with a suffix or without, as most are; None for others and for large
-    ones. A pod may have tens of thousands of quantities."""
+    """Returns the billionths of a quantity that is a whole number with a suffix or without, as most are; None for
+    others and for large ones. A pod may have tens of thousands of quantities.
+    """
     if not isinstance(raw, str) or len(raw) > _INT64_DIGITS or not raw.isascii():
         return None
     for digits, suffix in ((raw, ""), (raw[:-1], raw[-1:]), (raw[:-2], raw[-2:])):
@@ -324,7 +334,9 @@ def _parse_small(text: str, whole: str, fraction: str, unit: _Unit) -> Quantity 
 
 
 def _parse_big(whole: str, fraction: str, unit: _Unit) -> Quantity:
-    """Returns the quantity without its sign as a big decimal: rounded up to whole nanos, and BinarySI capped at the largest int64."""
+    """Returns the quantity without its sign as a big decimal: rounded up to whole nanos, and BinarySI capped at the
+    largest int64.
+    """
     number, scale, notation = int(whole + fraction), -len(fraction), unit.format
     if unit.base == 10:
         scale += unit.exponent

@@ -22,7 +22,12 @@ NOTHING_ASKED: ResourceList = {}
 
 
 def sum_requests(
-    pod: Pod, read: Read[N], *, use_status: bool = False, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = NOTHING_ASKED
+    pod: Pod,
+    read: Read[N],
+    *,
+    use_status: bool = False,
+    pod_level: bool = True,
+    defaults: Mapping[str, RawQuantity] = NOTHING_ASKED,
 ) -> dict[str, N]:
     """Returns what the pod asks for: containers, sidecars, the widest init phase, overhead.
 
@@ -78,7 +83,9 @@ def sum_limits(pod: Pod, read: Read[N]) -> dict[str, N]:
 
 
 def has_pod_level_requests(pod: Pod) -> bool:
-    """True if spec.resources asks for something that can be asked for a whole pod. Upstream: helpers.go, IsPodLevelRequestsSet."""
+    """True if spec.resources asks for something that can be asked for a whole pod. Upstream: helpers.go,
+    IsPodLevelRequestsSet.
+    """
     return pod.spec.resources is not None and any(map(is_pod_level_resource, pod.spec.resources.requests))
 
 
@@ -88,8 +95,8 @@ def _over_phases(pod: Pod, add_needs: Callable[[Container, dict[str, N], bool], 
     In its phase an init container runs beside the sidecars started before it; a sidecar stays.
 
     Arguments:
-        add_needs: adds what a container needs to a total. It gets the container, the total and whether the container's status may count:
-            that of a plain init container never does.
+        add_needs: adds what a container needs to a total. It gets the container, the total and whether the container's
+            status may count: that of a plain init container never does.
     """
     total: dict[str, N] = {}
     sidecars: dict[str, N] = {}
@@ -122,7 +129,9 @@ def _set_pod_level(total: dict[str, N], pod: Pod, read: Read[N], *, use_status: 
 
 
 def _is_resize_infeasible(pod: Pod) -> bool:
-    """True if the kubelet has said that the asked-for resize cannot be done. Upstream: helpers.go, IsPodResizeInfeasible."""
+    """True if the kubelet has said that the asked-for resize cannot be done. Upstream: helpers.go,
+    IsPodResizeInfeasible.
+    """
     pending = next((condition for condition in pod.status.conditions if condition.type == "PodResizePending"), None)
     return pending is not None and pending.reason == "Infeasible"
 

@@ -1,7 +1,7 @@
 """The requests of pods and the allocatable amounts of nodes, as the numbers that scheduling compares.
 
-Upstream: pkg/scheduler/framework/types.go, CalculateResource, Resource.Add, SetMaxResource; plugins/noderesources/fit.go and
-resource_allocation.go; component-helpers/resource/helpers.go (v1.36.2).
+Upstream: pkg/scheduler/framework/types.go, CalculateResource, Resource.Add, SetMaxResource;
+plugins/noderesources/fit.go and resource_allocation.go; component-helpers/resource/helpers.go (v1.36.2).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +28,14 @@ from extender.objects.quantity import (
     value_of,
 )
 from extender.objects.request_sums import has_pod_level_requests, sum_limits, sum_requests
-from extender.objects.resource_names import CPU, EPHEMERAL_STORAGE, HUGEPAGES_PREFIX, MEMORY, PODS, is_scalar_resource_name
+from extender.objects.resource_names import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    HUGEPAGES_PREFIX,
+    MEMORY,
+    PODS,
+    is_scalar_resource_name,
+)
 
 DEFAULT_MILLI_CPU: Final = 100
 """Millicores assumed for a container that asks for none, where spreading load needs a number."""
@@ -73,7 +80,8 @@ class Resources:
 
 
 def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
-    """Returns what the pod takes from its node: requests, and millicores and bytes with defaults for containers that name none.
+    """Returns what the pod takes from its node: requests, and millicores and bytes with defaults for containers that
+    name none.
 
     What the kubelet has allocated during an in-place resize counts. The answer is kept for pods with equal containers.
 
@@ -112,7 +120,8 @@ def requested_amounts(pod: Pod) -> dict[str, int]:
 
 
 def fit_scorer_requests(pod: Pod, resources: Iterable[str]) -> tuple[int, ...]:
-    """Returns the base units (millicores for cpu) of each resource that the scorer of NodeResourcesFit adds for the pod.
+    """Returns the base units (millicores for cpu) of each resource that the scorer of NodeResourcesFit adds for the
+    pod.
 
     It looks neither at pod-level resources nor at the status, and assumes defaults for containers that name none.
 
@@ -126,7 +135,8 @@ def fit_scorer_requests(pod: Pod, resources: Iterable[str]) -> tuple[int, ...]:
 
 
 def balanced_scorer_requests(pod: Pod, resources: Iterable[str]) -> tuple[int, ...]:
-    """Returns the base units (millicores for cpu) of each resource that NodeResourcesBalancedAllocation adds for the pod, without defaults.
+    """Returns the base units (millicores for cpu) of each resource that NodeResourcesBalancedAllocation adds for the
+    pod, without defaults.
 
     Raises:
         QuantityError: a quantity cannot be read; the message names the field.
@@ -138,7 +148,8 @@ def balanced_scorer_requests(pod: Pod, resources: Iterable[str]) -> tuple[int, .
 
 
 def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, Quantity]:
-    """Returns by resource the requests of the whole pod, overhead included; with `use_status` an in-place resize counts.
+    """Returns by resource the requests of the whole pod, overhead included; with `use_status` an in-place resize
+    counts.
 
     Raises:
         QuantityError: a quantity cannot be read; the message names the field.
@@ -191,7 +202,9 @@ def allocatable(node: Node) -> tuple[Resources, int]:
     Upstream: framework/types.go, NewResource.
     """
     _check(allocatable_fields(node))
-    amounts = {name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in node.status.allocatable.items()}
+    amounts = {
+        name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in node.status.allocatable.items()
+    }
     return _resources(amounts), amounts.get(PODS, 0)
 
 
@@ -208,7 +221,9 @@ def as_quantity(resource: str, amount: int) -> str:
 
 
 def in_words(resource: str, quantity: str) -> str:
-    """Returns a quantity of a resource as people compare it: cpu in cores, `60.1` and not `60100m`; other amounts unchanged."""
+    """Returns a quantity of a resource as people compare it: cpu in cores, `60.1` and not `60100m`; other amounts
+    unchanged.
+    """
     if resource != CPU:
         return quantity
     whole, part = divmod(abs(milli_value_of(quantity)), 1000)
@@ -227,7 +242,12 @@ def _without_others(pod: Pod) -> Pod:
     """Returns the pod with what `assigned_requests` reads of it, and little else."""
     spec, status = pod.spec, pod.status
     return Pod(
-        spec=PodSpec(containers=spec.containers, init_containers=spec.init_containers, resources=spec.resources, overhead=spec.overhead),
+        spec=PodSpec(
+            containers=spec.containers,
+            init_containers=spec.init_containers,
+            resources=spec.resources,
+            overhead=spec.overhead,
+        ),
         status=PodStatus(
             conditions=status.conditions,
             container_statuses=status.container_statuses,
@@ -256,7 +276,9 @@ def _filter_requests(pod: Pod) -> Resources:
     return _resources({name: max(0, amount) for name, amount in _amounts(pod, use_status=False).items()})
 
 
-def _amounts(pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = _NO_DEFAULTS) -> dict[str, int]:
+def _amounts(
+    pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = _NO_DEFAULTS
+) -> dict[str, int]:
     """Returns by resource base units, millicores for cpu; int64. The options are those of `sum_requests`."""
     only = _only_list(pod, use_status=use_status)
     if only is not None:
@@ -273,7 +295,9 @@ def _read(requests: ResourceList) -> dict[str, int]:
 
 
 def _only_list(pod: Pod, *, use_status: bool) -> ResourceList | None:
-    """Returns the one list of requests that matters, in pods with a single container and nothing else to add; None in others."""
+    """Returns the one list of requests that matters, in pods with a single container and nothing else to add; None in
+    others.
+    """
     spec = pod.spec
     if len(spec.containers) != 1 or spec.init_containers or spec.resources is not None or spec.overhead:
         return None
@@ -315,7 +339,10 @@ def allocatable_fields(node: Node) -> Iterator[_Field]:
 
 def _distinct_amounts(spec: PodSpec) -> set[RawQuantity]:
     amounts = set(spec.overhead.values())
-    for resources in (*(container.resources for container in (*spec.containers, *spec.init_containers)), spec.resources):
+    for resources in (
+        *(container.resources for container in (*spec.containers, *spec.init_containers)),
+        spec.resources,
+    ):
         if resources is not None:
             amounts.update(resources.requests.values(), resources.limits.values())
     return amounts

@@ -23,12 +23,16 @@ _LONGEST_CACHED: Final = 320
 
 
 def is_scalar_resource_name(name: str) -> bool:
-    """Returns whether it is counted by itself: extended resources, huge pages, attachable volumes, and `*kubernetes.io/*`."""
+    """Returns whether it is counted by itself: extended resources, huge pages, attachable volumes, and
+    `*kubernetes.io/*`.
+    """
     return _is_scalar(name) if len(name) <= _LONGEST_CACHED else _is_scalar.__wrapped__(name)
 
 
 def is_extended_resource_name(name: str) -> bool:
-    """Returns whether it is `domain/name` outside of Kubernetes' own domain, such as `example.com/gpu`, and can be put into a quota."""
+    """Returns whether it is `domain/name` outside of Kubernetes' own domain, such as `example.com/gpu`, and can be put
+    into a quota.
+    """
     if is_native_resource(name) or name.startswith(QUOTA_PREFIX):
         return False
     return not label_key_errors(QUOTA_PREFIX + name)

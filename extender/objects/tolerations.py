@@ -36,8 +36,8 @@ def tolerates(toleration: Toleration, taint: Taint, *, compares: bool = False) -
     """Returns whether the toleration covers the taint; an empty key or effect covers all.
 
     Arguments:
-        compares: whether the operators `Lt` and `Gt` cover taints with a smaller or a greater number than their own; else they cover none.
-            It is the feature gate TaintTolerationComparisonOperators.
+        compares: whether the operators `Lt` and `Gt` cover taints with a smaller or a greater number than their own;
+            else they cover none. It is the feature gate TaintTolerationComparisonOperators.
 
     Upstream: toleration.go, ToleratesTaint.
     """
@@ -118,7 +118,8 @@ def find_untolerated_taint(
     *,
     compares: bool = False,
 ) -> Taint | None:
-    """Returns the first taint of one of these effects (None: of any) that no toleration covers; for `compares` see `tolerates`.
+    """Returns the first taint of one of these effects (None: of any) that no toleration covers; for `compares` see
+    `tolerates`.
 
     Upstream: helpers.go, FindMatchingUntoleratedTaint.
     """

@@ -38,14 +38,20 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         self._preempts_for_groups = enabled("WorkloadAwarePreemption")
         rules = V1_36 if args.preemption_rules is None else RULES[args.preemption_rules]
         self._has_loop_guard = args.loop_guard is not False
-        self.preemption_rules = policy_rules(rules, args.protect, args.cost, args.delay, now=self._now, is_going=self._chosen_lately)
+        self.preemption_rules = policy_rules(
+            rules, args.protect, args.cost, args.delay, now=self._now, is_going=self._chosen_lately
+        )
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        """Registers for the deletion of victims. Whether one helps is for the plugins whose refusal led to the preemption to say."""
+        """Registers for the deletion of victims. Whether one helps is for the plugins whose refusal led to the
+        preemption to say.
+        """
         return [fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE, lambda pod, old, new: fwk.QueueingHint.QUEUE_SKIP)]
 
     def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
-        """Holds the pod back while its preemption is being carried out: an attempt would find the victims still there."""
+        """Holds the pod back while its preemption is being carried out: an attempt would find the victims still
+        there.
+        """
         handle = self._handle
         if handle is None:
             return fwk.SUCCESS
@@ -68,9 +74,13 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
         delay_of = self.preemption_rules.delay_of if self.handle.dispatcher is not None else None
         left = delay_of(pod) if delay_of is not None else 0
         if left > 0:
-            waits = fwk.unschedulable(f"preemption: not eligible for another {math.ceil(left)}s, by the delay of preemption")
+            waits = fwk.unschedulable(
+                f"preemption: not eligible for another {math.ceil(left)}s, by the delay of preemption"
+            )
             return fwk.PostFilterResult(waits, retry_after=left)
-        outcome = await Evaluator(self.handle, self.offset_and_num_candidates, self.preemption_rules).preempt(state, pod, statuses)
+        outcome = await Evaluator(self.handle, self.offset_and_num_candidates, self.preemption_rules).preempt(
+            state, pod, statuses
+        )
         status = outcome.status
         if not status.is_success:
             status = fwk.Status(status.code, (f"preemption: {status.message}",))
@@ -83,9 +93,12 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
                 return fwk.PostFilterResult(waits, preemption=outcome, retry_after=pause.seconds)
         return fwk.PostFilterResult(status, outcome.nominated_node, outcome.chosen, outcome)
 
-    def _guarded(self, state: fwk.CycleState, pod: Pod, candidate: fwk.Candidate) -> tuple[Pause | None, tuple[Pod, ...] | None]:
-        """Records a preemption that is going to be carried out; returns why it must not be, and who took the room of the last one if that
-        helped nobody."""
+    def _guarded(
+        self, state: fwk.CycleState, pod: Pod, candidate: fwk.Candidate
+    ) -> tuple[Pause | None, tuple[Pod, ...] | None]:
+        """Records a preemption that is going to be carried out; returns why it must not be, and who took the room of
+        the last one if that helped nobody.
+        """
         now, live = self._now().timestamp(), self.handle.live
         taken_by: tuple[Pod, ...] | None = None
         if self._has_loop_guard and live is not None:
@@ -100,7 +113,10 @@ class DefaultPreemption(fwk.PreEnqueuePlugin, fwk.PostFilterPlugin):
 
     def _new_guard(self) -> LoopGuard:
         guard = LoopGuard()
-        self.handle.shared(fwk.PLUGIN_METRICS, fwk.PluginMetrics).preemption_loops = lambda: (guard.num_wasted, guard.num_pauses)
+        self.handle.shared(fwk.PLUGIN_METRICS, fwk.PluginMetrics).preemption_loops = lambda: (
+            guard.num_wasted,
+            guard.num_pauses,
+        )
         return guard
 
     def _now(self) -> datetime:

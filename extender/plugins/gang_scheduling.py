@@ -50,7 +50,9 @@ class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
         in_cycle = state.find(fwk.GROUP_CYCLE)
         group = self.handle.objects.pod_groups.get(key) if in_cycle is None else in_cycle.group
         if group is None:
-            return fwk.error(f"failed to get podGroup {key[0]}/{key[1]}: podgroup.scheduling.k8s.io {quoted(key[1])} not found"), 0.0
+            return fwk.error(
+                f"failed to get podGroup {key[0]}/{key[1]}: podgroup.scheduling.k8s.io {quoted(key[1])} not found"
+            ), 0.0
         if group.min_count is None:
             return fwk.SUCCESS, 0.0
         if in_cycle is not None:

@@ -43,7 +43,9 @@ class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
         return self._images.of(state, lambda: Counter(map(normalized_image_name, _images(pod))))
 
     def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) 0..100, from the bytes of the pod's images on the node, each scaled by the share of nodes that have the image."""
+        """(R,) 0..100, from the bytes of the pod's images on the node, each scaled by the share of nodes that have the
+        image.
+        """
         nodes, images = rows.snapshot.nodes, self._images_of(state, pod)
         if len(images) > _FEW_IMAGES:
             present = _present_on_each(rows, images)
@@ -78,7 +80,9 @@ def _images(pod: fwk.Pod) -> list[str]:
 
 
 def _present_on_each(rows: fwk.Rows, images: Mapping[str, int]) -> Int64s:
-    """(R,) the bytes of the pod's images on the node, scaled, of so many images that it takes less time to look at those of each node."""
+    """(R,) the bytes of the pod's images on the node, scaled, of so many images that it takes less time to look at
+    those of each node.
+    """
     nodes = rows.snapshot.nodes
     found = [
         (row, size, num_nodes, images[image])

@@ -1,4 +1,6 @@
-"""NodeAffinity: restricts and ranks nodes by the pod's nodeSelector and node affinity, and by those that the profile adds for all pods."""
+"""NodeAffinity: restricts and ranks nodes by the pod's nodeSelector and node affinity, and by those that the profile
+adds for all pods.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -40,7 +42,9 @@ _WEIGHTS: Final = fwk.StateKey[Int64s]("PreScoreNodeAffinity")
 
 
 @final
-class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
+class NodeAffinity(
+    fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin
+):
     """Enforces spec.nodeSelector and required node affinity, and prefers nodes that match the preferred terms.
 
     Upstream: framework/plugins/nodeaffinity/node_affinity.go (v1.36.2).
@@ -65,7 +69,11 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
         self._added_terms = preferred_terms(added.preferred) if added.preferred else None
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
-        return [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_LABEL, self._after_node_change)]
+        return [
+            fwk.on(
+                fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_LABEL, self._after_node_change
+            )
+        ]
 
     def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
         """Raises SelectorError if an invalid term may be what keeps the pod off the node."""
@@ -98,7 +106,8 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
         """Refusals are unresolvable, since removing pods does not change labels."""
         matching = state.find(_MATCHING)
         if matching is None:
-            # Not by PreFilter: for equal pods the Filter is asked about nodes that have changed, and most often there are none.
+            # Not by PreFilter: for equal pods the Filter is asked about nodes that have changed, and most often there
+            # are none.
             matching = required_node_affinity_mask(rows.snapshot, pod)
             state.write(_MATCHING, matching)
         by_pod = fwk.reject(~matching[rows.node], REASON_POD, unresolvable=True)
@@ -108,7 +117,9 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
         return fwk.first_of([fwk.reject(~enforced, REASON_ENFORCED, unresolvable=True), by_pod])
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
-        """Skips if neither the pod nor the profile has preferred terms; Error if a preferred term of the pod is invalid."""
+        """Skips if neither the pod nor the profile has preferred terms; Error if a preferred term of the pod is
+        invalid.
+        """
         try:
             preferred = _preferred(pod)
         except SelectorError as exc:
@@ -133,10 +144,14 @@ class NodeAffinity(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Pr
         return fwk.default_normalize_score(scores)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
-        """The pod without each entry of its node selector and each requirement of its node affinity, then without all of them."""
+        """The pod without each entry of its node selector and each requirement of its node affinity, then without all
+        of them.
+        """
         selector, requirements = pod.spec.node_selector or {}, _requirements(pod)
         for key, value in islice(selector.items(), MAX_ONE_BY_ONE):
-            yield fwk.Suggestion("affinity", f"drop {key}={value} from the node selector", without_node_selector(pod, key))
+            yield fwk.Suggestion(
+                "affinity", f"drop {key}={value} from the node selector", without_node_selector(pod, key)
+            )
         for requirement in requirements[:MAX_ONE_BY_ONE]:
             text = f"drop {_written(requirement)} from the node affinity"
             yield fwk.Suggestion("affinity", text, without_node_affinity(pod, requirement))
@@ -174,7 +189,9 @@ def _named_nodes(required: NodeSelector | None) -> frozenset[str] | None:
         return None
     names: frozenset[str] = frozenset()
     for term in required.node_selector_terms:
-        named = [frozenset(field.values) for field in term.match_fields if field.key == NAME_FIELD and field.operator == "In"]
+        named = [
+            frozenset(field.values) for field in term.match_fields if field.key == NAME_FIELD and field.operator == "In"
+        ]
         if not named:
             return None
         names |= frozenset.intersection(*named)
@@ -196,7 +213,9 @@ def _matches(required: RequiredNodeAffinity, node: fwk.Node) -> bool:
 def _without_demands(pod: fwk.Pod) -> fwk.Suggestion:
     named = ["node selector"] if pod.spec.node_selector else []
     named += ["required node affinity"] if _requirements(pod) else []
-    return fwk.Suggestion("affinity", f"drop the {' and the '.join(named)}", without_node_affinity(without_node_selector(pod)))
+    return fwk.Suggestion(
+        "affinity", f"drop the {' and the '.join(named)}", without_node_affinity(without_node_selector(pod))
+    )
 
 
 def _requirements(pod: fwk.Pod) -> list[NodeSelectorRequirement]:
@@ -220,7 +239,9 @@ def without_node_selector(pod: fwk.Pod, *keys: str) -> fwk.Pod:
 
 
 def without_node_affinity(pod: fwk.Pod, *requirements: NodeSelectorRequirement) -> fwk.Pod:
-    """Returns the pod without these requirements of its required node affinity; without any named, without all of it."""
+    """Returns the pod without these requirements of its required node affinity; without any named, without all of
+    it.
+    """
     of_nodes = (pod.spec.affinity or Affinity()).node_affinity
     if of_nodes is None or of_nodes.required is None:
         return pod

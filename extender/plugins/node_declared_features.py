@@ -28,7 +28,11 @@ class NodeDeclaredFeatures(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         return [
-            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_DECLARED_FEATURE, _after_node_change),
+            fwk.on(
+                fwk.EventResource.NODE,
+                fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_DECLARED_FEATURE,
+                _after_node_change,
+            ),
             fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE, _after_pod_update),
         ]
 
@@ -42,7 +46,9 @@ class NodeDeclaredFeatures(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         # This loops over the nodes: few pods require a feature, so that features are not a column of the snapshot.
         nodes = snapshot.nodes.objects
-        has_features = np.fromiter((required.issubset(node.status.declared_features) for node in nodes), np.bool_, len(nodes))
+        has_features = np.fromiter(
+            (required.issubset(node.status.declared_features) for node in nodes), np.bool_, len(nodes)
+        )
         state.write(_HAS_FEATURES, has_features)
         return fwk.PreFilterResult(fwk.SUCCESS)
 
@@ -64,7 +70,9 @@ def _has_user_namespace_on_host_network(pod: Pod) -> bool:
 def _restarts_all_containers(pod: Pod) -> bool:
     """Upstream: features/restartallcontainers/restart_all_containers.go."""
     containers = (*pod.spec.containers, *pod.spec.init_containers)
-    return any(rule.action == "RestartAllContainers" for container in containers for rule in container.restart_policy_rules)
+    return any(
+        rule.action == "RestartAllContainers" for container in containers for rule in container.restart_policy_rules
+    )
 
 
 _FEATURES: Final[Mapping[str, Callable[[Pod], bool]]] = MappingProxyType(

@@ -18,7 +18,8 @@ _CONFLICTS: Final = fwk.StateKey[frozenset[HostPort]]("PreFilterNodePorts")
 
 @final
 class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
-    """Refuses nodes on which another pod uses a host port of this pod. Conflicts between ports of the pod itself are not checked.
+    """Refuses nodes on which another pod uses a host port of this pod. Conflicts between ports of the pod itself are
+    not checked.
 
     Upstream: framework/plugins/nodeports/node_ports.go; framework/types.go, HostPortInfo (v1.36.2).
     """
@@ -41,7 +42,9 @@ class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Advic
         if not wanted:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         known = snapshot.tallies.index(fwk.Attribute.HOST_PORTS, HostPortIndex)
-        state.write(_CONFLICTS, frozenset(used for port in wanted for used in known.like(port) if _collide(port[0], used[0])))
+        state.write(
+            _CONFLICTS, frozenset(used for port in wanted for used in known.like(port) if _collide(port[0], used[0]))
+        )
         return fwk.PreFilterResult(fwk.SUCCESS)
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
@@ -63,15 +66,17 @@ class NodePorts(fwk.SignPlugin, fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.Advic
 
 
 def conflicting_ports(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> frozenset[HostPort]:
-    """Returns the used ports that conflict with a wanted one: they have its protocol and number, and its address or, on either side, any
-    address.
+    """Returns the used ports that conflict with a wanted one: they have its protocol and number, and its address or, on
+    either side, any address.
 
     Upstream: framework/types.go, HostPortInfo.CheckConflict.
     """
     addresses: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
     for address, protocol, number in wanted:
         addresses[protocol, number].add(address)
-    return frozenset(port for port in used if any(_collide(address, port[0]) for address in addresses.get(port[1:], ())))
+    return frozenset(
+        port for port in used if any(_collide(address, port[0]) for address in addresses.get(port[1:], ()))
+    )
 
 
 def _collide(wanted: str, used: str) -> bool:
@@ -80,7 +85,9 @@ def _collide(wanted: str, used: str) -> bool:
 
 def _without(pod: fwk.Pod, ports: Sequence[HostPort]) -> fwk.Suggestion:
     return fwk.Suggestion(
-        "ports", f"free or do without the {listed('host port', list(map(_written, ports)))}", without_host_ports(pod, ports)
+        "ports",
+        f"free or do without the {listed('host port', list(map(_written, ports)))}",
+        without_host_ports(pod, ports),
     )
 
 
@@ -94,12 +101,19 @@ def without_host_ports(pod: fwk.Pod, ports: Iterable[HostPort]) -> fwk.Pod:
     gone = set(ports)
 
     def freed(container: Container) -> Container:
-        kept = [port for port in container.ports if (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port) not in gone]
+        kept = [
+            port
+            for port in container.ports
+            if (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port) not in gone
+        ]
         return replaced(container, ports=kept)
 
     spec = pod.spec
     return replaced(
-        pod, spec=replaced(spec, containers=list(map(freed, spec.containers)), init_containers=list(map(freed, spec.init_containers)))
+        pod,
+        spec=replaced(
+            spec, containers=list(map(freed, spec.containers)), init_containers=list(map(freed, spec.init_containers))
+        ),
     )
 
 

@@ -39,7 +39,9 @@ class NodeUnschedulable(fwk.SignPlugin, fwk.FilterPlugin, fwk.AdvicePlugin):
         return fwk.reject(rows.unschedulable, REASON, unresolvable=True)
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterable[fwk.Suggestion]:
-        """An uncordoned node takes the pod as the cordoned one would if the pod tolerated the cordon and the taint that goes with it."""
+        """An uncordoned node takes the pod as the cordoned one would if the pod tolerated the cordon and the taint that
+        goes with it.
+        """
         return [fwk.Suggestion("node", "uncordon nodes", tolerating(pod, [UNSCHEDULABLE_TAINT]))]
 
 

@@ -10,7 +10,13 @@ import numpy as np
 from extender import framework as fwk
 from extender.framework.advice import MAX_ONE_BY_ONE, listed
 from extender.objects.node import Taint
-from extender.objects.tolerations import PREFER_NO_SCHEDULE, Tolerations, find_untolerated_taint, tolerating, tolerations_of
+from extender.objects.tolerations import (
+    PREFER_NO_SCHEDULE,
+    Tolerations,
+    find_untolerated_taint,
+    tolerating,
+    tolerations_of,
+)
 from extender.snapshot.axes import Int64s
 
 _ENCODE: Final = msgspec.json.Encoder().encode
@@ -23,8 +29,8 @@ _CONDITIONS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"
 
 @final
 class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
-    """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; prefers nodes with few such PreferNoSchedule
-    taints.
+    """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; prefers nodes with few such
+    PreferNoSchedule taints.
 
     Upstream: framework/plugins/tainttoleration/taint_toleration.go (v1.36.2).
     """
@@ -39,9 +45,15 @@ class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         return [
-            fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, self._after_node_change),
+            fwk.on(
+                fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, self._after_node_change
+            ),
             # Tolerations can only be added to a pod.
-            fwk.on(fwk.EventResource.POD, fwk.ActionType.UPDATE_POD_TOLERATION, lambda pod, old, new: fwk.queue_if(new.uid == pod.uid)),
+            fwk.on(
+                fwk.EventResource.POD,
+                fwk.ActionType.UPDATE_POD_TOLERATION,
+                lambda pod, old, new: fwk.queue_if(new.uid == pod.uid),
+            ),
         ]
 
     def sign_pod(self, pod: fwk.Pod) -> bytes:
@@ -111,6 +123,8 @@ def _written(taint: Taint) -> str:
 
 
 def _per_taint_set(snapshot: fwk.Snapshot, judge: Callable[[Sequence[Taint]], int]) -> Int64s:
-    """(T,) the result of `judge` for each list of taints in the cluster, by code: a cluster has many nodes, but few such lists."""
+    """(T,) the result of `judge` for each list of taints in the cluster, by code: a cluster has many nodes, but few
+    such lists.
+    """
     nodes = snapshot.nodes
     return np.array([judge(nodes.taints_of(code)) for code in range(len(nodes.taint_sets))], np.int64)

@@ -1,6 +1,8 @@
-"""TopologyPlacementGenerator and PodGroupPodsCount: a pod group in one topology domain, and in the one that takes most of its pods.
+"""TopologyPlacementGenerator and PodGroupPodsCount: a pod group in one topology domain, and in the one that takes most
+of its pods.
 
-Upstream: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go, pkg/scheduler/framework/plugins/podgrouppodscount (v1.36.2).
+Upstream: pkg/scheduler/framework/plugins/topologyaware/topology_placement.go,
+pkg/scheduler/framework/plugins/podgrouppodscount (v1.36.2).
 """
 
 from collections.abc import Sequence

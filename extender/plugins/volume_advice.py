@@ -19,9 +19,16 @@ class VolumeAdvice(fwk.AdvicePlugin):
         """
         volumes, missing = pod.spec.volumes, _without_claim(pod, rows.snapshot)
         if missing:
-            claims = [volume.persistent_volume_claim.claim_name for volume in missing if volume.persistent_volume_claim is not None]
+            claims = [
+                volume.persistent_volume_claim.claim_name
+                for volume in missing
+                if volume.persistent_volume_claim is not None
+            ]
             without = _without(pod, missing)
-            yield replace(without, text=f"create the {listed('PersistentVolumeClaim', [*dict.fromkeys(claims)])}, or {without.text}")
+            yield replace(
+                without,
+                text=f"create the {listed('PersistentVolumeClaim', [*dict.fromkeys(claims)])}, or {without.text}",
+            )
         for volume in volumes[:MAX_ONE_BY_ONE]:
             yield _without(pod, [volume])
         if len(volumes) > 1:
@@ -34,7 +41,9 @@ class VolumeAdvice(fwk.AdvicePlugin):
 
 def _without(pod: fwk.Pod, volumes: Sequence[Volume]) -> fwk.Suggestion:
     gone = {volume.name for volume in volumes}
-    changed = replaced(pod, spec=replaced(pod.spec, volumes=[volume for volume in pod.spec.volumes if volume.name not in gone]))
+    changed = replaced(
+        pod, spec=replaced(pod.spec, volumes=[volume for volume in pod.spec.volumes if volume.name not in gone])
+    )
     return fwk.Suggestion("volume", f"do without the {listed('volume', list(map(_written, volumes)))}", changed)
 
 
@@ -44,7 +53,8 @@ def _without_claim(pod: fwk.Pod, snapshot: fwk.Snapshot) -> list[Volume]:
     return [
         volume
         for volume in pod.spec.volumes
-        if volume.persistent_volume_claim is not None and (pod.namespace, volume.persistent_volume_claim.claim_name) not in known
+        if volume.persistent_volume_claim is not None
+        and (pod.namespace, volume.persistent_volume_claim.claim_name) not in known
     ]
 
 

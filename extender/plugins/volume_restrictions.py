@@ -1,4 +1,6 @@
-"""VolumeRestrictions: keeps pods apart whose disk one node can attach only once, or whose claim only one pod may use."""
+"""VolumeRestrictions: keeps pods apart whose disk one node can attach only once, or whose claim only one pod may
+use.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -55,8 +57,14 @@ class _PodVolumes:
     @staticmethod
     def of(pod: fwk.Pod) -> "_PodVolumes":
         volumes = pod.spec.volumes
-        named = (volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None)
-        return _PodVolumes(tuple(dict.fromkeys(named)), frozenset(disks_used(volumes).items()), any(map(_is_restricted, volumes)))
+        named = (
+            volume.persistent_volume_claim.claim_name
+            for volume in volumes
+            if volume.persistent_volume_claim is not None
+        )
+        return _PodVolumes(
+            tuple(dict.fromkeys(named)), frozenset(disks_used(volumes).items()), any(map(_is_restricted, volumes))
+        )
 
 
 _WANTED: Final = fwk.StateKey[_Wanted]("PreFilterVolumeRestrictions")
@@ -64,7 +72,8 @@ _WANTED: Final = fwk.StateKey[_Wanted]("PreFilterVolumeRestrictions")
 
 @final
 class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
-    """Refuses nodes where a pod uses a disk of this pod, unless both only read it; and all nodes while a ReadWriteOncePod claim is in use.
+    """Refuses nodes where a pod uses a disk of this pod, unless both only read it; and all nodes while a
+    ReadWriteOncePod claim is in use.
 
     Upstream: framework/plugins/volumerestrictions/volume_restrictions.go (v1.36.2).
     """
@@ -83,7 +92,9 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skips pods without such disks whose ReadWriteOncePod claims are free; unresolvable if a claim does not exist."""
+        """Skips pods without such disks whose ReadWriteOncePod claims are free; unresolvable if a claim does not
+        exist.
+        """
         if not pod.spec.volumes:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         volumes = self._volumes_of(state, pod)
@@ -146,8 +157,8 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
             def relevant(tallies: Tallies, first: int) -> Iterable[int]:
                 return tallies.index(fwk.Attribute.VOLUMES, VolumeIndex).users(claims, first)
 
-            # Like upstream, starts from the number of claims in use, and adds how often each pod that comes to the node or leaves it uses a
-            # claim of one of these names, even in another namespace.
+            # Like upstream, starts from the number of claims in use, and adds how often each pod that comes to the node
+            # or leaves it uses a claim of one of these names, even in another namespace.
             change = rows.tally_change(fwk.Attribute.VOLUMES, (self.name, "claims", claims), times_used, relevant)
             if change is not None:
                 in_use += change
@@ -156,7 +167,8 @@ class VolumeRestrictions(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
 
 
 def disks_used(volumes: Iterable[Volume]) -> dict[Disk, bool]:
-    """Returns the disks that can be attached only once, and whether they are only read. An RBD image counts once for each of its monitors.
+    """Returns the disks that can be attached only once, and whether they are only read. An RBD image counts once for
+    each of its monitors.
 
     Upstream: volume_restrictions.go, isVolumeConflict.
     """
@@ -220,7 +232,8 @@ def _after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHi
         return fwk.QueueingHint.QUEUE_SKIP
     # Like upstream, does not look up whether a shared claim is ReadWriteOncePod.
     return fwk.queue_if(
-        _conflict(disks_used(pod.spec.volumes).items(), disks_used(old.spec.volumes)) or not _claims(pod).isdisjoint(_claims(old))
+        _conflict(disks_used(pod.spec.volumes).items(), disks_used(old.spec.volumes))
+        or not _claims(pod).isdisjoint(_claims(old))
     )
 
 

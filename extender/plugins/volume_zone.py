@@ -49,7 +49,8 @@ class Topology:
 
 @final
 class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
-    """Refuses nodes in zones or regions from which a bound volume of the pod is not accessible. Nodes without such labels pass.
+    """Refuses nodes in zones or regions from which a bound volume of the pod is not accessible. Nodes without such
+    labels pass.
 
     Upstream: framework/plugins/volumezone/volume_zone.go (v1.36.2).
     """
@@ -70,8 +71,9 @@ class VolumeZone(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skips pods whose volumes have no topology; unresolvable if a claim, its class or its volume is missing, or the claim is not
-        bound."""
+        """Skips pods whose volumes have no topology; unresolvable if a claim, its class or its volume is missing, or
+        the claim is not bound.
+        """
         if not pod.spec.volumes:
             return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
         topologies = _topologies(pod, self._claims(state, pod), snapshot)
@@ -181,7 +183,9 @@ def _after_class_addition(pod: fwk.Pod, old: None, new: StorageClass) -> fwk.Que
     return fwk.queue_if(new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER)
 
 
-def _after_claim_change(pod: fwk.Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> fwk.QueueingHint:
+def _after_claim_change(
+    pod: fwk.Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> fwk.QueueingHint:
     return fwk.queue_if(names_claim(pod, new))
 
 

@@ -1,11 +1,12 @@
 """The order of possible victims, and which of them would violate a PodDisruptionBudget.
 
-Pods are ordered by priority, then by start time: the pod that started earlier is more important, and a pod without a start time counts as
-started now. Full ties keep the order of the node's pods.
+Pods are ordered by priority, then by start time: the pod that started earlier is more important, and a pod without a
+start time counts as started now. Full ties keep the order of the node's pods.
 
-Upstream: pkg/scheduler/util/utils.go, MoreImportantPod; pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
-filterPodsWithPDBViolation (v1.36.2). `by_priority` and `forbidden` are what these did before: pkg/scheduler/util/utils.go,
-HigherPriorityPod (v1.12); pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.17).
+Upstream: pkg/scheduler/util/utils.go, MoreImportantPod;
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (v1.36.2).
+`by_priority` and `forbidden` are what these did before: pkg/scheduler/util/utils.go, HigherPriorityPod (v1.12);
+pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.17).
 """
 
 import math
@@ -60,7 +61,9 @@ def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
 
 
 def by_priority(snapshot: Snapshot, slots: Index, group: Index) -> Index:
-    """Returns (C,) the order that sorts pods by group, and within a group by priority alone. Arguments as `by_importance`."""
+    """Returns (C,) the order that sorts pods by group, and within a group by priority alone. Arguments as
+    `by_importance`.
+    """
     pods = snapshot.pods
     return in_order(group, -pods.priority[slots], pods.position[slots])
 
@@ -75,7 +78,9 @@ def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: Preem
     if not has_lower_priority_pods(snapshot, pod):
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
     lower = np.flatnonzero(pods.priority < pod.priority)
-    row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)  # the last place is for pods without a node, whose index is -1
+    row_at = np.full(
+        len(snapshot.nodes) + 1, -1, np.intp
+    )  # the last place is for pods without a node, whose index is -1
     row_at[nodes] = np.arange(len(nodes))
     row = row_at[pods.node[lower]]
     slots, row = lower[row >= 0], row[row >= 0]
@@ -106,8 +111,8 @@ def may_be_victims(snapshot: Snapshot, preemptor: Pod, slots: Index, rules: Pree
 def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[str]) -> Mask:
     """Returns (C,) which pods of a row have to stay so that no budget is violated, whichever of the others go.
 
-    The least important pods may go first. Pods that are terminating or about to be evicted count, even where the API server has already
-    subtracted them from the budget: it takes a moment to do so, and nobody can see whether it has.
+    The least important pods may go first. Pods that are terminating or about to be evicted count, even where the API
+    server has already subtracted them from the budget: it takes a moment to do so, and nobody can see whether it has.
 
     Arguments:
         slots, row: as those of `violated`.
@@ -133,7 +138,9 @@ def terminating(snapshot: Snapshot) -> Mask:
     """Returns (P,) the pods on nodes that are terminating."""
     codes = snapshot.pods.codes[Attribute.LABELS]
     symbols = snapshot.tallies.symbols[Attribute.LABELS]
-    by_code = np.fromiter((isinstance(symbol, LabelClass) and symbol.is_terminating for symbol in symbols), np.bool_, len(symbols))
+    by_code = np.fromiter(
+        (isinstance(symbol, LabelClass) and symbol.is_terminating for symbol in symbols), np.bool_, len(symbols)
+    )
     mask: Mask = np.r_[by_code, False][codes] & (snapshot.pods.node >= 0)  # the last entry is for code -1
     return mask
 
@@ -147,8 +154,8 @@ def violating(snapshot: Snapshot, slots: Index, row: Index, rules: PreemptionRul
 
 
 def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: PreemptionRules) -> dict[str, tuple[str, ...]]:
-    """Returns UID -> the names of the budgets that evicting the pod violates, of many those that allow the fewest evictions; pods that
-    violate none are left out.
+    """Returns UID -> the names of the budgets that evicting the pod violates, of many those that allow the fewest
+    evictions; pods that violate none are left out.
 
     Budgets are counted over all possible victims of a node, those that are reprieved included, as the dry run does.
 
@@ -178,15 +185,19 @@ def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: Preemption
             if not room[pods].any():
                 break
         wanted[pods] = room[pods] > 0
-    return {snapshot.pod_at(slot).uid: tuple(name for _, name in sorted(of)) for slot, of in zip(slots.tolist(), found, strict=True) if of}
+    return {
+        snapshot.pod_at(slot).uid: tuple(name for _, name in sorted(of))
+        for slot, of in zip(slots.tolist(), found, strict=True)
+        if of
+    }
 
 
 def violated(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iterator[PodsByBudget]:
-    """Yields the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates each. Those that allow the
-    fewest evictions come first.
+    """Yields the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates each.
+    Those that allow the fewest evictions come first.
 
-    Budgets are counted per row (nodes do not share them), and pods in the given order. A matching pod takes one from every budget that
-    selects it, even when it is reprieved later, and violates a budget that is used up.
+    Budgets are counted per row (nodes do not share them), and pods in the given order. A matching pod takes one from
+    every budget that selects it, even when it is reprieved later, and violates a budget that is used up.
 
     Arguments:
         slots: (C,) possible victims, row by row, most important first.
@@ -194,7 +205,8 @@ def violated(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iter
         wanted: (C,) the pods about which more is to be known. The caller clears those of which it knows enough.
     """
     lengths = np.bincount(row)
-    # The number of pods in the pod's row up to and including the pod: a budget that allows as many evictions is not violated by it.
+    # The number of pods in the pod's row up to and including the pod: a budget that allows as many evictions is not
+    # violated by it.
     number = np.arange(1, len(row) + 1) - (np.cumsum(lengths) - lengths)[row]
     longest = int(lengths.max(initial=0))
     budgets = [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed < longest]
@@ -219,7 +231,11 @@ class _Disrupted:
 
     def left_out(self, some: PodsByBudget) -> Mask:
         """Returns which pods the budgets select, without those whose eviction was granted."""
-        granting = [(place, budget.status.disrupted_pods) for place, budget in enumerate(some.budgets) if budget.status.disrupted_pods]
+        granting = [
+            (place, budget.status.disrupted_pods)
+            for place, budget in enumerate(some.budgets)
+            if budget.status.disrupted_pods
+        ]
         if not granting:
             return some.marked
         if self._by_name is None:
@@ -237,7 +253,9 @@ def forbidden(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Ite
 
     Nothing is counted: a budget that allows one eviction allows those of all its pods. Arguments as `violated`.
     """
-    for some in protected(snapshot, slots, [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed <= 0]):
+    for some in protected(
+        snapshot, slots, [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed <= 0]
+    ):
         yield some
         if not wanted.any():
             return

@@ -19,12 +19,16 @@ def fewest_pdb_violations(candidates: Candidates) -> Int64s:
 
 
 def lowest_first_priority(candidates: Candidates) -> Int64s:
-    """Returns criterion 2: the priority of the first victim, which is the most important one if the victims are listed by importance."""
+    """Returns criterion 2: the priority of the first victim, which is the most important one if the victims are listed
+    by importance.
+    """
     return -candidates.snapshot.pods.priority[candidates.slots[candidates.first[:-1]]]
 
 
 def lowest_sum_of_priorities(candidates: Candidates) -> Int64s:
-    """Returns criterion 3. Priorities are shifted above zero, so that more victims of negative priority are not cheaper than fewer."""
+    """Returns criterion 3. Priorities are shifted above zero, so that more victims of negative priority are not cheaper
+    than fewer.
+    """
     shifted = candidates.snapshot.pods.priority[candidates.slots] + 2**31
     return -np.add.reduceat(shifted, candidates.first[:-1])
 
@@ -35,7 +39,9 @@ def fewest_victims(candidates: Candidates) -> Int64s:
 
 
 def latest_start_time(candidates: Candidates) -> Int64s:
-    """Returns criterion 5: when the earliest of the highest-priority victims started. The later it was, the less work is lost."""
+    """Returns criterion 5: when the earliest of the highest-priority victims started. The later it was, the less work
+    is lost.
+    """
     pods, first = candidates.snapshot.pods, candidates.first[:-1]
     priority, started = pods.priority[candidates.slots], pods.start_time[candidates.slots]
     highest = np.repeat(np.maximum.reduceat(priority, first), np.diff(candidates.first))
@@ -53,10 +59,12 @@ ORDERED_SCORE_FUNCTIONS: Final[tuple[ScoreFunction, ...]] = (
 
 
 def pick_one_node_for_preemption(candidates: Candidates) -> Index:
-    """Returns the candidates that are best by the criteria of their rules, each of which only decides between those that tied so far.
+    """Returns the candidates that are best by the criteria of their rules, each of which only decides between those
+    that tied so far.
 
     Returns:
-        (B,) places in `candidates`; more than one where the criteria leave a tie. Upstream takes whichever its map yields first then.
+        (B,) places in `candidates`; more than one where the criteria leave a tie. Upstream takes whichever its map
+        yields first then.
     """
     best = np.arange(len(candidates))
     for score_function in candidates.rules.criteria:
@@ -68,7 +76,9 @@ def pick_one_node_for_preemption(candidates: Candidates) -> Index:
 
 
 def better_on_each_node(candidates: Candidates) -> Candidates:
-    """Returns of several candidates for one node the best by the criteria of their rules, and of equal ones the first."""
+    """Returns of several candidates for one node the best by the criteria of their rules, and of equal ones the
+    first.
+    """
     if not len(candidates):
         return candidates
     scores = [score_function(candidates) for score_function in candidates.rules.criteria]
@@ -77,7 +87,9 @@ def better_on_each_node(candidates: Candidates) -> Candidates:
     best_of_node = order[np.r_[True, nodes[1:] != nodes[:-1]]]
     # The nodes keep the order in which they were tried.
     first_place = {node: place for place, node in reversed([*enumerate(candidates.node.tolist())])}
-    return candidates.take(np.array(sorted(best_of_node.tolist(), key=lambda place: first_place[int(candidates.node[place])]), np.intp))
+    return candidates.take(
+        np.array(sorted(best_of_node.tolist(), key=lambda place: first_place[int(candidates.node[place])]), np.intp)
+    )
 
 
 PRIORITY_RANGE: Final = 2**32
@@ -99,7 +111,9 @@ class Costs(NamedTuple):
     """The sum over all victims, with priorities counted from the lowest possible one, so that it is never negative."""
     num_victims: int
     start_time: int
-    """When the earliest of the highest-priority victims started, in seconds since 1970; later is better. Zero if that is no criterion."""
+    """When the earliest of the highest-priority victims started, in seconds since 1970; later is better. Zero if that
+    is no criterion.
+    """
 
 
 @final
@@ -125,7 +139,8 @@ def ranked(candidates: Candidates) -> Index:
 
 
 def best(candidates: Candidates, limit: int, chosen: int | None = None) -> Best:
-    """Returns the first candidates of `ranked`, at most as many as the limit. Those that cannot be among them are not sorted.
+    """Returns the first candidates of `ranked`, at most as many as the limit. Those that cannot be among them are not
+    sorted.
 
     Arguments:
         chosen: a place in `candidates`, which comes first whatever it costs.
@@ -142,7 +157,9 @@ def best(candidates: Candidates, limit: int, chosen: int | None = None) -> Best:
 
 
 def _near_best(candidates: Candidates, limit: int) -> Index:
-    """Returns the places of the first `limit` of `ranked`, and perhaps of a few others, in the order of the candidates."""
+    """Returns the places of the first `limit` of `ranked`, and perhaps of a few others, in the order of the
+    candidates.
+    """
     violations, first_priority, *others = _criteria(candidates)
     places: Index = np.arange(len(candidates))
     if len(places) <= limit:

@@ -1,8 +1,8 @@
 """The dry run: the victims on every potential node, computed for all nodes in step.
 
-Upstream looks at one node at a time; here every node is a row. All pods of lower priority are removed from all rows at once. Then the most
-important victim of each row is reprieved where the pod still fits with it, then the second, and so on. Rows do not depend on each other, so
-the outcome is the same as node by node.
+Upstream looks at one node at a time; here every node is a row. All pods of lower priority are removed from all rows at
+once. Then the most important victim of each row is reprieved where the pod still fits with it, then the second, and so
+on. Rows do not depend on each other, so the outcome is the same as node by node.
 
 Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, SelectVictimsOnNode (v1.36.2).
 """
@@ -63,7 +63,9 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     without = Rows.of(snapshot, nodes).changed(PodChanges(row, slots, np.full(len(slots), -1)))
     verdicts = state.run_filters_with_nominated_pods(without)
     refused = np.flatnonzero(~verdicts.ok)
-    statuses = statuses.joined(fwk.NodeStatuses.at(snapshot, nodes[refused], *verdicts.distinct_statuses(refused), statuses.absent))
+    statuses = statuses.joined(
+        fwk.NodeStatuses.at(snapshot, nodes[refused], *verdicts.distinct_statuses(refused), statuses.absent)
+    )
 
     # 2 reprieve victims: first those whose eviction violates a budget, and of each kind the most important first
     fits = verdicts.ok
@@ -77,7 +79,9 @@ def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.Preemption
     if rules.too_costly is not None and len(candidates):
         allowed = np.ones(len(candidates), np.bool_)
         for reason, mask in rules.too_costly(candidates):
-            statuses = statuses.joined(_of_one_kind(snapshot, candidates.node[mask & allowed], fwk.unschedulable(reason)))
+            statuses = statuses.joined(
+                _of_one_kind(snapshot, candidates.node[mask & allowed], fwk.unschedulable(reason))
+            )
             allowed &= ~mask
         candidates = candidates.take(np.flatnonzero(allowed))
     return DryRun(candidates, statuses, tuple(Rows.of(snapshot, fitting).names))
@@ -104,7 +108,8 @@ def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, rules: f
 
 
 def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mask:
-    """Returns (C,) which of the removed pods may stay: in round k, the k-th of every row that has one is put back where the pod still fits.
+    """Returns (C,) which of the removed pods may stay: in round k, the k-th of every row that has one is put back where
+    the pod still fits.
 
     Arguments:
         rows: R hypothetical nodes without those pods; the cycle's pod fits each of them.
@@ -124,7 +129,9 @@ def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mas
         if fits.all():
             rows = trial
         elif fits.any():
-            rows = rows.changed(PodChanges(tried[fits], put_back.pod[fits], put_back.sign[fits], rows_are_distinct=True))
+            rows = rows.changed(
+                PodChanges(tried[fits], put_back.pod[fits], put_back.sign[fits], rows_are_distinct=True)
+            )
     return reprieved
 
 
@@ -143,5 +150,7 @@ def _candidates(
     order = rules.as_listed(snapshot, slots, row, violates)
     has_victims = counts > 0
     first = np.r_[0, np.cumsum(counts[has_victims])].astype(np.intp)
-    candidates = fwk.Candidates(snapshot, nodes[has_victims], slots[order], first, violations[has_victims].astype(np.int64), rules)
+    candidates = fwk.Candidates(
+        snapshot, nodes[has_victims], slots[order], first, violations[has_victims].astype(np.int64), rules
+    )
     return candidates, nodes[~has_victims]

@@ -88,23 +88,29 @@ class Evaluator:
                 offered = [*(fwk.Candidate(node, (), 0) for node in free), *candidates.listed()]
                 answer = await self._call_extenders(pod, offered, snapshot)
                 free = tuple(candidate.node for candidate in answer if not candidate.victims)
-                candidates = fwk.Candidates.of(snapshot, [candidate for candidate in answer if candidate.victims], rules)
+                candidates = fwk.Candidates.of(
+                    snapshot, [candidate for candidate in answer if candidate.victims], rules
+                )
             except fwk.ExtenderError as exc:
                 return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, potential, candidates, found.statuses)
 
         # 4 select the best candidate
         best = pick_one_node_for_preemption(candidates)
         if not len(best) and not free:
-            return fwk.PreemptionOutcome(fwk.unschedulable(NO_CANDIDATE), None, None, potential, candidates, found.statuses, best)
+            return fwk.PreemptionOutcome(
+                fwk.unschedulable(NO_CANDIDATE), None, None, potential, candidates, found.statuses, best
+            )
         chosen = fwk.Candidate(free[0], (), 0) if free else candidates.at(int(best[0]))
         _LOG.info(2, "the target node for the preemption is determined", node=chosen.node, pod=pod)
 
         # 5 the caller prepares the candidate: it nominates the node and evicts the victims
-        return fwk.PreemptionOutcome(fwk.SUCCESS, chosen.node, None, potential, candidates, found.statuses, best, chosen)
+        return fwk.PreemptionOutcome(
+            fwk.SUCCESS, chosen.node, None, potential, candidates, found.statuses, best, chosen
+        )
 
     def find_candidates(self, state: fwk.CycleState, pod: Pod, potential: Index) -> DryRun:
-        """Dry-runs the potential nodes from a random offset on, until there are enough candidates, at least one of which violates no
-        budget.
+        """Dry-runs the potential nodes from a random offset on, until there are enough candidates, at least one of
+        which violates no budget.
 
         Candidates that violate none come first. Nodes that are not reached are neither candidates nor have a status.
         """
@@ -118,7 +124,9 @@ class Evaluator:
         runs: list[DryRun] = []
         non_violating = total = 0
         # Without possible victims there is nothing to stop for.
-        at_once = enough if self.rules.takes_free_nodes or has_lower_priority_pods(state.snapshot, pod) else len(in_turn)
+        at_once = (
+            enough if self.rules.takes_free_nodes or has_lower_priority_pods(state.snapshot, pod) else len(in_turn)
+        )
         for start in range(0, len(in_turn), at_once):
             nodes = in_turn[start : start + at_once]
             run = dry_run(state, pod, nodes, self.rules)
@@ -133,13 +141,16 @@ class Evaluator:
 
     def _no_candidates(self, snapshot: Snapshot, potential: Index, found: DryRun) -> fwk.PreemptionOutcome:
         if found.fits_as_is:
-            # The pod fits on the node as it is, so it was refused by something other than a Filter, such as an extender.
+            # The pod fits on the node as it is, so it was refused by something other than a Filter, such as an
+            # extender.
             reason = f'expected at least one victim pod on node "{found.fits_as_is[0]}"'
             return fwk.PreemptionOutcome(fwk.error(reason), None, None, potential, found.candidates, found.statuses)
         message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(found.statuses))
         return fwk.PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
 
-    async def _call_extenders(self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot) -> Sequence[fwk.Candidate]:
+    async def _call_extenders(
+        self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot
+    ) -> Sequence[fwk.Candidate]:
         """Returns the candidates left after every extender was called in turn. Upstream: callExtenders.
 
         Raises:
@@ -155,7 +166,12 @@ class Evaluator:
             except fwk.ExtenderError as exc:
                 if not extender.is_ignorable:
                     raise
-                _LOG.info(2, "Skipped extender as it returned error and has ignorable flag set", extender=extender.name, err=exc)
+                _LOG.info(
+                    2,
+                    "Skipped extender as it returned error and has ignorable flag set",
+                    extender=extender.name,
+                    err=exc,
+                )
                 continue
             candidates = _checked(answer, extender, self.rules)
         return candidates
@@ -167,7 +183,9 @@ def best_of(candidates: fwk.Candidates) -> fwk.Candidate | None:
     return candidates.at(int(best[0])) if len(best) else None
 
 
-def _checked(answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, rules: PreemptionRules) -> list[fwk.Candidate]:
+def _checked(
+    answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, rules: PreemptionRules
+) -> list[fwk.Candidate]:
     """Returns the candidates, each victim once; without those that have no victims, unless the rules take free nodes.
 
     Raises:
@@ -179,7 +197,12 @@ def _checked(answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, 
             once = tuple({victim.uid: victim for victim in candidate.victims}.values())
             kept.append(fwk.Candidate(candidate.node, once, candidate.num_pdb_violations))
         elif extender.is_ignorable:
-            _LOG.info(2, "Ignored node for which the extender didn't report victims", node=candidate.node, extender=extender.name)
+            _LOG.info(
+                2,
+                "Ignored node for which the extender didn't report victims",
+                node=candidate.node,
+                extender=extender.name,
+            )
         else:
             raise fwk.ExtenderError(f'expected at least one victim pod on node "{candidate.node}"')
     return kept
@@ -190,14 +213,17 @@ def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStat
 
     Upstream: pkg/scheduler/framework/interface.go, NodesForStatusCode (v1.36.2).
     """
-    # The absent status is that of a PreFilter, which has left no state for the Filters unless it says Unschedulable itself.
+    # The absent status is that of a PreFilter, which has left no state for the Filters unless it says Unschedulable
+    # itself.
     mask = np.full(len(snapshot.nodes), statuses.absent.code is Code.UNSCHEDULABLE)
     statuses.mark(mask, snapshot, lambda status: rules.code_of(status) is Code.UNSCHEDULABLE)
     return np.flatnonzero(mask)
 
 
 def _better_on_each_node(run: DryRun, other: DryRun) -> DryRun:
-    """Returns the first run with the victims of the other one on nodes where those are better by the criteria of the first."""
+    """Returns the first run with the victims of the other one on nodes where those are better by the criteria of the
+    first.
+    """
     better = better_on_each_node(run.candidates.joined(other.candidates))
     return DryRun(better, run.statuses.without(better.node), run.fits_as_is)
 
@@ -220,7 +246,8 @@ NEVER = "not eligible due to preemptionPolicy=Never."
 def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, rules: PreemptionRules) -> str | None:
     """Returns why the pod may not preempt; None if it may.
 
-    A pod that has preempted before waits until its victims are gone; under later rules not if its nominated node became unresolvable.
+    A pod that has preempted before waits until its victims are gone; under later rules not if its nominated node became
+    unresolvable.
     """
     if pod.spec.preemption_policy == "Never":
         return NEVER
@@ -228,7 +255,10 @@ def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, rules
     place = snapshot.nodes.index.get(nominated)
     if place is None:
         return None
-    if rules.gives_up_unresolvable and rules.code_of(statuses.at_place(place, snapshot)) is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+    if (
+        rules.gives_up_unresolvable
+        and rules.code_of(statuses.at_place(place, snapshot)) is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    ):
         return None
     slots = np.array(snapshot.pods.on_node[place], np.intp)
     lower = slots[snapshot.pods.priority[slots] < pod.priority]

@@ -1,8 +1,8 @@
 """LoopGuard: pauses preemptors whose preemptions help nobody.
 
-A preemption is wasted if its victims are gone, the room was kept for its preemptor, and the preemptor fits nowhere all the same: somebody
-else has taken the room, such as another scheduler that works on the same nodes, or a controller that puts the victims back
-(kubernetes/kubernetes#130429). Upstream preempts again at once, forever.
+A preemption is wasted if its victims are gone, the room was kept for its preemptor, and the preemptor fits nowhere all
+the same: somebody else has taken the room, such as another scheduler that works on the same nodes, or a controller that
+puts the victims back (kubernetes/kubernetes#130429). Upstream preempts again at once, forever.
 """
 
 from collections.abc import Sequence
@@ -78,7 +78,8 @@ class LoopGuard:
             if any(live.pod(victim.uid) is not None for victim in record.victims):
                 return None  # it is not over
             record.is_judged = True
-            # Without its nomination the room was not kept for it: it was given up, for example because the node was cordoned meanwhile.
+            # Without its nomination the room was not kept for it: it was given up, for example because the node was
+            # cordoned meanwhile.
             if preemptor.status.nominated_node_name == record.node:
                 record.since = now
                 record.wasted += 1
@@ -93,11 +94,16 @@ class LoopGuard:
             return None
         self.num_pauses += 1
         word = "stopped" if stops else "paused"
-        reason = f"{word} for another {left:.0f}s after {record.wasted} preemptions in a row that helped nobody; {_why_wasted(record)}"
+        reason = (
+            f"{word} for another {left:.0f}s after {record.wasted} preemptions in a row that helped nobody; "
+            f"{_why_wasted(record)}"
+        )
         return Pause(reason, left)
 
     def room_taken_by(self, preemptor: Pod) -> tuple[Pod, ...] | None:
-        """Returns the pods that took the room of the preemptor's last preemption; None unless that is known to be wasted."""
+        """Returns the pods that took the room of the preemptor's last preemption; None unless that is known to be
+        wasted.
+        """
         record = self._records.get(preemptor.uid)
         return None if record is None else record.taken_by
 
@@ -119,7 +125,9 @@ GUARD: Final = fwk.StateKey[LoopGuard]("LoopGuard")
 def _newcomers(record: _Record, snapshot: Snapshot) -> tuple[Pod, ...]:
     """Returns the pods that have come to the node since."""
     victims = {victim.uid for victim in record.victims}
-    return tuple(pod for pod in _on_node(record.node, snapshot) if pod.uid not in record.staying and pod.uid not in victims)
+    return tuple(
+        pod for pod in _on_node(record.node, snapshot) if pod.uid not in record.staying and pod.uid not in victims
+    )
 
 
 def _why_wasted(record: _Record) -> str:

@@ -1,8 +1,9 @@
 """The fewest victims for a pod group that asks for them by its annotation `reprieve.dev/minimal-victims`.
 
-kube-scheduler keeps the most important pods, and so evicts ten where one would have been enough. Here the fewest units go, and of equally
-few those with the lowest sum of priorities. A unit whose eviction violates a budget goes only if kube-scheduler would evict it, too. The
-search begins with kube-scheduler's victims, gets better for as long as there is time, and ends earlier once nothing can be better.
+kube-scheduler keeps the most important pods, and so evicts ten where one would have been enough. Here the fewest units
+go, and of equally few those with the lowest sum of priorities. A unit whose eviction violates a budget goes only if
+kube-scheduler would evict it, too. The search begins with kube-scheduler's victims, gets better for as long as there is
+time, and ends earlier once nothing can be better.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -107,7 +108,10 @@ def saving(units: VictimUnits, gone: Mask, upstream: Mask) -> str:
     """Returns in words what is gained by evicting these units and not those that kube-scheduler would."""
     ours, theirs = int(gone.sum()), int(upstream.sum())
     lower = " of higher priority" if ours == theirs else ""
-    return f"fewest victims: {_counted(units, gone)} instead of {_counted(units, upstream)}{lower} that kube-scheduler would evict"
+    return (
+        f"fewest victims: {_counted(units, gone)} instead of {_counted(units, upstream)}{lower} that kube-scheduler "
+        "would evict"
+    )
 
 
 def _counted(units: VictimUnits, gone: Mask) -> str:
@@ -125,7 +129,8 @@ async def fewest_by_trials(
     is_over: Callable[[], bool],
     yield_turn: Callable[[], Awaitable[None]],
 ) -> Mask | None:
-    """Returns (U,) the cheapest victims that were found by trials of the group; None if nothing is better than kube-scheduler's choice.
+    """Returns (U,) the cheapest victims that were found by trials of the group; None if nothing is better than
+    kube-scheduler's choice.
 
     Arguments:
         pods: those of each unit.
@@ -174,12 +179,15 @@ _Options = dict[int, _Option]
 
 @final
 class FewestVictims:
-    """The search for equal members: what they need of each node by itself, put together by a table over the number of members.
+    """The search for equal members: what they need of each node by itself, put together by a table over the number of
+    members.
 
     State: the best choice so far.
     """
 
-    def __init__(self, members: EqualMembers, units: VictimUnits, costs: UnitCosts, nodes: Index, is_over: Callable[[], bool]) -> None:
+    def __init__(
+        self, members: EqualMembers, units: VictimUnits, costs: UnitCosts, nodes: Index, is_over: Callable[[], bool]
+    ) -> None:
         """Nothing is searched yet.
 
         Arguments:
@@ -228,7 +236,14 @@ class FewestVictims:
             yield from combinations(self._wholes, size)
 
     async def _with_wholes(
-        self, wholes: tuple[int, ...], rows: Rows, fits: Int64s, most: Int64s, by_row: dict[int, _Options], *, is_thorough: bool
+        self,
+        wholes: tuple[int, ...],
+        rows: Rows,
+        fits: Int64s,
+        most: Int64s,
+        by_row: dict[int, _Options],
+        *,
+        is_thorough: bool,
     ) -> None:
         """Looks for single pods that go besides these groups."""
         cost = int(self._costs.of_unit[list(wholes)].sum())
@@ -273,7 +288,9 @@ class FewestVictims:
     # The options of each node by itself.
 
     async def _options(self, rows: Rows, fits: Int64s, singles: Index) -> dict[int, _Options]:
-        """Returns for each row of these units the cheapest of them that were found for each number of further members."""
+        """Returns for each row of these units the cheapest of them that were found for each number of further
+        members.
+        """
         at = np.flatnonzero(np.bincount(self._rows_of(singles)))
         found: dict[int, _Options] = {row: {} for row in at.tolist()}
         if not found:
@@ -281,15 +298,21 @@ class FewestVictims:
         await self._members.yield_turn()
         missing = max(self._members.needed - int(fits.sum()), 0)
         removed = self._without(rows, singles)
-        most = await self._members.room(removed.take(at), np.minimum(fits[at] + missing, self._members.count)) - fits[at]
+        most = (
+            await self._members.room(removed.take(at), np.minimum(fits[at] + missing, self._members.count)) - fits[at]
+        )
         # Small ones come back first, so that as many as possible stay; or the dearest, as with kube-scheduler.
         firsts = (self._shares(singles), np.zeros(len(singles)))
         await self._members.yield_turn()
-        orders = [singles[np.lexsort((-self._costs.of_unit[singles], first, self._rows_of(singles)))] for first in firsts]
+        orders = [
+            singles[np.lexsort((-self._costs.of_unit[singles], first, self._rows_of(singles)))] for first in firsts
+        ]
         for gain in range(1, int(most.max(initial=0)) + 1):
             for in_order in orders:
                 able = at[most >= gain]
-                await self._put_back(removed, able, in_order[np.isin(self._rows_of(in_order), able)], fits[able] + gain, gain, found)
+                await self._put_back(
+                    removed, able, in_order[np.isin(self._rows_of(in_order), able)], fits[able] + gain, gain, found
+                )
         return found
 
     def _shares(self, singles: Index) -> Floats:
@@ -300,7 +323,9 @@ class FewestVictims:
         shares: Floats = (own[:, wanted] / member[wanted]).max(axis=1, initial=0.0)
         return shares
 
-    async def _put_back(self, removed: Rows, at: Index, in_order: Index, target: Int64s, gain: int, found: dict[int, _Options]) -> None:
+    async def _put_back(
+        self, removed: Rows, at: Index, in_order: Index, target: Int64s, gain: int, found: dict[int, _Options]
+    ) -> None:
         """Lets units come back where enough members fit all the same, in step on all rows, and notes those that do not.
 
         Arguments:
@@ -321,7 +346,9 @@ class FewestVictims:
             with_it = trial.changed(PodChanges(tried, slots, np.ones(len(tried), np.int64), rows_are_distinct=True))
             stays = self._members.fit(with_it.take(tried), target[tried])
             goes[tried, step] = ~stays
-            trial = trial.changed(PodChanges(tried[stays], slots[stays], np.ones(int(stays.sum()), np.int64), rows_are_distinct=True))
+            trial = trial.changed(
+                PodChanges(tried[stays], slots[stays], np.ones(int(stays.sum()), np.int64), rows_are_distinct=True)
+            )
         for place, row in enumerate(at.tolist()):
             await self._members.yield_turn()
             self._note(found[row], gain, in_order[first[place] + np.flatnonzero(goes[place])])
@@ -362,7 +389,9 @@ class FewestVictims:
     # All nodes together.
 
     async def _cheapest(self, by_row: dict[int, _Options], missing: int, limit: int) -> tuple[int, ...] | None:
-        """Returns the cheapest units that make room for so many members; None if they cost as much as the limit, or more."""
+        """Returns the cheapest units that make room for so many members; None if they cost as much as the limit, or
+        more.
+        """
         kept: set[int] = set()
         for gain in {gain for options in by_row.values() for gain in options}:
             await self._members.yield_turn()

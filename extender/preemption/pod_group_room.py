@@ -1,8 +1,8 @@
 """The victims for a group of equal pods that depend on nothing but their node, found without a trial for each unit.
 
-How many such pods fit a node does not depend on the other nodes, and whichever node each of them takes, as many get one as fit all nodes
-together. So a unit of victims may stay if the room that is left on all nodes is still enough. All nodes are looked at in step, as in
-`dry_run`: in each turn the next unit of every node comes back.
+How many such pods fit a node does not depend on the other nodes, and whichever node each of them takes, as many get one
+as fit all nodes together. So a unit of victims may stay if the room that is left on all nodes is still enough. All
+nodes are looked at in step, as in `dry_run`: in each turn the next unit of every node comes back.
 
 The outcome is that of `reprieve_one_by_one`; see docs/decisions/0014-pod-groups.md.
 """
@@ -36,7 +36,8 @@ class EqualMembers:
     """Lets other tasks have a turn from time to time."""
 
     async def room(self, rows: Rows, most: Int64s, *, is_first: bool = False) -> Int64s:
-        """Returns (R,) the number of members that fit each row, at most as many as given: the fewer pods are on a node, the more fit.
+        """Returns (R,) the number of members that fit each row, at most as many as given: the fewer pods are on a node,
+        the more fit.
 
         Arguments:
             is_first: False if the nodes were asked before, with fewer pods, and did not refuse.
@@ -60,7 +61,9 @@ class EqualMembers:
 
 @final
 class Room:
-    """R nodes with the units that have come back, and how many members fit each. State: these two, and how many more fit than have to."""
+    """R nodes with the units that have come back, and how many members fit each. State: these two, and how many more
+    fit than have to.
+    """
 
     def __init__(self, members: EqualMembers, units: VictimUnits, nodes: Index) -> None:
         """Changes nothing yet; see `clear`.
@@ -98,7 +101,8 @@ class Room:
         is_elsewhere = rows[units.first[:-1]] < 0
         stays[is_single & is_elsewhere] = True  # no member could get such a node
         begin = 0
-        # Units of several pods may be on several nodes, which makes those nodes depend on each other: what comes before is settled first.
+        # Units of several pods may be on several nodes, which makes those nodes depend on each other: what comes before
+        # is settled first.
         for unit in [*np.flatnonzero(~is_single).tolist(), len(units)]:
             singles = np.arange(begin, unit)
             await self._reprieve_singles(singles[~is_elsewhere[begin:unit]], stays)
@@ -138,7 +142,9 @@ class Room:
         await self._come_back_if_possible(units, row, slots, queue, stays)
 
     async def _come_back_freely(self, row: Index, slots: Index, queue: "_Queues") -> Index:
-        """Lets the first units come back, up to the one that would take more room than there is to spare; returns their places."""
+        """Lets the first units come back, up to the one that would take more room than there is to spare; returns their
+        places.
+        """
         costs = np.zeros(len(row), np.int64)
         rows, fits = self._rows, self._fits.copy()
         at = queue.next.copy()
@@ -158,13 +164,19 @@ class Room:
         queue.next += np.bincount(row[:count], minlength=len(queue.next))
         return back
 
-    async def _come_back_if_possible(self, units: Index, row: Index, slots: Index, queue: "_Queues", stays: Mask) -> None:
-        """Lets the others come back where that takes no room, or room that there is to spare; the latter in their order."""
+    async def _come_back_if_possible(
+        self, units: Index, row: Index, slots: Index, queue: "_Queues", stays: Mask
+    ) -> None:
+        """Lets the others come back where that takes no room, or room that there is to spare; the latter in their
+        order.
+        """
         waits = np.zeros(len(queue.next), np.int64)  # the cost of the unit at which a row waits; 0 where it does not
         while True:
             while len(tried := np.flatnonzero((queue.next < queue.end) & (waits == 0))):
                 chosen = queue.order[queue.next[tried]]
-                trial = self._rows.changed(PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True))
+                trial = self._rows.changed(
+                    PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True)
+                )
                 cost = self._fits[tried] - await self._members.room(trial.take(tried), self._fits[tried])
                 free = cost == 0
                 if free.any():

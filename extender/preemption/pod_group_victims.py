@@ -1,7 +1,7 @@
 """The victims for a pod group as a whole: which pods have to go from the cluster, so that the group fits.
 
-Pods go in units: a pod by itself, or all pods of a group that may only be disrupted as a whole. All units of lower priority are removed;
-then they come back one by one, the most important first, as long as the group still fits.
+Pods go in units: a pod by itself, or all pods of a group that may only be disrupted as a whole. All units of lower
+priority are removed; then they come back one by one, the most important first, as long as the group still fits.
 
 Upstream: pkg/scheduler/framework/preemption/podgrouppreemption.go; types.go, newDomainForWorkloadPreemption (v1.36.2).
 """
@@ -109,7 +109,10 @@ def why_not_eligible(pods: Iterable[Pod]) -> str:
 
 
 async def reprieve_one_by_one(
-    units: VictimUnits, cluster: Hypothesis, fits: Callable[[], Awaitable[fwk.Status]], yield_turn: Callable[[], Awaitable[None]]
+    units: VictimUnits,
+    cluster: Hypothesis,
+    fits: Callable[[], Awaitable[fwk.Status]],
+    yield_turn: Callable[[], Awaitable[None]],
 ) -> GroupVictims:
     """Returns the victims, found by a trial of the group for each unit. Nothing is evicted.
 
@@ -149,8 +152,8 @@ def victim_units(
 ) -> VictimUnits:
     """Returns all units of lower priority, the most important first.
 
-    That is by priority; those in a group before single pods; the larger group; the one that started earlier. Full ties keep the order of
-    nodes.
+    That is by priority; those in a group before single pods; the larger group; the one that started earlier. Full ties
+    keep the order of nodes.
 
     Arguments:
         priority: that of the preempting group.
@@ -177,7 +180,10 @@ def victim_units(
     is_of_group = in_group[slots[first[:-1]]]
     start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
     order = np.lexsort((start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
-    return replace(VictimUnits(snapshot, slots, first, np.arange(len(order)), priorities).take(order), importance=np.arange(len(order)))
+    return replace(
+        VictimUnits(snapshot, slots, first, np.arange(len(order)), priorities).take(order),
+        importance=np.arange(len(order)),
+    )
 
 
 def without_protected(units: VictimUnits, violates: Mask, preemptor: Pod, rules: fwk.PreemptionRules) -> VictimUnits:
@@ -202,7 +208,8 @@ def _by_node(snapshot: Snapshot, slots: Index) -> Index:
 def violates_budgets(units: VictimUnits) -> Mask:
     """Returns (U,) whether evicting the unit violates a budget if all are evicted, the most important first.
 
-    A pod takes one from every budget that selects it, until one of them is used up: the budgets after that one are not asked.
+    A pod takes one from every budget that selects it, until one of them is used up: the budgets after that one are not
+    asked.
 
     Upstream: filterVictimsWithPDBViolation.
     """

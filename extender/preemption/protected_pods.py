@@ -1,7 +1,7 @@
 """Which pods are protected by which PodDisruptionBudgets, for many budgets at a time.
 
-There may be thousands of budgets over thousands of pods. A selector is matched with all distinct sets of labels at once, in integers with a
-bit for each; what is asked of pods is answered in arrays of pods and budgets.
+There may be thousands of budgets over thousands of pods. A selector is matched with all distinct sets of labels at
+once, in integers with a bit for each; what is asked of pods is answered in arrays of pods and budgets.
 """
 
 from collections import defaultdict
@@ -19,7 +19,9 @@ from extender.snapshot.axes import Index, Mask
 from extender.snapshot.pod_attributes import LabelClass
 
 ENTRIES_AT_ONCE: Final = 2**19
-"""The largest array of pods and budgets, unless one budget needs more: it takes a few milliseconds, and fits into the processor's cache."""
+"""The largest array of pods and budgets, unless one budget needs more: it takes a few milliseconds, and fits into the
+processor's cache.
+"""
 
 FIRST_ENTRIES: Final = 2**16
 """The largest array that is yielded first: where each pod violates thousands of budgets, nobody asks for more."""
@@ -106,7 +108,11 @@ class LabelClasses:
         # Selectors may be as long as the labels of pods: what is shorter is looked at as a whole.
         num_labels = sum(len(each.labels) for each in self._classes)
         has_few_keys = sum(len(selector.requirements) for _, selector, _ in possible) <= num_labels
-        keys = {requirement.key for _, selector, _ in possible for requirement in selector.requirements} if has_few_keys else None
+        keys = (
+            {requirement.key for _, selector, _ in possible for requirement in selector.requirements}
+            if has_few_keys
+            else None
+        )
         sets = LabelSets(keys)
         for each in self._classes:
             sets.add(each.labels)
@@ -119,7 +125,9 @@ class LabelClasses:
         """Returns the matrix of the pods in the classes of any budget."""
         size = len(self._classes)
         packed = b"".join(selected.to_bytes(size // 8 + 1, "little") for _, selected in budgets)
-        by_budget = np.unpackbits(np.frombuffer(packed, np.uint8).reshape(len(budgets), -1), axis=1, count=size, bitorder="little")
+        by_budget = np.unpackbits(
+            np.frombuffer(packed, np.uint8).reshape(len(budgets), -1), axis=1, count=size, bitorder="little"
+        )
         place, classes = self.of_pod, places_of(of_any)
         if len(classes) < size:
             by_budget = by_budget[:, classes]

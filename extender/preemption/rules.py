@@ -1,10 +1,12 @@
 """The rules of preemption in kube-scheduler 1.12, 1.17, 1.25 and 1.36, as values.
 
-A plugin of your own takes one of them and replaces what it does differently: `dataclasses.replace(V1_36, may_go=..., criteria=...)`.
+A plugin of your own takes one of them and replaces what it does differently: `dataclasses.replace(V1_36, may_go=...,
+criteria=...)`.
 
 A preemptionPolicy of Never is respected under all of them, though v1.12 did not know it, and v1.17 only behind a gate.
 
-Upstream: pkg/scheduler/core/generic_scheduler.go (v1.12, v1.17); pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
+Upstream: pkg/scheduler/core/generic_scheduler.go (v1.12, v1.17);
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go,
 pkg/scheduler/framework/preemption/preemption.go (v1.25, v1.36.2).
 """
 
@@ -29,7 +31,8 @@ def _most_important_first(snapshot: Snapshot, slots: Index, row: Index, violates
 
 
 def _violating_first(snapshot: Snapshot, slots: Index, row: Index, violates: Mask) -> Index:
-    # The order of reprieve, which v1.32 was the first release to undo: until then, the first victim need not be the most important one.
+    # The order of reprieve, which v1.32 was the first release to undo: until then, the first victim need not be the
+    # most important one.
     return np.lexsort((~violates, row))
 
 
@@ -44,14 +47,18 @@ def _is_terminating(pod: Pod) -> bool:
     return pod.is_terminating
 
 
-# v1.12 and v1.17 had a list of unresolvable failures, unresolvablePredicateFailureErrors, where plugins now say so themselves. These are
-# the reasons of which v1.36 makes something else; of a reason with a name in it, there is the beginning.
+# v1.12 and v1.17 had a list of unresolvable failures, unresolvablePredicateFailureErrors, where plugins now say so
+# themselves. These are the reasons of which v1.36 makes something else; of a reason with a name in it, there is the
+# beginning.
 
 TOO_LITTLE_CAPACITY: Final = ("Insufficient ", "Too many pods")
 """A request beyond the capacity of the node: it was resolvable like any shortage."""
 NO_TOPOLOGY_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
-"""A node without the label of a topology spread constraint: v1.17 made no difference between this and too large a skew."""
-CLAIM_IN_USE: Final = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+"""A node without the label of a topology spread constraint: v1.17 made no difference between this and too large a skew.
+"""
+CLAIM_IN_USE: Final = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
 """A ReadWriteOncePod claim that a pod on the node uses: at first, no pod was evicted for it."""
 
 
@@ -65,7 +72,9 @@ def _code_but(resolvable: tuple[str, ...], unresolvable: tuple[str, ...] = ()) -
 
     def code_of(status: Status) -> Code:
         if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and status.reasons:
-            return Code.UNSCHEDULABLE if all(reason.startswith(resolvable) for reason in status.reasons) else status.code
+            return (
+                Code.UNSCHEDULABLE if all(reason.startswith(resolvable) for reason in status.reasons) else status.code
+            )
         if status.code is Code.UNSCHEDULABLE and any(reason.startswith(unresolvable) for reason in status.reasons):
             return Code.UNSCHEDULABLE_AND_UNRESOLVABLE
         return status.code

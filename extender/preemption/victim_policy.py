@@ -1,7 +1,7 @@
 """Victim policies: whom a preemption may not take, what taking a pod costs, and how long a preemptor waits.
 
-They are arguments of DefaultPreemption, and change its rules; `policy_rules` makes them. Upstream has none of them. The annotations of
-PriorityClasses are those of scheduler-plugins: pkg/preemptiontoleration, ExemptedFromPreemption.
+They are arguments of DefaultPreemption, and change its rules; `policy_rules` makes them. Upstream has none of them. The
+annotations of PriorityClasses are those of scheduler-plugins: pkg/preemptiontoleration, ExemptedFromPreemption.
 """
 
 from collections.abc import Callable, Iterator
@@ -119,7 +119,8 @@ def _gpus(pod: Pod) -> float:
 
 
 def lost_gpu_hours(pod: Pod, now: float) -> float:
-    """Returns the GPU time that evicting the pod loses: its GPUs times the hours since its last checkpoint, or else since its start.
+    """Returns the GPU time that evicting the pod loses: its GPUs times the hours since its last checkpoint, or else
+    since its start.
 
     Arguments:
         now: seconds since 1970.
@@ -132,7 +133,9 @@ def lost_gpu_hours(pod: Pod, now: float) -> float:
 
 def _last_saved(pod: Pod, started: int) -> float:
     """Returns when the pod last wrote a checkpoint, or else when it started, in seconds since 1970."""
-    saved = [moment.timestamp() for name in LAST_CHECKPOINT if (moment := moment_of(pod.annotations.get(name))) is not None]
+    saved = [
+        moment.timestamp() for name in LAST_CHECKPOINT if (moment := moment_of(pod.annotations.get(name))) is not None
+    ]
     return max(float(started), *saved) if saved else float(started)
 
 
@@ -141,7 +144,9 @@ def _by_loss(losses: Losses) -> Callable[[Snapshot, Index, Index], Index]:
 
     def by_loss(snapshot: Snapshot, slots: Index, group: Index) -> Index:
         pods = snapshot.pods
-        return np.lexsort((pods.position[slots], pods.start_time[slots], -losses.of(snapshot, slots), -pods.priority[slots], group))
+        return np.lexsort(
+            (pods.position[slots], pods.start_time[slots], -losses.of(snapshot, slots), -pods.priority[slots], group)
+        )
 
     return by_loss
 
@@ -180,7 +185,8 @@ def _protects(protect: Protection, now: Now) -> Callable[[Snapshot, Pod, Index],
 
 
 def _tolerates(pod: Pod, preemptor: Pod, ran: int, snapshot: Snapshot) -> bool:
-    """Returns whether the pod's PriorityClass protects it from this preemptor. Annotations that are no numbers protect nobody.
+    """Returns whether the pod's PriorityClass protects it from this preemptor. Annotations that are no numbers protect
+    nobody.
 
     Arguments:
         ran: seconds since the pod started; upstream counts from when it was scheduled.
@@ -191,7 +197,9 @@ def _tolerates(pod: Pod, preemptor: Pod, ran: int, snapshot: Snapshot) -> bool:
     annotations = priority_class.metadata.annotations
     least, seconds = priority_class.value + 1, 0
     for prefix in TOLERATION:
-        for name, text in ((name, annotations.get(prefix + name)) for name in ("minimum-preemptable-priority", "toleration-seconds")):
+        for name, text in (
+            (name, annotations.get(prefix + name)) for name in ("minimum-preemptable-priority", "toleration-seconds")
+        ):
             if text is None:
                 continue
             number = parse_int64(text)
@@ -211,7 +219,10 @@ def _too_costly(protect: Protection, gpu_hours: Losses) -> Callable[[Candidates]
 
     def too_costly(candidates: Candidates) -> Iterator[tuple[str, Mask]]:
         if protect.max_victims:
-            yield f"more than {protect.max_victims} pods would be evicted", np.diff(candidates.first) > protect.max_victims
+            yield (
+                f"more than {protect.max_victims} pods would be evicted",
+                np.diff(candidates.first) > protect.max_victims,
+            )
         if limit.nanoseconds:
             lost = np.add.reduceat(gpu_hours.of(candidates.snapshot, candidates.slots), candidates.first[:-1])
             yield f"more than {limit} of GPU time would be lost", lost * _SECONDS_PER_HOUR > limit.seconds
@@ -232,7 +243,9 @@ class Delays:
         self._since: dict[str, float] = {}
 
     def left(self, pod: Pod) -> float:
-        """Returns for how many more seconds the pod has to wait before it may preempt. The first call for a pod begins its delay."""
+        """Returns for how many more seconds the pod has to wait before it may preempt. The first call for a pod begins
+        its delay.
+        """
         delay = self._delay.by_priority_class.get(pod.spec.priority_class_name, self._delay.default).seconds
         if delay <= 0:
             return 0.0

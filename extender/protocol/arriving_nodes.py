@@ -1,7 +1,8 @@
 """The body of a call while it arrives: nodes that are known byte for byte are taken out of it at once.
 
-A call of thousands of nodes in full has tens of megabytes, nearly all of which came with the last call, too. What is known is compared in
-the pieces in which it comes, and dropped: it is never put together, parsed, or held in memory a second time.
+A call of thousands of nodes in full has tens of megabytes, nearly all of which came with the last call, too. What is
+known is compared in the pieces in which it comes, and dropped: it is never put together, parsed, or held in memory a
+second time.
 """
 
 import re
@@ -17,7 +18,9 @@ from msgspec import Raw
 from extender.objects.node import Node
 
 KEY: Final = re.compile(rb'\{"metadata":\{"name":"([-a-z0-9.]{1,253})"')
-"""Go writes metadata first, and the name first in it. A body of another form is decoded each time, which is slower but correct."""
+"""Go writes metadata first, and the name first in it. A body of another form is decoded each time, which is slower but
+correct.
+"""
 
 MARK: Final = b'{"\\u0000":0}'
 """Stands for a run of known nodes in what is left of a body."""
@@ -70,7 +73,8 @@ class RunText:
 @final
 @dataclass(frozen=True, slots=True)
 class ArrivedBody:
-    """A body without some of its nodes: `pieces[0]`, `runs[0]`, `pieces[1]` and so on; the nodes of a run have commas between them.
+    """A body without some of its nodes: `pieces[0]`, `runs[0]`, `pieces[1]` and so on; the nodes of a run have commas
+    between them.
 
     What looked like the beginning of a node was taken for one. `is_right` says whether it was.
     """
@@ -94,22 +98,25 @@ class ArrivedBody:
     def is_right(self, items: Sequence[Raw]) -> bool:
         """Returns whether these items of the marked body are those of the whole one, but for the marks.
 
-        A parser that comes upon a mark as an item has understood all that stands before it, and expects an item there. A run is such items,
-        so that whatever follows is understood as well as it would be after the run.
+        A parser that comes upon a mark as an item has understood all that stands before it, and expects an item there.
+        A run is such items, so that whatever follows is understood as well as it would be after the run.
         """
         return not self.runs or items.count(RAW_MARK) == len(self.runs) == self.marked().count(MARK)
 
 
 @final
 class ArrivingBody:
-    """Takes the known nodes out of a body, piece by piece. State: what has to wait for further bytes, and what has been found so far."""
+    """Takes the known nodes out of a body, piece by piece. State: what has to wait for further bytes, and what has been
+    found so far.
+    """
 
     def __init__(self, known: Mapping[bytes, KnownNode], last: RunText | None) -> None:
         """Begins with nothing.
 
         Arguments:
             known: the known nodes by what KEY finds in their bodies. Others may be added meanwhile.
-            last: a run that is likely to come again. As far as it does, it is compared part by part of the body, and not node by node.
+            last: a run that is likely to come again. As far as it does, it is compared part by part of the body, and
+                not node by node.
         """
         self._known = known
         self._last = last
@@ -190,7 +197,9 @@ class ArrivingBody:
                 self._followed = start + self._num_waiting
 
     def _stop_following(self, last: RunText) -> None:
-        """Makes known nodes of what has been followed, and the bytes of the unfinished node wait as if nothing had been followed."""
+        """Makes known nodes of what has been followed, and the bytes of the unfinished node wait as if nothing had been
+        followed.
+        """
         run, unfinished = self._runs[-1], bisect_left(last.ends, self._followed)
         run += last.nodes[run[-1].place + 1 : unfinished]
         self._waiting = [last.text[last.ends[unfinished - 1] : self._followed]]

@@ -1,7 +1,8 @@
-"""The nodes of a call: their names, checked, and their bodies, of which unchanged ones are neither decoded nor encoded again.
+"""The nodes of a call: their names, checked, and their bodies, of which unchanged ones are neither decoded nor encoded
+again.
 
-kube-scheduler without `nodeCacheCapable` sends every node in full, twice for each pod, and hardly any of them differs from the last call's.
-An unchanged node becomes the same `Node` object, so that the overlay recognizes it by identity.
+kube-scheduler without `nodeCacheCapable` sends every node in full, twice for each pod, and hardly any of them differs
+from the last call's. An unchanged node becomes the same `Node` object, so that the overlay recognizes it by identity.
 """
 
 import threading
@@ -42,7 +43,9 @@ _known_names: Final[set[str]] = set()
 MAX_KNOWN_LISTS: Final = 4
 MAX_KNOWN_LIST_BYTES: Final = 2**19
 _known_lists: Final[dict[bytes, list[str]]] = {}
-"""Lists of valid names, each there once, by their bytes: kube-scheduler calls prioritize with the names that filter has returned to it."""
+"""Lists of valid names, each there once, by their bytes: kube-scheduler calls prioritize with the names that filter has
+returned to it.
+"""
 
 
 def names_known(document: Raw) -> list[str] | None:
@@ -116,7 +119,8 @@ class NodesInFull:
 
 @final
 class DecodedNodes:
-    """The bodies that callers have sent, by node name, and the decoded nodes. Those that were not sent for longest are dropped first.
+    """The bodies that callers have sent, by node name, and the decoded nodes. Those that were not sent for longest are
+    dropped first.
 
     May be used from several threads at once.
     """
@@ -143,7 +147,8 @@ class DecodedNodes:
             runs: the runs in their order.
 
         Raises:
-            JsonError: a body is no node, is outside the limits, or has an invalid name; with the place of the first one.
+            JsonError: a body is no node, is outside the limits, or has an invalid name; with the place of the first
+                one.
         """
         call = next(self._calls)
         asked: list[KnownNode] = []
@@ -159,7 +164,8 @@ class DecodedNodes:
                 if at >= num_checked:
                     num_checked = at + _num_alike_right(items, at)
                 node = _decoded(len(asked), body, self._decode, is_checked=at < num_checked)
-                # Of repeated members the last one counts, so that the name may differ from the one that the pattern found.
+                # Of repeated members the last one counts, so that the name may differ from the one that the pattern
+                # found.
                 key = node.name.encode()
                 known = self._known.get(key)
                 if known is None or known.body != body:
@@ -197,7 +203,9 @@ class DecodedNodes:
 
 
 def _num_alike_right(items: Sequence[Raw], start: int) -> int:
-    """Returns how many bodies from there on were found to be within the limits of JSON when looked at together; 0 if one of them is not."""
+    """Returns how many bodies from there on were found to be within the limits of JSON when looked at together; 0 if
+    one of them is not.
+    """
     sizes = accumulate(map(len, islice(items, start, None)))
     end = start + sum(1 for _ in takewhile(_CHECKED_AT_A_TIME.__ge__, sizes))
     try:

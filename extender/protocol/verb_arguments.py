@@ -46,7 +46,8 @@ _ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
 @final
 @dataclass(frozen=True, slots=True)
 class AskedNodes:
-    """The arguments of filter and prioritize: a pod, and the nodes to place it on. Nodes that are given twice count once.
+    """The arguments of filter and prioritize: a pod, and the nodes to place it on. Nodes that are given twice count
+    once.
 
     Attributes:
         names: the nodes in the order of the call; None if none were given in either form.
@@ -67,7 +68,9 @@ class AskedNodes:
 @final
 @dataclass(frozen=True, slots=True)
 class AskedPreemption:
-    """The arguments of preempt: a preemptor, and the victims on each node. Nodes whose victims cannot be read are left out."""
+    """The arguments of preempt: a preemptor, and the victims on each node. Nodes whose victims cannot be read are left
+    out.
+    """
 
     pod: Pod
     candidates: Mapping[str, MetaVictims]
@@ -142,7 +145,10 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
     candidates: dict[str, MetaVictims] = {}
     exact = None if by_uid is None else quickly(dict[str, _ExactVictims], by_uid)
     if exact is not None:
-        candidates = {node: MetaVictims.of(dict.fromkeys([pod.uid for pod in each.pods]), each.violations) for node, each in exact.items()}
+        candidates = {
+            node: MetaVictims.of(dict.fromkeys([pod.uid for pod in each.pods]), each.violations)
+            for node, each in exact.items()
+        }
         nodes = {}
     for place, (node, document) in enumerate(nodes.items()):
         victims = _read_victims(f"victims of node {place}", document, is_in_full=nodes_by_uid is None)
@@ -155,7 +161,8 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
 
 
 def read_binding_args(body: bytes) -> ExtenderBindingArgs:
-    """Reads ExtenderBindingArgs. Every member is required: a binding without the UID could hit another pod of the same name.
+    """Reads ExtenderBindingArgs. Every member is required: a binding without the UID could hit another pod of the same
+    name.
 
     Raises:
         JsonError: see the table of bad input in the tests.
@@ -186,7 +193,10 @@ def extender_args(pod: Pod, nodes: Sequence[Node], encoded: EncodedNodes | None)
 def preemption_args(pod: Pod, victims: Mapping[str, Victims], *, by_uid: bool) -> bytes:
     """Writes ExtenderPreemptionArgs, with the victims of each node by UID or in full."""
     if by_uid:
-        meta = {node: MetaVictims.of((each.uid for each in on_node.pods), on_node.num_pdb_violations) for node, on_node in victims.items()}
+        meta = {
+            node: MetaVictims.of((each.uid for each in on_node.pods), on_node.num_pdb_violations)
+            for node, on_node in victims.items()
+        }
         return _ENCODE(ExtenderPreemptionArgs(pod, None, meta))
     return _ENCODE(ExtenderPreemptionArgs(pod, dict(victims), None))
 
@@ -222,7 +232,12 @@ def _check_size(document: bytes) -> None:
 def _parts(body: bytes) -> _Parts:
     """Returns Pod, Nodes.items and NodeNames; None for each that is missing or null."""
     args = read(_Args, body)
-    if args.nodes is UNSET or (args.nodes is not None and args.nodes.items is UNSET) or not args.pod or not args.node_names:
+    if (
+        args.nodes is UNSET
+        or (args.nodes is not None and args.nodes.items is UNSET)
+        or not args.pod
+        or not args.node_names
+    ):
         return _parts_in_any_case(body)
     bodies = None if args.nodes is None else args.nodes.items or []
     return None if is_null(args.pod) else args.pod, bodies, None if is_null(args.node_names) else args.node_names

@@ -1,7 +1,7 @@
 """The results of the four verbs, written to bytes, and those of other extenders, read from bytes.
 
-Results are written with Go's names and integers, and without null where Go would dereference it; a node that was sent in full is sent back
-byte for byte. Results are read as Go reads them.
+Results are written with Go's names and integers, and without null where Go would dereference it; a node that was sent
+in full is sent back byte for byte. Results are read as Go reads them.
 
 Upstream: kube-scheduler/extender/v1, types.go.
 """
@@ -49,7 +49,8 @@ class ExtenderError(Exception):
 def filter_result(
     asked: AskedNodes, kept: Sequence[int], failed: Mapping[str, str], failed_and_unresolvable: Mapping[str, str]
 ) -> list[bytes]:
-    """Writes the nodes that passed, in the form (or both forms) in which they were given, and the reasons of the others.
+    """Writes the nodes that passed, in the form (or both forms) in which they were given, and the reasons of the
+    others.
 
     Arguments:
         kept: the places of the nodes in `asked.names`.
@@ -162,7 +163,10 @@ def read_prioritize_result(body: bytes) -> list[HostPriority]:
     document = first_value(body)
     scores = quickly(list[HostPriority], document)
     if scores is None or any(not MIN_INT64 <= each.score <= MAX_INT64 for each in scores):
-        scores = [_read_score(entry, "HostPriorityList") for entry in items(document, "HostPriorityList of type HostPriorityList")]
+        scores = [
+            _read_score(entry, "HostPriorityList")
+            for entry in items(document, "HostPriorityList of type HostPriorityList")
+        ]
     return scores
 
 

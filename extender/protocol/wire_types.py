@@ -1,7 +1,8 @@
 """The types of the extender protocol under Go's field names, as they are written and documented.
 
-What comes in is read member by member (`golang.json_bytes`), because others may spell names in another case and send null for anything. The
-types with parameters stand once for nodes that are left as they were written (`Raw`), once for the objects themselves.
+What comes in is read member by member (`golang.json_bytes`), because others may spell names in another case and send
+null for anything. The types with parameters stand once for nodes that are left as they were written (`Raw`), once for
+the objects themselves.
 
 Upstream: kube-scheduler/extender/v1, types.go.
 """
@@ -47,7 +48,8 @@ class ExtenderArgs(Struct, Generic[NodeT], frozen=True, gc=False):
 
 
 class ExtenderFilterResult(Struct, Generic[NodeT], frozen=True, gc=False):
-    """The answer of filter, with nodes in the form of the call. A node that does not pass is in one of the two maps, with the reason.
+    """The answer of filter, with nodes in the form of the call. A node that does not pass is in one of the two maps,
+    with the reason.
 
     `FailedNodes` are those where preemption might help.
     """
@@ -62,7 +64,8 @@ class ExtenderFilterResult(Struct, Generic[NodeT], frozen=True, gc=False):
 class HostPriority(Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The score of one node. Prioritize answers a bare list of these."""
 
-    # An unknown member may be one of these in another case, which Go accepts. Such entries are then read piece by piece.
+    # An unknown member may be one of these in another case, which Go accepts. Such entries are then read piece by
+    # piece.
 
     host: str = field(name="Host")
     score: Annotated[int, Meta(extra_json_schema=SCORES)] = field(name="Score")

@@ -17,16 +17,16 @@ from extender.queue.queueing_hints import ChangeToHint
 class ActiveQueue:
     """Holds the pods in the order in which they are tried, and the pods in flight.
 
-    A pod in flight was popped and is not done. All changes since the first of them was popped are kept: when a pod is refused, a
-    change that came meanwhile may already make it worth another attempt.
+    A pod in flight was popped and is not done. All changes since the first of them was popped are kept: when a pod is
+    refused, a change that came meanwhile may already make it worth another attempt.
     """
 
     def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
         self.queue = PodHeap(sort_key)
         self.scheduling_cycle = 0
         """The number of pods popped."""
-        # UID -> the pod, and the number of the first change after it was popped; in the order of popping, which is also that of the
-        # numbers.
+        # UID -> the pod, and the number of the first change after it was popped; in the order of popping, which is also
+        # that of the numbers.
         self._in_flight: OrderedDict[str, tuple[QueuedPodInfo, int]] = OrderedDict()
         self._changes: dict[int, ChangeToHint] = {}
         self._first_change = 0
@@ -41,8 +41,9 @@ class ActiveQueue:
         return info
 
     def move_to_in_flight(self, info: QueuedPodInfo) -> bool:
-        """Counts an attempt, and begins to keep changes for the pod. Returns False if the pod is in flight already and must not be
-        tried."""
+        """Counts an attempt, and begins to keep changes for the pod. Returns False if the pod is in flight already and
+        must not be tried.
+        """
         info.attempts += 1
         if info.pod.uid in self._in_flight:
             return False
@@ -51,7 +52,9 @@ class ActiveQueue:
         return True
 
     def done(self, uid: str) -> None:
-        """Ends the attempt, and drops changes that no other pod in flight needs. A pod that is not in flight is ignored."""
+        """Ends the attempt, and drops changes that no other pod in flight needs. A pod that is not in flight is
+        ignored.
+        """
         if self._in_flight.pop(uid, None) is None:
             return
         _, first_wanted = next(iter(self._in_flight.values()), (None, self._next_change))

@@ -23,8 +23,9 @@ _LOG: Final = Logger(__name__)
 
 @final
 class BackoffQueue:
-    """Pods by the end of their backoff. It ends on whole seconds, so that pods whose backoff ends in the same second are tried in queue
-    order, unless no pod is popped early."""
+    """Pods by the end of their backoff. It ends on whole seconds, so that pods whose backoff ends in the same second
+    are tried in queue order, unless no pod is popped early.
+    """
 
     def __init__(
         self,
@@ -39,13 +40,16 @@ class BackoffQueue:
 
         Arguments:
             max_backoff: 0 for no backoff at all.
-            pops_early: whether pods may be popped before their backoff ends; if not, it ends at any moment, not on a whole second.
+            pops_early: whether pods may be popped before their backoff ends; if not, it ends at any moment, not on a
+                whole second.
         """
         self._now = now
         self._initial_backoff = initial_backoff
         self._max_backoff = max_backoff
         self._pops_early = pops_early
-        self.refused = PodHeap(lambda info: (self._backoff_end(info), sort_key(info)) if pops_early else self._backoff_end(info))
+        self.refused = PodHeap(
+            lambda info: (self._backoff_end(info), sort_key(info)) if pops_early else self._backoff_end(info)
+        )
         self.failed = PodHeap(self._backoff_end)
         """Never popped early, since the cause of the error may persist."""
 
@@ -88,7 +92,9 @@ class BackoffQueue:
         own.add_or_update(info)
         if other.remove(info.key) is not None:
             other_name = "podBackoffQ" if info.has_failed else "podErrorBackoffQ"
-            _LOG.error(None, f"BackoffQueue add() was called with a pod that was already in the {other_name}", pod=info.pod)
+            _LOG.error(
+                None, f"BackoffQueue add() was called with a pod that was already in the {other_name}", pod=info.pod
+            )
 
     def get(self, key: str) -> QueuedPodInfo | None:
         """Returns the pod of this key, None if it is not here."""
@@ -109,7 +115,9 @@ class BackoffQueue:
         return self.refused.remove(key) or self.failed.remove(key)
 
     def pop_early(self) -> QueuedPodInfo | None:
-        """Pops the refused pod whose backoff ends next, before it ends; None if there is none, or if that is not wanted."""
+        """Pops the refused pod whose backoff ends next, before it ends; None if there is none, or if that is not
+        wanted.
+        """
         return self.refused.pop() if self._pops_early else None
 
     def pop_all_backoff_completed(self) -> Iterator[QueuedPodInfo]:

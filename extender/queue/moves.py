@@ -19,8 +19,8 @@ MOVED_AT_ONCE: Final = 500
 class Moves:
     """Which pods are still to be moved, by what asks for it, oldest first.
 
-    The first portion is moved at once if nothing is left of earlier moves, and the others in later turns of the event loop. Without a
-    running loop there is nobody to wait for, and all are moved at once.
+    The first portion is moved at once if nothing is left of earlier moves, and the others in later turns of the event
+    loop. Without a running loop there is nobody to wait for, and all are moved at once.
     """
 
     def __init__(self) -> None:

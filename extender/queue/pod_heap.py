@@ -13,7 +13,9 @@ from extender.queue.queued_pod_info import QueuedPodInfo
 _REMOVED_ALLOWED: Final = 64
 
 _Entry = tuple[Any, int, int, QueuedPodInfo]
-"""(sort key, order of arrival, unique number, pod). Pods with equal sort keys are ordered by arrival; no two entries are equal."""
+"""(sort key, order of arrival, unique number, pod). Pods with equal sort keys are ordered by arrival; no two entries
+are equal.
+"""
 
 
 @final

@@ -68,7 +68,9 @@ class QueuedPodInfo:
         self.retry_after = math.inf
         """Seconds after the last attempt when another one is worth while without any event."""
         self.woken_by = ""
-        """The label of the event that moved it to activeQ, by way of backoffQ or not; that of the end of backoff if there was no event."""
+        """The label of the event that moved it to activeQ, by way of backoffQ or not; that of the end of backoff if
+        there was no event.
+        """
 
     @property
     def is_gated(self) -> bool:
@@ -81,7 +83,9 @@ class QueuedPodInfo:
         return not self.unschedulable_plugins and not self.pending_plugins
 
     def set_rejector_plugins(self, unschedulable: Iterable[str], pending: Iterable[str] = ()) -> None:
-        """Records the plugins that refused the pod at this attempt (none after an error), in place of those of the attempt before."""
+        """Records the plugins that refused the pod at this attempt (none after an error), in place of those of the
+        attempt before.
+        """
         self.unschedulable_plugins = frozenset(unschedulable)
         self.pending_plugins = frozenset(pending)
         self.gating_plugin = ""

@@ -74,7 +74,9 @@ class QueueingHints:
             for event, functions in registered.items():
                 for function in functions:
                     events.setdefault(function.plugin_name, []).append(event)
-        self._events_of: dict[str, tuple[ClusterEvent, ...]] = {name: tuple(registered) for name, registered in events.items()}
+        self._events_of: dict[str, tuple[ClusterEvent, ...]] = {
+            name: tuple(registered) for name, registered in events.items()
+        }
 
     def events_of(self, plugin_name: str) -> tuple[ClusterEvent, ...]:
         """Returns the events that the plugin registered for, in any profile."""
@@ -85,28 +87,42 @@ class QueueingHints:
         listeners = self._listeners.get(event)
         if listeners is None:
             listeners = self._listeners[event] = self._listeners_to(event)
-        return ChangeToHint(event, old, new, listeners.label, listeners.hints, listeners.is_wildcard, listeners.is_of_interest, self._times)
+        return ChangeToHint(
+            event,
+            old,
+            new,
+            listeners.label,
+            listeners.hints,
+            listeners.is_wildcard,
+            listeners.is_of_interest,
+            self._times,
+        )
 
     def _listeners_to(self, event: ClusterEvent) -> _Listeners:
         hints = {
-            profile: tuple(function for each, functions in registered.items() if each.matches(event) for function in functions)
+            profile: tuple(
+                function for each, functions in registered.items() if each.matches(event) for function in functions
+            )
             for profile, registered in self._by_profile.items()
         }
         return _Listeners(hints, event.label, event.is_wildcard, event.is_wildcard or any(hints.values()))
 
 
 def may_move(change: ChangeToHint, refusal: Refusal) -> bool:
-    """Returns whether `strategy_for` may move pods with this refusal, without asking a hint: no other plugin's hint counts."""
+    """Returns whether `strategy_for` may move pods with this refusal, without asking a hint: no other plugin's hint
+    counts.
+    """
     profile, refused_by = refusal
     hints = change.hints.get(profile)
     return change.is_wildcard or not refused_by or hints is None or any(name in refused_by for name, _ in hints)
 
 
 def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
-    """Returns where the pod goes after this change. Only hints of plugins that refused it count; a hint that raises counts as Queue.
+    """Returns where the pod goes after this change. Only hints of plugins that refused it count; a hint that raises
+    counts as Queue.
 
-    Hints of long pods count as Queue without being asked: each may parse the whole pod, and many such pods may wait for one event. A
-    plugin that is pending is asked, since its pod goes without backoff.
+    Hints of long pods count as Queue without being asked: each may parse the whole pod, and many such pods may wait for
+    one event. A plugin that is pending is asked, since its pod goes without backoff.
 
     A wildcard event concerns all pods, or the one pod that is its object.
     """
@@ -117,9 +133,12 @@ def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
         return QueueingStrategy.QUEUE_AFTER_BACKOFF if concerns_pod else QueueingStrategy.QUEUE_SKIP
     hints = change.hints.get(info.pod.scheduler_name)
     if hints is None:
-        _LOG.error(None, "No QueueingHintMap is registered for this profile", profile=info.pod.scheduler_name, pod=info.pod)
+        _LOG.error(
+            None, "No QueueingHintMap is registered for this profile", profile=info.pod.scheduler_name, pod=info.pod
+        )
         return QueueingStrategy.QUEUE_AFTER_BACKOFF
-    # A pod with pending plugins may still be queued immediately by a later hint; without any, the first hint that says Queue decides.
+    # A pod with pending plugins may still be queued immediately by a later hint; without any, the first hint that says
+    # Queue decides.
     strategy = QueueingStrategy.QUEUE_SKIP
     unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
     for name, hint in hints:
@@ -132,7 +151,11 @@ def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
             result = "QueueSkip" if answer is QueueingHint.QUEUE_SKIP else "Queue"
         except Exception as exc:
             result = "Error"
-            objects = {key: each for key, each in (("oldObj", change.old), ("newObj", change.new)) if isinstance(each, ApiObject)}
+            objects = {
+                key: each
+                for key, each in (("oldObj", change.old), ("newObj", change.new))
+                if isinstance(each, ApiObject)
+            }
             _LOG.error(exc, "QueueingHintFn returns error", event=change.label, plugin=name, pod=info.pod, **objects)
             answer = QueueingHint.QUEUE
         change.times.observe(perf_counter() - began, name, change.label, result)

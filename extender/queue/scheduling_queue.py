@@ -30,7 +30,14 @@ from extender.queue.backoff_queue import DEFAULT_POD_INITIAL_BACKOFF, DEFAULT_PO
 from extender.queue.moves import Moves
 from extender.queue.nominator import Nominator, PodLister
 from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.queue.queueing_hints import ChangeToHint, QueueingHints, QueueingStrategy, best_strategy, may_move, strategy_for
+from extender.queue.queueing_hints import (
+    ChangeToHint,
+    QueueingHints,
+    QueueingStrategy,
+    best_strategy,
+    may_move,
+    strategy_for,
+)
 from extender.queue.sort_order import SortKey, in_order
 from extender.queue.unschedulable_pods import UnschedulablePods
 
@@ -58,7 +65,9 @@ _LOG: Final = Logger(__name__)
 _POD_ADD: Final = EVENT_UNSCHEDULED_POD_ADD.label
 _POD_UPDATE: Final = EVENT_UNSCHEDULED_POD_UPDATE.label
 _MOVED: Final = "Pod moved to an internal scheduling queue"
-_NOT_IN_FLIGHT: Final = "in flight Pod isn't found in the scheduling queue. If you see this error log, it's likely a bug in the scheduler"
+_NOT_IN_FLIGHT: Final = (
+    "in flight Pod isn't found in the scheduling queue. If you see this error log, it's likely a bug in the scheduler"
+)
 
 
 class AlreadyQueuedError(Exception):
@@ -69,8 +78,9 @@ class AlreadyQueuedError(Exception):
 class SchedulingQueue:
     """The waiting pods; the table in this package's docstring shows how they move.
 
-    Only `pop` and `run` suspend. Between two awaits the queue does not change, so that no change is lost between checking and moving. Where
-    an event concerns many pods, they are moved in portions, and none is popped before all are.
+    Only `pop` and `run` suspend. Between two awaits the queue does not change, so that no change is lost between
+    checking and moving. Where an event concerns many pods, they are moved in portions, and none is popped before all
+    are.
     """
 
     def __init__(
@@ -95,7 +105,8 @@ class SchedulingQueue:
             pod_lister: pods as the API server has them, for nominations.
             initial_backoff, max_backoff, max_in_unschedulable_pods: seconds.
             metrics: observes the durations of hints.
-            pops_from_backoff_q: whether an empty activeQ is helped out by backoffQ; if not, pods are gated as they leave that.
+            pops_from_backoff_q: whether an empty activeQ is helped out by backoffQ; if not, pods are gated as they
+                leave that.
         """
         self.incoming: Counter[tuple[str, str]] = Counter()
         """(queue, event) -> number of pods added. Upstream: the metric queue_incoming_pods_total."""
@@ -123,8 +134,8 @@ class SchedulingQueue:
     def update(self, old: Pod, new: Pod, events: Iterable[ClusterEvent]) -> None:
         """Updates a pod without a node.
 
-        For a pod in flight the changes are kept until it comes back. In activeQ and backoffQ it stays where it is. An unschedulable pod is
-        requeued by the first of the events whose hints say that it may help.
+        For a pod in flight the changes are kept until it comes back. In activeQ and backoffQ it stays where it is. An
+        unschedulable pod is requeued by the first of the events whose hints say that it may help.
 
         Arguments:
             events: what changed in the pod, most specific first.
@@ -132,7 +143,10 @@ class SchedulingQueue:
         changes = [self._hints.change(event, old, new) for event in events]
         if self._active.add_changes_if_in_flight(new.uid, changes):
             _LOG.info(
-                6, "The pod doesn't need to be queued for now because it's being scheduled and will be queued back if necessary", pod=new
+                6,
+                "The pod doesn't need to be queued for now because it's being scheduled and will be queued back if "
+                "necessary",
+                pod=new,
             )
             return
         waiting = self._active.update(old.key, new) or self._backoff.update(old.key, new)
@@ -161,7 +175,9 @@ class SchedulingQueue:
     # Attempts.
 
     async def pop(self) -> QueuedPodInfo | None:
-        """Pops the pod to be tried next once there is one; it is in flight until `done`. None: the queue is closed and empty."""
+        """Pops the pod to be tried next once there is one; it is in flight until `done`. None: the queue is closed and
+        empty.
+        """
         while self._moves or (info := self.pop_nowait()) is None:
             if self._moves:
                 await asyncio.sleep(0)
@@ -196,7 +212,9 @@ class SchedulingQueue:
             _LOG.error(error, "Discarding the popped entity", type="Pod", entity=info.pod)
 
     def pop_specific(self, pod: Pod) -> QueuedPodInfo | None:
-        """Pops a waiting pod out of turn, whether it is in backoff or not; returns None if it does not wait, or is gated."""
+        """Pops a waiting pod out of turn, whether it is in backoff or not; returns None if it does not wait, or is
+        gated.
+        """
         if pod.key not in self._active.queue and (pod.key in self._backoff or pod.key in self._unschedulable):
             self.activate([pod])
         info = self._active.queue.remove(pod.key)
@@ -212,7 +230,8 @@ class SchedulingQueue:
         self._active.done(uid)
 
     def add_unschedulable_if_not_present(self, info: QueuedPodInfo) -> None:
-        """Requeues a popped pod after a refusal or an error (see `QueuedPodInfo.set_rejector_plugins`), and ends its attempt.
+        """Requeues a popped pod after a refusal or an error (see `QueuedPodInfo.set_rejector_plugins`), and ends its
+        attempt.
 
         Raises:
             AlreadyQueuedError: it is in a queue already.
@@ -251,7 +270,9 @@ class SchedulingQueue:
             self._active.done(info.pod.uid)
 
     def _strategy_after_attempt(self, info: QueuedPodInfo) -> QueueingStrategy:
-        """Returns where a pod goes in view of the changes since it was popped. Upstream: determineSchedulingHintForInFlightPod."""
+        """Returns where a pod goes in view of the changes since it was popped. Upstream:
+        determineSchedulingHintForInFlightPod.
+        """
         if info.has_failed or info.is_member:
             return QueueingStrategy.QUEUE_AFTER_BACKOFF
         changes = self._active.changes_for(info.pod.uid)
@@ -272,7 +293,9 @@ class SchedulingQueue:
             self.retry_after_failure(info.pod)
 
     def activate(self, pods: Iterable[Pod]) -> None:
-        """Moves waiting pods to activeQ. A pod in flight is requeued when it comes back, even if it is refused; other pods are ignored."""
+        """Moves waiting pods to activeQ. A pod in flight is requeued when it comes back, even if it is refused; other
+        pods are ignored.
+        """
         for pod in pods:
             info, from_backoff = self._unschedulable.get(pod.key), False
             if info is None:
@@ -281,7 +304,8 @@ class SchedulingQueue:
                 self._active.add_changes_if_in_flight(pod.uid, [self._hints.change(EVENT_FORCE_ACTIVATE, None, pod)])
 
     def retry_after_failure(self, pod: Pod) -> None:
-        """Puts a pod into backoffQ because of an error that occurred after it was requeued. It is ignored if it is in activeQ or in flight.
+        """Puts a pod into backoffQ because of an error that occurred after it was requeued. It is ignored if it is in
+        activeQ or in flight.
 
         Upstream activates it, so that a persistent error leads to one attempt after the other without backoff.
         """
@@ -299,7 +323,9 @@ class SchedulingQueue:
 
     # Changes of the cluster, and timeouts.
 
-    def move_all_to_active_or_backoff_queue(self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None = None) -> None:
+    def move_all_to_active_or_backoff_queue(
+        self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None = None
+    ) -> None:
         """Requeues the unschedulable pods that the event may help, by the hints of the plugins that refused them.
 
         Arguments:
@@ -318,16 +344,24 @@ class SchedulingQueue:
         self._moves.add(completed, partial(self._move_to_active, label=BACKOFF_COMPLETE, from_backoff=True))
 
     def flush_unschedulable_pods_leftover(self) -> None:
-        """Requeues the pods that have been unschedulable for too long, since an event that helps may have been missed."""
+        """Requeues the pods that have been unschedulable for too long, since an event that helps may have been
+        missed.
+        """
         now = self._now()
-        leftover = [info for info in self._unschedulable if now - info.timestamp > min(self._max_in_unschedulable_pods, info.retry_after)]
+        leftover = [
+            info
+            for info in self._unschedulable
+            if now - info.timestamp > min(self._max_in_unschedulable_pods, info.retry_after)
+        ]
         if leftover:
             for info in leftover:
                 info.was_flushed_from_unschedulable = True
             self._move(leftover, self._hints.change(EVENT_UNSCHEDULABLE_TIMEOUT, None, None))
 
     async def run(self) -> None:
-        """Flushes both queues periodically until cancelled. Backoffs end on whole seconds, and backoffQ is flushed then."""
+        """Flushes both queues periodically until cancelled. Backoffs end on whole seconds, and backoffQ is flushed
+        then.
+        """
         async with asyncio.TaskGroup() as flushing:
             flushing.create_task(self._flush_backoff_forever(), name="flush of backoffQ")
             flushing.create_task(self._flush_unschedulable_forever(), name="flush of unschedulable pods")
@@ -354,7 +388,9 @@ class SchedulingQueue:
             _LOG.info(5, "Event received while pods are in flight", event=change.label)
 
     def _consider(self, info: QueuedPodInfo, change: ChangeToHint) -> None:
-        if self._unschedulable.get(info.key) is not info or (info.is_gated and not match_any(info.gating_plugin_events, change.event)):
+        if self._unschedulable.get(info.key) is not info or (
+            info.is_gated and not match_any(info.gating_plugin_events, change.event)
+        ):
             return
         strategy = strategy_for(info, change)
         if strategy is QueueingStrategy.QUEUE_SKIP:

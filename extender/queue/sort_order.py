@@ -14,7 +14,9 @@ _LOG: Final = Logger(__name__)
 
 
 def in_order(sort_key: SortKey) -> Callable[[QueuedPodInfo], tuple[Any, ...]]:
-    """Returns a sort key that never raises. A pod that the plugin cannot order comes last, so that other pods are tried all the same."""
+    """Returns a sort key that never raises. A pod that the plugin cannot order comes last, so that other pods are tried
+    all the same.
+    """
 
     def safe_key(info: QueuedPodInfo) -> tuple[Any, ...]:
         try:

@@ -16,7 +16,8 @@ Refusal = tuple[str, frozenset[str]]
 class UnschedulablePods:
     """Pods by key, and by who refused them; their order does not matter.
 
-    A change of the cluster concerns the pods that certain plugins refused, and there are few different refusals, but may be many pods.
+    A change of the cluster concerns the pods that certain plugins refused, and there are few different refusals, but
+    may be many pods.
     """
 
     def __init__(self) -> None:

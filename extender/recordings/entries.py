@@ -1,8 +1,8 @@
 """The entries of a recording: a line of JSON each, a list that begins with the kind of entry; the file is gzipped.
 
-A file begins with `Begins`, then come the objects that were there, then `Ready`, then what happened, in the order in which the scheduler
-saw and decided it. Each file stands for itself. One whose end is missing, because its process was killed, the disk was full, or it is
-still being written, holds up to there.
+A file begins with `Begins`, then come the objects that were there, then `Ready`, then what happened, in the order in
+which the scheduler saw and decided it. Each file stands for itself. One whose end is missing, because its process was
+killed, the disk was full, or it is still being written, holds up to there.
 """
 
 import zlib
@@ -57,12 +57,16 @@ class Begins(Entry, frozen=True, tag="recording"):
     """How many extenders the scheduler calls."""
     redacted: str = ""
     called: list[dict[str, Any]] = []
-    """The extenders of the configuration with names for their addresses; empty in files of versions that did not record their answers."""
+    """The extenders of the configuration with names for their addresses; empty in files of versions that did not record
+    their answers.
+    """
 
 
 @final
 class ExtenderAnswer(msgspec.Struct, frozen=True, array_like=True):
-    """What an extender answered to a question of an attempt. Nodes are places in the question, in which each node has one."""
+    """What an extender answered to a question of an attempt. Nodes are places in the question, in which each node has
+    one.
+    """
 
     extender: str
     """The name that stands for its address."""
@@ -186,7 +190,10 @@ class Ends(Entry, frozen=True, tag="ends"):
 
 AnyEntry = Begins | ObjectPut | ObjectGone | Assumed | Nominated | Ready | RecordedAttempt | Written | Unbound | Ends
 
-_ERRORS: Final = {each.__name__: each for each in (fwk.CallError, fwk.CallNotFound, fwk.CallConflict, fwk.CallUnknown, fwk.CallSkipped)}
+_ERRORS: Final = {
+    each.__name__: each
+    for each in (fwk.CallError, fwk.CallNotFound, fwk.CallConflict, fwk.CallUnknown, fwk.CallSkipped)
+}
 
 
 def error_of(entry: Written) -> fwk.CallError | None:
@@ -274,7 +281,8 @@ class Recording:
 
     @property
     def deciding_configuration(self) -> Configuration:
-        """The configuration that decided, with its extenders under other names. Their answers are recorded, and they can only be replayed.
+        """The configuration that decided, with its extenders under other names. Their answers are recorded, and they
+        can only be replayed.
 
         Raises:
             ConfigErrors: it is not valid here.
@@ -329,7 +337,9 @@ class Recording:
                 found.pop(key_of(entry.kind, entry.namespace, entry.name), None)
             is_ready = is_ready or isinstance(entry, Ready)
         if seconds is not None and (not is_ready or seconds > last):
-            raise RecordingError(f"{self.path}: {'ends' if is_ready else 'begins'} {last:g} s after {self.begins.began}")
+            raise RecordingError(
+                f"{self.path}: {'ends' if is_ready else 'begins'} {last:g} s after {self.begins.began}"
+            )
         return [
             {"apiVersion": kind.api_version, "kind": kind.name, **obj}
             for kind in KINDS

@@ -1,6 +1,7 @@
 """What extenders answer, recorded in a few bytes, and read again.
 
-Nodes are told by their places in the question, and addresses by names. A digest of the question says whether an answer is to what is asked.
+Nodes are told by their places in the question, and addresses by names. A digest of the question says whether an answer
+is to what is asked.
 """
 
 from collections import defaultdict
@@ -73,15 +74,21 @@ class RecordedCalls(ExtenderCalls):
 
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
         asked = ExtenderAnswer(self._name, FILTER, question_about_nodes(nodes))
-        return await self._recorded(pod, asked, self._calls.filter(pod, nodes), lambda answer: _filtered(asked, nodes, answer))
+        return await self._recorded(
+            pod, asked, self._calls.filter(pod, nodes), lambda answer: _filtered(asked, nodes, answer)
+        )
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
         asked = ExtenderAnswer(self._name, PRIORITIZE, question_about_nodes(nodes))
-        return await self._recorded(pod, asked, self._calls.prioritize(pod, nodes), lambda answer: _scored(asked, nodes, answer))
+        return await self._recorded(
+            pod, asked, self._calls.prioritize(pod, nodes), lambda answer: _scored(asked, nodes, answer)
+        )
 
     async def preempt(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, MetaVictims | None]:
         asked = ExtenderAnswer(self._name, PREEMPT, question_about_candidates(candidates))
-        return await self._recorded(pod, asked, self._calls.preempt(pod, candidates), lambda answer: _with_victims(asked, answer))
+        return await self._recorded(
+            pod, asked, self._calls.preempt(pod, candidates), lambda answer: _with_victims(asked, answer)
+        )
 
     async def bind(self, pod: Pod, node: str) -> None:
         try:
@@ -94,7 +101,9 @@ class RecordedCalls(ExtenderCalls):
     async def aclose(self) -> None:
         await self._calls.aclose()
 
-    async def _recorded(self, pod: Pod, asked: ExtenderAnswer, call: Awaitable[T], recorded: Callable[[T], ExtenderAnswer]) -> T:
+    async def _recorded(
+        self, pod: Pod, asked: ExtenderAnswer, call: Awaitable[T], recorded: Callable[[T], ExtenderAnswer]
+    ) -> T:
         """Returns the answer to the call, after it was recorded, as a failure was."""
         self._recorder.asked(pod)
         try:
@@ -137,7 +146,10 @@ def _scored(asked: ExtenderAnswer, nodes: Sequence[Node], answer: Iterable[HostP
 
 
 def _with_victims(asked: ExtenderAnswer, answer: Mapping[str, MetaVictims | None]) -> ExtenderAnswer:
-    victims = [(node, 0, None) if each is None else (node, each.num_pdb_violations, list(each.uids)) for node, each in answer.items()]
+    victims = [
+        (node, 0, None) if each is None else (node, each.num_pdb_violations, list(each.uids))
+        for node, each in answer.items()
+    ]
     return msgspec.structs.replace(asked, victims=victims)
 
 
@@ -167,4 +179,6 @@ def without_texts(answer: ExtenderAnswer) -> ExtenderAnswer:
         return [("", sorted(place for _, places in reasons for place in places))] if reasons else []
 
     error = None if answer.error is None else ""
-    return msgspec.structs.replace(answer, error=error, failed=nodes_alone(answer.failed), unresolvable=nodes_alone(answer.unresolvable))
+    return msgspec.structs.replace(
+        answer, error=error, failed=nodes_alone(answer.failed), unresolvable=nodes_alone(answer.unresolvable)
+    )

@@ -1,7 +1,9 @@
-"""Recorder: takes note of what a scheduler sees, decides and is answered. It sits at the four doors through which that comes in.
+"""Recorder: takes note of what a scheduler sees, decides and is answered. It sits at the four doors through which that
+comes in.
 
-It hears of changes as a subscriber and of decisions as a reporter; writes and chance pass through it. What it takes note of are frozen
-values, in a list that a `RecordingFile` empties, so that a decision costs a microsecond or two more and waits for nothing.
+It hears of changes as a subscriber and of decisions as a reporter; writes and chance pass through it. What it takes
+note of are frozen values, in a list that a `RecordingFile` empties, so that a decision costs a microsecond or two more
+and waits for nothing.
 """
 
 import asyncio
@@ -18,7 +20,17 @@ from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod
 from extender.queue.queued_pod_info import QueuedPodInfo
 from extender.queue.scheduling_queue import SchedulingQueue
-from extender.recordings.entries import Assumed, Entry, ExtenderAnswer, Nominated, ObjectGone, ObjectPut, RecordedAttempt, Unbound, Written
+from extender.recordings.entries import (
+    Assumed,
+    Entry,
+    ExtenderAnswer,
+    Nominated,
+    ObjectGone,
+    ObjectPut,
+    RecordedAttempt,
+    Unbound,
+    Written,
+)
 from extender.records.reporter import Reporter
 from extender.runtime.findings import Findings
 from extender.runtime.scoring import Choice
@@ -84,7 +96,9 @@ class RecordedChance(random.Random):
 
 @final
 class Recorder(Reporter):
-    """Takes note. State: the entries that wait for the file, what is known of the attempt under way, and how many entries were lost."""
+    """Takes note. State: the entries that wait for the file, what is known of the attempt under way, and how many
+    entries were lost.
+    """
 
     def __init__(self, now: Callable[[], float]) -> None:
         """Arguments: now: seconds since the beginning."""
@@ -130,7 +144,9 @@ class Recorder(Reporter):
     # Decisions.
 
     def asked(self, pod: Pod) -> None:
-        """Takes note that an extender is asked about a pod. Its attempt began before: the state in which it is decided is that of now."""
+        """Takes note that an extender is asked about a pod. Its attempt began before: the state in which it is decided
+        is that of now.
+        """
         if self._asking != pod.uid:
             self._asking, self._begun_at = pod.uid, len(self._waiting)
             self._answers, self._length_of_attempt = [], 0
@@ -149,7 +165,15 @@ class Recorder(Reporter):
 
     def bound_by_extender(self, extender: str, pod: Pod, error: str | None) -> None:
         """Takes note of the answer of an extender that binds."""
-        self._note(Written(self._time(), EXTENDER_BINDING, f"{extender}/{pod.uid}", "" if error is None else "CallError", error or ""))
+        self._note(
+            Written(
+                self._time(),
+                EXTENDER_BINDING,
+                f"{extender}/{pod.uid}",
+                "" if error is None else "CallError",
+                error or "",
+            )
+        )
 
     def scored(self, pod: Pod, choice: Choice) -> None:
         self._begun(pod)
@@ -164,7 +188,9 @@ class Recorder(Reporter):
     def preemption_tried(self, pod: Pod, outcome: fwk.PreemptionOutcome) -> None:
         self._preemption = outcome
 
-    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
         self._attempted(info.pod, node, fwk.SUCCESS)
 
     def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
@@ -182,14 +208,18 @@ class Recorder(Reporter):
             self._chance.drawn.clear()
         code = "" if node else status.code.name
         answers = self._answers if self._asking == pod.uid else []
-        attempt = RecordedAttempt(self._time(), pod.uid, pod.key, node, code, status.message, nominated, victims, drawn, answers)
+        attempt = RecordedAttempt(
+            self._time(), pod.uid, pod.key, node, code, status.message, nominated, victims, drawn, answers
+        )
         self._note(attempt, self._begun_at)
         self._begun_at, self._asking, self._answers, self._length_of_attempt = None, "", [], 0
 
     # What waits for the file.
 
     def take(self) -> list[Entry]:
-        """Returns the entries that wait, which then no longer do. Those after the beginning of an attempt under way stay."""
+        """Returns the entries that wait, which then no longer do. Those after the beginning of an attempt under way
+        stay.
+        """
         end = len(self._waiting) if self._begun_at is None else self._begun_at
         taken = self._waiting[:end]
         del self._waiting[:end]
@@ -210,7 +240,9 @@ class Recorder(Reporter):
         self.is_on = True
 
     def cluster_at_once(self) -> ClusterAtOnce | None:
-        """Returns the cluster as it is now, with which a file may begin; None amid an attempt, whose snapshot has to last."""
+        """Returns the cluster as it is now, with which a file may begin; None amid an attempt, whose snapshot has to
+        last.
+        """
         if self._begun_at is not None or self._asking:
             return None
         return ClusterAtOnce(self._time()) if self._cluster is None else self._at_once(*self._cluster)
@@ -224,7 +256,9 @@ class Recorder(Reporter):
         by_node = {} if queue is None else queue.nominated_pods()
         nominated = [(pod.uid, node) for node, pods in by_node.items() for pod in pods]
         pods, pending, assumed = cluster.cache.pods, list(cluster.pending.values()), cluster.cache.assumed_pods
-        return ClusterAtOnce(self._time(), nodes, list(cluster.cache.objects.everything()), pods, pending, assumed, nominated)
+        return ClusterAtOnce(
+            self._time(), nodes, list(cluster.cache.objects.everything()), pods, pending, assumed, nominated
+        )
 
     def _note(self, entry: Entry, place: int | None = None) -> None:
         if not self.is_on:
@@ -242,14 +276,18 @@ class Recorder(Reporter):
 
 
 def key_of_call(call: fwk.ApiCall[Any]) -> str:
-    """Returns what tells a call from others of its type. The name and UID of a claim that is to be created are known afterwards only."""
+    """Returns what tells a call from others of its type. The name and UID of a claim that is to be created are known
+    afterwards only.
+    """
     if isinstance(call, fwk.CreateResourceClaim):
         return ",".join(owner.uid for owner in call.claim.metadata.owner_references)
     return call.object_key
 
 
 def is_answered(call: fwk.ApiCall[Any]) -> bool:
-    """Returns whether the outcome of a pod's binding depends on what is answered. Other writes come back as changes alone."""
+    """Returns whether the outcome of a pod's binding depends on what is answered. Other writes come back as changes
+    alone.
+    """
     return not isinstance(call, fwk.PatchPodStatus | fwk.DeletePod | fwk.RecordEvent)
 
 
@@ -275,5 +313,7 @@ class RecordingDispatcher(fwk.Dispatcher):
     def submit(self, call: fwk.ApiCall[T]) -> "asyncio.Future[T | None]":
         future = self._dispatcher.submit(call)
         if is_answered(call):
-            future.add_done_callback(lambda done: self._recorder.written(call, None if done.cancelled() else done.result(), None))
+            future.add_done_callback(
+                lambda done: self._recorder.written(call, None if done.cancelled() else done.result(), None)
+            )
         return future

@@ -1,7 +1,8 @@
 """RecordingFile: writes a recording, within a number of bytes, without keeping the scheduler waiting.
 
-The file is rotated: FILE is the newest, then FILE.1, and so on. Each begins with the cluster as it was, so that the oldest can be dropped.
-If the disk takes no more, nothing is recorded and the log says so; a new file is begun once it takes something again.
+The file is rotated: FILE is the newest, then FILE.1, and so on. Each begins with the cluster as it was, so that the
+oldest can be dropped. If the disk takes no more, nothing is recorded and the log says so; a new file is begun once it
+takes something again.
 """
 
 import asyncio
@@ -24,7 +25,17 @@ from extender.config.configuration import Extender
 from extender.golang.times import rfc3339
 from extender.klog.logger import Logger
 from extender.objects.meta import HasMetadata
-from extender.recordings.entries import FORMAT, Begins, Ends, Entry, ObjectGone, ObjectPut, Ready, RecordedAttempt, Written
+from extender.recordings.entries import (
+    FORMAT,
+    Begins,
+    Ends,
+    Entry,
+    ObjectGone,
+    ObjectPut,
+    Ready,
+    RecordedAttempt,
+    Written,
+)
 from extender.recordings.extender_answers import recorded_address, without_texts
 from extender.recordings.recorder import ClusterAtOnce, Recorder
 from extender.recordings.redaction import Redaction, Redacts
@@ -37,7 +48,9 @@ KEPT_FILES: Final = 4
 MAX_BYTES: Final = 256 * 2**20
 """The most bytes that all files of a recording take."""
 _OF_CONNECTIONS: Final = ("clientConnection", "leaderElection", "extenders")
-"""Parts of the configuration on which no decision depends, or that name addresses and credentials. Extenders are named by themselves."""
+"""Parts of the configuration on which no decision depends, or that name addresses and credentials. Extenders are named
+by themselves.
+"""
 
 _LOG: Final = Logger(__name__)
 
@@ -48,9 +61,15 @@ class RecordingFileError(ValueError):
 
 @asynccontextmanager
 async def recorded_in(
-    path: Path, configuration: Configuration, *, redacts: Redacts = "annotations", max_bytes: int = MAX_BYTES, every: float = WRITE_EVERY
+    path: Path,
+    configuration: Configuration,
+    *,
+    redacts: Redacts = "annotations",
+    max_bytes: int = MAX_BYTES,
+    every: float = WRITE_EVERY,
 ) -> AsyncIterator[Recorder]:
-    """Yields a recorder whose entries are written to the file until the end of the block. A file that is there is kept as FILE.1.
+    """Yields a recorder whose entries are written to the file until the end of the block. A file that is there is kept
+    as FILE.1.
 
     Arguments:
         max_bytes: of all files.
@@ -111,7 +130,12 @@ async def _begin_again(recorder: Recorder, file: "RecordingFile") -> None:
         _give_up(recorder, file, exc)
         return
     lost, recorder.lost = recorder.lost, 0
-    _LOG.info(0, "The recording goes on in a new file; what happened meanwhile is not in it", file=str(file.path), entries=lost)
+    _LOG.info(
+        0,
+        "The recording goes on in a new file; what happened meanwhile is not in it",
+        file=str(file.path),
+        entries=lost,
+    )
 
 
 def _finish(recorder: Recorder, file: "RecordingFile", at: float) -> None:
@@ -143,7 +167,9 @@ class RecordingFile:
 
     @property
     def is_full(self) -> bool:
-        """Whether the next file is to be begun. A state that takes more than half of a share gets half a share for what happens."""
+        """Whether the next file is to be begun. A state that takes more than half of a share gets half a share for what
+        happens.
+        """
         return self._length > max(self._share, self._length_of_state + self._share // 2)
 
     def begin(self, at_once: ClusterAtOnce) -> None:
@@ -219,7 +245,9 @@ def _head(configuration: Configuration, redaction: Redaction, began: str) -> Beg
     gates, extenders = configuration.feature_gates, configuration.extenders
     named = replace(configuration, extenders=tuple(_without_connection(extender) for extender in extenders))
     called = written(named).get("extenders") or []
-    return Begins(FORMAT, __version__, began, plain, gates.version, sorted(gates.on), len(extenders), redaction.redacts, called)
+    return Begins(
+        FORMAT, __version__, began, plain, gates.version, sorted(gates.on), len(extenders), redaction.redacts, called
+    )
 
 
 def _without_connection(extender: Extender) -> Extender:

@@ -44,7 +44,9 @@ _KEPT: Final = frozenset(
         "driver",
     }
 )
-"""Fields within which no name is replaced: they speak of nodes, resources and devices, or name nothing outside of a pod."""
+"""Fields within which no name is replaced: they speak of nodes, resources and devices, or name nothing outside of a
+pod.
+"""
 _HARDWARE: Final = frozenset(
     {"Node", "CSINode", "StorageClass", "CSIDriver", "PriorityClass", "DeviceClass", "DeviceTaintRule", "ResourceSlice"}
 )
@@ -53,7 +55,9 @@ _HARDWARE: Final = frozenset(
 
 @final
 class Redaction:
-    """Takes from objects what is not to be recorded. State: the key of the names that replace others, which is nowhere else."""
+    """Takes from objects what is not to be recorded. State: the key of the names that replace others, which is nowhere
+    else.
+    """
 
     def __init__(self, redacts: Redacts) -> None:
         """Arguments: redacts: what is left out."""
@@ -83,7 +87,11 @@ class Redaction:
 
     def name(self, text: str) -> str:
         """Returns the name that replaces another one everywhere in this process's recordings."""
-        return f"x{blake2b(text.encode(), key=self._key, digest_size=6).hexdigest()}" if self.hides_names and text else text
+        return (
+            f"x{blake2b(text.encode(), key=self._key, digest_size=6).hexdigest()}"
+            if self.hides_names and text
+            else text
+        )
 
     def pod_name(self, key: str) -> str:
         """Returns what replaces namespace/name."""

@@ -29,7 +29,8 @@ DETAILS_OVERHEAD: Final = 250
 BYTES_A_NAME: Final = 57
 """Bytes of an empty string and a reference to it."""
 NUMBERINGS: Final = 2
-"""The numberings of nodes that are recognized again: of the cluster, and of nodes in the requests of another scheduler."""
+"""The numberings of nodes that are recognized again: of the cluster, and of nodes in the requests of another scheduler.
+"""
 
 
 # Names of nodes, kept once for all attempts during which the nodes were numbered the same way.
@@ -56,7 +57,8 @@ class Naming:
     def __init__(self) -> None:
         self.size = 0
         """The approximate number of bytes of the names in use."""
-        # Each with the index that it was made from: as long as that is the snapshot's, the nodes are numbered as before.
+        # Each with the index that it was made from: as long as that is the snapshot's, the nodes are numbered as
+        # before.
         self._last: list[tuple[dict[str, int], NodeNames]] = []
 
     def of(self, index: dict[str, int]) -> NodeNames:
@@ -130,7 +132,11 @@ class KeptVerdicts:
         """Returns (B,) places on axis N."""
         if not self.num_rows:
             return np.zeros(0, np.intp)
-        return np.arange(self.num_rows) if self.within is None else np.flatnonzero(unpacked(self.within, len(self.nodes.names)))
+        return (
+            np.arange(self.num_rows)
+            if self.within is None
+            else np.flatnonzero(unpacked(self.within, len(self.nodes.names)))
+        )
 
     def mask(self, bits: bytes) -> Mask:
         """Returns one of the masks as (B,)."""
@@ -139,7 +145,9 @@ class KeptVerdicts:
 
 @final
 class KeptScores(msgspec.Struct, frozen=True, gc=False):
-    """The weighted scores of the best B nodes that a pod could choose from: the chosen one, then the others, best first."""
+    """The weighted scores of the best B nodes that a pod could choose from: the chosen one, then the others, best
+    first.
+    """
 
     nodes: tuple[str, ...]
     """(B,) the names of the nodes, in that order."""
@@ -233,10 +241,13 @@ def keep_verdicts(findings: Findings, nodes: NodeNames) -> KeptVerdicts:
 
 
 def keep_scores(choice: Choice) -> KeptScores:
-    """Packs the scores of the best nodes that a pod could choose from; of equal ones those that come first among the nodes."""
+    """Packs the scores of the best nodes that a pod could choose from; of equal ones those that come first among the
+    nodes.
+    """
     total, chosen = choice.total, choice.chosen
     enough = min(BEST_NODES, len(total))
-    # Equal scores may be all there are, so the few above the threshold are sorted, and places are filled up with the first that reach it.
+    # Equal scores may be all there are, so the few above the threshold are sorted, and places are filled up with the
+    # first that reach it.
     threshold = -np.partition(-total, enough - 1)[enough - 1]
     above, level = np.flatnonzero(total > threshold), np.flatnonzero(total == threshold)
     best = [*above[np.argsort(-total[above], kind="stable")].tolist(), *level[:enough].tolist()]

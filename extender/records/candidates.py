@@ -23,13 +23,15 @@ MAX_VICTIMS: Final = 1000
 """The number of victims kept of the chosen one; no kubelet runs more pods."""
 
 
-def keep_candidates(candidates: Candidates, preemptor: Pod, now: float, chosen: int | None = None) -> tuple[CandidateRecord, ...]:
+def keep_candidates(
+    candidates: Candidates, preemptor: Pod, now: float, chosen: int | None = None
+) -> tuple[CandidateRecord, ...]:
     """Returns the best candidates, the chosen one first.
 
     Arguments:
         now: seconds since 1970.
-        chosen: its place in `candidates`; None if the choice is still to be made, so that any of them may be taken. Then all victims of
-            each are kept.
+        chosen: its place in `candidates`; None if the choice is still to be made, so that any of them may be taken.
+            Then all victims of each are kept.
     """
     if not len(candidates):
         return ()
@@ -39,7 +41,9 @@ def keep_candidates(candidates: Candidates, preemptor: Pod, now: float, chosen: 
     first: list[int] = kept.first.tolist()
     slots: list[int] = kept.slots.tolist()
     limits = [MAX_VICTIMS, *[MAX_VICTIMS if chosen is None else MAX_VICTIMS_OF_OTHERS] * (MAX_CANDIDATES - 1)]
-    slots_of_each = [slots[first[place] : first[place + 1]][:limit] for place, limit in zip(found.order, limits, strict=False)]
+    slots_of_each = [
+        slots[first[place] : first[place + 1]][:limit] for place, limit in zip(found.order, limits, strict=False)
+    ]
     # One look-up in the columns for the victims of all candidates; each takes its own off the iterator.
     held = iter(snapshot.pods.requests[list(chain.from_iterable(slots_of_each))][:, [CPU, MEMORY]].tolist())
     return tuple(
@@ -60,7 +64,9 @@ def keep_chosen(candidates: Candidates, preemptor: Pod, now: float, place: int) 
     broken = broken_budgets(snapshot, np.array([node]), preemptor, candidates.rules)
     slots: list[int] = candidates.slots[first : min(last, first + MAX_VICTIMS)].tolist()
     held = snapshot.pods.requests[slots][:, [CPU, MEMORY]].tolist()
-    victims = tuple(_victim(snapshot.pod_at(slot), broken, *of_pod, now=now) for slot, of_pod in zip(slots, held, strict=True))
+    victims = tuple(
+        _victim(snapshot.pod_at(slot), broken, *of_pod, now=now) for slot, of_pod in zip(slots, held, strict=True)
+    )
     return CandidateRecord(snapshot.nodes.objects[node].name, victims, int(candidates.num_pdb_violations[place]))
 
 

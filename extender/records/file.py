@@ -1,7 +1,8 @@
-"""Records in a file, so that they outlive the process: a line of JSON for each attempt and preemption. Of each id the last line counts.
+"""Records in a file, so that they outlive the process: a line of JSON for each attempt and preemption. Of each id the
+last line counts.
 
-The file is appended to each second. When it has become too long, it is replaced by what is still kept. A line that was cut off by a crash
-or a full disk is skipped. Only the end of the service waits for the disk.
+The file is appended to each second. When it has become too long, it is replaced by what is still kept. A line that was
+cut off by a crash or a full disk is skipped. Only the end of the service waits for the disk.
 """
 
 import asyncio
@@ -91,7 +92,9 @@ class RecordsFile:
             except msgspec.DecodeError:
                 torn += 1
         if torn:
-            _LOG.info(0, "Lines of the records file were skipped, as they are not whole", file=str(self._path), lines=torn)
+            _LOG.info(
+                0, "Lines of the records file were skipped, as they are not whole", file=str(self._path), lines=torn
+            )
         return found
 
     def append(self, record: Record) -> None:
@@ -141,7 +144,10 @@ class RecordsFile:
     def _append(self, batch: list[Record]) -> int:
         """Appends the records; returns the length of the file in bytes afterwards."""
         text = b"".join(self._lines(batch))
-        with self._writing, open(self._path, "ab+", opener=private) as file:  # a thread goes on after its task was cancelled
+        with (
+            self._writing,
+            open(self._path, "ab+", opener=private) as file,
+        ):  # a thread goes on after its task was cancelled
             length = file.seek(0, os.SEEK_END)
             if length:
                 file.seek(length - 1)
@@ -151,7 +157,9 @@ class RecordsFile:
         return length + len(text)
 
     def _replace(self, everything: list[Record]) -> None:
-        """Replaces the file as a whole. If there is too much, the oldest is left out: calls first, then attempts, then preemptions."""
+        """Replaces the file as a whole. If there is too much, the oldest is left out: calls first, then attempts, then
+        preemptions.
+        """
         room, lines = self._max_size // 2, list[bytes]()
         for line in self._lines(sorted(everything, key=_worth, reverse=True)):
             room -= len(line)

@@ -1,6 +1,8 @@
-"""Records: the recent attempts and preemptions. State: what is known so far of the attempt under way; the rest is on two shelves.
+"""Records: the recent attempts and preemptions. State: what is known so far of the attempt under way; the rest is on
+two shelves.
 
-What another scheduler asked is on a shelf of its own: callers of the verbs can neither add to what was decided here nor push it out.
+What another scheduler asked is on a shelf of its own: callers of the verbs can neither add to what was decided here nor
+push it out.
 """
 
 import asyncio
@@ -23,7 +25,15 @@ from extender.records.arrays import Details, KeptAttempt, KeptScores, KeptVerdic
 from extender.records.candidates import keep_candidates, keep_chosen, keep_other_choice, place_of
 from extender.records.reporter import Reporter, VerbCall
 from extender.records.shelf import Limits, Ration, Record, Shelf, is_victim, took_room
-from extender.records.values import AttemptRecord, CandidateRecord, Outcome, PodName, PreemptionRecord, Verdict, size_of_attempt
+from extender.records.values import (
+    AttemptRecord,
+    CandidateRecord,
+    Outcome,
+    PodName,
+    PreemptionRecord,
+    Verdict,
+    size_of_attempt,
+)
 from extender.runtime.findings import Findings
 from extender.runtime.scoring import Choice
 
@@ -83,10 +93,11 @@ class Records(Reporter):
 
         Arguments:
             limits: of what was decided here.
-            limits_of_calls: of what another scheduler asked; None for the default, with a quarter of the bytes of decisions.
+            limits_of_calls: of what another scheduler asked; None for the default, with a quarter of the bytes of
+                decisions.
             now: seconds since 1970.
-            write: takes every record that is to outlive the process, and takes it again, with the same id, when it has changed. None if
-                none is.
+            write: takes every record that is to outlive the process, and takes it again, with the same id, when it has
+                changed. None if none is.
         """
         self.version = 0
         """A number that rises with every record; see `news`."""
@@ -95,7 +106,8 @@ class Records(Reporter):
         num_new = max(1, min(limits.attempts, limits.size // 2 // NEW_SIZE))
         self._store = Shelf(replace(limits, size=limits.size - num_new * NEW_SIZE))
         self._calls = Shelf(of_calls)
-        # The newest attempts. They are put on the shelf when attempts are read; most are dropped before. Preemptions are there at once.
+        # The newest attempts. They are put on the shelf when attempts are read; most are dropped before. Preemptions
+        # are there at once.
         self._new: deque[AttemptRecord] = deque(maxlen=num_new)
         self._scores, self._verdicts, self._preemptions = (Ration(limits.details_a_second, now) for _ in range(3))
         self._now = now
@@ -124,7 +136,9 @@ class Records(Reporter):
         """The id of the oldest attempt that is kept; 0 if there is none."""
         return min(filter(None, (self._shelf.oldest, self._calls.oldest)), default=0)
 
-    def attempts(self, pod: str | None = None, *, uid: str | None = None, before: int | None = None) -> Iterator[KeptAttempt]:
+    def attempts(
+        self, pod: str | None = None, *, uid: str | None = None, before: int | None = None
+    ) -> Iterator[KeptAttempt]:
         """Yields attempts, newest first. Read them off before anything else is awaited.
 
         Arguments:
@@ -150,7 +164,9 @@ class Records(Reporter):
         return merge(*shelves, key=lambda made: made.id, reverse=True)
 
     def who_preempted(self, pod: str) -> PreemptionRecord | None:
-        """Returns the last preemption of which namespace/name was a victim; None if there is none, or all of them failed."""
+        """Returns the last preemption of which namespace/name was a victim; None if there is none, or all of them
+        failed.
+        """
         return next((made for made in self.preemptions(pod) if made.outcome != "failed" and is_victim(pod, made)), None)
 
     def whose_room_was_taken(self, pod: str) -> PreemptionRecord | None:
@@ -158,7 +174,9 @@ class Records(Reporter):
         return next((made for made in self.preemptions(pod) if took_room(pod, made)), None)
 
     async def news(self, since: int) -> int:
-        """Returns the version once it differs from `since`, which may be at once. It may rise a thousand times a second."""
+        """Returns the version once it differs from `since`, which may be at once. It may rise a thousand times a
+        second.
+        """
         while self.version == since:
             self._is_watched = True
             self._something_came.clear()
@@ -184,7 +202,9 @@ class Records(Reporter):
     # Recording an attempt.
 
     def scored(self, pod: Pod, choice: Choice) -> None:
-        """Keeps the scores of the best nodes until the attempt ends, unless those of many pods have been kept in this second."""
+        """Keeps the scores of the best nodes until the attempt ends, unless those of many pods have been kept in this
+        second.
+        """
         if self._scores.take():
             self._choice = pod, keep_scores(choice)
 
@@ -196,7 +216,9 @@ class Records(Reporter):
         under_way.evaluated = len(findings.rows)
 
     def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
-        """Keeps the chosen candidate until the attempt ends, and the best of the others, unless there have been many in this second."""
+        """Keeps the chosen candidate until the attempt ends, and the best of the others, unless there have been many in
+        this second.
+        """
         under_way, candidates, chosen = self._of(pod), outcome.candidates, outcome.chosen
         under_way.may_preempt = outcome.why_not_eligible is None
         under_way.no_preemption = "" if outcome.status.is_success else outcome.status.message
@@ -211,7 +233,9 @@ class Records(Reporter):
         if candidates is not None and place is not None:
             under_way.num_candidates = len(candidates)
             under_way.candidates = (
-                keep_candidates(candidates, pod, now, place) if self._preemptions.take() else (keep_chosen(candidates, pod, now, place),)
+                keep_candidates(candidates, pod, now, place)
+                if self._preemptions.take()
+                else (keep_chosen(candidates, pod, now, place),)
             )
             under_way.chosen = under_way.candidates[0]
         else:
@@ -225,11 +249,24 @@ class Records(Reporter):
         alone = without_policies
         under_way.without_policies = None if alone is None else keep_other_choice(replace(alone, node=""), now)
 
-    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
         """The attempt ends with a node. This is called thousands of times a second: what can be done later is."""
         pod, number = info.pod, self._next_id
         record = AttemptRecord(
-            number, self._now(), PodName.of(pod), profile, "Scheduled", info.attempts, node, "", evaluated, feasible, seconds, info.woken_by
+            number,
+            self._now(),
+            PodName.of(pod),
+            profile,
+            "Scheduled",
+            info.attempts,
+            node,
+            "",
+            evaluated,
+            feasible,
+            seconds,
+            info.woken_by,
         )
         self._new.append(record)
         self._judge(pod.uid, "used", ())
@@ -248,14 +285,26 @@ class Records(Reporter):
         """The attempt ends without a node, and perhaps with a preemption."""
         found = self._take(info.pod)
         outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
-        made = self._made(PodName.of(info.pod), profile, outcome, info.attempts, status.message, found.evaluated, 0, seconds, info.woken_by)
+        made = self._made(
+            PodName.of(info.pod),
+            profile,
+            outcome,
+            info.attempts,
+            status.message,
+            found.evaluated,
+            0,
+            seconds,
+            info.woken_by,
+        )
         if found.no_preemption or not found.may_preempt:
             made = msgspec.structs.replace(made, no_preemption=found.no_preemption, may_preempt=found.may_preempt)
         scores = self._take_scores(info.pod)
         if found.verdicts is not None or scores is not None:
             self._store.put_details(made.id, Details(found.verdicts, scores, not_helpful=found.not_helpful))
         if found.chosen is not None:
-            self._put_preemption(self._store, made, found.candidates, found.num_candidates, found.chosen, found.without_policies)
+            self._put_preemption(
+                self._store, made, found.candidates, found.num_candidates, found.chosen, found.without_policies
+            )
         self._keep(made)
 
     def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
@@ -290,7 +339,9 @@ class Records(Reporter):
 
     def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
         made = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
-        self._calls.put_details(made.id, Details(keep_verdicts(findings, self._calls.naming.of(findings.rows.snapshot.nodes.index))))
+        self._calls.put_details(
+            made.id, Details(keep_verdicts(findings, self._calls.naming.of(findings.rows.snapshot.nodes.index)))
+        )
         self._keep_call(made)
 
     def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
@@ -313,7 +364,9 @@ class Records(Reporter):
         self._keep_call(self._of_call(call, "Error", message=message))
 
     def nominated(self, pod: Pod) -> None:
-        """Notes which of the candidates the other scheduler has taken. A nomination that was decided here is not its."""
+        """Notes which of the candidates the other scheduler has taken. A nomination that was decided here is not
+        its.
+        """
         made, node = self._calls.last_preemption_for(pod.uid), pod.status.nominated_node_name
         own = self._store.last_preemption_for(pod.uid)
         if made is None or made.outcome != "deciding" or made.node or (own is not None and own.node == node):
@@ -370,7 +423,20 @@ class Records(Reporter):
         seconds: float,
         woken_by: str = "",
     ) -> AttemptRecord:
-        made = AttemptRecord(self._next_id, self._now(), pod, profile, outcome, number, "", message, evaluated, feasible, seconds, woken_by)
+        made = AttemptRecord(
+            self._next_id,
+            self._now(),
+            pod,
+            profile,
+            outcome,
+            number,
+            "",
+            message,
+            evaluated,
+            feasible,
+            seconds,
+            woken_by,
+        )
         self._next_id += 1
         return made
 
@@ -391,7 +457,9 @@ class Records(Reporter):
         chosen: CandidateRecord | None,
         without_policies: CandidateRecord | None,
     ) -> None:
-        node, victims, violations = ("", (), 0) if chosen is None else (chosen.node, chosen.victims, chosen.num_pdb_violations)
+        node, victims, violations = (
+            ("", (), 0) if chosen is None else (chosen.node, chosen.victims, chosen.num_pdb_violations)
+        )
         preemption = PreemptionRecord(
             made.id,
             made.time,
@@ -436,7 +504,9 @@ class Records(Reporter):
 
 
 def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, int], ...]:
-    """The nodes with the highest scores; equal ones in their order. Scores are from 0 to 10, so that bytes can be searched for each."""
+    """The nodes with the highest scores; equal ones in their order. Scores are from 0 to 10, so that bytes can be
+    searched for each.
+    """
     as_bytes = bytes(scores)
     best: list[tuple[str, int]] = []
     for score in range(MAX_EXTENDER_PRIORITY, -1, -1):
@@ -458,4 +528,6 @@ def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts) -> tuple[tu
         for reason in status.reasons:
             counts[reason] += nodes
     counts[NOT_HELPFUL] += len(verdicts.nodes.names) - outcome.num_potential
-    return tuple(sorted(((reason, nodes) for reason, nodes in counts.items() if nodes), key=lambda item: (-item[1], item[0])))
+    return tuple(
+        sorted(((reason, nodes) for reason, nodes in counts.items() if nodes), key=lambda item: (-item[1], item[0]))
+    )

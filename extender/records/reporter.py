@@ -1,4 +1,6 @@
-"""Reporter: takes note of a scheduler's decisions. Its methods return nothing, so that no reporter can change a decision."""
+"""Reporter: takes note of a scheduler's decisions. Its methods return nothing, so that no reporter can change a
+decision.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,7 +35,8 @@ class VerbCall:
 
 
 class Reporter:
-    """The base of reporters, which override what they are interested in. Methods are called in the order in which things happen.
+    """The base of reporters, which override what they are interested in. Methods are called in the order in which
+    things happen.
 
     Arrays, choices and `Candidates` hold only while a method runs.
     """
@@ -49,7 +52,9 @@ class Reporter:
     def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
         """Preemption was tried."""
 
-    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
         """The pod has a node, and is going to be bound.
 
         Arguments:
@@ -120,7 +125,9 @@ class Guarded(Reporter):
         except Exception as exc:
             self._log(exc)
 
-    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
         try:
             self._reporter.decided(info, profile, node, evaluated, feasible, seconds)
         except Exception as exc:
@@ -183,7 +190,9 @@ class SeveralReporters(Reporter):
         for each in self._reporters:
             each.preemption_tried(pod, outcome)
 
-    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
         for each in self._reporters:
             each.decided(info, profile, node, evaluated, feasible, seconds)
 

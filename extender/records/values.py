@@ -17,10 +17,14 @@ Outcome = Literal["Scheduled", "Unschedulable", "Error", "Filter", "Prioritize",
 """How an attempt ended. The last three are calls of the extender by another scheduler."""
 
 PreemptionState = Literal["deciding", "told", "failed"]
-"""Whether the victims of a preemption were evicted: `told` if they were. The word stays, since it is in files and answers."""
+"""Whether the victims of a preemption were evicted: `told` if they were. The word stays, since it is in files and
+answers.
+"""
 
 Verdict = Literal["", "used", "wasted"]
-"""What a preemption was good for: its preemptor got a node, or did not although the victims were gone. Empty while nobody knows."""
+"""What a preemption was good for: its preemptor got a node, or did not although the victims were gone. Empty while
+nobody knows.
+"""
 
 
 class Value(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -65,7 +69,9 @@ class Victim(Value, frozen=True, gc=False):
     memory: int = 0
     """Bytes that it holds, or held."""
     gpu_hours: float = 0.0
-    """The GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, or else since its start."""
+    """The GPU time that its eviction loses: its GPUs times the hours since its last checkpoint, or else since its
+    start.
+    """
 
     @staticmethod
     def of(pod: Pod, violates: tuple[str, ...], cpu: int, memory: int, gpu_hours: float) -> "Victim":
@@ -96,7 +102,9 @@ class CandidateNode(Value, frozen=True, gc=False):
 
 @final
 class CandidateRecord(CandidateNode, frozen=True, gc=False, omit_defaults=True):
-    """A candidate with what choosing it would cost, so that it can be said later why it lost. Its most important victims are kept."""
+    """A candidate with what choosing it would cost, so that it can be said later why it lost. Its most important
+    victims are kept.
+    """
 
     costs: tuple[int, ...] = ()
     """A `preemption.costs.Costs`; empty if it is not known."""
@@ -125,7 +133,9 @@ class AttemptRecord(Value, frozen=True, gc=False, omit_defaults=True, tag="attem
     may_preempt: bool = True
     """False if the pod was not eligible to preempt others."""
     caller: str = ""
-    """Who asked, if another scheduler did: a name that was authenticated, or an address. Nothing else in such a record is certain."""
+    """Who asked, if another scheduler did: a name that was authenticated, or an address. Nothing else in such a record
+    is certain.
+    """
 
 
 @final
@@ -136,8 +146,9 @@ class PreemptionRecord(Value, frozen=True, gc=False, omit_defaults=True, tag="pr
     time: float
     by: PodName
     node: str
-    """The chosen node; empty while another scheduler has not made known which one it took, and for a pod group, whose victims may be on
-    several."""
+    """The chosen node; empty while another scheduler has not made known which one it took, and for a pod group, whose
+    victims may be on several.
+    """
     victims: tuple[Victim, ...]
     num_pdb_violations: int = 0
     candidates: tuple[CandidateRecord, ...] = ()

@@ -1,8 +1,8 @@
 """Cycle: one pod meets the plugins of its profile over one snapshot, and what each result means for it.
 
-A cycle is made for one decision or evaluation, used and dropped. Nothing of it stays in the framework, so that cycles of different pods
-cannot disturb each other. PostFilter is in `extender.runtime.post_filter`, and the points after a node was chosen are in
-`extender.runtime.reserve_to_bind`.
+A cycle is made for one decision or evaluation, used and dropped. Nothing of it stays in the framework, so that cycles
+of different pods cannot disturb each other. PostFilter is in `extender.runtime.post_filter`, and the points after a
+node was chosen are in `extender.runtime.reserve_to_bind`.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
 """
@@ -114,7 +114,9 @@ class Cycle(fwk.CycleState):
         self.pre_filter = PreFilterOutcome(_NOT_RUN)
         """The outcome of PreFilter; Success before it has run."""
         self.placement: Index | None = None
-        """(B,) the places that a member of a pod group is restricted to, ascending; None, as in every other cycle, for all nodes."""
+        """(B,) the places that a member of a pod group is restricted to, ascending; None, as in every other cycle, for
+        all nodes.
+        """
         self.within: Index | None = None
         """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
         self._snapshot = snapshot
@@ -142,7 +144,8 @@ class Cycle(fwk.CycleState):
     # PreFilter.
 
     def prepare(self, signature: bytes) -> None:
-        """Has the plugins prepare for the pod with this signature if it is long. Comes first in a cycle whose runner does `LongWork`.
+        """Has the plugins prepare for the pod with this signature if it is long. Comes first in a cycle whose runner
+        does `LongWork`.
 
         Raises:
             LongWork: they are not prepared yet.
@@ -155,8 +158,8 @@ class Cycle(fwk.CycleState):
     def run_pre_filter_plugins(self) -> PreFilterOutcome:
         """Runs every PreFilter, and keeps and returns the combined result.
 
-        A plugin that answers Unschedulable does not stop the others, because preemption needs their state; UnschedulableAndUnresolvable
-        does.
+        A plugin that answers Unschedulable does not stop the others, because preemption needs their state;
+        UnschedulableAndUnresolvable does.
 
         Raises:
             PluginError: a plugin raised or answered with a code that PreFilter does not have.
@@ -191,7 +194,9 @@ class Cycle(fwk.CycleState):
                 self._values.update(plugin.written)
                 continue
             num_kept = len(self._values)
-            result = call_plugin(self.observe, plugin.name, "PreFilter", pre_filter_result, plugin, self, self.pod, self._snapshot)
+            result = call_plugin(
+                self.observe, plugin.name, "PreFilter", pre_filter_result, plugin, self, self.pod, self._snapshot
+            )
             status = result.status
             code = status.code
             if kept is not None and status.for_equal_pods and result.node_names is None:
@@ -257,8 +262,8 @@ class Cycle(fwk.CycleState):
         return fwk.Verdicts(codes, tuple(reasons), tuple(refused_by))
 
     def run_filters_with_nominated_pods(self, rows: Rows, *, only_pods_changed: bool = False) -> fwk.Verdicts:
-        # The nominated pods may never come, and the pod may need them (affinity) as well as conflict with them. So a row that has any
-        # must pass with them and without them.
+        # The nominated pods may never come, and the pod may need them (affinity) as well as conflict with them. So a
+        # row that has any must pass with them and without them.
         nominated = self.nominations.changes_for(self.pod, rows)
         if nominated is None:
             return self.run_filter_plugins(rows, only_pods_changed=only_pods_changed)
@@ -270,7 +275,9 @@ class Cycle(fwk.CycleState):
         codes = first.codes.copy()
         codes[retried] = second.codes
         reasons = (*first.reasons, *scattered_reasons(second.reasons, retried, len(rows)))
-        refused_by = first.refused_by + tuple((name, scattered(mask, retried, len(rows))) for name, mask in second.refused_by)
+        refused_by = first.refused_by + tuple(
+            (name, scattered(mask, retried, len(rows))) for name, mask in second.refused_by
+        )
         return fwk.Verdicts(codes, reasons, refused_by)
 
     def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, rows: Rows) -> fwk.Verdicts:
@@ -285,7 +292,8 @@ class Cycle(fwk.CycleState):
         return verdicts
 
     def feasible_rows(self) -> Rows:
-        """Returns the nodes in play that all Filters let pass, nominated pods counted. Results remembered for equal pods are reused.
+        """Returns the nodes in play that all Filters let pass, nominated pods counted. Results remembered for equal
+        pods are reused.
 
         Why other nodes do not pass is not found out here; see `run_filters_with_nominated_pods`.
 
@@ -411,11 +419,17 @@ class Cycle(fwk.CycleState):
             else:
                 ranked.add(scorer, of_rows, weighted)
         for scorer in plan.others:
-            if scorer.plugin.scores_nothing_when_skipped and scorer.name in self.skip_filter_plugins and self.observe is None:
+            if (
+                scorer.plugin.scores_nothing_when_skipped
+                and scorer.name in self.skip_filter_plugins
+                and self.observe is None
+            ):
                 ranked.add_common(scorer, 0, 0)
                 continue
             asks = self.observe is None and scorer.plugin.normalizes_by_extremes
-            by_label = call_plugin(None, scorer.name, "Score", label_scores, scorer.plugin, self, self.pod) if asks else None
+            by_label = (
+                call_plugin(None, scorer.name, "Score", label_scores, scorer.plugin, self, self.pod) if asks else None
+            )
             if by_label is not None:
                 among = values_among(rows, by_label.column)
                 weighted = np.zeros(len(among), np.int64)
@@ -428,7 +442,9 @@ class Cycle(fwk.CycleState):
         return ranked.ranking(rows, local_total)
 
     def scores_at(self, rows: Rows, at: Index) -> Scores:
-        """Returns what each plugin contributed to `total_scores`, for some of the same rows; see `scoring.scores_at`."""
+        """Returns what each plugin contributed to `total_scores`, for some of the same rows; see
+        `scoring.scores_at`.
+        """
         plan = self.framework.score_plan(self.skip_score_plugins)
         return scores_at(self, self.pod, rows, self._parts, (*plan.of_nodes.runs, *plan.of_pods.runs), at)
 

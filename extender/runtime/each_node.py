@@ -18,7 +18,9 @@ SLICE: Final = 0.25
 """Seconds after which a thread lets another pod have its turn."""
 
 SECONDS_A_NODE: Final = 0.001
-"""What a plugin may take for each node besides its deadline, so that what works in a small cluster works in a large one."""
+"""What a plugin may take for each node besides its deadline, so that what works in a small cluster works in a large
+one.
+"""
 
 _State = tuple[int, ...]
 _Call = Callable[[fwk.CycleState, Pod, fwk.NodeInfo], object]
@@ -40,7 +42,11 @@ class _Results:
         return self._answers.get(_state_of(node))
 
     def compute(
-        self, call: Callable[[fwk.NodeInfo], object], nodes: Sequence[fwk.NodeInfo], deadline: float, is_wanted: Callable[[], bool]
+        self,
+        call: Callable[[fwk.NodeInfo], object],
+        nodes: Sequence[fwk.NodeInfo],
+        deadline: float,
+        is_wanted: Callable[[], bool],
     ) -> None:
         """Asks the plugin about nodes for the time of a slice."""
         began = monotonic()
@@ -72,7 +78,11 @@ class _NodeByNode:
         self._results: WeakValueDictionary[tuple[str, str, str], _Results] = WeakValueDictionary()
 
     def answers(
-        self, call: Callable[[fwk.CycleState, Pod, fwk.NodeInfo], object], state: fwk.CycleState, pod: Pod, rows: fwk.Rows
+        self,
+        call: Callable[[fwk.CycleState, Pod, fwk.NodeInfo], object],
+        state: fwk.CycleState,
+        pod: Pod,
+        rows: fwk.Rows,
     ) -> list[object]:
         """Returns an answer for each row.
 
@@ -89,10 +99,14 @@ class _NodeByNode:
         for node in rows.node_infos():
             answers.append(call(state, pod, node))
             if monotonic() > ends:
-                raise TimeoutError(f"it took longer than its deadline of {most:.3g} s for {len(rows)} nodes, at node {node.name}")
+                raise TimeoutError(
+                    f"it took longer than its deadline of {most:.3g} s for {len(rows)} nodes, at node {node.name}"
+                )
         return answers
 
-    def _answers_in_thread(self, call: _Call, state: fwk.CycleState, pod: Pod, nodes: Sequence[fwk.NodeInfo]) -> list[object]:
+    def _answers_in_thread(
+        self, call: _Call, state: fwk.CycleState, pod: Pod, nodes: Sequence[fwk.NodeInfo]
+    ) -> list[object]:
         key = (call.__name__, pod.key, pod.uid)
         results = self._results.get(key) or _Results()
         known = [results.of(node) for node in nodes]

@@ -1,4 +1,5 @@
-"""Findings: the results of PreFilter and the Filters for a pod, and the diagnosis made of them when no node is feasible.
+"""Findings: the results of PreFilter and the Filters for a pod, and the diagnosis made of them when no node is
+feasible.
 
 Upstream: pkg/scheduler/schedule_one.go, findNodesThatFitPod; framework/types.go, Diagnosis (v1.36.2).
 """
@@ -43,7 +44,9 @@ def find(cycle: Cycle) -> Findings:
         PluginError: a plugin failed.
     """
     rows = Rows.of(cycle.snapshot, cycle.within)
-    return Findings(rows, cycle.run_filters_with_nominated_pods(rows), cycle.pre_filter.status, cycle.pre_filter.narrowed_by)
+    return Findings(
+        rows, cycle.run_filters_with_nominated_pods(rows), cycle.pre_filter.status, cycle.pre_filter.narrowed_by
+    )
 
 
 def diagnosis_of(cycle: Cycle, findings: Findings) -> fwk.Diagnosis:
@@ -51,7 +54,9 @@ def diagnosis_of(cycle: Cycle, findings: Findings) -> fwk.Diagnosis:
     outcome = cycle.pre_filter
     if not outcome.status.is_success:
         plugins = frozenset(outcome.narrowed_by) | ({outcome.status.plugin} if outcome.status.plugin else frozenset())
-        return fwk.Diagnosis(fwk.NodeStatuses(absent=outcome.status), plugins, pre_filter_message=outcome.status.message)
+        return fwk.Diagnosis(
+            fwk.NodeStatuses(absent=outcome.status), plugins, pre_filter_message=outcome.status.message
+        )
     rows, verdicts = findings.rows, findings.verdicts
     plugins = frozenset(outcome.narrowed_by) | {name for name, mask in verdicts.refused_by if mask.any()}
     waits = verdicts.codes == fwk.Code.PENDING
@@ -67,5 +72,7 @@ def status_out_of_play(cycle: Cycle) -> fwk.Status:
 
 
 def out_of_play_reason(plugins: Iterable[str]) -> str:
-    """Returns the reason of the nodes that are out of play, since these PreFilter plugins narrowed the search to others."""
+    """Returns the reason of the nodes that are out of play, since these PreFilter plugins narrowed the search to
+    others.
+    """
     return f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"

@@ -1,10 +1,10 @@
 """Framework: the plugins of one profile and the state they share between cycles.
 
-`Evaluations` counts in how many attempts each plugin ran (metric plugin_evaluation_total). It counts the sets of plugins that were skipped,
-because there are few of them, so that an attempt costs next to nothing.
+`Evaluations` counts in how many attempts each plugin ran (metric plugin_evaluation_total). It counts the sets of
+plugins that were skipped, because there are few of them, so that an attempt costs next to nothing.
 
-Upstream: pkg/scheduler/framework/runtime/framework.go, frameworkImpl; framework/runtime/instrumented_plugins.go (v1.36.2). The plugins are
-run by `extender.runtime.cycle`.
+Upstream: pkg/scheduler/framework/runtime/framework.go, frameworkImpl; framework/runtime/instrumented_plugins.go
+(v1.36.2). The plugins are run by `extender.runtime.cycle`.
 """
 
 import random
@@ -28,7 +28,9 @@ from extender.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
 
 @final
 class Evaluations:
-    """The number of attempts by the set of plugins that were skipped in them: at PreFilter and Filter, and at PreScore and Score."""
+    """The number of attempts by the set of plugins that were skipped in them: at PreFilter and Filter, and at PreScore
+    and Score.
+    """
 
     def __init__(self) -> None:
         self.pre_filtered: Counter[frozenset[str]] = Counter()
@@ -37,7 +39,9 @@ class Evaluations:
         self._interned: dict[frozenset[str], frozenset[str]] = {}
 
     def interned(self, skipped: set[str]) -> frozenset[str]:
-        """Returns the names as one object for all attempts with these names, so that lookups by it need no comparison."""
+        """Returns the names as one object for all attempts with these names, so that lookups by it need no
+        comparison.
+        """
         names = frozenset(skipped)
         return self._interned.setdefault(names, names)
 
@@ -100,8 +104,8 @@ class PluginsByPoint:
 class Framework:
     """The plugins of one profile, and the Handle that they are given.
 
-    State: the memory of results for equal pods (`memory`), the long pods that plugins are prepared for (`preparations`), and in how many
-    attempts each plugin ran (`evaluations`).
+    State: the memory of results for equal pods (`memory`), the long pods that plugins are prepared for
+    (`preparations`), and in how many attempts each plugin ran (`evaluations`).
     """
 
     def __init__(
@@ -175,16 +179,23 @@ class Framework:
 
     def record_event(self, pod: Pod, event_type: fwk.EventType, reason: str, action: str, note: str) -> None:
         if self._dispatcher is not None:
-            self._dispatcher.submit(fwk.RecordEvent(fwk.reference_to(pod), event_type, reason, action, note, self.profile_name))
+            self._dispatcher.submit(
+                fwk.RecordEvent(fwk.reference_to(pod), event_type, reason, action, note, self.profile_name)
+            )
 
     def close(self) -> None:
-        """Lets go of the plugins, of the cluster and of what is remembered about it. Call it where a question ends, so that its memory is
-        free at once.
+        """Lets go of the plugins, of the cluster and of what is remembered about it. Call it where a question ends, so
+        that its memory is free at once.
 
-        Plugins and their framework refer to each other, so that they would else stay until the garbage collector finds them.
+        Plugins and their framework refer to each other, so that they would else stay until the garbage collector finds
+        them.
         """
         plugins = self.plugins
-        for plugin in (*plugins.every, *(plugin for _, plugin in plugins.filter), *(scorer.plugin for scorer in plugins.score)):
+        for plugin in (
+            *plugins.every,
+            *(plugin for _, plugin in plugins.filter),
+            *(scorer.plugin for scorer in plugins.score),
+        ):
             unguard(plugin)
         del self.plugins
         self._filter_plans.clear()
@@ -210,7 +221,9 @@ class Framework:
         return plan
 
     def evaluation_counts(self) -> Counter[tuple[str, str]]:
-        """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated; see `Evaluations`."""
+        """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated; see
+        `Evaluations`.
+        """
         plugins = self.plugins
         return self.evaluations.by_plugin(
             [plugin.name for plugin in plugins.pre_filter],

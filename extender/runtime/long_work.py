@@ -22,7 +22,9 @@ renewed_in_children(_THREADS.clear)
 
 
 async def do_long_work(long: LongWork) -> None:
-    """Does the deferred work; it takes its turn behind work that was deferred before. The work ends early if the caller is cancelled."""
+    """Does the deferred work; it takes its turn behind work that was deferred before. The work ends early if the caller
+    is cancelled.
+    """
     thread = _THREADS.get(long.thread)
     if thread is None:
         thread = _THREADS[long.thread] = ThreadPoolExecutor(1, f"long-work {long.thread}".rstrip())
@@ -55,7 +57,9 @@ async def awaited_with_long_work(attempt: Callable[[], Awaitable[T]]) -> T:
 
 @asynccontextmanager
 async def prepared_for(pod: Pod, framework: Framework) -> AsyncIterator[None]:
-    """Has the plugins prepare for the pod if it is long, and keeps them prepared meanwhile: its cycles then begin at once."""
+    """Has the plugins prepare for the pod if it is long, and keeps them prepared meanwhile: its cycles then begin at
+    once.
+    """
     signature = signature_of(pod)
     if framework.may_defer and is_of_long_pod(signature):
         held = await with_long_work(lambda: framework.preparations.check(pod, signature, framework.plugins.every))

@@ -1,8 +1,8 @@
 """Memory: results about nodes that are reused for equal pods while a node is unchanged.
 
-Many pods differ only in their names. For such a pod the plugins that look only at the node (`looks_only_at_node`) are not run on every node
-again: their last results are corrected at the nodes that have changed since. This is exact, because such a plugin promises that rows do not
-depend on each other; nothing is approximated and nothing expires.
+Many pods differ only in their names. For such a pod the plugins that look only at the node (`looks_only_at_node`) are
+not run on every node again: their last results are corrected at the nodes that have changed since. This is exact,
+because such a plugin promises that rows do not depend on each other; nothing is approximated and nothing expires.
 """
 
 from collections import OrderedDict
@@ -29,7 +29,9 @@ KEPT_SIGNATURES = 64
 """At least as many pod signatures are remembered; the least recently used is dropped first."""
 
 KEPT_VALUES = 2**20
-"""More signatures are remembered while one value a node for each makes no more than this: in a cluster of 1,500 nodes 700."""
+"""More signatures are remembered while one value a node for each makes no more than this: in a cluster of 1,500 nodes
+700.
+"""
 
 MOST_SIGNATURES = 1024
 
@@ -130,14 +132,20 @@ def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> Sc
     return ScorePlan(
         of_nodes=_local_scorers(summed, looks_at_pods=False),
         of_pods=_local_scorers(summed, looks_at_pods=True),
-        normalized=tuple(_local_scorers([scorer], looks_at_pods=scorer.plugin.looks_at_pods) for scorer in local if scorer.normalizes),
+        normalized=tuple(
+            _local_scorers([scorer], looks_at_pods=scorer.plugin.looks_at_pods) for scorer in local if scorer.normalizes
+        ),
         others=tuple(scorer for scorer in running if not scorer.plugin.looks_only_at_node),
         kind=type_of_totals(scorer.weight for scorer in running),
     )
 
 
 def _local_filters(filters: Filters, *, looks_at_pods: bool) -> LocalPlugins[Filters]:
-    runs = tuple((name, plugin) for name, plugin in filters if plugin.looks_only_at_node and plugin.looks_at_pods is looks_at_pods)
+    runs = tuple(
+        (name, plugin)
+        for name, plugin in filters
+        if plugin.looks_only_at_node and plugin.looks_at_pods is looks_at_pods
+    )
     return LocalPlugins(runs, tuple(plugin for _, plugin in runs), looks_at_pods)
 
 
@@ -158,8 +166,9 @@ class PerNodeAnswer(Generic[A]):
         self.values = values
         """(N,)"""
         self.weighted: npt.NDArray[A] | None = None
-        """(N,) the weighted scores made of raw ones while all nodes are feasible, or (1,) while all raw ones are alike and normalised by
-        extremes; None until they are asked for."""
+        """(N,) the weighted scores made of raw ones while all nodes are feasible, or (1,) while all raw ones are alike
+        and normalised by extremes; None until they are asked for.
+        """
         self._are_alike: bool | None = None
 
     @property
@@ -176,12 +185,16 @@ class PerNodeAnswer(Generic[A]):
 
 
 AnswersInUse = WeakValueDictionary[Hashable, PerNodeAnswer[Any]]
-"""What the answer is about and what it follows from -> the answer, as long as it is remembered for the pods of some signature."""
+"""What the answer is about and what it follows from -> the answer, as long as it is remembered for the pods of some
+signature.
+"""
 
 
 @final
 class EqualPodsAnswer(NamedTuple):
-    """What plugins of one extension point, one after the other, answered for all equal pods: `SKIP_EQUAL_PODS` or `SUCCESS_EQUAL_PODS`."""
+    """What plugins of one extension point, one after the other, answered for all equal pods: `SKIP_EQUAL_PODS` or
+    `SUCCESS_EQUAL_PODS`.
+    """
 
     skipped: tuple[str, ...]
     """The plugins that skip."""
@@ -210,7 +223,8 @@ class EqualPodsAnswers(Generic[Q]):
             self._steps = []
 
     def steps(self, plugins: Sequence[Q]) -> Sequence[Q | EqualPodsAnswer]:
-        """Returns what to do for an equal pod: the plugins to ask, and between them, as one, the answers of those that need not be asked.
+        """Returns what to do for an equal pod: the plugins to ask, and between them, as one, the answers of those that
+        need not be asked.
 
         Arguments:
             plugins: those of the extension point, in order.
@@ -232,7 +246,17 @@ class EqualPodsAnswers(Generic[Q]):
 class Remembered:
     """The results remembered for the pods of one signature."""
 
-    __slots__ = ("_answers", "_changed", "_changes", "_device_classes", "_in_use", "_num_nodes", "_pre_filter", "_signature", "pre_score")
+    __slots__ = (
+        "_answers",
+        "_changed",
+        "_changes",
+        "_device_classes",
+        "_in_use",
+        "_num_nodes",
+        "_pre_filter",
+        "_signature",
+        "pre_score",
+    )
 
     def __init__(self, signature: bytes, snapshot: Snapshot, in_use: AnswersInUse) -> None:
         """Begins with blank results.
@@ -252,7 +276,9 @@ class Remembered:
         """What PreScore answered for all equal pods; a cluster's changes do not end it."""
 
     def is_about(self, snapshot: Snapshot) -> bool:
-        """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing here."""
+        """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing
+        here.
+        """
         return self._changes is snapshot.changes and self._num_nodes == len(snapshot.nodes)
 
     def pre_filter(self, snapshot: Snapshot) -> EqualPodsAnswers[fwk.PreFilterPlugin]:
@@ -280,8 +306,8 @@ class Remembered:
         return answer
 
     def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows | None:
-        """Returns the nodes that changed after a generation, they or the pods on them; all nodes when the log does not reach back so far;
-        None if none did.
+        """Returns the nodes that changed after a generation, they or the pods on them; all nodes when the log does not
+        reach back so far; None if none did.
 
         Arguments:
             looks_at_pods: False if changes of pods do not matter.
@@ -314,7 +340,9 @@ class Memory:
         self._kept.clear()
 
     def recall(self, signature: bytes, snapshot: Snapshot) -> Remembered:
-        """Returns the results remembered for this signature. They are blank for a new one, and after the nodes were renumbered."""
+        """Returns the results remembered for this signature. They are blank for a new one, and after the nodes were
+        renumbered.
+        """
         known = self._kept.get(signature)
         if known is None or not known.is_about(snapshot):
             known = self._kept[signature] = Remembered(signature, snapshot, self._in_use)
@@ -326,7 +354,8 @@ class Memory:
 
 
 def signature_of(pod: Pod) -> bytes:
-    """Returns bytes that are equal for pods of one workload, and only for pods which `looks_only_at_node` plugins cannot tell apart.
+    """Returns bytes that are equal for pods of one workload, and only for pods which `looks_only_at_node` plugins
+    cannot tell apart.
 
     Labels in another order make another signature: to sort thousands of them would take long.
     """
@@ -343,8 +372,11 @@ def is_of_long_pod(signature: bytes) -> bool:
     return signature.startswith(_LONG_PREFIX)
 
 
-def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod) -> Mask:
-    """Returns (N,) the nodes that pass the plan's local Filters. Only nodes where something changed that the Filters look at are filtered.
+def remembered_fits(
+    known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod
+) -> Mask:
+    """Returns (N,) the nodes that pass the plan's local Filters. Only nodes where something changed that the Filters
+    look at are filtered.
 
     Arguments:
         passing: returns the rows that some Filters let pass.
@@ -356,8 +388,8 @@ def remembered_fits(known: Remembered, plan: FilterPlan, passing: Callable[[Filt
 def remembered_sum(
     known: Remembered, plan: ScorePlan, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot, pod: Pod
 ) -> Totals:
-    """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array. Only nodes where something
-    changed that the scorers look at are scored.
+    """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array. Only nodes
+    where something changed that the scorers look at are scored.
 
     Arguments:
         scores: returns one scorer's scores of some rows, all of them from 0 to 100.
@@ -376,7 +408,11 @@ def remembered_sum(
 
 
 def remembered_raw_scores(
-    known: Remembered, local: LocalPlugins[Scorers], scores: Callable[[Scorers, Rows], Int64s], snapshot: Snapshot, pod: Pod
+    known: Remembered,
+    local: LocalPlugins[Scorers],
+    scores: Callable[[Scorers, Rows], Int64s],
+    snapshot: Snapshot,
+    pod: Pod,
 ) -> PerNodeAnswer[np.int64]:
     """Returns one scorer's scores of all nodes before normalising. Only nodes that changed are scored.
 
@@ -387,7 +423,12 @@ def remembered_raw_scores(
 
 
 def _refreshed(
-    known: Remembered, local: LocalPlugins[P], kind: type[A], compute: Callable[[P, Rows], npt.NDArray[A]], snapshot: Snapshot, pod: Pod
+    known: Remembered,
+    local: LocalPlugins[P],
+    kind: type[A],
+    compute: Callable[[P, Rows], npt.NDArray[A]],
+    snapshot: Snapshot,
+    pod: Pod,
 ) -> PerNodeAnswer[A]:
     """Returns the kept answer after computing the values of the nodes that changed."""
     kept = known.answer(local, kind, pod)

@@ -30,7 +30,9 @@ class Nominations:
         for name, nominated in self.by_node.items():
             place = nodes.index.get(name)
             if place is not None:
-                slots_at[place] = [slot for slot, other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
+                slots_at[place] = [
+                    slot for slot, other in nominated if other.priority >= pod.priority and other.uid != pod.uid
+                ]
         has_nominated = np.zeros(len(nodes), np.bool_)
         has_nominated[[place for place, slots in slots_at.items() if slots]] = True
         # Several rows may be hypotheses over the same node, so the search goes from rows to nodes.

@@ -1,4 +1,5 @@
-"""The one place where plugins are called. A call is timed, and an exception becomes a PluginError with the plugin's name.
+"""The one place where plugins are called. A call is timed, and an exception becomes a PluginError with the plugin's
+name.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go, runFilterPlugin and its siblings (v1.36.2).
 """
@@ -27,7 +28,8 @@ _FAILED_ELSEWHERE: Final = 'running {point} plugin "{plugin}": {why}'
 
 @final
 class PluginError(Exception):
-    """A plugin raised, or returned something that its extension point does not allow. It fails the pod's cycle and nothing else.
+    """A plugin raised, or returned something that its extension point does not allow. It fails the pod's cycle and
+    nothing else.
 
     The message is upstream's (`running "Name" filter plugin: ...`); what the plugin raised is chained.
 
@@ -61,7 +63,9 @@ def call_plugin(observe: ObservePlugin | None, plugin: str, point: str, call: Ca
         raise PluginError(plugin, point, str(exc)) from exc
 
 
-async def call_plugin_async(observe: ObservePlugin | None, plugin: str, point: str, call: Callable[[], Awaitable[T]]) -> T:
+async def call_plugin_async(
+    observe: ObservePlugin | None, plugin: str, point: str, call: Callable[[], Awaitable[T]]
+) -> T:
     """Returns the result of the awaited call.
 
     Raises:

@@ -1,7 +1,7 @@
 """What plugins return, checked before it is used: plugins from elsewhere may not have been checked by mypy.
 
-None is Success, as a nil status is upstream. A result that its extension point does not allow raises TypeError, and codes that a Filter may
-not return raise PluginError.
+None is Success, as a nil status is upstream. A result that its extension point does not allow raises TypeError, and
+codes that a Filter may not return raise PluginError.
 """
 
 from collections.abc import Hashable, Sequence
@@ -19,7 +19,9 @@ _ERROR: Final = int(fwk.Code.ERROR)
 _REFUSED: Final = int(fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 
 
-def pre_filter_result(plugin: fwk.PreFilterPlugin, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
+def pre_filter_result(
+    plugin: fwk.PreFilterPlugin, state: fwk.CycleState, pod: Pod, snapshot: Snapshot
+) -> fwk.PreFilterResult:
     """Returns what PreFilter answered."""
     result: fwk.PreFilterResult | None = plugin.pre_filter(state, pod, snapshot)
     if isinstance(result, fwk.PreFilterResult) and isinstance(result.status, fwk.Status) and result.node_names is None:
@@ -100,15 +102,23 @@ def refuse_unknown_codes(name: str, verdicts: fwk.Verdicts) -> None:
     codes = verdicts.codes
     if codes.dtype == np.int8 and codes.view(np.uint8).max() <= _REFUSED and not np.count_nonzero(codes == _ERROR):
         return  # nearly always: Success and the two refusals are the lowest codes but for Error
-    rejected = (codes == fwk.Code.UNSCHEDULABLE) | (codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE) | (codes == fwk.Code.PENDING)
+    rejected = (
+        (codes == fwk.Code.UNSCHEDULABLE)
+        | (codes == fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        | (codes == fwk.Code.PENDING)
+    )
     wrong = np.flatnonzero(~rejected & (codes != fwk.Code.SUCCESS))
     if len(wrong):
         why = ", ".join(verdicts.reasons_of(int(wrong[0]))) or f"it answered code {int(codes[wrong[0]])}"
         raise PluginError(name, "Filter", why)
 
 
-def scattered_reasons(reasons: Sequence[tuple[str, Mask]], at: Index | None, num_rows: int) -> Sequence[tuple[str, Mask]]:
-    """Returns reasons for the rows `at` as reasons for all rows. Reasons that share a mask still do: there may be thousands of them."""
+def scattered_reasons(
+    reasons: Sequence[tuple[str, Mask]], at: Index | None, num_rows: int
+) -> Sequence[tuple[str, Mask]]:
+    """Returns reasons for the rows `at` as reasons for all rows. Reasons that share a mask still do: there may be
+    thousands of them.
+    """
     if at is None:
         return reasons
     masks = {id(mask): mask for _, mask in reasons}

@@ -35,7 +35,8 @@ async def run_post_filter_plugins(cycle: Cycle, statuses: fwk.NodeStatuses) -> f
             call = partial(post_filter_result, plugin, cycle, cycle.pod, statuses)
             answer = await call_plugin_async(cycle.observe, plugin.name, "PostFilter", call)
         except PluginError as exc:
-            # A plugin whose PreFilter did not run finds no state. Upstream's returns an Error status then, which ends the chain.
+            # A plugin whose PreFilter did not run finds no state. Upstream's returns an Error status then, which ends
+            # the chain.
             if isinstance(exc.__cause__, fwk.NotFoundError):
                 return fwk.PostFilterResult(fwk.error(exc.why).by(plugin.name), preemption=preemption)
             raise

@@ -45,13 +45,17 @@ class Prepared:
                 try:
                     plugin.prepare(state, pod)
                 except Exception as exc:
-                    _LOG.info(4, "Plugin is not prepared for pod", plugin=plugin.name, pod=pod, err=exc)  # the cycle will fail alike
+                    _LOG.info(
+                        4, "Plugin is not prepared for pod", plugin=plugin.name, pod=pod, err=exc
+                    )  # the cycle will fail alike
         return True
 
 
 @final
 class Preparations:
-    """Which long pods the plugins of a profile are prepared for. State: the last ones, within a bound of bytes, and those in use."""
+    """Which long pods the plugins of a profile are prepared for. State: the last ones, within a bound of bytes, and
+    those in use.
+    """
 
     def __init__(self) -> None:
         self._in_use: WeakValueDictionary[bytes, Prepared] = WeakValueDictionary()
@@ -61,7 +65,8 @@ class Preparations:
         """Returns once the plugins are prepared for this pod or for an equal one.
 
         Returns:
-            What is to be held while they must be prepared. Whoever does the `LongWork` and keeps it finds them prepared afterwards.
+            What is to be held while they must be prepared. Whoever does the `LongWork` and keeps it finds them prepared
+            afterwards.
 
         Raises:
             LongWork: they are not yet.

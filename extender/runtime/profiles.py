@@ -2,8 +2,8 @@
 
 A plugin is known here only by its name and the points it implements.
 
-Upstream: pkg/scheduler/framework/runtime, framework.go, NewFramework, expandMultiPointPlugins, getScoreWeights; pkg/scheduler/profile,
-profile.go, NewMap (v1.36.2).
+Upstream: pkg/scheduler/framework/runtime, framework.go, NewFramework, expandMultiPointPlugins, getScoreWeights;
+pkg/scheduler/profile, profile.go, NewMap (v1.36.2).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -46,7 +46,8 @@ def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, 
     """Returns every profile resolved, by scheduler name.
 
     Raises:
-        ConfigErrors: a plugin refuses its arguments, a profile cannot be resolved, or two profiles would sort the queue differently.
+        ConfigErrors: a plugin refuses its arguments, a profile cannot be resolved, or two profiles would sort the queue
+            differently.
     """
     resolved: dict[str, ResolvedProfile] = {}
     first: tuple[str, object] | None = None
@@ -65,7 +66,8 @@ def resolve_all(configuration: Configuration, points_of: PointsOf) -> dict[str, 
             first = queue_sort, arguments
         if first[0] != queue_sort:
             _refuse(
-                f"initializing profiles: different queue sort plugins for profile {name}: {quoted(queue_sort)}, first: {quoted(first[0])}"
+                f"initializing profiles: different queue sort plugins for profile {name}: {quoted(queue_sort)}, first: "
+                f"{quoted(first[0])}"
             )
         if first[1] != arguments:
             _refuse(f"initializing profiles: different queue sort plugin args for profile {name}")
@@ -77,8 +79,8 @@ def check_arguments(profile: Profile, points_of: PointsOf, features: FeatureGate
     """Checks that every enabled plugin accepts its arguments.
 
     Raises:
-        ConfigErrors: a plugin has arguments twice, or refuses them. Of several such plugins the first by name is reported, whereas upstream
-            makes them in any order.
+        ConfigErrors: a plugin has arguments twice, or refuses them. Of several such plugins the first by name is
+            reported, whereas upstream makes them in any order.
     """
     arguments: dict[str, object] = {}
     for config in profile.plugin_configs:
@@ -98,13 +100,13 @@ def check_arguments(profile: Profile, points_of: PointsOf, features: FeatureGate
 def resolve(profile: Profile, points_of: PointsOf) -> ResolvedProfile:
     """Returns the plugins of one profile at every extension point, in the order in which they run.
 
-    At each point come first the plugins that both the profile names there and `multiPoint` has; then the others of `multiPoint` that
-    implement the point and are not disabled there; then the rest of those named there. A point that disables everything takes nothing from
-    `multiPoint`.
+    At each point come first the plugins that both the profile names there and `multiPoint` has; then the others of
+    `multiPoint` that implement the point and are not disabled there; then the rest of those named there. A point that
+    disables everything takes nothing from `multiPoint`.
 
     Raises:
-        ConfigErrors: a name that is not in `points_of`, a plugin where it cannot run or twice, not exactly one queue sort plugin, no bind
-            plugin, or weights too large.
+        ConfigErrors: a name that is not in `points_of`, a plugin where it cannot run or twice, not exactly one queue
+            sort plugin, no bind plugin, or weights too large.
     """
     plugins = profile.plugins
     multi_point = plugins[MULTI_POINT].enabled
@@ -138,7 +140,9 @@ def _check_named(point: str, enabled: Sequence[PluginRef], points_of: PointsOf) 
         seen.add(plugin.name)
 
 
-def _expand(point: str, plugin_set: PluginSet, multi_point: Sequence[PluginRef], points_of: PointsOf) -> tuple[str, ...]:
+def _expand(
+    point: str, plugin_set: PluginSet, multi_point: Sequence[PluginRef], points_of: PointsOf
+) -> tuple[str, ...]:
     """Returns the plugins of the point with those of `multiPoint`. Upstream: framework.go, expandMultiPointPlugins."""
     named = [plugin.name for plugin in plugin_set.enabled]
     disabled = {plugin.name for plugin in plugin_set.disabled}
@@ -156,16 +160,26 @@ def _expand(point: str, plugin_set: PluginSet, multi_point: Sequence[PluginRef],
             _refuse(f"plugin {quoted(plugin.name)} already registered as {quoted(_interface(point))}")
         else:
             added[plugin.name] = None
-    return (*(name for name in named if name in overridden), *added, *(name for name in named if name not in overridden))
+    return (
+        *(name for name in named if name in overridden),
+        *added,
+        *(name for name in named if name not in overridden),
+    )
 
 
 def _weights(
-    point: str, named: Sequence[PluginRef], multi_point: Sequence[PluginRef], resolved: Sequence[str], points_of: PointsOf
+    point: str,
+    named: Sequence[PluginRef],
+    multi_point: Sequence[PluginRef],
+    resolved: Sequence[str],
+    points_of: PointsOf,
 ) -> Mapping[str, int]:
-    """Returns the weight of each plugin at the point: the one given there, else the one given at `multiPoint`; 0 means 1.
+    """Returns the weight of each plugin at the point: the one given there, else the one given at `multiPoint`; 0 means
+    1.
 
-    All weights together must not take a total score out of int64. Those of plugins that `multiPoint` names count even where they are
-    disabled at the point, and the sum wraps: this is why a negative weight is refused unless it is the last.
+    All weights together must not take a total score out of int64. Those of plugins that `multiPoint` names count even
+    where they are disabled at the point, and the sum wraps: this is why a negative weight is refused unless it is the
+    last.
 
     Upstream: framework.go, getScoreWeights.
     """

@@ -27,7 +27,8 @@ QUARANTINED: Final = "the plugin is quarantined"
 """What the reason of such an error begins with."""
 
 _CALLED_IN_LOOP: Final = (
-    "pre_enqueue", "pre_filter", "filter", "fits", "pre_score", "score", "normalize_score", "reserve", "permit", "pre_bind_pre_flight",
+    "pre_enqueue", "pre_filter", "filter", "fits", "pre_score", "score", "normalize_score", "reserve", "permit",
+    "pre_bind_pre_flight",
 )  # fmt: skip
 _AWAITED: Final = ("post_filter", "pre_bind", "bind", "post_bind")
 
@@ -108,8 +109,14 @@ def guard(plugin: fwk.Plugin, quarantine: Quarantine) -> None:
     The calls of a plugin that looks at one node at a time are watched together: guard what runs it on rows, too.
     """
     for name in _CALLED_IN_LOOP:
-        is_of_framework = getattr(type(plugin), name, None) is getattr(fwk.FilterPlugin, name, None)  # `fits` that answers None
-        if hasattr(plugin, name) and not is_of_framework and not (isinstance(plugin, _EACH_NODE) and name in ("filter", "score")):
+        is_of_framework = getattr(type(plugin), name, None) is getattr(
+            fwk.FilterPlugin, name, None
+        )  # `fits` that answers None
+        if (
+            hasattr(plugin, name)
+            and not is_of_framework
+            and not (isinstance(plugin, _EACH_NODE) and name in ("filter", "score"))
+        ):
             setattr(plugin, name, _watched(getattr(plugin, name), name, plugin, quarantine))
     for name in _AWAITED:
         if hasattr(plugin, name):
@@ -153,7 +160,9 @@ def _watched(call: Callable[..., Any], name: str, plugin: fwk.Plugin, quarantine
     return watched
 
 
-def _watched_async(call: Callable[..., Awaitable[Any]], plugin: fwk.Plugin, quarantine: Quarantine) -> Callable[..., Awaitable[Any]]:
+def _watched_async(
+    call: Callable[..., Awaitable[Any]], plugin: fwk.Plugin, quarantine: Quarantine
+) -> Callable[..., Awaitable[Any]]:
     @wraps(call)
     async def watched(*args: Any) -> Any:
         reason = quarantine.reason()

@@ -1,6 +1,7 @@
 """What the queue needs from the plugins of a profile: the events they registered for, and which of them gates a pod.
 
-Upstream: pkg/scheduler/scheduler.go, buildQueueingHintMap; backend/queue/scheduling_queue.go, runPreEnqueuePlugins (v1.36.2).
+Upstream: pkg/scheduler/scheduler.go, buildQueueingHintMap; backend/queue/scheduling_queue.go, runPreEnqueuePlugins
+(v1.36.2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +16,18 @@ from extender.runtime.framework import PluginsByPoint
 from extender.runtime.plugin_calls import PluginError, call_plugin
 
 EXTENDER: Final = "Extender"
-"""The name that stands for all HTTP extenders among the plugins that refused a pod. Upstream: framework.ExtenderName."""
+"""The name that stands for all HTTP extenders among the plugins that refused a pod. Upstream: framework.ExtenderName.
+"""
 
 _LOG: Final = Logger(__name__)
 _NODE_TAINT_CHANGE: Final = fwk.ClusterEvent(fwk.EventResource.NODE, fwk.ActionType.UPDATE_NODE_TAINT)
 
 
-def registrations(plugins: PluginsByPoint, *, has_extenders: bool = False) -> dict[str, Sequence[fwk.ClusterEventWithHint]]:
-    """Returns plugin -> its registrations, for the plugins that can refuse a pod, and for `EXTENDER`, which registers all events.
+def registrations(
+    plugins: PluginsByPoint, *, has_extenders: bool = False
+) -> dict[str, Sequence[fwk.ClusterEventWithHint]]:
+    """Returns plugin -> its registrations, for the plugins that can refuse a pod, and for `EXTENDER`, which registers
+    all events.
 
     A PostFilter without registrations of its own is left out, because it refuses no pod by itself.
 
@@ -42,8 +47,8 @@ def registrations(plugins: PluginsByPoint, *, has_extenders: bool = False) -> di
 def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint]]) -> QueueingHintMap:
     """Returns event -> the hints registered for it.
 
-    A plugin registered for new nodes is registered for changes of taints, too: a node often comes with taints that it loses when it is
-    ready.
+    A plugin registered for new nodes is registered for changes of taints, too: a node often comes with taints that it
+    loses when it is ready.
     """
     hints: dict[fwk.ClusterEvent, list[QueueingHintFunction]] = {}
     for name, events in registered.items():
@@ -56,8 +61,11 @@ def queueing_hint_map(registered: Mapping[str, Sequence[fwk.ClusterEventWithHint
     return hints
 
 
-def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "", observe: ObservePlugin | None = None) -> str:
-    """Returns the first plugin that gates the pod, "" if none does. The one that did so last runs first, because it probably still does.
+def gating_plugin(
+    plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_by: str = "", observe: ObservePlugin | None = None
+) -> str:
+    """Returns the first plugin that gates the pod, "" if none does. The one that did so last runs first, because it
+    probably still does.
 
     Arguments:
         observe: receives how long each plugin took.
@@ -67,12 +75,16 @@ def gating_plugin(plugins: Sequence[fwk.PreEnqueuePlugin], pod: Pod, last_gated_
         try:
             status: fwk.Status | None = call_plugin(observe, plugin.name, "PreEnqueue", plugin.pre_enqueue, pod)
         except PluginError as exc:
-            _LOG.exception(exc.__cause__ or exc, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
+            _LOG.exception(
+                exc.__cause__ or exc, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name
+            )
             return plugin.name
         if status is not None and not status.is_success:
             if status.code is fwk.Code.ERROR:
                 _LOG.error(status.message, "Unexpected error running PreEnqueue plugin", pod=pod, plugin=plugin.name)
             else:
-                _LOG.info(4, "Status after running PreEnqueue plugin", pod=pod, plugin=plugin.name, status=status.message)
+                _LOG.info(
+                    4, "Status after running PreEnqueue plugin", pod=pod, plugin=plugin.name, status=status.message
+                )
             return plugin.name
     return ""

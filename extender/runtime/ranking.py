@@ -1,7 +1,8 @@
 """Ranking: the feasible nodes of a decision with their total scores, and which of them is the best.
 
-In a large cluster every pass over all nodes takes its time, and most of it goes into moving memory. Totals are therefore as narrow as the
-weights allow, and nodes that are not feasible stay in the arrays, as zeros, instead of being taken out of each.
+In a large cluster every pass over all nodes takes its time, and most of it goes into moving memory. Totals are
+therefore as narrow as the weights allow, and nodes that are not feasible stay in the arrays, as zeros, instead of being
+taken out of each.
 """
 
 import random

@@ -1,8 +1,8 @@
 """Registry: the known plugins, the extension points each implements, and the frameworks made of them.
 
-In-tree plugins come from a table; out-of-tree plugins come from the entry points `extender.plugins` of installed distributions. All errors
-in any of them are reported at start, at once and by name. Plugins that look at one node at a time are wrapped here, so that the framework
-only sees rows.
+In-tree plugins come from a table; out-of-tree plugins come from the entry points `extender.plugins` of installed
+distributions. All errors in any of them are reported at start, at once and by name. Plugins that look at one node at a
+time are wrapped here, so that the framework only sees rows.
 """
 
 import inspect
@@ -85,7 +85,9 @@ class Registry:
     def points_of(self) -> dict[str, frozenset[str]]:
         """Plugin name -> the extension points it may be enabled at; for in-tree plugins those of upstream."""
         points = {name: frozenset(of_plugin) for name, of_plugin in IN_TREE_POINTS.items()}
-        return points | {name: implemented_points(cls) for name, cls in self._classes.items() if name not in self._in_tree}
+        return points | {
+            name: implemented_points(cls) for name, cls in self._classes.items() if name not in self._in_tree
+        }
 
     def make_frameworks(
         self,
@@ -106,7 +108,8 @@ class Registry:
             is_exhaustive, may_defer: see `Handle`.
 
         Raises:
-            ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its arguments.
+            ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its
+                arguments.
         """
         configuration = complete(configuration)
         resolved = resolve_all(configuration, self.points_of)
@@ -117,7 +120,9 @@ class Registry:
         for profile in configuration.profiles:
             plan = resolved[profile.scheduler_name]
 
-            def make_plugins(handle: fwk.Handle, profile: Profile = profile, plan: ResolvedProfile = plan) -> PluginsByPoint:
+            def make_plugins(
+                handle: fwk.Handle, profile: Profile = profile, plan: ResolvedProfile = plan
+            ) -> PluginsByPoint:
                 return self._plugins(profile, plan, handle)
 
             try:
@@ -187,7 +192,8 @@ class Registry:
             post_bind=at("postBind", fwk.PostBindPlugin),
             placement_generate=at("placementGenerate", fwk.PlacementGeneratePlugin),
             placement_score=tuple(
-                (plugin, plan.placement_score_weights[plugin.name]) for plugin in at("placementScore", fwk.PlacementScorePlugin)
+                (plugin, plan.placement_score_weights[plugin.name])
+                for plugin in at("placementScore", fwk.PlacementScorePlugin)
             ),
             advice={name: plugin for name, plugin in made.items() if isinstance(plugin, fwk.AdvicePlugin)},
             every=tuple(made.values()),
@@ -198,8 +204,8 @@ def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> typ
     """Returns the plugin class of an entry point.
 
     Raises:
-        ValueError: it cannot be loaded, is no plugin, has the name of a known one, or is a known one under a second name; the message says
-            what to do.
+        ValueError: it cannot be loaded, is no plugin, has the name of a known one, or is a known one under a second
+            name; the message says what to do.
     """
     if entry.name in known or entry.name in IN_TREE_POINTS:
         raise ValueError(f"the name is taken; {entry.value} must be registered under another one")

@@ -1,6 +1,8 @@
-"""The extension points of a pod that has a node: Reserve, Permit, PreBind, Bind, PostBind; and what each status means there.
+"""The extension points of a pod that has a node: Reserve, Permit, PreBind, Bind, PostBind; and what each status means
+there.
 
-A plugin that raises counts as one that answered Error, one that returns None as one that answered Success, as nil is upstream.
+A plugin that raises counts as one that answered Error, one that returns None as one that answered Success, as nil is
+upstream.
 
 Upstream: pkg/scheduler/framework/runtime/framework.go, RunReservePluginsReserve and the functions after it (v1.36.2).
 """
@@ -40,7 +42,9 @@ def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
 
 
 def run_unreserve_plugins(cycle: Cycle, pod: Pod, node: str) -> None:
-    """Makes all plugins give back what they reserved, in reverse order. A plugin that fails does not stop the others."""
+    """Makes all plugins give back what they reserved, in reverse order. A plugin that fails does not stop the
+    others.
+    """
     for plugin in reversed(cycle.framework.plugins.reserve):
         try:
             call_plugin(cycle.observe, plugin.name, "Unreserve", plugin.unreserve, cycle, pod, node)
@@ -123,10 +127,14 @@ def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
         if status.is_skip:
             continue
         if status.code is fwk.Code.ERROR:
-            return PreBindPlan(fwk.error(str(PluginError(plugin.name, "PreBindPreFlight", status.message))).by(plugin.name))
+            return PreBindPlan(
+                fwk.error(str(PluginError(plugin.name, "PreBindPreFlight", status.message))).by(plugin.name)
+            )
         if not status.is_success:
             unsupported = f'PreBindPreFlight {plugin.name} returned "{status.code}", which is unsupported.'
-            return PreBindPlan(fwk.error(f"{unsupported} It is supposed to return Success, Skip, or Error status").by(plugin.name))
+            return PreBindPlan(
+                fwk.error(f"{unsupported} It is supposed to return Success, Skip, or Error status").by(plugin.name)
+            )
         if may_join and flight.allow_parallel:
             groups[-1].append(plugin)
         else:
@@ -136,7 +144,9 @@ def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
 
 
 def without_pre_flights(cycle: Cycle) -> PreBindPlan:
-    """Returns all PreBind plugins one after the other, as they run where nobody asks them first what they have to do."""
+    """Returns all PreBind plugins one after the other, as they run where nobody asks them first what they have to
+    do.
+    """
     groups = [[plugin] for plugin in cycle.framework.plugins.pre_bind]
     return PreBindPlan(fwk.SUCCESS if groups else fwk.SKIP, groups)
 
@@ -161,7 +171,11 @@ async def _pre_bound(plugin: fwk.PreBindPlugin, cycle: Cycle, pod: Pod, node: st
     if status.is_rejected:
         _LOG.info(4, "Pod rejected by PreBind plugin", pod=pod, node=node, plugin=plugin.name, status=status.message)
         return status.by(plugin.name)
-    return status if status.is_success else fwk.error(str(PluginError(plugin.name, "PreBind", status.message))).by(plugin.name)
+    return (
+        status
+        if status.is_success
+        else fwk.error(str(PluginError(plugin.name, "PreBind", status.message))).by(plugin.name)
+    )
 
 
 async def run_bind_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:

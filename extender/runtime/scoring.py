@@ -29,7 +29,9 @@ class WeightedScorer:
 
     @property
     def normalizes(self) -> bool:
-        """Whether the plugin overrides `normalize_score`; without it, its scores are on the scale 0..100 as they are."""
+        """Whether the plugin overrides `normalize_score`; without it, its scores are on the scale 0..100 as they
+        are.
+        """
         return type(self.plugin).normalize_score is not fwk.ScorePlugin.normalize_score
 
 
@@ -65,8 +67,9 @@ class Scores:
 
 
 Part = tuple[WeightedScorer, Callable[[Rows, Index], tuple[Int64s, Int64s]]]
-"""A scorer, and a function that returns the scores of some rows, before normalising and weighted, given these rows and their places among
-all rows."""
+"""A scorer, and a function that returns the scores of some rows, before normalising and weighted, given these rows and
+their places among all rows.
+"""
 
 
 @final
@@ -150,13 +153,15 @@ class Choice:
         return int((self.rows.node == self.place).argmax())
 
 
-def scores_at(cycle: fwk.CycleState, pod: Pod, rows: Rows, parts: Sequence[Part], summed: Sequence[WeightedScorer], at: Index) -> Scores:
+def scores_at(
+    cycle: fwk.CycleState, pod: Pod, rows: Rows, parts: Sequence[Part], summed: Sequence[WeightedScorer], at: Index
+) -> Scores:
     """Returns the scores of some rows, after all of them were scored.
 
     Arguments:
         parts: what was computed for all rows.
-        summed: scorers of which only the sum is known. They look at each node by itself, and so are run again on these rows alone; but not
-            a plugin that waits for something.
+        summed: scorers of which only the sum is known. They look at each node by itself, and so are run again on these
+            rows alone; but not a plugin that waits for something.
     """
     few = rows.take(at)
     of_few = [(scorer, *scores_of(few, at)) for scorer, scores_of in parts]
@@ -192,7 +197,8 @@ def in_range(scorer: WeightedScorer, scores: Int64s) -> Int64s:
     Raises:
         PluginError: a score is below 0 or above 100.
     """
-    # One look at all nodes instead of two: without a sign, a score below 0 is a very high one. argmax is faster than max.
+    # One look at all nodes instead of two: without a sign, a score below 0 is a very high one. argmax is faster than
+    # max.
     unsigned = scores.view(np.uint64)
     if len(scores) and unsigned[unsigned.argmax()] > fwk.MAX_NODE_SCORE:
         score = int(scores[(scores < 0) | (scores > fwk.MAX_NODE_SCORE)][0])

@@ -28,7 +28,9 @@ class HeldPod:
         loop = asyncio.get_running_loop()
         self.pod: Final = pod
         self._answer: asyncio.Future[fwk.Status] = loop.create_future()
-        self._timers = {plugin: loop.call_later(seconds, self._time_out, plugin, seconds) for plugin, seconds in timeouts.items()}
+        self._timers = {
+            plugin: loop.call_later(seconds, self._time_out, plugin, seconds) for plugin, seconds in timeouts.items()
+        }
 
     @property
     def pending_plugins(self) -> list[str]:
@@ -48,7 +50,9 @@ class HeldPod:
         return self._decide(fwk.unschedulable(message).by(plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """Takes the pod's node away with an error, so that it is retried after a backoff; False if it was decided already."""
+        """Takes the pod's node away with an error, so that it is retried after a backoff; False if it was decided
+        already.
+        """
         return self._decide(fwk.error(message).by(plugin))
 
     async def wait(self) -> fwk.Status:

@@ -1,8 +1,9 @@
 """binding_cycle(): binds a pod to the node that the scheduling cycle chose.
 
-`UnconfirmedBindings` holds the pods whose binding the API server confirmed but which no watch has shown on their node yet. Usually that
-takes milliseconds. An API server that was restored from a backup may have forgotten the binding: no watch would ever report it, and the pod
-would stay assumed forever. Upstream leaves it there until the scheduler is restarted.
+`UnconfirmedBindings` holds the pods whose binding the API server confirmed but which no watch has shown on their node
+yet. Usually that takes milliseconds. An API server that was restored from a backup may have forgotten the binding: no
+watch would ever report it, and the pod would stay assumed forever. Upstream leaves it there until the scheduler is
+restarted.
 
 Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError (v1.36.2).
 """
@@ -33,7 +34,8 @@ async def binding_cycle(world: World, framework: Framework, assumed: AssumedPod)
     """Binds the pod. If that fails, everything that was reserved for it is given back.
 
     Returns:
-        None once the pod is bound, else why it is not. After a refusal, call `wake_other_pods` once the pod is back in the queue.
+        None once the pod is bound, else why it is not. After a refusal, call `wake_other_pods` once the pod is back in
+        the queue.
     """
     pod = assumed.pod
     try:
@@ -68,11 +70,14 @@ async def _after_binding(world: World, framework: Framework, assumed: AssumedPod
 
 
 def wake_other_pods(world: World, pod: Pod) -> None:
-    """Requeues the pods that may fit where the refused pod was assumed, but not that pod itself, which would only be refused again.
+    """Requeues the pods that may fit where the refused pod was assumed, but not that pod itself, which would only be
+    refused again.
 
     Call it after the pod is back in the queue: an event during its attempt is kept for it, and would requeue it.
     """
-    world.queue.move_all_to_active_or_backoff_queue(EVENT_ASSIGNED_POD_DELETE, pod, None, lambda info: info.pod.uid != pod.uid)
+    world.queue.move_all_to_active_or_backoff_queue(
+        EVENT_ASSIGNED_POD_DELETE, pod, None, lambda info: info.pod.uid != pod.uid
+    )
 
 
 async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Failure | None:
@@ -91,7 +96,13 @@ async def _bind(world: World, framework: Framework, assumed: AssumedPod) -> Fail
         world.waiting_pods.remove(pod.uid)
         return Failure(plan.status)
     if world.nominates_before_binding and (plan.status.is_success or assumed.waiting is not None):
-        _LOG.info(3, "Updating pod condition and nominated node name", pod=pod, nominatedNodeName=node, nominatingMode="Override")
+        _LOG.info(
+            3,
+            "Updating pod condition and nominated node name",
+            pod=pod,
+            nominatedNodeName=node,
+            nominatingMode="Override",
+        )
         world.dispatcher.submit(fwk.PatchPodStatus.of(pod, nominated_node_name=node))
 
     # 2 Permit
@@ -143,7 +154,8 @@ CONFIRMED_WITHIN: Final = 30.0
 class UnconfirmedBindings:
     """Requests unconfirmed bindings again, for the same pod and node, so that nothing changes if the server knows them.
 
-    State: the pods, and since when they are unconfirmed. They stay assumed all the time; a watch reports pods that are elsewhere or gone.
+    State: the pods, and since when they are unconfirmed. They stay assumed all the time; a watch reports pods that are
+    elsewhere or gone.
     """
 
     def __init__(self, world: World) -> None:
@@ -161,7 +173,9 @@ class UnconfirmedBindings:
             self._check(asyncio.get_running_loop().time())
 
     def _check(self, now: float) -> None:
-        self._since = {uid: (pod, since) for uid, (pod, since) in self._since.items() if self._world.cluster.cache.is_assumed(pod)}
+        self._since = {
+            uid: (pod, since) for uid, (pod, since) in self._since.items() if self._world.cluster.cache.is_assumed(pod)
+        }
         for uid, (pod, since) in self._since.items():
             if now - since >= CONFIRMED_WITHIN:
                 self._since[uid] = pod, now

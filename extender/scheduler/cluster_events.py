@@ -15,7 +15,9 @@ from extender.objects.resource_amounts import milli_requests
 
 
 def pod_scheduling_properties_change(old: Pod, new: Pod) -> list[ClusterEvent]:
-    """Returns the events of an update of a pod, on a node or not; a plain Update if none of the specific ones applies."""
+    """Returns the events of an update of a pod, on a node or not; a plain Update if none of the specific ones
+    applies.
+    """
     resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.UNSCHEDULABLE_POD
     actions = [action for action, has_changed in _POD_CHANGES if has_changed(old, new)]
     return [ClusterEvent(resource, action) for action in actions or [ActionType.UPDATE]]
@@ -27,8 +29,8 @@ def node_scheduling_properties_change(old: Node, new: Node) -> list[ClusterEvent
 
 
 def _is_scaled_down(old: Pod, new: Pod) -> bool:
-    """Returns whether the pod requests less of something. Changed requests that cannot be read count as less, because a needless attempt
-    does no harm.
+    """Returns whether the pod requests less of something. Changed requests that cannot be read count as less, because a
+    needless attempt does no harm.
     """
     if _counted(old) == _counted(new):
         return False
@@ -43,7 +45,9 @@ def _counted(pod: Pod) -> tuple[object, ...]:
     """Returns what `pod_requests` looks at; most updates change another part of the pod."""
     spec, status = pod.spec, pod.status
     resizes = [condition.reason for condition in status.conditions if condition.type == "PodResizePending"]
-    reported = [each for each in (*status.container_statuses, *status.init_container_statuses) if each.resources is not None]
+    reported = [
+        each for each in (*status.container_statuses, *status.init_container_statuses) if each.resources is not None
+    ]
     return (
         spec.containers,
         spec.init_containers,
@@ -66,7 +70,10 @@ def _has_other_claims(old: Pod, new: Pod) -> bool:
 _POD_CHANGES: Final[tuple[tuple[ActionType, Callable[[Pod, Pod], bool]], ...]] = (
     (ActionType.UPDATE_POD_LABEL, lambda old, new: old.labels != new.labels),
     (ActionType.UPDATE_POD_SCALE_DOWN, _is_scaled_down),
-    (ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, lambda old, new: bool(old.spec.scheduling_gates) > bool(new.spec.scheduling_gates)),
+    (
+        ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+        lambda old, new: bool(old.spec.scheduling_gates) > bool(new.spec.scheduling_gates),
+    ),
     # The API server refuses to change or remove a toleration, so that there can only be more of them.
     (ActionType.UPDATE_POD_TOLERATION, lambda old, new: len(old.spec.tolerations) != len(new.spec.tolerations)),
     (ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM, _has_other_claims),
@@ -79,7 +86,9 @@ def _amounts_differ(old: ResourceList, new: ResourceList) -> bool:
     if old == new:
         return False
     try:
-        return {name: quantity_of(raw) for name, raw in old.items()} != {name: quantity_of(raw) for name, raw in new.items()}
+        return {name: quantity_of(raw) for name, raw in old.items()} != {
+            name: quantity_of(raw) for name, raw in new.items()
+        }
     except QuantityError:
         return True
 
@@ -91,11 +100,20 @@ def _statuses(conditions: list[Condition]) -> dict[str, str]:
 _NODE_CHANGES: Final[tuple[tuple[ActionType, Callable[[Node, Node], bool]], ...]] = (
     # Uncordoning a node removes a taint, too, but the node controller does that some time later.
     (ActionType.UPDATE_NODE_TAINT, lambda old, new: old.spec.unschedulable and not new.spec.unschedulable),
-    (ActionType.UPDATE_NODE_ALLOCATABLE, lambda old, new: _amounts_differ(old.status.allocatable, new.status.allocatable)),
+    (
+        ActionType.UPDATE_NODE_ALLOCATABLE,
+        lambda old, new: _amounts_differ(old.status.allocatable, new.status.allocatable),
+    ),
     (ActionType.UPDATE_NODE_LABEL, lambda old, new: old.labels != new.labels),
     (ActionType.UPDATE_NODE_TAINT, lambda old, new: old.spec.taints != new.spec.taints),
-    (ActionType.UPDATE_NODE_CONDITION, lambda old, new: _statuses(old.status.conditions) != _statuses(new.status.conditions)),
+    (
+        ActionType.UPDATE_NODE_CONDITION,
+        lambda old, new: _statuses(old.status.conditions) != _statuses(new.status.conditions),
+    ),
     (ActionType.UPDATE_NODE_ANNOTATION, lambda old, new: old.metadata.annotations != new.metadata.annotations),
-    (ActionType.UPDATE_NODE_DECLARED_FEATURE, lambda old, new: old.status.declared_features != new.status.declared_features),
+    (
+        ActionType.UPDATE_NODE_DECLARED_FEATURE,
+        lambda old, new: old.status.declared_features != new.status.declared_features,
+    ),
 )
 """In the order in which the events are returned."""

@@ -29,7 +29,9 @@ _RESOURCE_OF: Final[Mapping[type, EventResource]] = {
     for kind in KINDS
     if kind is not PODS and kind.event_resource in EventResource.__members__.values()
 }
-"""The types of objects whose changes may help a pod. Pods are two resources in events, depending on whether they have a node."""
+"""The types of objects whose changes may help a pod. Pods are two resources in events, depending on whether they have a
+node.
+"""
 
 _LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
     (resource, action): ClusterEvent(resource, action).label
@@ -48,7 +50,9 @@ def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
     """Returns the metrics' name of a change; empty for one that helps no pod."""
     item = old if new is None else new
     if isinstance(item, Pod):
-        resource: EventResource | None = EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
+        resource: EventResource | None = (
+            EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
+        )
     else:
         resource = _RESOURCE_OF.get(type(item))
     return _LABELS[resource, _action(old, new)] if resource is not None else ""
@@ -100,9 +104,14 @@ class EventHandlers:
             self._move(ClusterEvent(resource, _action(old, new)), old, new)
 
     def _taint_rule_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
-        """Handles a rule as an update of the slices whose devices have other taints now. Upstream: tracker.go, syncSlice."""
+        """Handles a rule as an update of the slices whose devices have other taints now. Upstream: tracker.go,
+        syncSlice.
+        """
         for resource_slice in self._world.cluster.cache.objects.resource_slices.values():
-            before, after = (with_taints_of([rule] if isinstance(rule, DeviceTaintRule) else [], resource_slice) for rule in (old, new))
+            before, after = (
+                with_taints_of([rule] if isinstance(rule, DeviceTaintRule) else [], resource_slice)
+                for rule in (old, new)
+            )
             if before != after:
                 self._move(ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE), before, after)
 
@@ -125,7 +134,8 @@ class EventHandlers:
             self._pods.pop(old.key, None)
         had_node, has_node = bool(old and old.spec.node_name), bool(new and new.spec.node_name)
         if had_node and new is not None and not has_node:
-            # A server that was restored from a backup has forgotten the binding. Pods that wait for room are requeued, this one included.
+            # A server that was restored from a backup has forgotten the binding. Pods that wait for room are requeued,
+            # this one included.
             self._world.cluster.changed(old, None)
             self._assigned_pod_changed(old, None)
             old = None

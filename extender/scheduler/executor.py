@@ -1,7 +1,7 @@
 """Executor: evicts the victims of the candidate that PostFilter chose, the last one last.
 
-Unlike upstream, the nomination is written before the first victim is evicted, and a victim is deleted by its UID: a crash in between loses
-neither the nomination nor another pod that has a victim's name by then.
+Unlike upstream, the nomination is written before the first victim is evicted, and a victim is deleted by its UID: a
+crash in between loses neither the nomination nor another pod that has a victim's name by then.
 
 Upstream: pkg/scheduler/framework/preemption/executor.go (v1.36.2).
 """
@@ -41,7 +41,9 @@ class PreparedCandidate:
     plugin: str
     """The PostFilter plugin that chose the candidate."""
     lower_nominees: tuple[Pod, ...]
-    """Pods of lower priority that are nominated to the node. Their nomination is cleared, so that they look for another node."""
+    """Pods of lower priority that are nominated to the node. Their nomination is cleared, so that they look for another
+    node.
+    """
     group: PodGroup | None = None
     """The group for which the victims have to go; None for a pod by itself."""
     members: tuple[Pod, ...] = ()
@@ -71,12 +73,16 @@ class Executor:
         if _to_evict(candidate):
             self._preemptions.begin(preemptor.uid)
             self._world.metrics.victims.observe(len(candidate.victims))
-        return PreparedCandidate(framework, preemptor, candidate, plugin, self._lower_nominees(preemptor, candidate.node))
+        return PreparedCandidate(
+            framework, preemptor, candidate, plugin, self._lower_nominees(preemptor, candidate.node)
+        )
 
     def prepare_for_group(
         self, framework: Framework, group: PodGroup, members: Sequence[Pod], candidate: fwk.Candidate
     ) -> PreparedCandidate:
-        """Holds the members of a group back. Call it before they return to the queue, and `execute_for_group` afterwards."""
+        """Holds the members of a group back. Call it before they return to the queue, and `execute_for_group`
+        afterwards.
+        """
         if _to_evict(candidate):
             self._preemptions.begin(group.uid)
             self._world.metrics.victims.observe(len(candidate.victims))
@@ -107,12 +113,18 @@ class Executor:
 
     def _lower_nominees(self, preemptor: Pod, node: str) -> tuple[Pod, ...]:
         nominees = self._world.queue.nominated_pods().get(node, [])
-        # The nominator may hold a pod with its status before the last attempt; the patch must start from what the API server has.
-        known = [(nominee, self._world.pod_by_key(nominee.key)) for nominee in nominees if nominee.priority < preemptor.priority]
+        # The nominator may hold a pod with its status before the last attempt; the patch must start from what the API
+        # server has.
+        known = [
+            (nominee, self._world.pod_by_key(nominee.key))
+            for nominee in nominees
+            if nominee.priority < preemptor.priority
+        ]
         return tuple(now for nominee, now in known if now is not None and now.uid == nominee.uid)
 
     async def evict_now(self, framework: Framework, preemptor: Pod, candidate: fwk.Candidate, plugin: str) -> None:
-        """Evicts the victims, all at the same time, and then clears lower nominations; the preemptor is not nominated yet.
+        """Evicts the victims, all at the same time, and then clears lower nominations; the preemptor is not nominated
+        yet.
 
         Raises:
             CallError: a victim could not be evicted; the others may be.
@@ -121,7 +133,9 @@ class Executor:
         """
         world, is_done = self._world, False
         world.metrics.victims.observe(len(candidate.victims))
-        prepared = PreparedCandidate(framework, preemptor, candidate, plugin, self._lower_nominees(preemptor, candidate.node))
+        prepared = PreparedCandidate(
+            framework, preemptor, candidate, plugin, self._lower_nominees(preemptor, candidate.node)
+        )
         try:
             with world.metrics.doing(plugin):
                 await self._evict_all(prepared, _to_evict(candidate))
@@ -132,8 +146,12 @@ class Executor:
             world.dispatcher.submit(fwk.PatchPodStatus.of(nominee, nominated_node_name=""))
 
     async def _evict_all(self, prepared: PreparedCandidate, victims: Sequence[Pod]) -> None:
-        """Evicts victims at the same time. The failure of one eviction does not stop the others, and is raised at the end."""
-        for failure in await asyncio.gather(*(self._evict(prepared, victim) for victim in victims), return_exceptions=True):
+        """Evicts victims at the same time. The failure of one eviction does not stop the others, and is raised at the
+        end.
+        """
+        for failure in await asyncio.gather(
+            *(self._evict(prepared, victim) for victim in victims), return_exceptions=True
+        ):
             if failure is not None:
                 raise failure
 
@@ -174,7 +192,8 @@ class Executor:
     async def evict_victims(self, prepared: PreparedCandidate) -> None:
         """Clears lower nominations and evicts the victims: first all but the last at the same time, then the last.
 
-        The preemptor may be tried again as soon as the last victim is terminating, so that must not happen before the others are.
+        The preemptor may be tried again as soon as the last victim is terminating, so that must not happen before the
+        others are.
 
         Raises:
             CallError: a victim could not be evicted. If it was one of the others, the last one is left alone.
@@ -213,7 +232,9 @@ class Executor:
             _record_event(prepared, victim, note + IN_MEMORY)
             return
         message = f"{preemptor.scheduler_name}: {MESSAGE} {prepared.kind}"
-        condition = PodCondition("DisruptionTarget", "True", "PreemptionByScheduler", message, self._world.judged_generation(victim))
+        condition = PodCondition(
+            "DisruptionTarget", "True", "PreemptionByScheduler", message, self._world.judged_generation(victim)
+        )
         try:
             await self._world.dispatcher.perform(fwk.PatchPodStatus.of(victim, condition))
             await self._world.dispatcher.perform(fwk.DeletePod.of(victim))

@@ -1,8 +1,10 @@
 """schedule_pod() with extenders: each may refuse nodes, and each may add to their scores.
 
-The cycle waits for the extenders. No other snapshot of its cache must be taken meanwhile, because that would replace its own.
+The cycle waits for the extenders. No other snapshot of its cache must be taken meanwhile, because that would replace
+its own.
 
-Upstream: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes, extendersBinding (v1.36.2).
+Upstream: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes,
+extendersBinding (v1.36.2).
 """
 
 import asyncio
@@ -62,11 +64,14 @@ async def schedule_pod_with_extenders(
     return best_of(cycle, Ranking(rows, ranking.total + extra))
 
 
-async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> tuple[Rows, dict[str, fwk.Status]]:
-    """Returns the nodes that all extenders let pass, and the statuses of those that were refused. Each extender gets only the nodes left so
-    far.
+async def find_nodes_that_pass_extenders(
+    extenders: Extenders, pod: Pod, rows: Rows
+) -> tuple[Rows, dict[str, fwk.Status]]:
+    """Returns the nodes that all extenders let pass, and the statuses of those that were refused. Each extender gets
+    only the nodes left so far.
 
-    A node that an extender omits without a reason has no status. A node that passes though a reason is given against it, passes.
+    A node that an extender omits without a reason has no status. A node that passes though a reason is given against
+    it, passes.
 
     Raises:
         ExtenderError: one that is not ignorable failed, or let nodes pass that it was not given.
@@ -83,7 +88,9 @@ async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: R
         except fwk.ExtenderError as exc:
             if not extender.is_ignorable:
                 raise
-            _LOG.info(0, "Skipping extender as it returned error and has ignorable flag set", extender=extender.name, err=exc)
+            _LOG.info(
+                0, "Skipping extender as it returned error and has ignorable flag set", extender=extender.name, err=exc
+            )
             continue
         statuses |= {name: fwk.unschedulable(why) for name, why in answer.failed.items()}
         statuses |= {name: fwk.unresolvable(why) for name, why in answer.failed_and_unresolvable.items()}
@@ -92,7 +99,8 @@ async def find_nodes_that_pass_extenders(extenders: Extenders, pod: Pod, rows: R
 
 
 async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int64s:
-    """Returns (R,) what extenders add to the total: score * weight, on the scale of plugins. All extenders are called at the same time.
+    """Returns (R,) what extenders add to the total: score * weight, on the scale of plugins. All extenders are called
+    at the same time.
 
     One that fails adds nothing, whether it is ignorable or not. What does not fit an int64 wraps, as in Go.
     """
@@ -108,11 +116,14 @@ async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int
     return np.array([wrap(each * (fwk.MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY)) for each in sums.values()], np.int64)
 
 
-async def bound_by_extender(extenders: Extenders, pod: Pod, node: str, fence: Callable[[], str | None] = lambda: None) -> fwk.Status | None:
+async def bound_by_extender(
+    extenders: Extenders, pod: Pod, node: str, fence: Callable[[], str | None] = lambda: None
+) -> fwk.Status | None:
     """Returns Success or Error of the first extender that binds such pods; None if there is none, so that plugins bind.
 
     Arguments:
-        fence: returns why nothing may be written, in which case no extender is called. A call that was sent cannot be taken back.
+        fence: returns why nothing may be written, in which case no extender is called. A call that was sent cannot be
+            taken back.
     """
     for extender in extenders:
         if not extender.is_binder or not extender.is_interested(pod):
@@ -124,7 +135,12 @@ async def bound_by_extender(extenders: Extenders, pod: Pod, node: str, fence: Ca
             await extender.bind(pod, node)
         except fwk.ExtenderError as exc:
             if extender.is_ignorable:
-                _LOG.info(0, "Skipping extender in bind as it returned error and has ignorable flag set", extender=extender.name, err=exc)
+                _LOG.info(
+                    0,
+                    "Skipping extender in bind as it returned error and has ignorable flag set",
+                    extender=extender.name,
+                    err=exc,
+                )
                 continue
             return fwk.error(str(exc))
         return fwk.SUCCESS
@@ -149,7 +165,8 @@ async def _still_passes(extenders: Extenders, pod: Pod, nominated: Rows) -> bool
 def _named(rows: Rows, extender: HTTPExtender, nodes: Sequence[Node]) -> Rows:
     """Returns the rows of these nodes, in their order, each once.
 
-    Upstream goes on with full nodes as the extender sent them back, known or not, and without their pods. Here only their names count.
+    Upstream goes on with full nodes as the extender sent them back, known or not, and without their pods. Here only
+    their names count.
 
     Raises:
         ExtenderError: a node is not among the rows.
@@ -172,7 +189,8 @@ async def _scores_of(extender: HTTPExtender, pod: Pod, nodes: Sequence[Node]) ->
 def _also_refused_by_extenders(diagnosis: fwk.Diagnosis, statuses: dict[str, fwk.Status]) -> fwk.Diagnosis:
     """Returns the diagnosis with the extenders' statuses, which replace those of plugins.
 
-    `EXTENDER` becomes an unschedulable plugin; it is registered for all events, because extenders cannot say which ones would help.
+    `EXTENDER` becomes an unschedulable plugin; it is registered for all events, because extenders cannot say which ones
+    would help.
     """
     combined = fwk.NodeStatuses({**diagnosis.statuses.explicit, **statuses}, diagnosis.statuses.absent)
     return fwk.Diagnosis(combined, diagnosis.unschedulable_plugins | {EXTENDER}, diagnosis.pending_plugins)

@@ -21,11 +21,14 @@ REASON_SCHEDULER_ERROR: Final = "SchedulerError"
 _LOG: Final = Logger(__name__)
 
 
-def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPodInfo, failure: Failure) -> fwk.PatchPodStatus | None:
+def handle_scheduling_failure(
+    world: World, framework: Framework, info: QueuedPodInfo, failure: Failure
+) -> fwk.PatchPodStatus | None:
     """Requeues the pod, then updates its nomination, then records the event.
 
     Returns:
-        The patch of the pod's condition and nomination, which is still to be written; None if there is nothing to write.
+        The patch of the pod's condition and nomination, which is still to be written; None if there is nothing to
+        write.
     """
     # The order is upstream's: first the queue, then the nominator, the event, and the condition.
     pod, message = info.pod, failure.status.message
@@ -39,9 +42,13 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
         return None
     if known is None or known.spec.node_name:
         if known is None:
-            _LOG.info(0, "Pod doesn't exist in informer cache", pod=pod, err=f"pod {quoted(pod.metadata.name)} not found")
+            _LOG.info(
+                0, "Pod doesn't exist in informer cache", pod=pod, err=f"pod {quoted(pod.metadata.name)} not found"
+            )
         else:
-            _LOG.info(0, "Pod has been assigned to node. Abort adding it back to queue.", pod=pod, node=known.spec.node_name)
+            _LOG.info(
+                0, "Pod has been assigned to node. Abort adding it back to queue.", pod=pod, node=known.spec.node_name
+            )
         world.queue.done(pod.uid)
     else:
         info.pod = pod = known
@@ -50,7 +57,9 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
         except AlreadyQueuedError as exc:
             _LOG.error(exc, "Error occurred", pod=pod)
     if failure.nominate is not None:
-        world.queue.add_nominated_pod(pod, failure.nominate) if failure.nominate else world.queue.delete_nominated_pod_if_exists(pod)
+        world.queue.add_nominated_pod(
+            pod, failure.nominate
+        ) if failure.nominate else world.queue.delete_nominated_pod_if_exists(pod)
     else:
         world.queue.add_nominated_pod(pod, None)
     if failure.status.code in (fwk.Code.SKIP, fwk.Code.WAIT):
@@ -59,7 +68,11 @@ def handle_scheduling_failure(world: World, framework: Framework, info: QueuedPo
     is_rejected = failure.status.is_rejected
     record_failed_scheduling(framework, pod, message)
     condition = PodCondition(
-        "PodScheduled", "False", REASON_UNSCHEDULABLE if is_rejected else REASON_SCHEDULER_ERROR, message, world.judged_generation(pod)
+        "PodScheduled",
+        "False",
+        REASON_UNSCHEDULABLE if is_rejected else REASON_SCHEDULER_ERROR,
+        message,
+        world.judged_generation(pod),
     )
     _LOG.info(
         3,

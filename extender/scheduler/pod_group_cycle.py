@@ -1,9 +1,11 @@
-"""The cycle of a pod group: its waiting members are popped together, tried, and either all go on to their binding or none does.
+"""The cycle of a pod group: its waiting members are popped together, tried, and either all go on to their binding or
+none does.
 
-Nothing of a group that does not fit can be bound: the trial returns values, and only a group that fits is assumed for good.
+Nothing of a group that does not fit can be bound: the trial returns values, and only a group that fits is assumed for
+good.
 
-Upstream: pkg/scheduler/schedule_one_podgroup.go, scheduleOnePodGroup, podGroupInfoForPod, podGroupCycle, submitPodGroupAlgorithmResult
-(v1.36.2).
+Upstream: pkg/scheduler/schedule_one_podgroup.go, scheduleOnePodGroup, podGroupInfoForPod, podGroupCycle,
+submitPodGroupAlgorithmResult (v1.36.2).
 """
 
 from collections.abc import Sequence
@@ -52,7 +54,8 @@ class GroupDecision:
 
 
 def pop_members(world: World, first: QueuedPodInfo, key: GroupKey) -> list[QueuedPodInfo]:
-    """Pops the other waiting members of a popped pod's group, and returns all of them in the order in which they are tried.
+    """Pops the other waiting members of a popped pod's group, and returns all of them in the order in which they are
+    tried.
 
     Upstream: podGroupInfoForPod.
     """
@@ -74,11 +77,19 @@ def why_not_together(pods: Sequence[Pod]) -> str:
     other = next((pod.spec.scheduler_name for pod in pods if pod.spec.scheduler_name != first), None)
     if other is None:
         return ""
-    return f"all pods in a single pod group should have the same .spec.schedulerName set, got: {quoted(other)} and {quoted(first)}"
+    return (
+        f"all pods in a single pod group should have the same .spec.schedulerName set, got: {quoted(other)} and "
+        f"{quoted(first)}"
+    )
 
 
 async def pod_group_cycle(
-    world: World, algorithm: SchedulingAlgorithm, framework: Framework, key: GroupKey, infos: Sequence[QueuedPodInfo], percentage: int
+    world: World,
+    algorithm: SchedulingAlgorithm,
+    framework: Framework,
+    key: GroupKey,
+    infos: Sequence[QueuedPodInfo],
+    percentage: int,
 ) -> GroupDecision:
     """Decides about the members. Those of a group that fits are assumed, reserved and permitted when it returns.
 
@@ -89,7 +100,9 @@ async def pod_group_cycle(
     group = world.cluster.cache.objects.pod_groups.get(key)
     trial = PodGroupTrial(world, algorithm, framework, key, group, [info.pod for info in infos], percentage)
     result, victims = await result_of(trial)
-    return GroupDecision(result, [(info, _outcome(world, result, place)) for place, info in enumerate(infos)], group, victims)
+    return GroupDecision(
+        result, [(info, _outcome(world, result, place)) for place, info in enumerate(infos)], group, victims
+    )
 
 
 async def result_of(trial: PodGroupTrial) -> tuple[GroupResult, fwk.Candidate | None]:
@@ -97,15 +110,22 @@ async def result_of(trial: PodGroupTrial) -> tuple[GroupResult, fwk.Candidate | 
     began = perf_counter()
     result = await awaited_with_long_work(trial.run)
     trial.world.metrics.groups.algorithm.observe(perf_counter() - began)
-    if trial.framework.feature_gates.enabled("WorkloadAwarePreemption") and result.status.code is fwk.Code.UNSCHEDULABLE:
+    if (
+        trial.framework.feature_gates.enabled("WorkloadAwarePreemption")
+        and result.status.code is fwk.Code.UNSCHEDULABLE
+    ):
         return await _with_preemption(trial, result, trial.group)
     return result, None
 
 
-async def _with_preemption(trial: PodGroupTrial, result: GroupResult, group: PodGroup | None) -> tuple[GroupResult, fwk.Candidate | None]:
+async def _with_preemption(
+    trial: PodGroupTrial, result: GroupResult, group: PodGroup | None
+) -> tuple[GroupResult, fwk.Candidate | None]:
     """Returns the result after a search for victims, and the victims. Upstream: runWorkloadAwarePreemption."""
     if group is None:
-        return replace(result, status=fwk.error(f"failed to get pod group object: podgroup {quoted(trial.key[1])} not found")), None
+        return replace(
+            result, status=fwk.error(f"failed to get pod group object: podgroup {quoted(trial.key[1])} not found")
+        ), None
     reasons, framework = result.status.reasons, trial.framework
     if not any(plugin.name == DEFAULT_PREEMPTION for plugin in framework.plugins.post_filter):
         return replace(result, status=fwk.unschedulable(*reasons, NO_PLUGIN)), None
@@ -114,7 +134,9 @@ async def _with_preemption(trial: PodGroupTrial, result: GroupResult, group: Pod
     found = await find_victims(trial, group)
     if found.status.is_success:
         status = fwk.unschedulable(*reasons, found.saving) if found.saving else result.status
-        return replace(result, status=status, waits_for_preemption=True, without_policies=found.instead_of), found.candidate
+        return replace(
+            result, status=status, waits_for_preemption=True, without_policies=found.instead_of
+        ), found.candidate
     if found.status.code is fwk.Code.ERROR:
         return replace(result, status=found.status), None
     return replace(result, status=fwk.unschedulable(*reasons, *found.status.reasons)), None
@@ -156,7 +178,9 @@ def _refused_with_its_group(member: MemberResult) -> Failure:
 
 @final
 class IgnoredAnnotations:
-    """Tells of annotations of pod groups that are ignored, by an event and in the log. State: what was told last about each group."""
+    """Tells of annotations of pod groups that are ignored, by an event and in the log. State: what was told last about
+    each group.
+    """
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
@@ -173,16 +197,26 @@ class IgnoredAnnotations:
             _LOG.info(0, "Ignoring an annotation of a pod group", podGroup=group.key, reason=why)
             # With its version, so that an event about another value is another event, and no repetition.
             version = group.metadata.resource_version
-            regarding = ObjectReference(POD_GROUPS.api_version, POD_GROUPS.name, group.namespace, group.name, group.uid, version)
-            world.dispatcher.submit(fwk.RecordEvent(regarding, "Warning", "InvalidAnnotation", "Scheduling", why, framework.profile_name))
+            regarding = ObjectReference(
+                POD_GROUPS.api_version, POD_GROUPS.name, group.namespace, group.name, group.uid, version
+            )
+            world.dispatcher.submit(
+                fwk.RecordEvent(regarding, "Warning", "InvalidAnnotation", "Scheduling", why, framework.profile_name)
+            )
 
 
 def group_condition(world: World, key: GroupKey, status: fwk.Status) -> fwk.PatchPodGroupStatus | None:
-    """Returns the patch of the group's condition; None if the group is gone, or was scheduled before. Upstream: updatePodGroupCondition."""
+    """Returns the patch of the group's condition; None if the group is gone, or was scheduled before. Upstream:
+    updatePodGroupCondition.
+    """
     group = world.cluster.cache.objects.pod_groups.get(key)
     if group is None:
         return None
-    word, reason = ("True", "Scheduled") if status.is_success else ("False", "Unschedulable" if status.is_rejected else "SchedulerError")
+    word, reason = (
+        ("True", "Scheduled")
+        if status.is_success
+        else ("False", "Unschedulable" if status.is_rejected else "SchedulerError")
+    )
     condition = fwk.GroupCondition(POD_GROUP_SCHEDULED, word, reason, status.message, group.metadata.generation)
     patch = fwk.PatchPodGroupStatus.of(group, condition)
     if patch.is_no_op or (patch.known is not None and patch.known.status == "True" and word != "True"):

@@ -1,8 +1,8 @@
 """find_victims(): the pods that have to go for a pod group that does not fit. Nothing is evicted.
 
-Everything is tried in a fork of the cluster. Where the members are alike and depend on nothing but their node, the room for them is summed
-up over the nodes; else the trial of the group is played again for each unit of victims. Both give the same answer. Groups that ask for the
-fewest victims are sought for once more.
+Everything is tried in a fork of the cluster. Where the members are alike and depend on nothing but their node, the room
+for them is summed up over the nodes; else the trial of the group is played again for each unit of victims. Both give
+the same answer. Groups that ask for the fewest victims are sought for once more.
 
 Upstream: pkg/scheduler/schedule_one_podgroup.go, runWorkloadAwarePreemption (v1.36.2).
 """
@@ -45,7 +45,9 @@ from extender.scheduler.scheduling_cycle import nominations_of
 from extender.snapshot.axes import Index, Mask
 
 PAIRS_AT_ONCE: Final = 50_000
-"""The number of pods times that of budgets up to which violations are counted at once, which takes ten milliseconds at most."""
+"""The number of pods times that of budgets up to which violations are counted at once, which takes ten milliseconds at
+most.
+"""
 
 
 async def find_victims(
@@ -96,7 +98,9 @@ class _Search:
         units = without_protected(units, violates, trial.pods[0], rules_of(trial.framework.plugins.post_filter))
         equal = None
         if len(units) and not one_by_one:
-            equal = await with_long_work(lambda: _equal_members(again, Cycle(trial.framework, snapshot, trial.pods[0], nominations), slot))
+            equal = await with_long_work(
+                lambda: _equal_members(again, Cycle(trial.framework, snapshot, trial.pods[0], nominations), slot)
+            )
         return _Search(again, units, equal)
 
     @property
@@ -124,7 +128,9 @@ class _Search:
                 pass  # the trial says whose error it is
         return await reprieve_one_by_one(self.units, self.cache, self.fits, self.trial.yield_turn)
 
-    async def with_fewest(self, found: GroupVictims, upstream: fwk.Candidate, is_over: Callable[[], bool]) -> GroupVictims:
+    async def with_fewest(
+        self, found: GroupVictims, upstream: fwk.Candidate, is_over: Callable[[], bool]
+    ) -> GroupVictims:
         """Returns the fewest victims that are found in time, or those that were found. The fork is used up then."""
         await self.trial.yield_turn()
         units, slots = self.units, self.units.snapshot.pods.slots
@@ -138,7 +144,11 @@ class _Search:
                 await self.trial.yield_turn()
                 pods.append(units.pods_of(unit))
             gone = await fewest_by_trials(pods, costs, self.cache, self.fits, is_over, self.trial.yield_turn)
-            in_order = [] if gone is None else sorted(np.flatnonzero(gone).tolist(), key=lambda unit: int(units.importance[unit]))
+            in_order = (
+                []
+                if gone is None
+                else sorted(np.flatnonzero(gone).tolist(), key=lambda unit: int(units.importance[unit]))
+            )
             fewest = fwk.Candidate(CLUSTER, tuple(pod for unit in in_order for pod in pods[unit]), 0)
         else:
             try:
@@ -152,7 +162,9 @@ class _Search:
 
 
 async def _violates_budgets(units: VictimUnits, framework: Framework) -> Mask:
-    """Does as `violates_budgets`, in a thread if there are many pods and budgets: they are those of a fork, which does not change."""
+    """Does as `violates_budgets`, in a thread if there are many pods and budgets: they are those of a fork, which does
+    not change.
+    """
     if framework.may_defer:
         await with_long_work(lambda: check_parsed(units.snapshot))
     if framework.may_defer and len(units.slots) * len(units.snapshot.objects.pdbs) > PAIRS_AT_ONCE:
@@ -161,7 +173,8 @@ async def _violates_budgets(units: VictimUnits, framework: Framework) -> Mask:
 
 
 def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> EqualMembers | None:
-    """Returns the members if they are alike, and if whether one fits follows from its node and from how many others are there.
+    """Returns the members if they are alike, and if whether one fits follows from its node and from how many others are
+    there.
 
     Arguments:
         cycle: that of the first of them, in the cluster with all victims.

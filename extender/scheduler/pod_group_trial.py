@@ -1,7 +1,8 @@
-"""PodGroupTrial: finds out whether a pod group fits, and where its members would go. Nothing is bound, and nothing stays assumed.
+"""PodGroupTrial: finds out whether a pod group fits, and where its members would go. Nothing is bound, and nothing
+stays assumed.
 
-The members are tried one after the other. One that gets a node is assumed there until the end of the trial, so that the next ones see it as
-any other pod; Reserve and Permit run for it, too, and are taken back.
+The members are tried one after the other. One that gets a node is assumed there until the end of the trial, so that the
+next ones see it as any other pod; Reserve and Permit run for it, too, and are taken back.
 
 Upstream: pkg/scheduler/schedule_one_podgroup.go, podGroupSchedulingAlgorithm, podGroupSchedulingDefaultAlgorithm,
 podGroupSchedulingPlacementAlgorithm, podGroupPodSchedulingAlgorithm (v1.36.2).
@@ -31,7 +32,9 @@ from extender.snapshot import Snapshot
 UNSCHEDULABLE: Final = "pod group is unschedulable"
 WAITS_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete"
 LONGEST_TURN: Final = 0.02
-"""Seconds of computing after which other tasks get a turn. Between two members nothing is open that a change of the cluster could spoil."""
+"""Seconds of computing after which other tasks get a turn. Between two members nothing is open that a change of the
+cluster could spoil.
+"""
 
 _LOG: Final = Logger(__name__)
 
@@ -141,7 +144,8 @@ class PodGroupTrial:
         try:
             for pod in self.pods:
                 await self.yield_turn()
-                # Not by a LongWork of its cycle, after which the group would begin again: it may have more members than are kept prepared.
+                # Not by a LongWork of its cycle, after which the group would begin again: it may have more members than
+                # are kept prepared.
                 async with prepared_for(pod, self.framework):
                     member = await self._try(pod, placement, post_filters, assumed, scheduled)
                 members.append(member)
@@ -161,10 +165,16 @@ class PodGroupTrial:
         return GroupResult(status, tuple(members), waits)
 
     async def _try(
-        self, pod: Pod, placement: fwk.GroupPlacement | None, post_filters: bool, assumed: dict[str, tuple[Cycle, Pod]], scheduled: int
+        self,
+        pod: Pod,
+        placement: fwk.GroupPlacement | None,
+        post_filters: bool,
+        assumed: dict[str, tuple[Cycle, Pod]],
+        scheduled: int,
     ) -> MemberResult:
         world, framework = self.world, self.framework
-        # Members that are assumed already count as pods on their nodes, and must not count there as nominated pods, too.
+        # Members that are assumed already count as pods on their nodes, and must not count there as nominated pods,
+        # too.
         nominations = nominations_of(world, assumed)
         try:
             snapshot = world.cluster.cache.update_snapshot()
@@ -182,7 +192,9 @@ class PodGroupTrial:
             found = ScheduleResult(found.nominate, 0, 0)
         placed = world.cluster.assume(pod.uid, found.suggested_host)
         if placed is None:
-            return MemberResult(pod, Failure(fwk.error(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed")), cycle)
+            return MemberResult(
+                pod, Failure(fwk.error(f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed")), cycle
+            )
         cycle.write(fwk.GROUP_CYCLE, fwk.GroupCycle(self.group, scheduled + len(assumed) + 1))
         refusal = self._reserved_and_permitted(cycle, placed)
         if refusal.is_success or refusal.code is fwk.Code.WAIT:
@@ -210,7 +222,8 @@ class PodGroupTrial:
             self._began = self.clock()
 
     def num_needed(self, cycle: Cycle) -> int | None:
-        """Returns how many of the members must get a node so that Permit lets the group through; None if all of them are too few.
+        """Returns how many of the members must get a node so that Permit lets the group through; None if all of them
+        are too few.
 
         Arguments:
             cycle: that of a member.
@@ -227,7 +240,9 @@ class PodGroupTrial:
         """Returns the status of a group that fits in none of its placements."""
         if not self.framework.feature_gates.enabled("TopologyAwareWorkloadScheduling"):
             return fwk.unschedulable(UNSCHEDULABLE)
-        return fwk.unschedulable(f"0/{num_placements} placements are available, first placement status: {UNSCHEDULABLE}")
+        return fwk.unschedulable(
+            f"0/{num_placements} placements are available, first placement status: {UNSCHEDULABLE}"
+        )
 
     # Placements.
 
@@ -271,7 +286,9 @@ class PodGroupTrial:
             snapshot = self.world.cluster.cache.update_snapshot()
             scheduled, total = self._num_scheduled(), np.zeros(len(fitting), np.int64)
             placed = [
-                fwk.PlacedGroup(placement, tuple(member.pod for member in result.members if not member.has_failed), scheduled)
+                fwk.PlacedGroup(
+                    placement, tuple(member.pod for member in result.members if not member.has_failed), scheduled
+                )
                 for placement, result in fitting
             ]
             for plugin, weight in self.framework.plugins.placement_score:

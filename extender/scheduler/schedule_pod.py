@@ -57,8 +57,8 @@ class ScheduleResult:
 class SchedulingAlgorithm:
     """The algorithm of one scheduler.
 
-    State: where the next search begins, so that all nodes get their turn when not all of them are needed; and why pods fitted nowhere over
-    the last snapshot.
+    State: where the next search begins, so that all nodes get their turn when not all of them are needed; and why pods
+    fitted nowhere over the last snapshot.
     """
 
     def __init__(self, metrics: Metrics | None = None) -> None:
@@ -72,8 +72,8 @@ class SchedulingAlgorithm:
 
         Arguments:
             cycle: one that has just begun.
-            percentage_of_nodes_to_score: the share of nodes that is enough, as kube-scheduler counts it, unless the profile sets its own. 0
-                means all nodes, because arrays make sampling needless.
+            percentage_of_nodes_to_score: the share of nodes that is enough, as kube-scheduler counts it, unless the
+                profile sets its own. 0 means all nodes, because arrays make sampling needless.
 
         Raises:
             NoNodesAvailableError: the cluster is empty.
@@ -128,7 +128,9 @@ class SchedulingAlgorithm:
         return row if verdicts.all_ok else None
 
     def feasible_rows(self, cycle: Cycle, percentage_of_nodes_to_score: int) -> Rows:
-        """Returns (R,) nodes that pass all Filters, at least one and at most as many as are enough. Raises as `schedule_pod`."""
+        """Returns (R,) nodes that pass all Filters, at least one and at most as many as are enough. Raises as
+        `schedule_pod`.
+        """
         framework = cycle.framework
         with self.metrics.timed("Filter", framework.profile_name):
             rows = cycle.feasible_rows()
@@ -168,7 +170,8 @@ class SchedulingAlgorithm:
     def _sampled(self, cycle: Cycle, rows: Rows, enough: int) -> Rows:
         """Returns the first feasible nodes in rotation order, as many as are enough.
 
-        The rotation is over the nodes that PreFilter left in play, but the next one begins as many nodes further among all of them.
+        The rotation is over the nodes that PreFilter left in play, but the next one begins as many nodes further among
+        all of them.
         """
         num_nodes, in_play = len(rows.snapshot.nodes), cycle.num_in_play
         places = rows.node if cycle.within is None else np.searchsorted(cycle.within, rows.node)

@@ -38,7 +38,9 @@ from extender.scheduler.world import AssumedPod, Failure, World
 _LOG: Final = Logger(__name__)
 
 MOST_LONG_ATTEMPTS: Final = 64
-"""The number of pods for which plugins work in the thread by turns. What a plugin finds for a pod takes about a megabyte."""
+"""The number of pods for which plugins work in the thread by turns. What a plugin finds for a pod takes about a
+megabyte.
+"""
 
 
 @final
@@ -54,7 +56,9 @@ class _Deferral:
 
 @final
 class Scheduler:
-    """Schedules the pods of its profiles. State: that of the world, where the next sampled search begins, unconfirmed bindings."""
+    """Schedules the pods of its profiles. State: that of the world, where the next sampled search begins, unconfirmed
+    bindings.
+    """
 
     def __init__(
         self,
@@ -67,7 +71,8 @@ class Scheduler:
         """Makes a scheduler.
 
         Arguments:
-            preempts_meanwhile: whether victims are evicted while other pods are scheduled: the feature gate SchedulerAsyncPreemption.
+            preempts_meanwhile: whether victims are evicted while other pods are scheduled: the feature gate
+                SchedulerAsyncPreemption.
         """
         self._world = world
         self._frameworks = frameworks
@@ -91,7 +96,9 @@ class Scheduler:
         self._world.binds.close()
 
     async def run(self) -> None:
-        """Schedules until the queue is closed, or until `stop`; it returns when everything that was decided by then is done."""
+        """Schedules until the queue is closed, or until `stop`; it returns when everything that was decided by then is
+        done.
+        """
         try:
             await self._run()
         finally:
@@ -118,7 +125,9 @@ class Scheduler:
         return None if self._is_stopping else await self._world.queue.pop()
 
     async def schedule_one(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
-        """Runs one attempt. An exception in it, or in reporting it, concerns this pod alone, and the pod is not lost."""
+        """Runs one attempt. An exception in it, or in reporting it, concerns this pod alone, and the pod is not
+        lost.
+        """
         deferral = self._deferred.pop(info.pod.uid, None)
         # The event loop's clock stands still while a cycle computes.
         began = perf_counter() if deferral is None else deferral.began
@@ -236,7 +245,9 @@ class Scheduler:
             for info in infos:
                 self._requeue_after_error(info, exc)
 
-    def _settle_group(self, framework: Framework, key: GroupKey, decision: GroupDecision, began: float, tasks: asyncio.TaskGroup) -> None:
+    def _settle_group(
+        self, framework: Framework, key: GroupKey, decision: GroupDecision, began: float, tasks: asyncio.TaskGroup
+    ) -> None:
         result, profile, world = decision.result, framework.profile_name, self._world
         prepared = None
         if decision.victims is not None and decision.group is not None:
@@ -246,7 +257,8 @@ class Scheduler:
             if not all(victim.is_terminating for victim in decision.victims.victims):
                 world.reporter.group_preempts(decision.members[0][0].pod, decision.victims, result.without_policies)
         nominations = [
-            self._settle(framework, info, outcome, began, tasks, waits=prepared is not None) for info, outcome in decision.members
+            self._settle(framework, info, outcome, began, tasks, waits=prepared is not None)
+            for info, outcome in decision.members
         ]
         word = WAITING_ON_PREEMPTION if result.waits_for_preemption else UNSCHEDULABLE
         word = SCHEDULED if result.status.is_success else word if result.status.is_rejected else ERROR
@@ -294,14 +306,20 @@ class Scheduler:
     def _must_be_skipped(self, framework: Framework, pod: Pod) -> bool:
         """Returns whether the pod is terminating or already assumed. Upstream: skipPodSchedule."""
         if pod.is_terminating:
-            framework.record_event(pod, "Warning", "FailedScheduling", "Scheduling", f"skip schedule deleting pod: {pod.key}")
+            framework.record_event(
+                pod, "Warning", "FailedScheduling", "Scheduling", f"skip schedule deleting pod: {pod.key}"
+            )
             _LOG.info(3, "Skip schedule deleting pod", pod=pod)
             return True
         return self._world.cluster.cache.is_assumed(pod)
 
     async def _bind(self, framework: Framework, info: QueuedPodInfo, assumed: AssumedPod, began: float) -> None:
         # Read now: an event may requeue the pod while it is being bound, which changes them.
-        attempts, first_attempt, was_flushed = info.attempts, info.initial_attempt_timestamp, info.was_flushed_from_unschedulable
+        attempts, first_attempt, was_flushed = (
+            info.attempts,
+            info.initial_attempt_timestamp,
+            info.was_flushed_from_unschedulable,
+        )
         running = self._world.metrics.running
         running["binding"] += 1
         try:
@@ -322,7 +340,9 @@ class Scheduler:
         metrics.attempted(SCHEDULED, framework.profile_name, perf_counter() - began)
         metrics.scheduled(attempts, None if first_attempt is None else now - first_attempt, was_flushed=was_flushed)
 
-    def _not_bound(self, framework: Framework, info: QueuedPodInfo, assumed: AssumedPod, failure: Failure, began: float) -> None:
+    def _not_bound(
+        self, framework: Framework, info: QueuedPodInfo, assumed: AssumedPod, failure: Failure, began: float
+    ) -> None:
         self._world.reporter.binding_failed(assumed.pod, failure.status)
         self._count_failure(framework, failure, began)
         call = handle_scheduling_failure(self._world, framework, info, failure)

@@ -25,17 +25,25 @@ _LOG: Final = Logger(__name__)
 
 
 EvictNow = Callable[[Framework, Pod, fwk.Candidate, str], Awaitable[None]]
-"""(framework, preemptor, candidate, PostFilter plugin) -> evicts the victims; raises CallError if one could not be evicted."""
+"""(framework, preemptor, candidate, PostFilter plugin) -> evicts the victims; raises CallError if one could not be
+evicted.
+"""
 
 
 async def scheduling_cycle(
-    world: World, algorithm: SchedulingAlgorithm, framework: Framework, pod: Pod, percentage: int, evict_now: EvictNow | None = None
+    world: World,
+    algorithm: SchedulingAlgorithm,
+    framework: Framework,
+    pod: Pod,
+    percentage: int,
+    evict_now: EvictNow | None = None,
 ) -> AssumedPod | Failure:
     """Returns the pod assumed on a node, or why it was not. Nothing is written to the API server but by `evict_now`.
 
     Arguments:
         percentage: see `SchedulingAlgorithm.schedule_pod`.
-        evict_now: evicts the victims of a preemption in the cycle; None leaves that to the caller, with the candidate of the Failure.
+        evict_now: evicts the victims of a preemption in the cycle; None leaves that to the caller, with the candidate
+            of the Failure.
     """
     # 1 the snapshot of this cycle, after nominated pods got their slots in the cache
     nominations = nominations_of(world)
@@ -87,14 +95,22 @@ def assume_and_permit(world: World, cycle: Cycle, result: ScheduleResult) -> Ass
 
 
 def unreserve_and_forget(world: World, cycle: Cycle, assumed: Pod) -> None:
-    """Takes back what was reserved for an assumed pod, and the assumption. Upstream: schedule_one.go, unreserveAndForget."""
+    """Takes back what was reserved for an assumed pod, and the assumption. Upstream: schedule_one.go,
+    unreserveAndForget.
+    """
     with world.metrics.timed("Unreserve", cycle.framework.profile_name):
         run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
     world.cluster.forget(assumed.uid)
 
 
 async def find_node(
-    world: World, algorithm: SchedulingAlgorithm, cycle: Cycle, percentage: int, evict_now: EvictNow | None, *, post_filters: bool = True
+    world: World,
+    algorithm: SchedulingAlgorithm,
+    cycle: Cycle,
+    percentage: int,
+    evict_now: EvictNow | None,
+    *,
+    post_filters: bool = True,
 ) -> ScheduleResult | Failure:
     """Returns the node for the pod, or why there is none with the candidate that PostFilter chose.
 
@@ -112,14 +128,18 @@ async def find_node(
             exc = FitError(len(cycle.placement), exc.diagnosis, exc.findings)
         if not post_filters:
             plugins, pending = exc.diagnosis.unschedulable_plugins, exc.diagnosis.pending_plugins
-            return Failure(fwk.unschedulable(str(exc)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature))
+            return Failure(
+                fwk.unschedulable(str(exc)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature)
+            )
         return await _after_post_filter(world, cycle, exc, evict_now)
     except (PluginError, fwk.ExtenderError) as exc:
         _LOG.error(exc, "Error selecting node for pod", pod=cycle.pod)
         return Failure(fwk.error(str(exc)))
 
 
-def _reserved_and_permitted(world: World, cycle: Cycle, assumed: Pod, result: ScheduleResult) -> AssumedPod | fwk.Status:
+def _reserved_and_permitted(
+    world: World, cycle: Cycle, assumed: Pod, result: ScheduleResult
+) -> AssumedPod | fwk.Status:
     """Returns the assumed pod, or the status of the plugin that refused it."""
     try:
         status, timeouts = reserve_and_permit(world, cycle, assumed)
@@ -181,7 +201,9 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evic
         _LOG.info(5, "Status after running PreFilter plugins for pod", pod=pod, status=diagnosis.pre_filter_message)
     if not framework.plugins.post_filter:
         _LOG.info(3, "No PostFilter plugins are registered, so no preemption will be performed", pod=pod)
-        return Failure(fwk.unschedulable(str(refusal)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature))
+        return Failure(
+            fwk.unschedulable(str(refusal)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature)
+        )
     with world.metrics.timed("PostFilter", framework.profile_name) as point:
         try:
             result = await run_post_filter_plugins(cycle, diagnosis.statuses)
@@ -192,16 +214,24 @@ async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evic
         except PluginError as exc:
             _LOG.exception(exc, "Status after running PostFilter plugins for pod", pod=pod, status=str(exc))
             result = fwk.PostFilterResult(fwk.error(str(exc)))
-            is_attempt = any(plugin.name == exc.plugin and plugin.chooses_candidates for plugin in framework.plugins.post_filter)
+            is_attempt = any(
+                plugin.name == exc.plugin and plugin.chooses_candidates for plugin in framework.plugins.post_filter
+            )
         else:
             if result.status.code is fwk.Code.ERROR:
-                _LOG.error(None, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
+                _LOG.error(
+                    None, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message
+                )
             else:
                 _LOG.info(5, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
         point.status = str(result.status.code)
     world.metrics.preemption_attempts += is_attempt
     with_post_filter = fwk.Diagnosis(
-        diagnosis.statuses, plugins, pending, diagnosis.pre_filter_message, "" if result.status.is_success else result.status.message
+        diagnosis.statuses,
+        plugins,
+        pending,
+        diagnosis.pre_filter_message,
+        "" if result.status.is_success else result.status.message,
     )
     message = fwk.fit_error_message(refusal.num_all_nodes, with_post_filter)
     return Failure(
@@ -225,8 +255,12 @@ def _report(world: World, pod: Pod, result: fwk.PostFilterResult) -> None:
         world.reporter.preemption_tried(pod, preemption)
 
 
-async def _preempted(evict_now: EvictNow, cycle: Cycle, result: fwk.PostFilterResult, candidate: fwk.Candidate) -> fwk.PostFilterResult:
-    """Returns the result once the victims are evicted: the pod is then only to be nominated. An eviction that fails is an error."""
+async def _preempted(
+    evict_now: EvictNow, cycle: Cycle, result: fwk.PostFilterResult, candidate: fwk.Candidate
+) -> fwk.PostFilterResult:
+    """Returns the result once the victims are evicted: the pod is then only to be nominated. An eviction that fails is
+    an error.
+    """
     try:
         await evict_now(cycle.framework, cycle.pod, candidate, result.plugin)
     except fwk.CallError as exc:

@@ -24,7 +24,9 @@ _LOG: Final = Logger(__name__)
 
 @final
 class PodsInPreBind:
-    """The pods whose PreBind is running, by UID, so that it can be cancelled. Upstream: runtime/pods_in_prebind_map.go (v1.36.2)."""
+    """The pods whose PreBind is running, by UID, so that it can be cancelled. Upstream: runtime/pods_in_prebind_map.go
+    (v1.36.2).
+    """
 
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[fwk.Status]] = {}
@@ -41,7 +43,8 @@ class PodsInPreBind:
         why = self._why.pop(uid, None)
         if why is not None:
             return fwk.error(why)
-        # A plugin may be cancelled by something it waits for, which is an error of the plugin and does not cancel this task.
+        # A plugin may be cancelled by something it waits for, which is an error of the plugin and does not cancel this
+        # task.
         return fwk.error("context canceled") if pre_bind.cancelled() else pre_bind.result()
 
     def cancel(self, uid: str, why: str) -> bool:
@@ -61,9 +64,9 @@ MAX_BINDS_IN_FLIGHT: Final = 1000
 class BindsInFlight:
     """Counts the bindings that are sent and not answered. At the limit, no further pod is popped.
 
-    Without a limit, an API server that is away would be sent as many bindings as the cluster has room for, each with a task and a
-    connection. Pods that wait at Permit or for their volumes do not count, because they may wait for other pods. Upstream has a goroutine
-    for each.
+    Without a limit, an API server that is away would be sent as many bindings as the cluster has room for, each with a
+    task and a connection. Pods that wait at Permit or for their volumes do not count, because they may wait for other
+    pods. Upstream has a goroutine for each.
     """
 
     def __init__(self, limit: int = MAX_BINDS_IN_FLIGHT) -> None:
@@ -106,14 +109,17 @@ class World:
     extenders: tuple[HTTPExtender, ...] = ()
     """The extenders of the configuration, in calling order."""
     fence: Callable[[], str | None] = lambda: None
-    """Returns why nothing may be written at the moment; None if writing is allowed. For writes that bypass the dispatcher, which checks by
-    itself."""
+    """Returns why nothing may be written at the moment; None if writing is allowed. For writes that bypass the
+    dispatcher, which checks by itself.
+    """
     metrics: Metrics = field(default_factory=Metrics)
     reporter: Guarded = NO_REPORTER
     """Receives the decisions."""
     binds: BindsInFlight = field(default_factory=BindsInFlight)
     nominates_before_binding: bool = True
-    """Whether the chosen node is written as the nominated one where a binding may take long: NominatedNodeNameForExpectation."""
+    """Whether the chosen node is written as the nominated one where a binding may take long:
+    NominatedNodeNameForExpectation.
+    """
     tracks_generations: bool = True
     """Whether conditions say which generation of the pod was judged: PodObservedGenerationTracking."""
     tracer: Tracer | None = None
@@ -129,7 +135,9 @@ class World:
 @final
 @dataclass(frozen=True, slots=True)
 class AssumedPod:
-    """A pod that is assumed on a node, reserved, and permitted or waiting at Permit. Upstream: assumedPodInfo and ScheduleResult."""
+    """A pod that is assumed on a node, reserved, and permitted or waiting at Permit. Upstream: assumedPodInfo and
+    ScheduleResult.
+    """
 
     pod: Pod
     """The pod with its node."""

@@ -1,6 +1,7 @@
 """RunComparison: the same workloads played with several seeds, or with two configurations, figure by figure.
 
-Plays with equal seeds have equal arrivals, so that figures are compared in pairs: what differs within a pair is due to the configuration.
+Plays with equal seeds have equal arrivals, so that figures are compared in pairs: what differs within a pair is due to
+the configuration.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -55,7 +56,9 @@ class RunComparison(Reported, frozen=True, kw_only=True):
         return all(report.holds for reports in self.runs for report in reports)
 
 
-def compared(configurations: Sequence[str], seeds: Sequence[int], runs: Sequence[Sequence[SimulationReport]]) -> RunComparison:
+def compared(
+    configurations: Sequence[str], seeds: Sequence[int], runs: Sequence[Sequence[SimulationReport]]
+) -> RunComparison:
     """Returns the comparison of one workload.
 
     Arguments:
@@ -88,7 +91,9 @@ def compared(configurations: Sequence[str], seeds: Sequence[int], runs: Sequence
 
 
 def figures_of(report: SimulationReport) -> Iterator[tuple[str, Callable[[SimulationReport], float]]]:
-    """Yields the names of figures that are compared, and what reads them from a report with the resources of this one."""
+    """Yields the names of figures that are compared, and what reads them from a report with the resources of this
+    one.
+    """
     yield from _COUNTS.items()
     for resource in report.allocated:
         yield f"allocated.{resource}", lambda each, name=resource: each.allocated.get(name, 0.0)  # type: ignore[misc]

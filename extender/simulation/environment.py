@@ -1,8 +1,10 @@
-"""SchedulingEnvironment: a simulation as a Gymnasium environment. An agent chooses the node of each pod, or the weights of the scores.
+"""SchedulingEnvironment: a simulation as a Gymnasium environment. An agent chooses the node of each pod, or the weights
+of the scores.
 
-An episode is a workload that is played by the real scheduler in virtual time. A step is a pod with several feasible nodes; what pods with
-one node or none do, evictions and the passing of time, happens between steps. The play runs in a thread of its own, which waits while the
-agent thinks, and on which the environment waits otherwise: only one of the two runs, and equal seeds and actions give equal episodes.
+An episode is a workload that is played by the real scheduler in virtual time. A step is a pod with several feasible
+nodes; what pods with one node or none do, evictions and the passing of time, happens between steps. The play runs in a
+thread of its own, which waits while the agent thinks, and on which the environment waits otherwise: only one of the two
+runs, and equal seeds and actions give equal episodes.
 
 Needs the extra `gym`.
 """
@@ -70,7 +72,9 @@ Reward = Callable[[Progress, Progress], float]
 
 
 def allocation(before: Progress, after: Progress) -> float:
-    """Rewards what is allocated: the mean over the resources, so that an episode's rewards add up to the allocation at its end."""
+    """Rewards what is allocated: the mean over the resources, so that an episode's rewards add up to the allocation at
+    its end.
+    """
     return float(_mean(after.allocated) - _mean(before.allocated))
 
 
@@ -92,9 +96,13 @@ class _Choice:
 
 @final
 class _Episode:
-    """A play in a thread. State: what the two threads pass each other, and, once it plays, its scene and frameworks that only score."""
+    """A play in a thread. State: what the two threads pass each other, and, once it plays, its scene and frameworks
+    that only score.
+    """
 
-    def __init__(self, workload: Workload, configuration: Configuration, seed: int, choose: Callable[["_Choice", Any], Int64s]) -> None:
+    def __init__(
+        self, workload: Workload, configuration: Configuration, seed: int, choose: Callable[["_Choice", Any], Int64s]
+    ) -> None:
         self._workload = workload
         self._configuration = configuration
         self._seed = seed
@@ -133,7 +141,9 @@ class _Episode:
         if self._scene is None:
             return Progress(0.0, 0, 0, 0, 0, {})
         scene, seen = self._scene, self._scene.observation
-        return Progress(seen.time(), len(seen.fates), seen.placed, seen.evicted, scene.observation.expected_pods, seen.allocated())
+        return Progress(
+            seen.time(), len(seen.fates), seen.placed, seen.evicted, scene.observation.expected_pods, seen.allocated()
+        )
 
     # In the thread of the play.
 
@@ -150,10 +160,14 @@ class _Episode:
             def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> Int64s:
                 return episode._scored(pod, rows)
 
-        with_agent = dataclasses.replace(self._configuration, profiles=tuple(map(_with_agent, self._configuration.profiles)))
+        with_agent = dataclasses.replace(
+            self._configuration, profiles=tuple(map(_with_agent, self._configuration.profiles))
+        )
         try:
             workload, plugins = _WithScene(self._workload, self._begin), Registry(IN_TREE, also={AGENT: _Agent})
-            found: Played | Exception = play_in_full(workload, with_agent, self._seed, plugins=plugins, keeps_decisions=False)
+            found: Played | Exception = play_in_full(
+                workload, with_agent, self._seed, plugins=plugins, keeps_decisions=False
+            )
         except Exception as exc:
             found = exc
         self._to_agent.put(found)
@@ -161,7 +175,9 @@ class _Episode:
     def _begin(self, scene: Scene) -> None:
         self._scene = scene
         live = scene.scheduling.world.cluster.cache
-        self._scoring = Registry(IN_TREE).make_frameworks(self._workload.configured(self._configuration), random.Random(0), live=live)
+        self._scoring = Registry(IN_TREE).make_frameworks(
+            self._workload.configured(self._configuration), random.Random(0), live=live
+        )
 
     def _scored(self, pod: fwk.Pod, rows: Rows) -> Int64s:
         """Returns (R,) 100 for the node that the agent chooses, and 0 for others."""
@@ -206,16 +222,20 @@ def _with_agent(profile: Profile) -> Profile:
     """Returns a profile in which the agent scores, too, and decides."""
     score = profile.plugins.get("score", PluginSet())
     enabled = (*score.enabled, PluginRef(AGENT, _DECISIVE))
-    return dataclasses.replace(profile, plugins={**profile.plugins, "score": dataclasses.replace(score, enabled=enabled)})
+    return dataclasses.replace(
+        profile, plugins={**profile.plugins, "score": dataclasses.replace(score, enabled=enabled)}
+    )
 
 
 @final
 class SchedulingEnvironment(gymnasium.Env[ObservedArrays, Any]):
     """Plays a workload, an episode after the other.
 
-    Observations have `max_nodes` rows, one for each node in the order in which the scheduler visits them, and then rows of zeros:
+    Observations have `max_nodes` rows, one for each node in the order in which the scheduler visits them, and then rows
+    of zeros:
 
-    - `nodes`, (max_nodes, 2 R): per resource what the node has, as a part of the largest node's; then the part of it that is free.
+    - `nodes`, (max_nodes, 2 R): per resource what the node has, as a part of the largest node's; then the part of it
+      that is free.
     - `feasible`, (max_nodes,): 1 where the pod may go. It is also `info["action_mask"]`.
     - `scores`, (max_nodes, P): per plugin the normalised score of feasible nodes, 0 to 1.
     - `pod`, (R,): what the pod requests, as a part of the largest node's.
@@ -237,8 +257,9 @@ class SchedulingEnvironment(gymnasium.Env[ObservedArrays, Any]):
 
         Arguments:
             workload: what is played, or the path of a file or folder as `reprieve simulate` reads it.
-            action: "node", the row of a node; with one that is not feasible the scheduler chooses, and `info["is_valid"]` is false at the
-                next step. Or "weights", from -1 to 1 for each score plugin: the node with the highest sum of weighted scores is chosen.
+            action: "node", the row of a node; with one that is not feasible the scheduler chooses, and
+                `info["is_valid"]` is false at the next step. Or "weights", from -1 to 1 for each score plugin: the node
+                with the highest sum of weighted scores is chosen.
             configuration: of the scheduler; None for the workload's own, or the default one.
             max_nodes: the number of rows; None for the number of nodes at the first step.
             only: the name of the workload, in a file with several.
@@ -268,18 +289,28 @@ class SchedulingEnvironment(gymnasium.Env[ObservedArrays, Any]):
                 "pod": spaces.Box(0.0, 1.0, (count,), np.float32),
             }
         )
-        self.action_space = spaces.Discrete(rows) if self._acts_on_nodes else spaces.Box(-1.0, 1.0, (len(self.score_plugins),), np.float32)
+        self.action_space = (
+            spaces.Discrete(rows)
+            if self._acts_on_nodes
+            else spaces.Box(-1.0, 1.0, (len(self.score_plugins),), np.float32)
+        )
         self.close()
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[ObservedArrays, dict[str, Any]]:
-        """Begins an episode. The seed is that of the workload's chance and of the scheduler's; without one each episode has another."""
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ObservedArrays, dict[str, Any]]:
+        """Begins an episode. The seed is that of the workload's chance and of the scheduler's; without one each episode
+        has another.
+        """
         super().reset(seed=seed)
         self.close()
         first = self._begin(int(self.np_random.integers(1 << 31)) if seed is None else seed)
         return self._observed(first), self._info(first)
 
     def step(self, action: Any) -> tuple[ObservedArrays, float, bool, bool, dict[str, Any]]:
-        """Places the pod. The episode is over when the workload is; `info["report"]` is then what `reprieve simulate -o json` prints."""
+        """Places the pod. The episode is over when the workload is; `info["report"]` is then what `reprieve simulate -o
+        json` prints.
+        """
         if self._episode is None or self._before is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         episode, before = self._episode, self._before
@@ -290,7 +321,13 @@ class SchedulingEnvironment(gymnasium.Env[ObservedArrays, Any]):
         if isinstance(found, _Choice):
             return self._observed(found), reward, False, False, self._info(found)
         self._episode = None
-        return self._arrays(), reward, True, False, {"is_valid": self._is_valid, "report": msgspec.to_builtins(found.report)}
+        return (
+            self._arrays(),
+            reward,
+            True,
+            False,
+            {"is_valid": self._is_valid, "report": msgspec.to_builtins(found.report)},
+        )
 
     def close(self) -> None:
         """Ends the episode. Idempotent."""
@@ -343,7 +380,9 @@ class SchedulingEnvironment(gymnasium.Env[ObservedArrays, Any]):
             has = nodes.allocatable_of(name).astype(np.float64)
             free, largest = has - nodes.requested_of(name), max(float(has.max()), 1.0)
             found["nodes"][: len(has), place] = (has / largest)[: self.max_nodes]
-            found["nodes"][: len(has), len(self.resources) + place] = np.clip(free / np.maximum(has, 1.0), 0.0, 1.0)[: self.max_nodes]
+            found["nodes"][: len(has), len(self.resources) + place] = np.clip(free / np.maximum(has, 1.0), 0.0, 1.0)[
+                : self.max_nodes
+            ]
             found["pod"][place] = min(amounts.get(name, 0) / largest, 1.0)
         for place, name in enumerate(self.score_plugins):
             found["scores"][choice.rows.node[shown], place] = choice.scores[name][shown]

@@ -10,7 +10,9 @@ import msgspec
 
 from extender.simulation.report import Assertion, SimulationReport
 
-_FORM: Final = re.compile(r"\s*(?P<path>[A-Za-z_][\w./-]*)\s*(?P<relation><=|>=|==|<|>)\s*(?P<bound>\d+(?:\.\d+)?)\s*(?P<percent>%?)\s*")
+_FORM: Final = re.compile(
+    r"\s*(?P<path>[A-Za-z_][\w./-]*)\s*(?P<relation><=|>=|==|<|>)\s*(?P<bound>\d+(?:\.\d+)?)\s*(?P<percent>%?)\s*"
+)
 _RELATIONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -45,7 +47,9 @@ class ExpectedFigure:
         """
         match = _FORM.fullmatch(text) if len(text) <= 200 else None
         if match is None:
-            raise ExpectationError(f"{text!r:.80} is no expectation; write FIGURE, one of < <= == >= >, and a number, as in `placed >= 95`")
+            raise ExpectationError(
+                f"{text!r:.80} is no expectation; write FIGURE, one of < <= == >= >, and a number, as in `placed >= 95`"
+            )
         first = match["path"].partition(".")[0]
         if first not in SimulationReport.__struct_fields__:
             raise ExpectationError(f"{text!r:.80}: a report has no figure {first!r:.40}")

@@ -1,4 +1,6 @@
-"""PlayExport: plays as Parquet, for tools that compute with tables: decisions, pods, what plots are made of, and figures."""
+"""PlayExport: plays as Parquet, for tools that compute with tables: decisions, pods, what plots are made of, and
+figures.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -57,25 +59,35 @@ class PlayExport:
         self._write("pods", play, [asdict(fate) for fate in played.fates])
         self._write("samples", play, [{name: getattr(sample, name) for name in _SAMPLES} for sample in report.samples])
         self._write("usage", play, [row for sample in report.samples for row in _usage(sample)])
-        self._write("figures", play, [{"figure": name, "value": float(figure(report))} for name, figure in figures_of(report)])
+        self._write(
+            "figures", play, [{"figure": name, "value": float(figure(report))} for name, figure in figures_of(report)]
+        )
 
     def _write(self, name: str, play: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
         import pyarrow  # noqa: PLC0415 - an extra
 
         try:
-            self._writers[name].write_table(pyarrow.Table.from_pylist([{**play, **row} for row in rows], schema=self._schemas[name]))
+            self._writers[name].write_table(
+                pyarrow.Table.from_pylist([{**play, **row} for row in rows], schema=self._schemas[name])
+            )
         except OSError as exc:
             raise ExportError(f"--export: {name}.parquet: {(exc.strerror or str(exc)).lower()}") from exc
 
 
 def _usage(sample: Sample) -> Iterator[dict[str, Any]]:
     for resource, share in sample.allocated.items():
-        yield {"time": sample.time, "resource": resource, "allocated": share, "fragmentation": sample.fragmentation.get(resource)}
+        yield {
+            "time": sample.time,
+            "resource": resource,
+            "allocated": share,
+            "fragmentation": sample.fragmentation.get(resource),
+        }
 
 
 @contextmanager
 def exported_to(folder: Path) -> Iterator[PlayExport]:
-    """Yields an export into this folder, whose files are complete at the end of the block. Files of earlier exports are replaced.
+    """Yields an export into this folder, whose files are complete at the end of the block. Files of earlier exports are
+    replaced.
 
     Raises:
         ExportError: pyarrow is not installed, or the files cannot be written.
@@ -88,7 +100,10 @@ def exported_to(folder: Path) -> Iterator[PlayExport]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
-            writers = {name: opened.enter_context(ParquetWriter(folder / f"{name}.parquet", schema)) for name, schema in schemas.items()}
+            writers = {
+                name: opened.enter_context(ParquetWriter(folder / f"{name}.parquet", schema))
+                for name, schema in schemas.items()
+            }
             yield PlayExport(writers, schemas)
     except OSError as exc:
         raise ExportError(f"--export {folder}: {(exc.strerror or str(exc)).lower()}") from exc

@@ -1,8 +1,9 @@
 """Fragmentation: how much of what is free the pods of a workload cannot use.
 
-It is the measure of Weng et al., "Beware of Fragmentation" (USENIX ATC 2023), for every resource: what is free on a node is a fragment for
-a pod that the node refuses, and for a pod that requests none of it; shapes of pods count by how often they arrive. The paper looks at each
-GPU of a node by itself; here a node has one amount of a resource, as the scheduler sees it. A node refuses what the real Filters refuse.
+It is the measure of Weng et al., "Beware of Fragmentation" (USENIX ATC 2023), for every resource: what is free on a
+node is a fragment for a pod that the node refuses, and for a pod that requests none of it; shapes of pods count by how
+often they arrive. The paper looks at each GPU of a node by itself; here a node has one amount of a resource, as the
+scheduler sees it. A node refuses what the real Filters refuse.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,11 +26,15 @@ MOST_SHAPES: Final = 128
 """The most shapes that are looked at: those that arrive most often."""
 
 
-def fragmentation(frameworks: Mapping[str, Framework], cache: Cache, shapes: Iterable[tuple[Pod, int]]) -> dict[str, float]:
-    """Returns resource -> the part of what is free that an average pod cannot use. Resources of which nothing is free are left out.
+def fragmentation(
+    frameworks: Mapping[str, Framework], cache: Cache, shapes: Iterable[tuple[Pod, int]]
+) -> dict[str, float]:
+    """Returns resource -> the part of what is free that an average pod cannot use. Resources of which nothing is free
+    are left out.
 
     Arguments:
-        frameworks: by scheduler name; those of the scheduler remember results for its own decisions, so that others are passed here.
+        frameworks: by scheduler name; those of the scheduler remember results for its own decisions, so that others are
+            passed here.
         shapes: a pod of each shape, and how often it arrives.
     """
     snapshot = cache.update_snapshot()
@@ -41,14 +46,18 @@ def fragmentation(frameworks: Mapping[str, Framework], cache: Cache, shapes: Ite
     for pod, count in shapes:
         usable = free[_nodes_that_take(frameworks, snapshot, pod)].sum(axis=0)
         asked = requested_amounts(pod)
-        asks = np.fromiter((asked.get(name, 0) > 0 for name in snapshot.resources), np.bool_, len(snapshot.resources))[: len(total)]
+        asks = np.fromiter((asked.get(name, 0) > 0 for name in snapshot.resources), np.bool_, len(snapshot.resources))[
+            : len(total)
+        ]
         wasted += count * np.where(asks, total - usable, total)
         pods += count
     if not pods:
         return {}
     names = list(snapshot.resources)[: len(total)]
     return {
-        name: float(wasted[place] / pods / total[place]) for place, name in enumerate(names) if total[place] and name != EPHEMERAL_STORAGE
+        name: float(wasted[place] / pods / total[place])
+        for place, name in enumerate(names)
+        if total[place] and name != EPHEMERAL_STORAGE
     }
 
 

@@ -1,4 +1,6 @@
-"""Observation: what happens in a simulation, counted as it happens. It hears of decisions as a reporter, and of changes as a subscriber."""
+"""Observation: what happens in a simulation, counted as it happens. It hears of decisions as a reporter, and of changes
+as a subscriber.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -184,7 +186,9 @@ class Observation(Reporter):
         for resource, amount in self._amounts_of(pod).items():
             self._requested[resource] += sign * amount
             if sign > 0 and self._capacity[resource]:
-                self._peak[resource] = max(self._peak.get(resource, 0.0), self._requested[resource] / self._capacity[resource])
+                self._peak[resource] = max(
+                    self._peak.get(resource, 0.0), self._requested[resource] / self._capacity[resource]
+                )
 
     def _amounts_of(self, pod: Pod) -> Amounts:
         # A bound pod has a spec of its own; its containers are those of the template.
@@ -205,7 +209,9 @@ class Observation(Reporter):
 
     # Decisions.
 
-    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
         self._keep(info, node, fwk.SUCCESS, evaluated, feasible)
         self._attempted()
 
@@ -229,7 +235,9 @@ class Observation(Reporter):
         nominated = (outcome.nominated_node or "") if outcome is not None else ""
         victims = len(outcome.chosen.victims) if outcome is not None and outcome.chosen is not None else 0
         time, code = self._now() - self._start(), "" if node else str(status.code)
-        self.decisions.append(SimulatedDecision(time, info.pod.key, node, code, status.message, evaluated, feasible, nominated, victims))
+        self.decisions.append(
+            SimulatedDecision(time, info.pod.key, node, code, status.message, evaluated, feasible, nominated, victims)
+        )
 
     def _attempted(self) -> None:
         self.attempts += 1
@@ -243,7 +251,9 @@ class Observation(Reporter):
     # Measures.
 
     def sample(self, *, is_last: bool = False) -> None:
-        """Takes note of the cluster as it is now. Not to be called within a decision, whose snapshot it would replace."""
+        """Takes note of the cluster as it is now. Not to be called within a decision, whose snapshot it would
+        replace.
+        """
         began, cpu_began = perf_counter(), process_time()
         self._is_due = False
         fragmentation: dict[str, float] = {}
@@ -275,7 +285,11 @@ class Observation(Reporter):
 
     def allocated(self) -> dict[str, float]:
         """Returns the part of each resource that is requested now."""
-        return {resource: self._requested[resource] / amount for resource, amount in sorted(self._capacity.items()) if amount > 0}
+        return {
+            resource: self._requested[resource] / amount
+            for resource, amount in sorted(self._capacity.items())
+            if amount > 0
+        }
 
     def utilisation(self) -> dict[str, Usage]:
         """Returns the mean and the highest part of each resource that was requested."""
@@ -283,12 +297,17 @@ class Observation(Reporter):
         passed = self._now() - self._start()
         now = self.allocated()
         return {
-            resource: Usage(mean=self._integral[resource] / passed if passed > 0 else share, peak=max(self._peak.get(resource, 0.0), share))
+            resource: Usage(
+                mean=self._integral[resource] / passed if passed > 0 else share,
+                peak=max(self._peak.get(resource, 0.0), share),
+            )
             for resource, share in now.items()
         }
 
     def elapsed(self) -> tuple[float, float, float]:
-        """Returns the seconds since the first arrival: real ones, those of CPU time, and virtual ones. Observing is left out."""
+        """Returns the seconds since the first arrival: real ones, those of CPU time, and virtual ones. Observing is
+        left out.
+        """
         if self._began is None:
             return 0.0, 0.0, 0.0
         wall, cpu, virtual = self._began

@@ -1,9 +1,10 @@
-"""OpenbTrace: a GPU cluster and its pods, in the form of Alibaba's public cluster-trace-gpu-v2023 (`openb_node_list`, `openb_pod_list`).
+"""OpenbTrace: a GPU cluster and its pods, in the form of Alibaba's public cluster-trace-gpu-v2023 (`openb_node_list`,
+`openb_pod_list`).
 
-A node offers 1000 `alibabacloud.com/gpu-milli` for each GPU, and a pod asks for its share of each of its GPUs; so the scheduler sees one
-amount a node. A pod that names GPU models (`gpu_spec`) requires a node labelled with one of them. Pods arrive all at once, in the order of
-the file or in one shuffled by the seed, until they have asked for as many GPUs as there are. This is how published studies load the trace:
-replayed by its own times, only few pods run at once.
+A node offers 1000 `alibabacloud.com/gpu-milli` for each GPU, and a pod asks for its share of each of its GPUs; so the
+scheduler sees one amount a node. A pod that names GPU models (`gpu_spec`) requires a node labelled with one of them.
+Pods arrive all at once, in the order of the file or in one shuffled by the seed, until they have asked for as many GPUs
+as there are. This is how published studies load the trace: replayed by its own times, only few pods run at once.
 """
 
 import csv
@@ -96,7 +97,10 @@ class OpenbTrace(Workload):
                 spec = specs[shape] = _spec(shape)
             arriving.append(Pod(metadata=ObjectMeta(name=name, namespace="default"), spec=spec))
         if self._gpus:
-            text = f"{len(arriving)} of {len(pods)} pods arrive; they ask for {asked / self._gpus:.1%} of {self._gpus / 1000:,.0f} GPUs"
+            text = (
+                f"{len(arriving)} of {len(pods)} pods arrive; they ask for {asked / self._gpus:.1%} of "
+                f"{self._gpus / 1000:,.0f} GPUs"
+            )
             scene.notes.append(text)
         scene.expect_pods(len(arriving))
         scene.create_pods(arriving)
@@ -129,9 +133,15 @@ def _node(row: _Row) -> Node:
     if not name:
         raise WorkloadError(f"{row.where}: sn: a node needs a name")
     labels = {HOSTNAME_LABEL: name} | ({MODEL_LABEL: model} if model else {})
-    amounts: dict[str, str | int | float] = {"cpu": f"{row.number('cpu_milli')}m", "memory": f"{row.number('memory_mib')}Mi"}
+    amounts: dict[str, str | int | float] = {
+        "cpu": f"{row.number('cpu_milli')}m",
+        "memory": f"{row.number('memory_mib')}Mi",
+    }
     gpu: dict[str, str | int | float] = {GPU: str(1000 * gpus)} if gpus else {}
-    return Node(metadata=ObjectMeta(name=name, labels=labels), status=NodeStatus(allocatable={**amounts, "pods": PODS_A_NODE, **gpu}))
+    return Node(
+        metadata=ObjectMeta(name=name, labels=labels),
+        status=NodeStatus(allocatable={**amounts, "pods": PODS_A_NODE, **gpu}),
+    )
 
 
 def _shape(row: _Row) -> Shape:
@@ -149,7 +159,9 @@ def _spec(shape: Shape) -> PodSpec:
     container = Container(name="main", image="trace", resources=ResourceRequirements(requests=requests))
     affinity = None
     if models:
-        one_of = NodeSelectorRequirement(key=MODEL_LABEL, operator="In", values=[model for model in models.split("|") if model])
+        one_of = NodeSelectorRequirement(
+            key=MODEL_LABEL, operator="In", values=[model for model in models.split("|") if model]
+        )
         terms = NodeSelector(node_selector_terms=[NodeSelectorTerm(match_expressions=[one_of])])
         affinity = Affinity(node_affinity=NodeAffinity(required=terms))
     return PodSpec(containers=[container], affinity=affinity)

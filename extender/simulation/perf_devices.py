@@ -47,21 +47,32 @@ class AllocResourceClaims(Operation, frozen=True, kw_only=True, tag="allocResour
 
     async def run(self, run: PerfRun) -> None:
         cluster = run.scene.cluster
-        claims = [each for each in cluster.all_of(ResourceClaim, self.namespace or None) if each.status.allocation is None]
+        claims = [
+            each for each in cluster.all_of(ResourceClaim, self.namespace or None) if each.status.allocation is None
+        ]
         pods = []
         run.scene.observation.is_aside = True
         for claim in claims:
             pod = run.templates.claiming_pod(claim.namespace)
             reference = PodResourceClaim(name="claim", resource_claim_name=claim.name)
-            pods.append(named(replaced(pod, spec=replaced(pod.spec, resource_claims=[reference])), run.unique("allocation-")))
+            pods.append(
+                named(replaced(pod, spec=replaced(pod.spec, resource_claims=[reference])), run.unique("allocation-"))
+            )
         run.scene.create_pods(pods)
         await run.scene.settle()
         run.scene.observation.is_aside = False
         for pod, claim in zip(pods, claims, strict=True):
-            allocated, tried = cluster.find(ResourceClaim, claim.name, claim.namespace), cluster.find(Pod, pod.name, pod.namespace)
+            allocated, tried = (
+                cluster.find(ResourceClaim, claim.name, claim.namespace),
+                cluster.find(Pod, pod.name, pod.namespace),
+            )
             cluster.remove(pod)
             if allocated is None or allocated.status.allocation is None:
-                said = next((each.message for each in tried.status.conditions if each.message), "") if tried is not None else ""
+                said = (
+                    next((each.message for each in tried.status.conditions if each.message), "")
+                    if tried is not None
+                    else ""
+                )
                 raise WorkloadError(f"allocResourceClaims: no node has devices for the claim {claim.key}: {said}")
             cluster.put(replaced(allocated, status=replaced(allocated.status, reserved_for=[])))
 
@@ -79,7 +90,9 @@ class UpdateDeviceConditions(Operation, frozen=True, kw_only=True, tag="updateDe
     async def run(self, run: PerfRun) -> None:
         kind, status = str(run.param(self.condition_type_param)), run.param(self.condition_status_param)
         if status not in STATUSES:
-            raise WorkloadError(f"{self.condition_status_param} is {status!r:.40}, and has to be one of {', '.join(STATUSES)}")
+            raise WorkloadError(
+                f"{self.condition_status_param} is {status!r:.40}, and has to be one of {', '.join(STATUSES)}"
+            )
         end = run.scene.now() + run.seconds(self.duration, self.duration_param)
         condition = Condition(type=kind, status=status, reason="Test", message="Test")
         while not (names := [claim.metadata.name for claim in run.scene.cluster.all_of(ResourceClaim, self.namespace)]):
@@ -89,7 +102,9 @@ class UpdateDeviceConditions(Operation, frozen=True, kw_only=True, tag="updateDe
                 await _look_again(run, end, f"no device of the claim {self.namespace}/{name} has binding conditions")
             claim, allocation = waiting
             reported = [
-                AllocatedDeviceStatus(driver=result.driver, pool=result.pool, device=result.device, conditions=[condition])
+                AllocatedDeviceStatus(
+                    driver=result.driver, pool=result.pool, device=result.device, conditions=[condition]
+                )
                 for result in allocation.devices.results
                 if result.binding_conditions or result.binding_failure_conditions
             ]
@@ -99,14 +114,20 @@ class UpdateDeviceConditions(Operation, frozen=True, kw_only=True, tag="updateDe
         """The claim and its allocation, once a driver has to prepare a device of it."""
         claim = run.scene.cluster.find(ResourceClaim, name, self.namespace)
         allocation = claim.status.allocation if claim is not None else None
-        if claim is None or allocation is None or not any(result.binding_conditions for result in allocation.devices.results):
+        if (
+            claim is None
+            or allocation is None
+            or not any(result.binding_conditions for result in allocation.devices.results)
+        ):
             return None
         return claim, allocation
 
 
 @final
 class CheckPodScheduled(Operation, frozen=True, kw_only=True, tag="checkPodScheduled"):
-    """Waits until all pods of a namespace have nodes, or until none had one for a while; notes it if that does not come."""
+    """Waits until all pods of a namespace have nodes, or until none had one for a while; notes it if that does not
+    come.
+    """
 
     namespace: str
     expected_scheduled: bool = False
@@ -120,7 +141,9 @@ class CheckPodScheduled(Operation, frozen=True, kw_only=True, tag="checkPodSched
         since: float | None = None
         while True:
             now = run.scene.now()
-            wrong = [pod for pod in run.scene.cluster.all_of(Pod, self.namespace) if bool(pod.spec.node_name) != is_expected]
+            wrong = [
+                pod for pod in run.scene.cluster.all_of(Pod, self.namespace) if bool(pod.spec.node_name) != is_expected
+            ]
             if wrong:
                 since = None
             elif is_expected or (since is not None and now - since >= STABLE):
@@ -132,7 +155,9 @@ class CheckPodScheduled(Operation, frozen=True, kw_only=True, tag="checkPodSched
             await asyncio.sleep(GLANCE)
         if wrong:
             what = "no node" if is_expected else "a node"
-            run.scene.notes.append(f"operation {run.number}: {len(wrong)} pods have {what}, so that scheduler_perf would fail here")
+            run.scene.notes.append(
+                f"operation {run.number}: {len(wrong)} pods have {what}, so that scheduler_perf would fail here"
+            )
 
 
 async def _look_again(run: PerfRun, end: float, missing: str) -> None:

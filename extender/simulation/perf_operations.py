@@ -1,8 +1,8 @@
 """The operations of scheduler_perf workloads, and what each does to a simulated cluster.
 
-Upstream: test/integration/scheduler_perf, operations.go, executor.go, update.go (v1.36.2). There an operation meets an API server
-in real time; here an API server takes `ARRIVALS` pods a second of virtual time, so that what happens at intervals
-has its place among them.
+Upstream: test/integration/scheduler_perf, operations.go, executor.go, update.go (v1.36.2). There an operation meets an
+API server in real time; here an API server takes `ARRIVALS` pods a second of virtual time, so that what happens at
+intervals has its place among them.
 """
 
 import asyncio
@@ -16,7 +16,12 @@ from extender.objects.decoding import replaced
 from extender.objects.meta import HasMetadata, Object
 from extender.objects.node import HOSTNAME_LABEL, Node
 from extender.objects.pod import Pod
-from extender.simulation.perf_devices import AllocResourceClaims, CheckPodScheduled, CreateResourceDriver, UpdateDeviceConditions
+from extender.simulation.perf_devices import (
+    AllocResourceClaims,
+    CheckPodScheduled,
+    CreateResourceDriver,
+    UpdateDeviceConditions,
+)
 from extender.simulation.perf_run import Operation, PerfRun, wait_for_pods
 from extender.simulation.perf_templates import PodSource
 from extender.simulation.workload import MAX_NODES, WorkloadError
@@ -72,7 +77,9 @@ class CreateNodes(Operation, frozen=True, kw_only=True, tag="createNodes"):
             raise WorkloadError(f"more than {MAX_NODES} nodes")
         for index in range(count):
             written = run.templates.source(self.node_template_path) if self.node_template_path else None
-            manifest = DEFAULT_NODE if written is None else written.manifest(run.values(self.template_params, index, count))
+            manifest = (
+                DEFAULT_NODE if written is None else written.manifest(run.values(self.template_params, index, count))
+            )
             metadata = manifest.get("metadata") or {}
             name = metadata.get("name") or f"{metadata.get('generateName') or f'node-{run.number}-'}{run.num_nodes:05}"
             where = self.node_template_path or "the default node"
@@ -97,12 +104,18 @@ class CreateNodes(Operation, frozen=True, kw_only=True, tag="createNodes"):
         allocatable = {**node.status.allocatable, **strategy.node_allocatable}
         yield replaced(node, status=replaced(node.status, allocatable=allocatable))
         drivers = [
-            {"name": driver, "nodeID": node.name, "allocatable": amounts} for driver, amounts in strategy.csi_node_allocatable.items()
+            {"name": driver, "nodeID": node.name, "allocatable": amounts}
+            for driver, amounts in strategy.csi_node_allocatable.items()
         ]
         migrated = ",".join(strategy.migrated_plugins)
         annotations = {MIGRATED_PLUGINS: migrated} if migrated else {}
         metadata = {"name": node.name, "annotations": annotations}
-        manifest = {"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": metadata, "spec": {"drivers": drivers}}
+        manifest = {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSINode",
+            "metadata": metadata,
+            "spec": {"drivers": drivers},
+        }
         csi_node = run.templates.admitted(manifest, "nodeAllocatableStrategy")
         if csi_node is not None:
             yield csi_node
@@ -161,7 +174,9 @@ class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
         count = run.count(self.count, self.count_param)
         count *= run.count(None, self.count_multiplier_param, 1) if self.count_multiplier_param else 1
         path = self.pod_template_path or run.default_pod
-        source = PodSource(run.templates, path, self.persistent_volume_template_path, self.persistent_volume_claim_template_path)
+        source = PodSource(
+            run.templates, path, self.persistent_volume_template_path, self.persistent_volume_claim_template_path
+        )
         if self.collect_metrics:
             with run.scene.measured(namespace, run.threshold):
                 await self._made(run, namespace, count, source)
@@ -183,7 +198,9 @@ class CreatePods(Operation, frozen=True, kw_only=True, tag="createPods"):
 
     def _create(self, run: PerfRun, namespace: str, source: PodSource, index: int, count: int) -> Pod:
         run.count_object()
-        pod, others, lifetime = source.made(namespace, run.unique("pod-"), run.values(self.template_params, index, count))
+        pod, others, lifetime = source.made(
+            namespace, run.unique("pod-"), run.values(self.template_params, index, count)
+        )
         run.scene.put(*others)
         run.scene.create_pods([pod], lifetime)
         run.in_namespace[namespace].append(pod.name)
@@ -228,7 +245,11 @@ class DeletePods(Operation, frozen=True, kw_only=True, tag="deletePods"):
     delete_pods_per_second: int = 0
 
     async def run(self, run: PerfRun) -> None:
-        pods = [pod for pod in run.scene.cluster.all_of(Pod, self.namespace) if self.label_selector.items() <= pod.labels.items()]
+        pods = [
+            pod
+            for pod in run.scene.cluster.all_of(Pod, self.namespace)
+            if self.label_selector.items() <= pod.labels.items()
+        ]
         deleting = self._delete(run, pods)
         if self.skip_wait_to_completion:
             run.background.append(asyncio.create_task(deleting, name="deletePods"))
@@ -351,7 +372,9 @@ class CreateAny(Operation, frozen=True, kw_only=True, tag="createAny"):
         count = run.count(self.count, self.count_param, 1)
         for index in range(count):
             run.count_object()
-            run.templates.create(run.scene, self.template_path, self.namespace, run.values(self.template_params, index, count))
+            run.templates.create(
+                run.scene, self.template_path, self.namespace, run.values(self.template_params, index, count)
+            )
 
 
 @final
@@ -385,15 +408,18 @@ class CreateResourceClaims(Operation, frozen=True, kw_only=True, tag="createReso
     count_param: str | None = None
 
     async def run(self, run: PerfRun) -> None:
-        any_kind = CreateAny(template_path=self.template_path, namespace=self.namespace, count=self.count, count_param=self.count_param)
+        any_kind = CreateAny(
+            template_path=self.template_path, namespace=self.namespace, count=self.count, count_param=self.count_param
+        )
         await any_kind.run(run)
 
 
 OPERATIONS: Final[Mapping[str, type[Operation]]] = {
     str(operation.__struct_config__.tag): operation
     for operation in (
-        CreateNodes, CreateNamespaces, CreatePods, CreatePodSets, DeletePods, Churn, Barrier, Sleep, StartCollectingMetrics,
-        StopCollectingMetrics, CreateAny, UpdateAny, CreateResourceClaims, CreateResourceDriver, AllocResourceClaims,
+        CreateNodes, CreateNamespaces, CreatePods, CreatePodSets, DeletePods, Churn, Barrier, Sleep,
+        StartCollectingMetrics, StopCollectingMetrics, CreateAny, UpdateAny,
+        CreateResourceClaims, CreateResourceDriver, AllocResourceClaims,
         UpdateDeviceConditions, CheckPodScheduled,
     )
 }  # fmt: skip

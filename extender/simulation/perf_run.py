@@ -53,7 +53,9 @@ class PerfRun:
         except DurationError as exc:
             raise WorkloadError(f"{param or 'duration'}: {exc}") from exc
         if not 0 <= seconds <= MAX_SECONDS:
-            raise WorkloadError(f"{param or 'duration'}: {value!r:.40} is negative, or longer than {MAX_SECONDS / 86400:.0f} days")
+            raise WorkloadError(
+                f"{param or 'duration'}: {value!r:.40} is negative, or longer than {MAX_SECONDS / 86400:.0f} days"
+            )
         return seconds
 
     def count_object(self) -> None:
@@ -89,7 +91,9 @@ class PerfRun:
                 self.scene.put(made)
 
 
-class Operation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, tag_field="opcode"):
+class Operation(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, tag_field="opcode"
+):
     """One step of a workload."""
 
     async def run(self, run: PerfRun) -> None:
@@ -98,7 +102,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
 
 
 async def wait_for_pods(run: PerfRun, namespaces: list[str], labels: Mapping[str, str]) -> None:
-    """Returns once all pods in the namespaces have nodes, or once it is clear that some will have none, which is noted."""
+    """Returns once all pods in the namespaces have nodes, or once it is clear that some will have none, which is
+    noted.
+    """
     cluster = run.scene.cluster
     waiting = {(namespace, name) for namespace in namespaces for name in run.in_namespace.get(namespace, ())}
 
@@ -111,4 +117,6 @@ async def wait_for_pods(run: PerfRun, namespaces: list[str], labels: Mapping[str
 
     await run.scene.settle(are_placed)
     if not are_placed():
-        run.scene.notes.append(f"operation {run.number}: {len(waiting)} pods have no node, so that scheduler_perf would fail here")
+        run.scene.notes.append(
+            f"operation {run.number}: {len(waiting)} pods have no node, so that scheduler_perf would fail here"
+        )

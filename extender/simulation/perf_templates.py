@@ -1,4 +1,6 @@
-"""The templates of scheduler_perf workloads: manifests with an index in them, read from the files that operations name."""
+"""The templates of scheduler_perf workloads: manifests with an index in them, read from the files that operations
+name.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +27,18 @@ MAX_TEMPLATE: Final = 1 << 20
 DEFAULT_GRACE: Final = 30.0
 """Seconds that a pod takes to stop unless its manifest says otherwise."""
 _FREE_NAMES: Final = frozenset(
-    {"labels", "annotations", "matchLabels", "nodeSelector", "selector", "requests", "limits", "capacity", "allocatable", "counters"}
+    {
+        "labels",
+        "annotations",
+        "matchLabels",
+        "nodeSelector",
+        "selector",
+        "requests",
+        "limits",
+        "capacity",
+        "allocatable",
+        "counters",
+    }
 )
 """Fields whose members have names that the user chooses."""
 
@@ -66,13 +79,17 @@ class TemplateFile:
 
 
 def _in_camel_case(value: Any) -> Any:
-    """The value with fields as an API server writes them: upstream's readers take `NodeTaintsPolicy` for nodeTaintsPolicy."""
+    """The value with fields as an API server writes them: upstream's readers take `NodeTaintsPolicy` for
+    nodeTaintsPolicy.
+    """
     if isinstance(value, list):
         return [_in_camel_case(item) for item in value]
     if not isinstance(value, dict):
         return value
     return {
-        name[:1].lower() + name[1:] if name.isalpha() else name: member if name in _FREE_NAMES else _in_camel_case(member)
+        name[:1].lower() + name[1:] if name.isalpha() else name: member
+        if name in _FREE_NAMES
+        else _in_camel_case(member)
         for name, member in value.items()
     }
 
@@ -106,10 +123,14 @@ class Templates:
         """Returns the pod of a manifest, still without its name."""
         return self._prototypes.pod(manifest, where)
 
-    def create(self, scene: Scene, path: str, namespace: str, values: Mapping[str, Value], *, is_update: bool = False) -> None:
+    def create(
+        self, scene: Scene, path: str, namespace: str, values: Mapping[str, Value], *, is_update: bool = False
+    ) -> None:
         """Creates or updates the object of a template."""
         manifest = self.source(path).manifest(values)
-        name = str(manifest["metadata"].get("name") or f"{manifest['metadata'].get('generateName', 'any-')}{values['Index']}")
+        name = str(
+            manifest["metadata"].get("name") or f"{manifest['metadata'].get('generateName', 'any-')}{values['Index']}"
+        )
         if is_update:
             self._updates += 1
         metadata: dict[str, Any] = {**manifest["metadata"], "name": f"update-{self._updates}" if is_update else name}
@@ -141,13 +162,19 @@ class Templates:
         """Returns a pod without anything, which a claim is given to."""
         if namespace not in self._claiming:
             spec = {"containers": [{"name": "main", "image": "pause"}]}
-            self._claiming[namespace] = self.pod({"metadata": {"namespace": namespace}, "spec": spec}, "a pod for a claim")
+            self._claiming[namespace] = self.pod(
+                {"metadata": {"namespace": namespace}, "spec": spec}, "a pod for a claim"
+            )
         return self._claiming[namespace]
 
     def device_slice(self, driver: str, node: str, number: int) -> HasMetadata:
         """Returns the slice with so many equal devices of a node. Upstream: dra.go, resourceSlice."""
         # Upstream's API server drops these fields for workloads without the feature gate.
-        prepared = {"bindsToNode": True, "bindingConditions": ["DeviceAttached"], "bindingFailureConditions": ["AttachmentFailed"]}
+        prepared = {
+            "bindsToNode": True,
+            "bindingConditions": ["DeviceAttached"],
+            "bindingFailureConditions": ["AttachmentFailed"],
+        }
         devices = [
             {
                 "name": f"instance-{place}",
@@ -164,7 +191,12 @@ class Templates:
         ]
         pool = {"name": node, "resourceSliceCount": 1}
         spec = {"driver": driver, "nodeName": node, "pool": pool, "devices": devices}
-        manifest = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec}
+        manifest = {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceSlice",
+            "metadata": {"name": node},
+            "spec": spec,
+        }
         made = self.admitted(manifest, f"createResourceDriver for {node}")
         if made is None:
             raise WorkloadError("createResourceDriver: slices are not supported")
@@ -174,12 +206,17 @@ class Templates:
         kept = self._prototypes.complete(manifest, str(self._folder / path))
         spec = kept.get("spec") or {}
         metadata = spec.get("metadata") or {}
-        claim = {"metadata": {part: metadata.get(part) or {} for part in ("labels", "annotations")}, "spec": spec.get("spec") or {}}
+        claim = {
+            "metadata": {part: metadata.get(part) or {} for part in ("labels", "annotations")},
+            "spec": spec.get("spec") or {},
+        }
         try:
             typed = convert(ResourceClaim, claim)
         except DecodeError as exc:
             raise WorkloadError(f"{self._folder / path}: {exc}") from exc
-        scene.cluster.claim_templates[str(manifest["metadata"].get("namespace") or "default"), str(manifest["metadata"]["name"])] = typed
+        scene.cluster.claim_templates[
+            str(manifest["metadata"].get("namespace") or "default"), str(manifest["metadata"]["name"])
+        ] = typed
 
 
 def _updated(scene: Scene, made: HasMetadata, path: str) -> HasMetadata:
@@ -209,11 +246,17 @@ class PodSource:
         self._shapes: dict[bytes, tuple[Pod, Lifetime]] = {}
         self._volumes: tuple[PersistentVolume, PersistentVolumeClaim] | None = None
 
-    def made(self, namespace: str, name: str, values: Mapping[str, Value]) -> tuple[Pod, tuple[HasMetadata, ...], Lifetime]:
+    def made(
+        self, namespace: str, name: str, values: Mapping[str, Value]
+    ) -> tuple[Pod, tuple[HasMetadata, ...], Lifetime]:
         """Returns another pod, the objects that it needs, and how long it takes to stop."""
         manifest = self._templates.source(self._path).manifest(values)
         # Pods that differ in their names only share a prototype.
-        metadata = {key: value for key, value in manifest["metadata"].items() if key not in ("name", "generateName", "namespace")}
+        metadata = {
+            key: value
+            for key, value in manifest["metadata"].items()
+            if key not in ("name", "generateName", "namespace")
+        }
         written = {**manifest, "metadata": {**metadata, "namespace": namespace}}
         shape = orjson.dumps(written)
         known = self._shapes.get(shape)
@@ -231,10 +274,17 @@ class PodSource:
         source = Volume(name="vol", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim.name))
         return replaced(pod, spec=replaced(pod.spec, volumes=[*pod.spec.volumes, source])), (volume, claim), lifetime
 
-    def _bound_volume(self, volume_path: str, claim_path: str, namespace: str, name: str) -> tuple[PersistentVolume, PersistentVolumeClaim]:
-        """A volume and a claim of their own, bound to each other. Upstream: util.go, getCustomVolumeFactory; runners.go."""
+    def _bound_volume(
+        self, volume_path: str, claim_path: str, namespace: str, name: str
+    ) -> tuple[PersistentVolume, PersistentVolumeClaim]:
+        """A volume and a claim of their own, bound to each other. Upstream: util.go, getCustomVolumeFactory;
+        runners.go.
+        """
         if self._volumes is None:
-            self._volumes = self._admitted(volume_path, PersistentVolume, ""), self._admitted(claim_path, PersistentVolumeClaim, namespace)
+            self._volumes = (
+                self._admitted(volume_path, PersistentVolume, ""),
+                self._admitted(claim_path, PersistentVolumeClaim, namespace),
+            )
         volume, claim = self._volumes
         volume_name, claim_name = f"{namespace}-pv-{name}", f"pvc-{name}"
         spec = volume.spec
@@ -242,9 +292,13 @@ class PodSource:
             spec = replaced(spec, csi=replaced(spec.csi, volume_handle=volume_name))
         if spec.aws_elastic_block_store is not None:
             spec = replaced(spec, aws_elastic_block_store=replaced(spec.aws_elastic_block_store, volume_id=volume_name))
-        reference = ObjectReference(api_version="v1", kind="PersistentVolumeClaim", namespace=namespace, name=claim_name)
+        reference = ObjectReference(
+            api_version="v1", kind="PersistentVolumeClaim", namespace=namespace, name=claim_name
+        )
         volume = replaced(
-            named(volume, volume_name), spec=replaced(spec, claim_ref=reference), status=replaced(volume.status, phase="Bound")
+            named(volume, volume_name),
+            spec=replaced(spec, claim_ref=reference),
+            status=replaced(volume.status, phase="Bound"),
         )
         return volume, bound(named(claim, claim_name, namespace), volume_name)
 
@@ -257,7 +311,9 @@ class PodSource:
         made = self._templates.admitted({**manifest, "metadata": metadata}, path)
         if not isinstance(made, kind):
             raise WorkloadError(f"{path}: this is no {kind.__name__}")
-        return replaced(made, metadata=ObjectMeta(name=made.name, labels=made.labels, annotations=made.metadata.annotations))
+        return replaced(
+            made, metadata=ObjectMeta(name=made.name, labels=made.labels, annotations=made.metadata.annotations)
+        )
 
 
 def is_constant_name(name: object, values: Mapping[str, Value]) -> bool:

@@ -66,7 +66,8 @@ def play_in_full(
     plugins: Registry | None = None,
     keeps_decisions: bool = True,
 ) -> Played:
-    """Plays the workload, and returns what happened. Equal arguments give equal decisions, whatever the speed of the machine.
+    """Plays the workload, and returns what happened. Equal arguments give equal decisions, whatever the speed of the
+    machine.
 
     Arguments:
         configuration: of the scheduler; one with extenders is refused, because they answer in real time.
@@ -84,7 +85,15 @@ def play_in_full(
     if configuration.extenders:
         raise WorkloadError("the configuration has extenders, which are not called in a simulation: leave them out")
     try:
-        playing = _play(workload, configuration, seed, advance, rng or random.Random(seed), plugins or Registry(IN_TREE), keeps_decisions)
+        playing = _play(
+            workload,
+            configuration,
+            seed,
+            advance,
+            rng or random.Random(seed),
+            plugins or Registry(IN_TREE),
+            keeps_decisions,
+        )
         return virtual_time.run(playing, horizon=LONGEST)
     except virtual_time.DeadlockError as exc:
         raise WorkloadError(f"{workload.name} does not come to an end: {str(exc)[:200]}") from exc
@@ -93,9 +102,14 @@ def play_in_full(
 
 
 def _without_real_time(configuration: Configuration) -> Configuration:
-    """Returns the configuration without the timeout of the search for devices: it counts real time, so that a busy machine would decide."""
+    """Returns the configuration without the timeout of the search for devices: it counts real time, so that a busy
+    machine would decide.
+    """
     profiles = tuple(
-        replace(profile, plugin_configs=tuple(replace(each, args=_without_timeout(each.args)) for each in profile.plugin_configs))
+        replace(
+            profile,
+            plugin_configs=tuple(replace(each, args=_without_timeout(each.args)) for each in profile.plugin_configs),
+        )
         for profile in configuration.profiles
     )
     return replace(configuration, profiles=profiles)
@@ -169,7 +183,9 @@ def _report(workload: Workload, scene: Scene) -> SimulationReport:
         utilisation=observation.utilisation(),
         fragmentation=observation.samples[-1].fragmentation,
         waiting=_waiting([fate.bound - fate.arrived for fate in fates if fate.bound is not None]),
-        refusals=tuple(RefusedPods(message=message, pods=pods) for message, pods in messages.most_common(MOST_REFUSALS)),
+        refusals=tuple(
+            RefusedPods(message=message, pods=pods) for message, pods in messages.most_common(MOST_REFUSALS)
+        ),
         samples=tuple(observation.samples),
         phases=tuple(scene.phases),
         assertions=(),

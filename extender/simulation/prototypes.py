@@ -1,4 +1,5 @@
-"""Prototypes: manifests as an API server would keep them. A workload makes many pods of one manifest, which is admitted once.
+"""Prototypes: manifests as an API server would keep them. A workload makes many pods of one manifest, which is admitted
+once.
 
 Admission completes a manifest (defaults, priorities of classes) and refuses what is wrong in the API server's words.
 """
@@ -104,7 +105,11 @@ def named(obj: H, name: str, namespace: str | None = None) -> H:
 
 def _version_of(manifest: Object) -> Any:
     version = manifest.get("apiVersion")
-    return _SAME_FORM_OF.get(str(manifest.get("kind")), _SAME_FORM).get(version, version) if isinstance(version, str) else version
+    return (
+        _SAME_FORM_OF.get(str(manifest.get("kind")), _SAME_FORM).get(version, version)
+        if isinstance(version, str)
+        else version
+    )
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -31,13 +31,18 @@ def read_workloads(path: Path) -> Sequence[Workload]:
         if len(files) == 1:
             return read_scheduler_perf(files[0])
         if files:
-            return [workload for file in files for workload in read_scheduler_perf(file, prefix=f"{file.parent.relative_to(path)}/")]
+            return [
+                workload
+                for file in files
+                for workload in read_scheduler_perf(file, prefix=f"{file.parent.relative_to(path)}/")
+            ]
     if is_recording(path):
         return [RecordedWorkload(path)]
     if path.name.endswith((".yaml", ".yml")):
         return read_scheduler_perf(path) if _is_list(path) else [WorkloadFile(path)]
     raise WorkloadError(
-        f"{path}: no workload; give a YAML file, a recording, a folder with nodes.csv and pods.csv, or one with {PERFORMANCE_CONFIG}"
+        f"{path}: no workload; give a YAML file, a recording, a folder with nodes.csv and pods.csv, or one with "
+        f"{PERFORMANCE_CONFIG}"
     )
 
 

@@ -1,7 +1,7 @@
 """RecordedWorkload: the pods of a recording, with the nodes, objects and times that they had.
 
-What came from outside is played: nodes and objects, and pods that arrived, were deleted or ended. What the scheduler did is not, nor what
-followed from it: where pods went, who was evicted, which volumes and devices they got.
+What came from outside is played: nodes and objects, and pods that arrived, were deleted or ended. What the scheduler
+did is not, nor what followed from it: where pods went, who was evicted, which volumes and devices they got.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,17 @@ from extender.objects.devices import ResourceClaim, ResourceClaimStatus
 from extender.objects.meta import HasMetadata
 from extender.objects.pod import Pod, PodStatus
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
-from extender.recordings.entries import Begins, ObjectGone, ObjectPut, Ready, RecordedAttempt, Recording, RecordingError, key_of, object_of
+from extender.recordings.entries import (
+    Begins,
+    ObjectGone,
+    ObjectPut,
+    Ready,
+    RecordedAttempt,
+    Recording,
+    RecordingError,
+    key_of,
+    object_of,
+)
 from extender.simulation.scene import Scene
 from extender.simulation.simulated_cluster import Lifetime
 from extender.simulation.workload import MAX_PODS, Workload, WorkloadError
@@ -58,7 +68,9 @@ class RecordedWorkload(Workload):
             raise WorkloadError(f"{self.name}: {exc}") from exc
 
     def _lives(self) -> tuple[dict[str, _RecordedLife], int, float]:
-        """Returns by UID what became of each pod, how many were without a node, and when the first state was complete."""
+        """Returns by UID what became of each pod, how many were without a node, and when the first state was
+        complete.
+        """
         lives: dict[str, _RecordedLife] = {}
         names: dict[tuple[str, str, str], str] = {}
         waited: set[str] = set()
@@ -88,7 +100,9 @@ class RecordedWorkload(Workload):
 
 @final
 class _Playing:
-    """State: the objects of the recording by name, the pods that arrive next, and those that had a node when they were first seen."""
+    """State: the objects of the recording by name, the pods that arrive next, and those that had a node when they were
+    first seen.
+    """
 
     def __init__(self, scene: Scene, lives: dict[str, _RecordedLife], first_attempt: float) -> None:
         self._scene = scene
@@ -122,8 +136,14 @@ class _Playing:
 
     def _create(self, pod: Pod) -> None:
         life = self._lives[pod.uid]
-        ran = None if life.gone is None or life.bound is None or life.is_deleted or life.is_evicted else life.gone - life.bound
-        fresh = replaced(pod, metadata=replaced(pod.metadata, deletion_timestamp=None), status=PodStatus(phase="Pending"))
+        ran = (
+            None
+            if life.gone is None or life.bound is None or life.is_deleted or life.is_evicted
+            else life.gone - life.bound
+        )
+        fresh = replaced(
+            pod, metadata=replaced(pod.metadata, deletion_timestamp=None), status=PodStatus(phase="Pending")
+        )
         self._scene.create_pods([fresh], Lifetime(runs_for=ran))
 
     def _put(self, key: tuple[str, str, str], new: HasMetadata) -> None:
@@ -154,8 +174,15 @@ class _Playing:
             return
         if new.is_terminating and not old.is_terminating:
             if not self._lives[new.uid].is_evicted:
-                cluster.put(replaced(known, metadata=replaced(known.metadata, deletion_timestamp=new.metadata.deletion_timestamp)))
-        elif (new.labels, new.spec.scheduling_gates) != (old.labels, old.spec.scheduling_gates) and not known.spec.node_name:
+                cluster.put(
+                    replaced(
+                        known, metadata=replaced(known.metadata, deletion_timestamp=new.metadata.deletion_timestamp)
+                    )
+                )
+        elif (new.labels, new.spec.scheduling_gates) != (
+            old.labels,
+            old.spec.scheduling_gates,
+        ) and not known.spec.node_name:
             spec = replaced(known.spec, scheduling_gates=new.spec.scheduling_gates)
             cluster.put(replaced(known, metadata=replaced(known.metadata, labels=new.labels), spec=spec))
 

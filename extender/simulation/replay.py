@@ -1,8 +1,9 @@
 """replay(): decides everything in a recording again, and says where the decisions are the same and where not.
 
-Each decision is taken in the state in which it was taken then: objects change, and writes are answered, as they did. A pod that would get
-another node now is counted on its old one, so that one difference does not make all later ones. The scheduling cycle and the binding cycle
-are those of the scheduler; its queue alone is not asked, because the recording says which pod came next.
+Each decision is taken in the state in which it was taken then: objects change, and writes are answered, as they did. A
+pod that would get another node now is counted on its old one, so that one difference does not make all later ones. The
+scheduling cycle and the binding cycle are those of the scheduler; its queue alone is not asked, because the recording
+says which pod came next.
 """
 
 import asyncio
@@ -93,7 +94,9 @@ class ReplayReport(Reported, frozen=True, kw_only=True):
     same: int
     different: int
     not_decided: int
-    """Decisions that cannot be taken again, such as those of a profile that the configuration lacks, and those that are unknown."""
+    """Decisions that cannot be taken again, such as those of a profile that the configuration lacks, and those that are
+    unknown.
+    """
     differences: tuple[DecisionDifference, ...]
     unknown: tuple[UnknownDecision, ...]
     """Decisions for which an extender would be asked something that it was not asked then."""
@@ -125,7 +128,9 @@ class ReplayedChance(random.Random):
 
 
 def replay(
-    recording: Recording, configuration: Configuration, advance: Callable[[int, int], None] = lambda done, expected: None
+    recording: Recording,
+    configuration: Configuration,
+    advance: Callable[[int, int], None] = lambda done, expected: None,
 ) -> ReplayReport:
     """Decides everything in the recording again with this configuration. Equal arguments give equal reports.
 
@@ -253,7 +258,9 @@ class _Replay:
         self._counts["decisions"] += 1
         if pod is None or framework is None:
             self._counts["not_decided"] += 1
-            self._scheduling.world.cluster.assume(entry.uid, entry.node) if entry.node else self._nominate(entry.uid, entry.nominated)
+            self._scheduling.world.cluster.assume(entry.uid, entry.node) if entry.node else self._nominate(
+                entry.uid, entry.nominated
+            )
             return
         self._chance.begin(entry)
         self._extenders.begin(entry)
@@ -284,13 +291,17 @@ class _Replay:
     async def _cycle(self, algorithm: SchedulingAlgorithm, pod: Pod) -> AssumedPod | Failure:
         world, framework = self._scheduling.world, self._scheduling.frameworks[pod.scheduler_name]
         try:
-            return await awaited_with_long_work(partial(scheduling_cycle, world, algorithm, framework, pod, self._percentage))
+            return await awaited_with_long_work(
+                partial(scheduling_cycle, world, algorithm, framework, pod, self._percentage)
+            )
         except Exception as exc:
             world.cluster.forget(pod.uid)
             return Failure(fwk.error(str(exc) or type(exc).__name__))
 
     async def _imposed(self, entry: RecordedAttempt, pod: Pod, outcome: AssumedPod | Failure) -> AssumedPod | None:
-        """Undoes an outcome, and brings about the recorded one. A nominated node is tried first, and taken if it fits."""
+        """Undoes an outcome, and brings about the recorded one. A nominated node is tried first, and taken if it
+        fits.
+        """
         world = self._scheduling.world
         if isinstance(outcome, AssumedPod):
             self._undo(outcome)
@@ -340,11 +351,18 @@ class _Replay:
     def _recorded(self, entry: RecordedAttempt) -> Decided:
         status = "" if entry.node else str(fwk.Code[entry.code])
         victims = tuple(sorted(self._keys.get(uid, uid) for uid in entry.victims))
-        return Decided(node=entry.node, status=status, message=entry.message, nominated=entry.nominated or "", victims=victims)
+        return Decided(
+            node=entry.node, status=status, message=entry.message, nominated=entry.nominated or "", victims=victims
+        )
 
 
 def _decided(outcome: AssumedPod | Failure) -> Decided:
     if isinstance(outcome, AssumedPod):
         return Decided(node=outcome.node)
     victims = () if outcome.candidate is None else tuple(sorted(victim.key for victim in outcome.candidate.victims))
-    return Decided(status=str(outcome.status.code), message=outcome.status.message, nominated=outcome.nominate or "", victims=victims)
+    return Decided(
+        status=str(outcome.status.code),
+        message=outcome.status.message,
+        nominated=outcome.nominate or "",
+        victims=victims,
+    )

@@ -1,4 +1,6 @@
-"""ReplayedExtenders: they answer what they answered when it was recorded, and say so when they are asked something else."""
+"""ReplayedExtenders: they answer what they answered when it was recorded, and say so when they are asked something
+else.
+"""
 
 import asyncio
 from collections import defaultdict, deque
@@ -85,7 +87,8 @@ class ReplayedCalls(ExtenderCalls):
         passed = nodes if answer.passed is None else [nodes[place] for place in answer.passed]
         unknown = [Node(metadata=ObjectMeta(name=name)) for name in answer.unknown]
         failed, unresolvable = (
-            {names[place]: reason for reason, places in reasons for place in places} for reasons in (answer.failed, answer.unresolvable)
+            {names[place]: reason for reason, places in reasons for place in places}
+            for reasons in (answer.failed, answer.unresolvable)
         )
         return Filtered([node.name for node in (*passed, *unknown)], [*passed, *unknown], failed, unresolvable)
 
@@ -97,7 +100,9 @@ class ReplayedCalls(ExtenderCalls):
 
     async def preempt(self, pod: Pod, candidates: Sequence[fwk.Candidate]) -> Mapping[str, MetaVictims | None]:
         answer = self._extenders.answer(self._name, PREEMPT, question_about_candidates(candidates), len(candidates))
-        return {node: None if uids is None else MetaVictims.of(uids, violated) for node, violated, uids in answer.victims}
+        return {
+            node: None if uids is None else MetaVictims.of(uids, violated) for node, violated, uids in answer.victims
+        }
 
     async def bind(self, pod: Pod, node: str) -> None:
         try:

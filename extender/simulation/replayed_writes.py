@@ -13,7 +13,9 @@ T = TypeVar("T")
 
 @final
 class ReplayedWrites(fwk.Dispatcher):
-    """Answers writes as they were answered then, when the recording comes to that. State: answers without a call, and calls without one."""
+    """Answers writes as they were answered then, when the recording comes to that. State: answers without a call, and
+    calls without one.
+    """
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, str], deque[Written]] = defaultdict(deque)

@@ -1,4 +1,6 @@
-"""The report of a simulation: what happened, as values that JSON, tables and pages are made of. Shares are parts of 1, times seconds."""
+"""The report of a simulation: what happened, as values that JSON, tables and pages are made of. Shares are parts of 1,
+times seconds.
+"""
 
 from typing import final
 
@@ -6,7 +8,9 @@ import msgspec
 
 
 class Reported(msgspec.Struct, frozen=True, kw_only=True):
-    """The base of a report and its parts. Unlike answers, names stay as they are on the wire, since expectations use them, too."""
+    """The base of a report and its parts. Unlike answers, names stay as they are on the wire, since expectations use
+    them, too.
+    """
 
 
 @final

@@ -20,7 +20,9 @@ from extender.simulation.report import Phase
 from extender.simulation.simulated_cluster import Lifetime, SimulatedCluster
 
 GLANCE: Final = 0.001
-"""Virtual seconds between two looks at whether everything has come to rest. Whatever can happen at once has happened between them."""
+"""Virtual seconds between two looks at whether everything has come to rest. Whatever can happen at once has happened
+between them.
+"""
 LONGEST_GLANCE: Final = 1.0
 
 _ENDLESS: Final = Lifetime()
@@ -63,7 +65,9 @@ class Scene:
             self.cluster.create_pod(pod, lifetime)
 
     def _begin(self) -> None:
-        """Lays the nodes out, which is starting up and not deciding; and spares them from the garbage collector, as the service does."""
+        """Lays the nodes out, which is starting up and not deciding; and spares them from the garbage collector, as the
+        service does.
+        """
         self.scheduling.world.cluster.cache.update_snapshot()
         gc.collect()
         gc.freeze()
@@ -77,7 +81,8 @@ class Scene:
         await asyncio.sleep(max(time - self.now(), 0))
 
     async def settle(self, is_done: Callable[[], bool] | None = None) -> None:
-        """Returns once nothing more is going to happen by itself that could place a pod: each has a node, or waits for others.
+        """Returns once nothing more is going to happen by itself that could place a pod: each has a node, or waits for
+        others.
 
         Arguments:
             is_done: returns True if enough has happened.
@@ -115,7 +120,9 @@ class Scene:
             for consumer in claim.status.reserved_for
         }
         queue = self.scheduling.world.queue.pending_counts()
-        return bool(awaited) and not queue[ACTIVE] and sum(self.scheduling.world.metrics.running.values()) <= len(awaited)
+        return (
+            bool(awaited) and not queue[ACTIVE] and sum(self.scheduling.world.metrics.running.values()) <= len(awaited)
+        )
 
     @contextmanager
     def measured(self, name: str, threshold: float | None = None) -> Iterator[None]:
@@ -125,7 +132,9 @@ class Scene:
         self.phases.append(end())
 
     def begin_measuring(self, name: str, threshold: float | None = None) -> Callable[[], Phase]:
-        """Begins to measure how many pods a second of real time are placed; returns what ends it. Samples are left out."""
+        """Begins to measure how many pods a second of real time are placed; returns what ends it. Samples are left
+        out.
+        """
         began, overhead, placed = perf_counter(), self.observation.overhead, self.observation.placed
 
         def end() -> Phase:

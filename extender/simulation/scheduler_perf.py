@@ -1,4 +1,5 @@
-"""Workloads in the form of upstream's scheduler_perf: test cases of operations, each with workloads that give parameters.
+"""Workloads in the form of upstream's scheduler_perf: test cases of operations, each with workloads that give
+parameters.
 
 Upstream: test/integration/scheduler_perf, scheduler_perf.go, test_case.go (v1.36.2).
 """
@@ -118,7 +119,11 @@ class PerfWorkload(Workload):
         return {**self._case.feature_gates, **self._variant.feature_gates}
 
     def _threshold(self) -> float | None:
-        selector = self._variant.threshold_metric_selector or self._case.default_threshold_metric_selector or ThresholdMetricSelector()
+        selector = (
+            self._variant.threshold_metric_selector
+            or self._case.default_threshold_metric_selector
+            or ThresholdMetricSelector()
+        )
         threshold = self._variant.threshold
         if selector.name != THROUGHPUT or isinstance(threshold, dict):
             return None

@@ -1,4 +1,6 @@
-"""SimulatedCluster: the API server of a simulation, with its controllers. It performs the scheduler's writes on objects in memory."""
+"""SimulatedCluster: the API server of a simulation, with its controllers. It performs the scheduler's writes on objects
+in memory.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -20,7 +22,14 @@ from extender.objects.node import Node
 from extender.objects.pod import Pod, PodResourceClaimStatus
 from extender.objects.pod_groups import PodGroup
 from extender.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from extender.simulation.storage_writes import bound, claim_after, created_claim, volume_after, volume_claim_after, without_user
+from extender.simulation.storage_writes import (
+    bound,
+    claim_after,
+    created_claim,
+    volume_after,
+    volume_claim_after,
+    without_user,
+)
 from extender.workloads.pod_claims import POD_CLAIM_NAME
 from extender.workloads.volumes import provisioned
 
@@ -53,8 +62,8 @@ _ENDLESS: Final = Lifetime()
 class SimulatedCluster(fwk.Dispatcher):
     """Keeps the objects, passes their changes on, and lets bound pods run.
 
-    A write is seen by the subscribers when it is performed, as if watches took no time. State: the objects, their last version, the
-    lifetimes of pods, and the number of pods that are about to stop.
+    A write is seen by the subscribers when it is performed, as if watches took no time. State: the objects, their last
+    version, the lifetimes of pods, and the number of pods that are about to stop.
     """
 
     def __init__(self) -> None:
@@ -106,7 +115,9 @@ class SimulatedCluster(fwk.Dispatcher):
             if isinstance(old, Pod):
                 self._lifetimes.pop(old.uid, None)
             self._feed.changed(old, None)
-            if isinstance(old, Pod) and (old.spec.resource_claims or old.status.extended_resource_claim_status is not None):
+            if isinstance(old, Pod) and (
+                old.spec.resource_claims or old.status.extended_resource_claim_status is not None
+            ):
                 self._release_claims(old)
 
     # Pods.
@@ -230,7 +241,9 @@ class SimulatedCluster(fwk.Dispatcher):
             return
         if pod.spec.node_name or pod.is_terminating:
             why = "is being deleted" if pod.is_terminating else f'is already assigned to node "{pod.spec.node_name}"'
-            raise fwk.CallConflict(f'Operation cannot be fulfilled on pods/binding "{call.name}": pod {call.name} {why}')
+            raise fwk.CallConflict(
+                f'Operation cannot be fulfilled on pods/binding "{call.name}": pod {call.name} {why}'
+            )
         # Its kubelet starts it at once. Preemption prefers victims that started late.
         started = replaced(pod.status, start_time=_moment())
         self.put(replaced(pod, spec=replaced(pod.spec, node_name=call.node), status=started))
@@ -253,10 +266,16 @@ class SimulatedCluster(fwk.Dispatcher):
         changed = [wanted for wanted, _ in rebased.changed_conditions]
         types = {wanted.type for wanted in changed}
         kept = [condition for condition in pod.status.conditions if condition.type not in types]
-        made = [Condition(type=each.type, status=each.status, reason=each.reason, message=each.message) for each in changed]
-        nominated = pod.status.nominated_node_name if rebased.nominated_node_name is None else rebased.nominated_node_name
+        made = [
+            Condition(type=each.type, status=each.status, reason=each.reason, message=each.message) for each in changed
+        ]
+        nominated = (
+            pod.status.nominated_node_name if rebased.nominated_node_name is None else rebased.nominated_node_name
+        )
         special = rebased.extended_resource_claim or pod.status.extended_resource_claim_status
-        status = replaced(pod.status, conditions=[*kept, *made], nominated_node_name=nominated, extended_resource_claim_status=special)
+        status = replaced(
+            pod.status, conditions=[*kept, *made], nominated_node_name=nominated, extended_resource_claim_status=special
+        )
         self.put(replaced(pod, status=status))
 
     # Volumes and claims.
@@ -275,13 +294,17 @@ class SimulatedCluster(fwk.Dispatcher):
         node = self.find(Node, call.selected_node)
         if storage_class is not None and node is not None:
             plain_class, plain_node = msgspec.to_builtins(storage_class), msgspec.to_builtins(node)
-            volume = convert(PersistentVolume, provisioned({"spec": {}, **msgspec.to_builtins(written)}, plain_class, plain_node, ()))
+            volume = convert(
+                PersistentVolume, provisioned({"spec": {}, **msgspec.to_builtins(written)}, plain_class, plain_node, ())
+            )
             self.put(volume)
             self.put(bound(claim, volume.name))
         return written
 
     def _with_claims(self, pod: Pod) -> Pod:
-        """Makes the resource claims of the templates that a new pod names. Upstream: pkg/controller/resourceclaim/controller.go."""
+        """Makes the resource claims of the templates that a new pod names. Upstream:
+        pkg/controller/resourceclaim/controller.go.
+        """
         statuses = []
         owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
         for claim in pod.spec.resource_claims:
@@ -289,7 +312,13 @@ class SimulatedCluster(fwk.Dispatcher):
             if template is not None:
                 annotations = {**template.metadata.annotations, POD_CLAIM_NAME: claim.name}
                 name = f"{pod.name}-{claim.name}-1"
-                meta = replaced(template.metadata, name=name, namespace=pod.namespace, annotations=annotations, owner_references=[owner])
+                meta = replaced(
+                    template.metadata,
+                    name=name,
+                    namespace=pod.namespace,
+                    annotations=annotations,
+                    owner_references=[owner],
+                )
                 self.put(replaced(template, metadata=meta))
                 statuses.append(PodResourceClaimStatus(name=claim.name, resource_claim_name=name))
         return replaced(pod, status=replaced(pod.status, resource_claim_statuses=statuses)) if statuses else pod

@@ -26,7 +26,13 @@ W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)
 MOST_CONSUMERS = 256
 """The pods for which one claim can be reserved. Upstream: resourceapi.ResourceClaimReservedForMaxSize."""
 
-ClaimWrite = ProtectResourceClaim | ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim | UnprotectResourceClaim
+ClaimWrite = (
+    ProtectResourceClaim
+    | ReserveResourceClaim
+    | UnreserveResourceClaim
+    | DeallocateResourceClaim
+    | UnprotectResourceClaim
+)
 
 
 def volume_after(call: PatchPersistentVolume, volume: PersistentVolume) -> PersistentVolume:
@@ -38,7 +44,9 @@ def volume_after(call: PatchPersistentVolume, volume: PersistentVolume) -> Persi
     check_version("persistentvolumes", volume, call.resource_version)
     meta = volume.metadata
     annotations = {**meta.annotations, **({BOUND_BY_CONTROLLER_ANNOTATION: "yes"} if call.bound_by_controller else {})}
-    return replaced(volume, metadata=replaced(meta, annotations=annotations), spec=replaced(volume.spec, claim_ref=call.claim))
+    return replaced(
+        volume, metadata=replaced(meta, annotations=annotations), spec=replaced(volume.spec, claim_ref=call.claim)
+    )
 
 
 def volume_claim_after(call: PatchPersistentVolumeClaim, claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
@@ -70,10 +78,14 @@ def claim_after(call: ClaimWrite, claim: ResourceClaim) -> ResourceClaim:
             reserved_for = [*(one for one in status.reserved_for if one.uid != call.consumer.uid), call.consumer]
             if len(reserved_for) > MOST_CONSUMERS:
                 raise CallError(
-                    f'ResourceClaim.resource.k8s.io "{call.name}" is invalid: status.reservedFor: Too many: {len(reserved_for)}: '
+                    f'ResourceClaim.resource.k8s.io "{call.name}" is invalid: status.reservedFor: Too many: '
+                    f"{len(reserved_for)}: "
                     f"must have at most {MOST_CONSUMERS} items"
                 )
-            return replaced(claim, status=replaced(status, allocation=call.allocation or status.allocation, reserved_for=reserved_for))
+            return replaced(
+                claim,
+                status=replaced(status, allocation=call.allocation or status.allocation, reserved_for=reserved_for),
+            )
         case UnreserveResourceClaim():
             left = [consumer for consumer in status.reserved_for if consumer.uid != call.pod_uid]
             return replaced(claim, status=replaced(status, reserved_for=left))
@@ -87,7 +99,9 @@ def claim_after(call: ClaimWrite, claim: ResourceClaim) -> ResourceClaim:
 def created_claim(call: CreateResourceClaim, suffix: str) -> ResourceClaim:
     """Returns the claim that is created, with this suffix after the beginning of its name; its UID is its name."""
     name = f"{call.generate_name}{suffix}"
-    return replaced(call.claim, metadata=replaced(call.claim.metadata, name=name, uid=name), status=ResourceClaimStatus())
+    return replaced(
+        call.claim, metadata=replaced(call.claim.metadata, name=name, uid=name), status=ResourceClaimStatus()
+    )
 
 
 def without_user(claim: ResourceClaim, uid: str) -> ResourceClaim:
@@ -101,7 +115,12 @@ def without_user(claim: ResourceClaim, uid: str) -> ResourceClaim:
 def bound(claim: PersistentVolumeClaim, volume: str) -> PersistentVolumeClaim:
     """Returns the claim as the volume controller binds it."""
     meta = replaced(claim.metadata, annotations={**claim.metadata.annotations, BIND_COMPLETED: "yes"})
-    return replaced(claim, metadata=meta, spec=replaced(claim.spec, volume_name=volume), status=replaced(claim.status, phase="Bound"))
+    return replaced(
+        claim,
+        metadata=meta,
+        spec=replaced(claim.spec, volume_name=volume),
+        status=replaced(claim.status, phase="Bound"),
+    )
 
 
 def check_version(resource: str, known: W, version: str) -> None:

@@ -1,4 +1,6 @@
-"""Sweeps: the same workload with several seeds and configurations, in as many processes as the machine has processors, or on a cluster."""
+"""Sweeps: the same workload with several seeds and configurations, in as many processes as the machine has processors,
+or on a cluster.
+"""
 
 import multiprocessing
 import os
@@ -51,10 +53,15 @@ def sweep(
     if len(plays) > MAX_PLAYS:
         raise WorkloadError(f"{len(plays)} plays, and the most are {MAX_PLAYS}")
     found: dict[tuple[int, int], SimulationReport] = {}
-    sent = [None if each is None else (msgspec.json.encode(written(each)), each.feature_gates) for each in configurations]
+    sent = [
+        None if each is None else (msgspec.json.encode(written(each)), each.feature_gates) for each in configurations
+    ]
     with _of_this_machine(len(plays)) if on is None else _of_a_cluster(on) as workers:
         in_full = keep is not None
-        waiting = {workers.submit(_played, path.resolve(), workload, sent[place], seed, in_full): (place, seed) for place, seed in plays}
+        waiting = {
+            workers.submit(_played, path.resolve(), workload, sent[place], seed, in_full): (place, seed)
+            for place, seed in plays
+        }
         try:
             for done in as_completed(waiting):
                 place, seed = waiting.pop(done)

@@ -48,7 +48,9 @@ class Lasting(_Part, frozen=True, kw_only=True):
 
 @final
 class ArrivingPods(_Part, frozen=True, kw_only=True):
-    """Pods that are alike, and when they arrive: so many at once, or so many again and again, or at random with a rate."""
+    """Pods that are alike, and when they arrive: so many at once, or so many again and again, or at random with a
+    rate.
+    """
 
     name: str
     at: str = "0s"
@@ -94,13 +96,22 @@ class _Group:
         self.prototype = prototype
         self._number = number
         seconds = {name: _seconds(text, f"{where}.{name}") for name, text in _durations(written)}
-        self._at, self._every, self._for, self._grace = (seconds[name] or 0.0 for name in ("at", "every", "for", "grace"))
+        self._at, self._every, self._for, self._grace = (
+            seconds[name] or 0.0 for name in ("at", "every", "for", "grace")
+        )
         self._lasting = [seconds.get(name) for name in ("runsFor", "runsFor.mean", "runsFor.atLeast", "runsFor.atMost")]
         if (written.rate or written.every) and not written.for_:
             raise WorkloadError(f"{where}: `for` says how long pods arrive with `rate` or `every`")
-        if written.rate < 0 or written.count < 0 or (written.every and not self._every) or (written.rate and written.every):
+        if (
+            written.rate < 0
+            or written.count < 0
+            or (written.every and not self._every)
+            or (written.rate and written.every)
+        ):
             raise WorkloadError(f"{where}: give a positive `count`, and `rate` or `every` but not both")
-        most = written.count * (self._for * written.rate if written.rate else self._for / self._every + 1 if self._every else 1)
+        most = written.count * (
+            self._for * written.rate if written.rate else self._for / self._every + 1 if self._every else 1
+        )
         if most > MAX_PODS:
             raise WorkloadError(f"{where}: about {most:.3g} pods, and the most are {MAX_PODS}")
         self.num_expected = int(most)
@@ -164,14 +175,18 @@ class WorkloadFile(Workload):
         scene.expect_pods(sum(group.num_expected for group in self._groups))
         made = 0
         numbers = dict.fromkeys(range(len(self._groups)), 0)
-        for time, place, group in heapq.merge(*(group.arrivals(scene.seed) for group in self._groups), key=lambda arrival: arrival[:2]):
+        for time, place, group in heapq.merge(
+            *(group.arrivals(scene.seed) for group in self._groups), key=lambda arrival: arrival[:2]
+        ):
             await scene.sleep_until(time)
             for _ in range(group.written.count):
                 made += 1
                 if made > MAX_PODS:
                     raise WorkloadError(f"{self.name}: more than {MAX_PODS} pods")
                 numbers[place] += 1
-                scene.create_pods([named(group.prototype, f"{group.written.name}-{numbers[place]}")], group.lifetime(scene.rng))
+                scene.create_pods(
+                    [named(group.prototype, f"{group.written.name}-{numbers[place]}")], group.lifetime(scene.rng)
+                )
         await scene.settle()
 
 
@@ -196,7 +211,9 @@ def _nodes(groups: tuple[NodeGroup, ...], prototypes: Prototypes, path: Path) ->
             if prototype is None:
                 prototype = prototypes.admitted(obj, f"{path}: nodes[{place}]")
             if prototype is not None:
-                meta = msgspec.structs.replace(prototype.metadata, name=obj["metadata"]["name"], labels=obj["metadata"]["labels"])
+                meta = msgspec.structs.replace(
+                    prototype.metadata, name=obj["metadata"]["name"], labels=obj["metadata"]["labels"]
+                )
                 yield msgspec.structs.replace(prototype, metadata=meta)
 
 
@@ -220,7 +237,11 @@ def _durations(group: ArrivingPods) -> Iterator[tuple[str, str]]:
         yield "runsFor", group.runs_for
     else:
         lasting = group.runs_for
-        yield from (("runsFor.mean", lasting.mean), ("runsFor.atLeast", lasting.at_least), ("runsFor.atMost", lasting.at_most))
+        yield from (
+            ("runsFor.mean", lasting.mean),
+            ("runsFor.atLeast", lasting.at_least),
+            ("runsFor.atMost", lasting.at_most),
+        )
 
 
 def _seconds(text: str, where: str) -> float | None:

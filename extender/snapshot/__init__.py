@@ -1,8 +1,8 @@
 """THE CORE: the cluster as arrays.
 
-Shapes are read by their letters: N nodes, P pod slots, R rows, C pod changes, K resources (see `axes`). A `Snapshot` is the cluster at
-one generation, `Rows` are hypothetical nodes over it, and `PodChanges` are the hypotheses. This package holds no verdicts (they are one
-floor up, in `framework`) and writes nothing: the one writer is `cache`.
+Shapes are read by their letters: N nodes, P pod slots, R rows, C pod changes, K resources (see `axes`). A `Snapshot` is
+the cluster at one generation, `Rows` are hypothetical nodes over it, and `PodChanges` are the hypotheses. This package
+holds no verdicts (they are one floor up, in `framework`) and writes nothing: the one writer is `cache`.
 """
 
 from extender.snapshot.pod_attributes import Attribute

@@ -9,8 +9,9 @@ import numpy as np
 from extender.snapshot.axes import Index
 
 KEPT_GENERATIONS = 4096
-"""At least as many generations are remembered. Older changes are forgotten: `since` answers None for them, which means that every node may
-have changed."""
+"""At least as many generations are remembered. Older changes are forgotten: `since` answers None for them, which means
+that every node may have changed.
+"""
 
 FEW_PLACES = 32
 """As many places are sorted as a list, which takes less time than the first step of numpy."""
@@ -25,7 +26,8 @@ class ChangeLog:
     def __init__(self) -> None:
         self.newest = 0
         """The last generation in which anything changed."""
-        # The places that changed in all remembered generations, one after the other, and where those of each generation start.
+        # The places that changed in all remembered generations, one after the other, and where those of each generation
+        # start.
         self._places = array("q")
         self._generations: list[int] = []
         self._starts: list[int] = []
@@ -64,7 +66,9 @@ class ChangeLog:
         self._starts = [start - num_places for start in self._starts[count:]]
 
     def since(self, generation: int) -> Index | None:
-        """Returns the places that changed after this generation, each once, ascending; None if the log does not reach back that far."""
+        """Returns the places that changed after this generation, each once, ascending; None if the log does not reach
+        back that far.
+        """
         if generation < self._complete_since:
             return None
         first = bisect_right(self._generations, generation)

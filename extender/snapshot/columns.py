@@ -19,8 +19,9 @@ from extender.snapshot.pod_attributes import HostPort
 from extender.snapshot.symbols import ABSENT, SymbolTable
 
 MAX_COLUMNS_OF_A_KIND = 512
-"""Limits how many label keys, scalar resources, images and host ports are remembered, of each. The pods of a cluster use far fewer at a
-time; the limit bounds the memory that requests can claim."""
+"""Limits how many label keys, scalar resources, images and host ports are remembered, of each. The pods of a cluster
+use far fewer at a time; the limit bounds the memory that requests can claim.
+"""
 
 D = TypeVar("D", bound=np.generic)
 
@@ -68,7 +69,9 @@ class LabelColumn:
 
     @property
     def is_shared(self) -> bool:
-        """True if most values are those of several nodes, unlike hostnames, which are best numbered as the nodes are."""
+        """True if most values are those of several nodes, unlike hostnames, which are best numbered as the nodes
+        are.
+        """
         return 2 * len(self.values) < len(self.codes)
 
     def set(self, index: int, node: Node) -> None:
@@ -83,7 +86,11 @@ class LabelColumn:
         """(codes, numbers) of the values that spell an int64, in the order of the numbers."""
         if self._integers is None or self._integers[0] < len(self.values):
             known, codes, numbers = self._integers or (0, np.zeros(0, np.intp), np.zeros(0, np.int64))
-            added = {code: number for code in range(known, len(self.values)) if (number := parse_int64(self.values[code])) is not None}
+            added = {
+                code: number
+                for code in range(known, len(self.values))
+                if (number := parse_int64(self.values[code])) is not None
+            }
             codes = np.concatenate((codes, np.array([*added], np.intp)))
             numbers = np.concatenate((numbers, np.array([*added.values()], np.int64)))
             ascending = numbers.argsort()
@@ -136,7 +143,9 @@ class LabelColumn:
             node: (R,) the places; None for all nodes.
         """
         if self._is_numbering is None:
-            self._is_numbering = len(self.values) == len(self.codes) and bool((self.codes == np.arange(len(self.codes))).all())
+            self._is_numbering = len(self.values) == len(self.codes) and bool(
+                (self.codes == np.arange(len(self.codes))).all()
+            )
         if self._is_numbering:  # as hostnames do: the node at place 7 has value 7
             return by_value[:-1] if node is None else by_value.take(node)
         if node is None:
@@ -154,7 +163,9 @@ ImagesOnNode = dict[str, tuple[int, int]]
 
 @final
 class ImageColumn:
-    """One image over the nodes: its size where the node has it, and the number of nodes that had it when the node last changed."""
+    """One image over the nodes: its size where the node has it, and the number of nodes that had it when the node last
+    changed.
+    """
 
     __slots__ = ("is_known", "name", "num_nodes", "size")
 
@@ -222,8 +233,9 @@ class NodeColumns:
     image_columns: dict[str, ImageColumn]
     """The image names that were looked up so far; `image()` adds to them."""
     used_ports: list[frozenset[HostPort]]
-    """Per place on axis N: the host ports in use. It is a set, as upstream's: a pod that leaves frees its ports even if another pod uses
-    them."""
+    """Per place on axis N: the host ports in use. It is a set, as upstream's: a pod that leaves frees its ports even if
+    another pod uses them.
+    """
     port_columns: dict[HostPort, Mask]
     """The host ports that were looked up so far; `uses_port()` adds to them."""
 
@@ -242,7 +254,9 @@ class NodeColumns:
         return column
 
     def scalar(self, name: str) -> Int64s:
-        """(N,) the allocatable amount of a scalar resource that no pod requests or no node offers, and that therefore is not on axis K."""
+        """(N,) the allocatable amount of a scalar resource that no pod requests or no node offers, and that therefore
+        is not on axis K.
+        """
         column = self.scalar_columns.get(name)
         if column is None:
             if name not in self.offered:
@@ -267,7 +281,9 @@ class NodeColumns:
         if mask is None:
             if len(self.port_columns) >= MAX_COLUMNS_OF_A_KIND:
                 del self.port_columns[next(iter(self.port_columns))]
-            mask = self.port_columns[port] = np.fromiter((port in used for used in self.used_ports), np.bool_, len(self.objects))
+            mask = self.port_columns[port] = np.fromiter(
+                (port in used for used in self.used_ports), np.bool_, len(self.objects)
+            )
         return mask
 
     def uses_any_port(self, ports: frozenset[HostPort]) -> Mask:
@@ -290,11 +306,15 @@ class PodColumns:
     node: Index
     """(P,) the place of the pod's node on axis N; -1 if it has none."""
     position: Int64s
-    """(P,) the pod's place among the pods of its node. A new pod is appended; when one leaves, the last one takes its place."""
+    """(P,) the pod's place among the pods of its node. A new pod is appended; when one leaves, the last one takes its
+    place.
+    """
     requests: Int64s
     """(P, K) effective requests."""
     unoffered: dict[str, dict[int, int]]
-    """Resource -> slot -> effective request, of the resources that no node has offered and that therefore are not on axis K."""
+    """Resource -> slot -> effective request, of the resources that no node has offered and that therefore are not on
+    axis K.
+    """
     non_zero_requests: Int64s
     """(P, 2) cpu and memory, with defaults for containers without a request."""
     priority: Int64s
@@ -327,8 +347,8 @@ def image_names(images: list[ContainerImage]) -> dict[str, int]:
 
 
 def sums_by_value(column: LabelColumn, per_node: Int64s) -> Int64s:
-    """(V + 1,) sums an array over the nodes by the value of their label, indexed by code; the last entry, which ABSENT indexes, sums the
-    nodes without the label.
+    """(V + 1,) sums an array over the nodes by the value of their label, indexed by code; the last entry, which ABSENT
+    indexes, sums the nodes without the label.
 
         Arguments:
             per_node: (N,) its absolute values sum to at most 2**53.

@@ -1,8 +1,9 @@
 """Thousands of terms about nodes, matched with all nodes at once in array operations.
 
-What a term demands of a label is met by a few values, or by all of an interval of numbers but a few. With the values of the label in the
-order of their numbers, these are places at which being met begins or ends, which are marked for all terms and spread over the values by one
-operation. A term is a bit, so that its demands on several labels are joined for 64 terms at once.
+What a term demands of a label is met by a few values, or by all of an interval of numbers but a few. With the values of
+the label in the order of their numbers, these are places at which being met begins or ends, which are marked for all
+terms and spread over the values by one operation. A term is a bit, so that its demands on several labels are joined for
+64 terms at once.
 """
 
 from collections import defaultdict
@@ -73,7 +74,9 @@ class _Demand:
                 self.most = min(self.most, limit - 1)
 
     def add_field(self, requirement: FieldRequirement) -> None:
-        """Adds a demand on the node's name, or on a field that is always empty. A node without a name has no fields, and meets it."""
+        """Adds a demand on the node's name, or on a field that is always empty. A node without a name has no fields,
+        and meets it.
+        """
         if requirement.field == NAME_FIELD and requirement.negated:
             self.excluded.add(requirement.value)
         elif requirement.field == NAME_FIELD:
@@ -91,7 +94,9 @@ class _Demand:
 
     @property
     def named(self) -> Iterable[str]:
-        """The values that meet it though they are in no interval, or that do not meet it though they are in the interval."""
+        """The values that meet it though they are in no interval, or that do not meet it though they are in the
+        interval.
+        """
         if self.values is not None:
             return filter(self._is_met_by, self.values)
         return () if self.interval == _NO_NUMBER else self.excluded
@@ -111,7 +116,9 @@ def _demands(term: ParsedTerm) -> dict[str, _Demand]:
 
 
 class _Values(NamedTuple):
-    """The V values of a label, or the V names of nodes, in places of which the first are those of numbers, ascending."""
+    """The V values of a label, or the V names of nodes, in places of which the first are those of numbers,
+    ascending.
+    """
 
     of_node: Index
     """(N,) the place of each node's value; V for nodes without one."""
@@ -124,8 +131,10 @@ class _Values(NamedTuple):
 
 @final
 class ManyTerms:
-    """Terms with weights, as arrays. T of them demand something of several labels, and each of these is a bit of W words; the others are
-    weighed value by value. There are D demands, which are in the order of their K labels and name Q values."""
+    """Terms with weights, as arrays. T of them demand something of several labels, and each of these is a bit of W
+    words; the others are weighed value by value. There are D demands, which are in the order of their K labels and name
+    Q values.
+    """
 
     def __init__(self, terms: Iterable[tuple[int, ParsedTerm]]) -> None:
         of_terms = [(weight, _demands(term)) for weight, term in terms if not term.errors]
@@ -139,7 +148,11 @@ class ManyTerms:
                 joined.append(weight)
         found = [each for of_key in by_key.values() for each in of_key]
         names: dict[str, int] = {}
-        named = [(place, names.setdefault(name, len(names))) for place, (demand, _, _) in enumerate(found) for name in demand.named]
+        named = [
+            (place, names.setdefault(name, len(names)))
+            for place, (demand, _, _) in enumerate(found)
+            for name in demand.named
+        ]
         self._keys: Final = tuple(by_key)
         self._names: Final = names
         self._of_all: Final = sum(weight for weight, demands in of_terms if not demands)
@@ -166,7 +179,9 @@ class ManyTerms:
 
     def weights(self, nodes: NodeColumns) -> Int64s:
         """(N,) the sum of the weights of the terms that match the node."""
-        has_key = np.fromiter((key == _NAME or key in nodes.label_keys for key in self._keys), np.bool_, len(self._keys))
+        has_key = np.fromiter(
+            (key == _NAME or key in nodes.label_keys for key in self._keys), np.bool_, len(self._keys)
+        )
         is_missing = np.repeat(~has_key, np.diff(self._first))
         total = np.full(len(nodes), self._of_all + self._weight[is_missing & self._is_met_by_absence].sum(), np.int64)
         may_match = np.ones(self._num_joined, np.bool_)
@@ -174,7 +189,9 @@ class ManyTerms:
         joined: list[tuple[Index, Words]] = []
         for place in np.flatnonzero(has_key).tolist():
             key = self._keys[place]
-            values = _values_of_name(nodes, self._names) if key == _NAME else _values_of_label(nodes.label(key), self._names)
+            values = (
+                _values_of_name(nodes, self._names) if key == _NAME else _values_of_label(nodes.label(key), self._names)
+            )
             by_value, met = self._of_key(place, values)
             total += by_value[values.of_node]
             if met is not None:
@@ -184,8 +201,10 @@ class ManyTerms:
         return total
 
     def _of_key(self, place: int, values: _Values) -> tuple[Int64s, Words | None]:
-        """Returns (V + 1,) the weights of the terms about this label alone that each of its values matches, and (V + 1, W) the other terms
-        but those of which it does not meet what they demand of this label. The last entries are for nodes without the label."""
+        """Returns (V + 1,) the weights of the terms about this label alone that each of its values matches, and (V + 1,
+        W) the other terms but those of which it does not meet what they demand of this label. The last entries are for
+        nodes without the label.
+        """
         first, end = self._first[place : place + 2].tolist()
         weight, absent = self._weight[first:end], self._is_met_by_absence[first:end]
         least, most = self._interval[:, first:end]
@@ -195,12 +214,16 @@ class ManyTerms:
         ends = np.where(is_empty, begins, ends)
         naming = slice(*self._demand.searchsorted([first, end]).tolist())
         demand, named = self._demand[naming] - first, values.named[self._name[naming]]
-        is_exception = (named < values.number) & (is_empty[demand] | ((begins[demand] <= named) & (named < ends[demand])))
+        is_exception = (named < values.number) & (
+            is_empty[demand] | ((begins[demand] <= named) & (named < ends[demand]))
+        )
         demand, named = demand[is_exception], named[is_exception]
         # Where being met begins or ends, and for which demand. With the last value, all has ended.
         at = np.concatenate((begins, ends, named, named + 1))
         of_demand = np.concatenate((np.tile(np.arange(end - first), 2), demand, demand))
-        steps = np.concatenate((weight, -weight, np.where(is_empty, weight, -weight)[demand], np.where(is_empty, -weight, weight)[demand]))
+        steps = np.concatenate(
+            (weight, -weight, np.where(is_empty, weight, -weight)[demand], np.where(is_empty, -weight, weight)[demand])
+        )
         changes = np.zeros(values.number + 1, np.int64)
         np.add.at(changes, at, steps)
         by_value = changes.cumsum()
@@ -261,7 +284,9 @@ def _values_of_name(nodes: NodeColumns, names: Mapping[str, int]) -> _Values:
     return _Values(of_node, number, np.zeros(0, np.int64), place[codes])
 
 
-def _codes(names: Mapping[str, int], code_of: Callable[[str], int], values: SymbolTable[str] | Mapping[str, int]) -> Index:
+def _codes(
+    names: Mapping[str, int], code_of: Callable[[str], int], values: SymbolTable[str] | Mapping[str, int]
+) -> Index:
     """(Q,) the codes of named values; ABSENT where there is none.
 
     Arguments:

@@ -26,12 +26,17 @@ _NUMERIC = (Operator.GREATER_THAN, Operator.LESS_THAN)
 
 
 def required_node_affinity_mask(snapshot: Snapshot, pod: Pod) -> Mask:
-    """(N,) the nodes that match the pod's spec.nodeSelector and required node affinity; terms with errors match nothing.
+    """(N,) the nodes that match the pod's spec.nodeSelector and required node affinity; terms with errors match
+    nothing.
 
     Upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go, RequiredNodeAffinity.Match (v1.36.2).
     """
     required = parsed_node_affinity(pod)
-    mask = np.ones(len(snapshot.nodes), np.bool_) if required.labels is None else label_selector_mask(snapshot, required.labels)
+    mask = (
+        np.ones(len(snapshot.nodes), np.bool_)
+        if required.labels is None
+        else label_selector_mask(snapshot, required.labels)
+    )
     if required.selector is not None:
         mask &= node_selector_mask(snapshot, required.selector)
     return mask
@@ -108,12 +113,14 @@ def requirement_mask(snapshot: Snapshot, requirement: Requirement) -> Mask:
 
 
 def _matching_values(column: LabelColumn, requirement: Requirement) -> Mask:
-    """(V + 1,) whether each value of the label matches, by code; the last entry, which ABSENT indexes, is for nodes without the label."""
+    """(V + 1,) whether each value of the label matches, by code; the last entry, which ABSENT indexes, is for nodes
+    without the label.
+    """
     values = column.values
     if requirement.operator in _NUMERIC:
         return _matching_numbers(column, requirement)
-    # The values that the requirement names all match or all do not, and so do all others: two evaluations are enough for labels such as the
-    # hostname, which have thousands of values.
+    # The values that the requirement names all match or all do not, and so do all others: two evaluations are enough
+    # for labels such as the hostname, which have thousands of values.
     other_value = "".join(requirement.values) + "?"
     matches = np.full(len(values) + 1, requirement.matches_value(other_value), np.bool_)
     named = _codes_of(column, requirement)

@@ -1,7 +1,7 @@
 """What plugins want to know about the pods of a node, as symbols: pods that are equal in one respect share a code.
 
-A plugin does not iterate over pods. It weighs each distinct symbol of an attribute once, and the snapshot's tallies keep the sums
-per node (`tallies.py`).
+A plugin does not iterate over pods. It weighs each distinct symbol of an attribute once, and the snapshot's tallies
+keep the sums per node (`tallies.py`).
 """
 
 import enum
@@ -137,7 +137,9 @@ def volume_class(pod: Pod) -> VolumeClass | None:
     volumes = pod.spec.volumes
     if not volumes:
         return None
-    claims = tuple(volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None)
+    claims = tuple(
+        volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None
+    )
     ephemeral = tuple(f"{pod.name}-{volume.name}" for volume in volumes if volume.ephemeral is not None)
     disks = [volume for volume in volumes if is_disk(volume)]
     if not (claims or ephemeral or disks):

@@ -1,8 +1,9 @@
 """Rows: R hypothetical nodes. A row is a node of the snapshot as if certain pods had come or gone.
 
-An ordinary cycle has one row per node and no changes. Nominated pods are a +1 on their node's row; the preemption dry run has a -1 for
-every possible victim and a +1 for each that is reprieved. Upstream copies NodeInfo and CycleState for this and calls
-AddPod/RemovePod; here the same arrays have the changes already in them, so that a Filter cannot tell the difference.
+An ordinary cycle has one row per node and no changes. Nominated pods are a +1 on their node's row; the preemption dry
+run has a -1 for every possible victim and a +1 for each that is reprieved. Upstream copies NodeInfo and CycleState for
+this and calls AddPod/RemovePod; here the same arrays have the changes already in them, so that a Filter cannot tell the
+difference.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -47,7 +48,9 @@ class PodChanges:
 @final
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """One row as an object: the node and the pods that would be on it. It serves plugins that look at one node at a time."""
+    """One row as an object: the node and the pods that would be on it. It serves plugins that look at one node at a
+    time.
+    """
 
     node: Node
     pods: tuple[Pod, ...]
@@ -75,7 +78,12 @@ class Rows:
     __slots__ = ("_base", "_changes", "_columns", "_index", "_node", "_num_rows", "mask", "snapshot")
 
     def __init__(
-        self, snapshot: Snapshot, node: Index | None, base: "Rows | None", index: Index | None, changes: PodChanges | None
+        self,
+        snapshot: Snapshot,
+        node: Index | None,
+        base: "Rows | None",
+        index: Index | None,
+        changes: PodChanges | None,
     ) -> None:
         self.snapshot = snapshot
         self.mask: Mask | None = None
@@ -155,14 +163,18 @@ class Rows:
     @property
     def non_zero_requested(self) -> Int64s:
         """(R, 2) cpu and memory requests, with defaults for containers without a request."""
-        return self._sums("non_zero", self.snapshot.nodes.non_zero_requested, lambda pods, pod: _of_pods(pods.non_zero_requests, pod))
+        return self._sums(
+            "non_zero", self.snapshot.nodes.non_zero_requested, lambda pods, pod: _of_pods(pods.non_zero_requests, pod)
+        )
 
     @property
     def pod_count(self) -> Int64s:
         """(R,) the number of pods on the row."""
         return self._sums("pod_count", self.snapshot.nodes.pod_count, lambda _, pod: np.ones(len(pod), np.int64))
 
-    def tally(self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None = None) -> Int64s:
+    def tally(
+        self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None = None
+    ) -> Int64s:
         """(R,) sums the weights of the symbols of the row's pods; pods without a symbol weigh 0.
 
         Arguments:
@@ -170,14 +182,17 @@ class Rows:
             relevant: see `RelevantCodes`; None to weigh every symbol.
         """
         tally = self.snapshot.tally(attribute, question, weight, relevant)
-        return self._column((attribute, question), lambda: tally.per_node, _adding(self._weights_of_slots(attribute, tally)))
+        return self._column(
+            (attribute, question), lambda: tally.per_node, _adding(self._weights_of_slots(attribute, tally))
+        )
 
     def tally_change(
         self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None = None
     ) -> Int64s | None:
         """(R,) the part of `tally` that the row's changes cause; None if there are no changes.
 
-        It serves plugins that look across nodes: the rest of the cluster is as in the snapshot, this row's own node is not.
+        It serves plugins that look across nodes: the rest of the cluster is as in the snapshot, this row's own node is
+        not.
         """
         if not self.is_hypothetical:
             return None
@@ -187,7 +202,9 @@ class Rows:
         def unchanged() -> Int64s:
             return np.zeros(len(snapshot.nodes), np.int64)
 
-        return self._column(("change", attribute, question), unchanged, _adding(self._weights_of_slots(attribute, tally)))
+        return self._column(
+            ("change", attribute, question), unchanged, _adding(self._weights_of_slots(attribute, tally))
+        )
 
     def _weights_of_slots(self, attribute: Attribute, tally: Tally) -> Callable[[Index], Int64s]:
         codes = self.snapshot.pods.codes[attribute]
@@ -213,7 +230,9 @@ class Rows:
         if not self.is_hypothetical:
             return of_nodes if self.is_all else of_nodes[self.node]
         symbols = snapshot.tallies.symbols[Attribute.HOST_PORTS]
-        of_symbols = [ports.intersection(symbol) if isinstance(symbol, tuple) else frozenset[HostPort]() for symbol in symbols]
+        of_symbols = [
+            ports.intersection(symbol) if isinstance(symbol, tuple) else frozenset[HostPort]() for symbol in symbols
+        ]
         left: dict[int, set[HostPort]] = {}
         for row, pod, sign in self._changes_of(range(len(self))):
             code = int(snapshot.pods.codes[Attribute.HOST_PORTS, pod])
@@ -330,14 +349,17 @@ class Rows:
         return per_node if self.is_all else per_node[self.node]
 
     def of_values(self, column: LabelColumn, by_value: npt.NDArray[D]) -> npt.NDArray[D]:
-        """(R,) the rows' entries of an array over the values of a label, (V + 1,) by code; the last entry is for nodes without it. It may
-        be a view."""
+        """(R,) the rows' entries of an array over the values of a label, (V + 1,) by code; the last entry is for nodes
+        without it. It may be a view.
+        """
         return column.at_nodes(by_value, None if self.is_all else self.node)
 
     # Rows as objects.
 
     def node_info(self, row: int) -> NodeInfo:
-        """Returns the row as a node with its pods: those of the node in order, without those removed, then those added."""
+        """Returns the row as a node with its pods: those of the node in order, without those removed, then those
+        added.
+        """
         (slots,) = self._slots_on([row])
         return self._node_info_of(row, slots)
 
@@ -352,7 +374,9 @@ class Rows:
 
     def _node_info_of(self, row: int, slots: Sequence[int]) -> NodeInfo:
         snapshot = self.snapshot
-        return NodeInfo(snapshot.nodes.objects[int(self.node[row])], tuple(snapshot.pod_at(slot) for slot in slots), row)
+        return NodeInfo(
+            snapshot.nodes.objects[int(self.node[row])], tuple(snapshot.pod_at(slot) for slot in slots), row
+        )
 
     def _slots_on(self, chosen: Sequence[int]) -> list[list[int]]:
         """Returns the pod slots of each of these rows, in order."""
@@ -366,7 +390,9 @@ class Rows:
         return slots
 
     def _changes_of(self, chosen: Sequence[int]) -> Iterator[tuple[int, int, int]]:
-        """Yields (place in `chosen`, pod slot, sign) of all changes to these rows, in the order in which they were made."""
+        """Yields (place in `chosen`, pod slot, sign) of all changes to these rows, in the order in which they were
+        made.
+        """
         steps: list[tuple[Index, Index, PodChanges]] = []
         rows: Rows | None = self
         index = np.array(chosen, np.intp)
@@ -410,9 +436,11 @@ class Rows:
 
 
 def _matches(needles: Index, values: Index) -> tuple[Index, Index]:
-    """Returns every pair of a place in `needles` and a place in `values` with equal entries, in the order of the needles."""
-    # Each needle's matches are a run in the sorted values. `needle` repeats each needle once per match, and `nth` counts 0, 1, ...
-    # within its run.
+    """Returns every pair of a place in `needles` and a place in `values` with equal entries, in the order of the
+    needles.
+    """
+    # Each needle's matches are a run in the sorted values. `needle` repeats each needle once per match, and `nth`
+    # counts 0, 1, ... within its run.
     order = np.argsort(values, kind="stable")
     in_order = values[order]
     first = np.searchsorted(in_order, needles, "left")
@@ -441,7 +469,11 @@ def _with_changes(column: Int64s, changes: PodChanges, amount: Int64s) -> Int64s
     # Columns of shape (R, K) are stored resource by resource; working on the transpose keeps every pass contiguous.
     result = column.T.copy()
     signed = amount.T * changes.sign
-    if changes.rows_are_distinct and len(changes) == result.shape[-1] and np.array_equal(changes.row, np.arange(len(changes))):
+    if (
+        changes.rows_are_distinct
+        and len(changes) == result.shape[-1]
+        and np.array_equal(changes.row, np.arange(len(changes)))
+    ):
         result += signed
     elif changes.rows_are_distinct:
         result[..., changes.row] += signed

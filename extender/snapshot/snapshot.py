@@ -19,8 +19,8 @@ from extender.snapshot.tallies import RelevantCodes, Tallies, Tally, Weight
 class Snapshot:
     """Nodes, pods and the other objects of the cluster, as columns.
 
-    It is read-only, and valid until the cache's next `update_snapshot()`, which writes the columns in place: take one at the start of a
-    cycle, decide, and drop it. (Upstream has the same rule for its nodeInfoSnapshot.)
+    It is read-only, and valid until the cache's next `update_snapshot()`, which writes the columns in place: take one
+    at the start of a cycle, decide, and drop it. (Upstream has the same rule for its nodeInfoSnapshot.)
     """
 
     generation: int
@@ -31,8 +31,9 @@ class Snapshot:
     nodes: NodeColumns
     pods: PodColumns
     resources: SymbolTable[str]
-    """Names along axis K: cpu, memory, ephemeral-storage, then the scalar resources that pods request and nodes offer, in order of
-    appearance. Others are not on the axis; `Rows.allocatable_of` and `Rows.requested_of` find them."""
+    """Names along axis K: cpu, memory, ephemeral-storage, then the scalar resources that pods request and nodes offer,
+    in order of appearance. Others are not on the axis; `Rows.allocatable_of` and `Rows.requested_of` find them.
+    """
     tallies: Tallies
     all_nodes: Index
     """(N,) 0, 1, 2, ...: the places of all nodes."""
@@ -59,9 +60,13 @@ class Snapshot:
         num_resources: int = self.nodes.allocatable.shape[1]
         return num_resources
 
-    def tally(self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None = None) -> Tally:
+    def tally(
+        self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None = None
+    ) -> Tally:
         """Returns the sums per node of a question about pods; see `tallies`. `Rows.tally` adds the hypothesis."""
-        return self.tallies.of(attribute, question, weight, relevant, self.pods.node, self.pods.codes[attribute], len(self.nodes))
+        return self.tallies.of(
+            attribute, question, weight, relevant, self.pods.node, self.pods.codes[attribute], len(self.nodes)
+        )
 
     def pod_at(self, slot: int) -> Pod:
         """Returns the pod in a slot that is in use."""

@@ -1,7 +1,8 @@
 """Symbol tables: recurring values (labels, taints, namespaces, ...) as small integers, and indexes over them.
 
-A large cluster has many label classes (each StatefulSet pod and each Job pod is a class of its own), and a given selector concerns
-few of them. The indexes find the classes that a selector can concern, so that it is not evaluated on all.
+A large cluster has many label classes (each StatefulSet pod and each Job pod is a class of its own), and a given
+selector concerns few of them. The indexes find the classes that a selector can concern, so that it is not evaluated on
+all.
 """
 
 from abc import ABC, abstractmethod
@@ -65,7 +66,9 @@ _REQUIRE_A_VALUE: Final = (Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS)
 
 
 class SymbolIndex(ABC):
-    """An index over all symbols of one attribute. `Tallies.index` adds each symbol once, in the order of their codes."""
+    """An index over all symbols of one attribute. `Tallies.index` adds each symbol once, in the order of their
+    codes.
+    """
 
     size: int = 0
     """The number of symbols added, which is the code of the next one."""
@@ -89,7 +92,9 @@ class LabelIndex(SymbolIndex):
         self._codes: defaultdict[LabelPair, list[int]] = defaultdict(list)
 
     def candidates(self, selector: Selector, first: int = 0) -> Iterable[int]:
-        """Returns the codes, from `first` on, of the classes that the selector may match, each once. Not all of them need match."""
+        """Returns the codes, from `first` on, of the classes that the selector may match, each once. Not all of them
+        need match.
+        """
         if not selector.selectable:
             return ()
         pairs = narrowest_pairs(selector)
@@ -113,8 +118,9 @@ class LabelIndex(SymbolIndex):
 
 @kept_for_equal(lambda selector: selector.num_values * _BYTES_OF_A_VALUE)
 def narrowest_pairs(selector: Selector) -> frozenset[LabelPair] | None:
-    """Returns the smallest set of labels such that everything the selector matches has exactly one of them; None if it requires no
-    value."""
+    """Returns the smallest set of labels such that everything the selector matches has exactly one of them; None if it
+    requires no value.
+    """
     requiring = [requirement for requirement in selector.requirements if requirement.operator in _REQUIRE_A_VALUE]
     if not requiring:
         return None
@@ -141,16 +147,21 @@ class HostPortIndex(SymbolIndex):
 
 @final
 class VolumeIndex(SymbolIndex):
-    """Claim name -> the codes of the volume classes whose `persistentVolumeClaim` volumes use it in any namespace; and the classes with
-    disks."""
+    """Claim name -> the codes of the volume classes whose `persistentVolumeClaim` volumes use it in any namespace; and
+    the classes with disks.
+    """
 
     def __init__(self) -> None:
         self._users: defaultdict[str, list[int]] = defaultdict(list)
         self._with_disks: list[int] = []
 
     def users(self, claims: Iterable[str], first: int = 0) -> Sequence[int]:
-        """Returns the codes, from `first` on, of the classes that use one of these claims in any namespace, each once."""
-        lists = [codes[bisect_left(codes, first) :] for claim in claims if (codes := self._users.get(claim)) is not None]
+        """Returns the codes, from `first` on, of the classes that use one of these claims in any namespace, each
+        once.
+        """
+        lists = [
+            codes[bisect_left(codes, first) :] for claim in claims if (codes := self._users.get(claim)) is not None
+        ]
         return sorted({code for codes in lists for code in codes})
 
     def with_disks(self, first: int = 0) -> Sequence[int]:

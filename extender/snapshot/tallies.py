@@ -1,9 +1,9 @@
 """Tallies: for a question about pods, the sum of its answers per node, kept up to date as pods come and go.
 
-A question is a weight for each symbol of one attribute (for example 1 if a class of labels matches a selector, 0 if not). Each distinct
-symbol is weighed once, and the weights are summed once over all pods. From then on every pod that comes or goes is one move in a
-journal, and a tally applies the moves it missed when it is next read. No plugin iterates over the pods of the cluster, and a pod
-costs nothing while no question is read.
+A question is a weight for each symbol of one attribute (for example 1 if a class of labels matches a selector, 0 if
+not). Each distinct symbol is weighed once, and the weights are summed once over all pods. From then on every pod that
+comes or goes is one move in a journal, and a tally applies the moves it missed when it is next read. No plugin iterates
+over the pods of the cluster, and a pod costs nothing while no question is read.
 """
 
 from collections import OrderedDict
@@ -22,26 +22,32 @@ from extender.snapshot.symbols import LabelIndex, SymbolIndex, SymbolTable
 Weight = Callable[[PodSymbol], int]
 
 RelevantCodes = Callable[["Tallies", int], Iterable[int]]
-"""Returns, given the first code not weighed yet, the codes from there on that can have a weight other than 0. An index of the tallies
-provides it.
+"""Returns, given the first code not weighed yet, the codes from there on that can have a weight other than 0. An index
+of the tallies provides it.
 
-It is given the tallies and does not hold them: tallies that held themselves would stay until the garbage collector found them, and those
-of a large cluster's copy take a hundred megabytes."""
+It is given the tallies and does not hold them: tallies that held themselves would stay until the garbage collector
+found them, and those of a large cluster's copy take a hundred megabytes.
+"""
 
 KEPT_PER_ATTRIBUTE = 1024
 """Questions remembered per attribute; the least recently read is dropped first. At 5000 nodes one takes 40 kB."""
 
 KEPT_VALUES = 200_000
-"""Values that the questions remembered of an attribute name together. A term of pod affinity names two or three and takes two kilobytes."""
+"""Values that the questions remembered of an attribute name together. A term of pod affinity names two or three and
+takes two kilobytes.
+"""
 
 KEPT_COLUMNS = 4
 """Label keys by whose values the sums of one question are remembered."""
 
 FEW_SYMBOLS = 8
-"""The pods of as many symbols are found by comparing, which takes a fraction of the memory of looking all symbols up."""
+"""The pods of as many symbols are found by comparing, which takes a fraction of the memory of looking all symbols up.
+"""
 
 JOURNAL_LENGTH = 1024
-"""The least number of moves remembered. A tally that missed more is summed again, which takes numpy about as long as applying them."""
+"""The least number of moves remembered. A tally that missed more is summed again, which takes numpy about as long as
+applying them.
+"""
 
 Move = tuple[tuple[int, ...], int, int]
 """A pod's codes (one per attribute), the place of its node, and +1 if it came or -1 if it left."""
@@ -64,7 +70,18 @@ I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
 class Tally:
     """The weights of one question, and their sums per node as of the last time it was read."""
 
-    __slots__ = ("_by_value", "_nonzero", "_relevant", "_sums", "_weight", "_weights", "known", "moves_read", "num_values", "per_node")
+    __slots__ = (
+        "_by_value",
+        "_nonzero",
+        "_relevant",
+        "_sums",
+        "_weight",
+        "_weights",
+        "known",
+        "moves_read",
+        "num_values",
+        "per_node",
+    )
 
     def __init__(self, weight: Weight, relevant: RelevantCodes | None, num_values: int) -> None:
         self.num_values = num_values
@@ -76,8 +93,8 @@ class Tally:
         self._weights: dict[int, int] = {}
         self._nonzero: tuple[Index, Int64s] | None = None
         self._sums: Int64s | None = None
-        # Label key -> the bins of its column, the sums by value, and where they are above zero. A column whose nodes changed has other
-        # bins.
+        # Label key -> the bins of its column, the sums by value, and where they are above zero. A column whose nodes
+        # changed has other bins.
         self._by_value: OrderedDict[str, tuple[Index, Int64s, Mask]] = OrderedDict()
         self.per_node: Int64s = np.zeros(0, np.int64)
         """(N,) the sums, once `Tallies.of` has made them; read-only."""
@@ -196,7 +213,9 @@ class Tallies:
         self._indexes: dict[tuple[Attribute, type[SymbolIndex]], SymbolIndex] = {}
 
     def copy(self) -> "Tallies":
-        """Returns an independent copy of the symbols without tallies, since the weights of a question may refer to these tables."""
+        """Returns an independent copy of the symbols without tallies, since the weights of a question may refer to
+        these tables.
+        """
         other = Tallies()
         other.symbols = tuple(table.copy() for table in self.symbols)
         return other
@@ -238,7 +257,9 @@ class Tallies:
             tally.sum_up(node, codes, num_nodes, end)
         return tally
 
-    def weighed(self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None) -> Tally:
+    def weighed(
+        self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None
+    ) -> Tally:
         """Returns the tally of a question with every symbol weighed; its sums may be out of date or missing."""
         kept = self._kept[attribute]
         tally = kept.get(question)
@@ -252,7 +273,9 @@ class Tallies:
         tally.learn(self, attribute)
         return tally
 
-    def unweighed(self, attribute: Attribute, question: Hashable, relevant: RelevantCodes | None) -> Sequence[PodSymbol]:
+    def unweighed(
+        self, attribute: Attribute, question: Hashable, relevant: RelevantCodes | None
+    ) -> Sequence[PodSymbol]:
         """Returns the symbols that `weighed` has yet to weigh."""
         symbols, tally = self.symbols[attribute], self._kept[attribute].get(question)
         known = 0 if tally is None else tally.known

@@ -1,7 +1,7 @@
 """The test kit: builders for objects and snapshots, random clusters, and the laws of Filters.
 
-It serves this project's tests and those of plugin authors; the engine does not import it. Nothing is mocked in here: clusters are built
-through the real `Cache`.
+It serves this project's tests and those of plugin authors; the engine does not import it. Nothing is mocked in here:
+clusters are built through the real `Cache`.
 """
 
 from extender.concurrency import virtual_time

@@ -4,8 +4,8 @@
     make_node("n1").capacity(cpu="4", memory="8Gi").taint("dedicated", "batch").obj()
     make_snapshot(make_node("n1").capacity(cpu="4"), pods=[make_pod("web").node("n1")])
 
-A builder never changes: every step returns a new one, so that builders can be shared. For fields without a step, build the struct with
-`extender.objects.decoding.replaced`.
+A builder never changes: every step returns a new one, so that builders can be shared. For fields without a step, build
+the struct with `extender.objects.decoding.replaced`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,14 @@ from typing import Any, final
 
 from extender.cache import Cache
 from extender.objects.decoding import convert, replaced
-from extender.objects.meta import HasMetadata, LabelSelector, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
+from extender.objects.meta import (
+    HasMetadata,
+    LabelSelector,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    ObjectMeta,
+)
 from extender.objects.node import ContainerImage, Node, ResourceList, Taint
 from extender.objects.pod import (
     Affinity,
@@ -132,7 +139,9 @@ class PodBuilder:
 
     def sidecar_req(self, requests: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
         """Adds a sidecar with these requests."""
-        return self.init_container(replaced(self._requesting("s", {**(requests or {}), **more}), restart_policy="Always"))
+        return self.init_container(
+            replaced(self._requesting("s", {**(requests or {}), **more}), restart_policy="Always")
+        )
 
     def overhead(self, amounts: Mapping[str, Amount] | None = None, /, **more: Amount) -> "PodBuilder":
         return self._spec(overhead={**(amounts or {}), **more})
@@ -183,7 +192,9 @@ class PodBuilder:
 
     def node_affinity(self, *terms: NodeSelectorTerm) -> "PodBuilder":
         """Sets the required node affinity, of which any term must match (see `label_term` and `name_term`)."""
-        return self._affinity(node_affinity=replaced(self._node_affinity, required=NodeSelector(node_selector_terms=list(terms))))
+        return self._affinity(
+            node_affinity=replaced(self._node_affinity, required=NodeSelector(node_selector_terms=list(terms)))
+        )
 
     def preferred_node_affinity(self, weight: int, term: NodeSelectorTerm) -> "PodBuilder":
         """Adds a preferred node affinity term."""
@@ -193,12 +204,16 @@ class PodBuilder:
     def pod_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
         """Adds a required affinity term for pods with these labels."""
         stanza = self._stanza("pod_affinity")
-        return self._affinity(pod_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
+        return self._affinity(
+            pod_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)])
+        )
 
     def pod_anti_affinity(self, topology_key: str, **labels: str) -> "PodBuilder":
         """Adds a required anti-affinity term against pods with these labels."""
         stanza = self._stanza("pod_anti_affinity")
-        return self._affinity(pod_anti_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)]))
+        return self._affinity(
+            pod_anti_affinity=replaced(stanza, required=[*stanza.required, _pod_term(topology_key, labels)])
+        )
 
     def preferred_pod_affinity(self, weight: int, topology_key: str, **labels: str) -> "PodBuilder":
         """Adds a preferred affinity term."""
@@ -212,7 +227,9 @@ class PodBuilder:
         term = WeightedPodAffinityTerm(weight=weight, pod_affinity_term=_pod_term(topology_key, labels))
         return self._affinity(pod_anti_affinity=replaced(stanza, preferred=[*stanza.preferred, term]))
 
-    def spread(self, max_skew: int, topology_key: str, when_unsatisfiable: str = "DoNotSchedule", /, **labels: str) -> "PodBuilder":
+    def spread(
+        self, max_skew: int, topology_key: str, when_unsatisfiable: str = "DoNotSchedule", /, **labels: str
+    ) -> "PodBuilder":
         """Adds a topology spread constraint over pods with these labels."""
         constraint = TopologySpreadConstraint(
             max_skew=max_skew,
@@ -282,7 +299,9 @@ def make_pod(name: str = "p") -> PodBuilder:
     return PodBuilder(Pod(metadata=ObjectMeta(name=name, namespace="default")))
 
 
-def make_pod_group(name: str = "g", min_count: int | None = None, *, topology_key: str = "", priority: int = 0) -> PodGroup:
+def make_pod_group(
+    name: str = "g", min_count: int | None = None, *, topology_key: str = "", priority: int = 0
+) -> PodGroup:
     """Returns a PodGroup in the namespace `default`: a gang if it has a least number of pods."""
     gang = None if min_count is None else {"minCount": min_count}
     return convert(
@@ -305,20 +324,28 @@ def make_node(name: str = "n") -> NodeBuilder:
 
 def label_term(key: str, operator: str, *values: str) -> NodeSelectorTerm:
     """Returns a node selector term with one requirement on a label."""
-    return NodeSelectorTerm(match_expressions=[NodeSelectorRequirement(key=key, operator=operator, values=list(values))])
+    return NodeSelectorTerm(
+        match_expressions=[NodeSelectorRequirement(key=key, operator=operator, values=list(values))]
+    )
 
 
 def name_term(operator: str, *names: str) -> NodeSelectorTerm:
     """Returns a node selector term with one requirement on the node's name."""
-    return NodeSelectorTerm(match_fields=[NodeSelectorRequirement(key="metadata.name", operator=operator, values=list(names))])
+    return NodeSelectorTerm(
+        match_fields=[NodeSelectorRequirement(key="metadata.name", operator=operator, values=list(names))]
+    )
 
 
-def make_snapshot(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[HasMetadata] = ()) -> Snapshot:
+def make_snapshot(
+    *nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[HasMetadata] = ()
+) -> Snapshot:
     """Returns a snapshot of a cluster with these nodes, pods (each on its spec.nodeName) and other objects."""
     return make_cache(*nodes, pods=pods, objects=objects).update_snapshot()
 
 
-def make_cache(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[HasMetadata] = ()) -> Cache:
+def make_cache(
+    *nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = (), objects: Iterable[HasMetadata] = ()
+) -> Cache:
     """Returns the same as a Cache, for tests in which the cluster changes."""
     cache = Cache()
     for node in nodes:

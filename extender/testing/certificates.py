@@ -53,11 +53,15 @@ class Authority:
         stem = self._folder / f"{self._name}-{name}"
         made = CertificateFiles(stem.with_suffix(".crt"), stem.with_suffix(".key"))
         request, extensions = stem.with_suffix(".csr"), stem.with_suffix(".ext")
-        extensions.write_text(f"subjectAltName={','.join(alternative_names)}\n" if alternative_names else "extendedKeyUsage=clientAuth\n")
+        extensions.write_text(
+            f"subjectAltName={','.join(alternative_names)}\n" if alternative_names else "extendedKeyUsage=clientAuth\n"
+        )
         subject = "".join(f"/O={each}" for each in organizations) + f"/CN={name}"
         _openssl("req", *_NEW_KEY, "-subj", subject, "-keyout", made.key, "-out", request)
         signer = ("-CA", self._own.certificate, "-CAkey", self._own.key, "-CAcreateserial")
-        _openssl("x509", "-req", "-in", request, *signer, "-days", "1", "-extfile", extensions, "-out", made.certificate)
+        _openssl(
+            "x509", "-req", "-in", request, *signer, "-days", "1", "-extfile", extensions, "-out", made.certificate
+        )
         return made
 
 

@@ -1,4 +1,5 @@
-"""A real control plane for tests: etcd and kube-apiserver, as envtest runs them. There are no controllers, no kubelets and no scheduler.
+"""A real control plane for tests: etcd and kube-apiserver, as envtest runs them. There are no controllers, no kubelets
+and no scheduler.
 
     with ControlPlane.start(assets, folder) as plane:
         client = Client(plane.target())
@@ -54,9 +55,13 @@ class ControlPlane:
         self._without_admission = ("ServiceAccount", *without_admission)
         self._tokens = {user: secrets.token_urlsafe(24) for user in users}
         self._token_file = folder / "tokens.csv"
-        self._token_file.write_text("".join(f'{self._tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in users.items()))
+        self._token_file.write_text(
+            "".join(f'{self._tokens[user]},{user},{user},"{",".join(groups)}"\n' for user, groups in users.items())
+        )
         self._authority = Authority(folder, "kubernetes")
-        self._serving = self._authority.sign("kube-apiserver", "IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc")
+        self._serving = self._authority.sign(
+            "kube-apiserver", "IP:127.0.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"
+        )
         self._service_accounts = self._authority.sign("service-accounts")
         etcd_port, peer_port, self._port = _free_ports(3)
         self._etcd_url = f"http://127.0.0.1:{etcd_port}"
@@ -86,7 +91,9 @@ class ControlPlane:
         Raises:
             ProcessError: a program is missing, ends, or does not become ready.
         """
-        plane = ControlPlane(assets, folder, {ADMIN: ("system:masters",), **(users or {})}, start_seconds, without_admission, flags)
+        plane = ControlPlane(
+            assets, folder, {ADMIN: ("system:masters",), **(users or {})}, start_seconds, without_admission, flags
+        )
         with ExitStack() as stack:
             stack.enter_context(plane._running_etcd())
             stack.callback(plane.stop_api_server)
@@ -95,7 +102,9 @@ class ControlPlane:
 
     def target(self, user: str = ADMIN) -> Target:
         """Returns the target for requests of the user."""
-        return Target(self.url, tls=Tls(ca=Pem(file=self._authority.certificate)), credentials=token(self._tokens[user]))
+        return Target(
+            self.url, tls=Tls(ca=Pem(file=self._authority.certificate)), credentials=token(self._tokens[user])
+        )
 
     @property
     def url(self) -> str:
@@ -104,10 +113,15 @@ class ControlPlane:
 
     def start_api_server(self) -> None:
         """Starts the API server, and returns when it is ready."""
-        process = Process([self._assets / "kube-apiserver", *self._api_server_flags(self._serving)], self._folder / "kube-apiserver.log")
+        process = Process(
+            [self._assets / "kube-apiserver", *self._api_server_flags(self._serving)],
+            self._folder / "kube-apiserver.log",
+        )
         self._api_server = process
         with httpx.Client(
-            verify=context(self.target().tls.read()), trust_env=False, headers={"Authorization": f"Bearer {self._tokens[ADMIN]}"}
+            verify=context(self.target().tls.read()),
+            trust_env=False,
+            headers={"Authorization": f"Bearer {self._tokens[ADMIN]}"},
         ) as http:
             process.wait_until(lambda: _is_ok(http, f"{self.url}/readyz"), self._start_seconds)
 

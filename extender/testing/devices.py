@@ -1,4 +1,5 @@
-"""Builders for dynamic resources: devices, slices, classes and claims in one line each. Field names are those of manifests.
+"""Builders for dynamic resources: devices, slices, classes and claims in one line each. Field names are those of
+manifests.
 
 make_slice("gpu-0", make_device("gpu-1", {"model": "a100"}), nodeName="n1") make_claim("c", exactly(2,
 **selecting('device.attributes["gpu.example.com"].model == "a100"')))
@@ -27,7 +28,9 @@ def make_device(name: str, /, attributes: Mapping[str, str | int | bool] | None 
 def make_slice(
     *devices: Manifest | str, name: str = "slice", pool: str = "pool", generation: int = 1, of: int = 1, **where: Any
 ) -> ResourceSlice:
-    """Returns one of `of` slices of a pool, for the node `n` unless `where` is given. A bare name is a device without attributes."""
+    """Returns one of `of` slices of a pool, for the node `n` unless `where` is given. A bare name is a device without
+    attributes.
+    """
     spec = {
         "driver": DRIVER,
         "pool": {"name": pool, "generation": generation, "resourceSliceCount": of},
@@ -49,7 +52,10 @@ def selecting(*expressions: str) -> dict[str, Any]:
 
 def exactly(count: int = 1, /, name: str = "r", device_class: str = "any", **more: Any) -> Manifest:
     """Returns a request for this many devices of a class."""
-    return {"name": name, "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count, **more}}
+    return {
+        "name": name,
+        "exactly": {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count, **more},
+    }
 
 
 def everything(name: str = "r", device_class: str = "any", **more: Any) -> Manifest:
@@ -63,7 +69,11 @@ def first_of(*alternatives: Manifest, name: str = "r") -> Manifest:
 
 
 def make_claim(
-    name: str, *requests: Manifest, constraints: Sequence[Manifest] = (), metadata: Manifest | None = None, **status: Any
+    name: str,
+    *requests: Manifest,
+    constraints: Sequence[Manifest] = (),
+    metadata: Manifest | None = None,
+    **status: Any,
 ) -> ResourceClaim:
     """Returns a claim in namespace `default`. Its UID is its name."""
     return convert(

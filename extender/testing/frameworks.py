@@ -37,8 +37,8 @@ def make_framework(
     """Returns a profile with these plugins in this order, each at every extension point that it implements.
 
     Arguments:
-        plugins: a class (or a function that makes a plugin) is called with no arguments and the framework as its handle; an object is taken
-            as it is.
+        plugins: a class (or a function that makes a plugin) is called with no arguments and the framework as its
+            handle; an object is taken as it is.
         weights: by name of the Score plugin; 1 for those that are missing.
         seed: for the framework's source of chance.
         dispatcher, live: for plugins that write; see `extender.testing.writes`.
@@ -116,5 +116,7 @@ def make_verbs(
     """
     known = cluster if isinstance(cluster, Cluster) else Cluster.of(cluster)
     registry = Registry(IN_TREE)
-    frameworks = registry.make_frameworks(configuration or Configuration(), random.Random(), dispatcher=dispatcher, live=known.cache)
+    frameworks = registry.make_frameworks(
+        configuration or Configuration(), random.Random(), dispatcher=dispatcher, live=known.cache
+    )
     return Verbs(frameworks, known, dispatcher=dispatcher, reporter=reporter)

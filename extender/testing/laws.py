@@ -32,11 +32,18 @@ class _Move:
 
 
 def check_filter(
-    plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod, chance: random.Random, *, arrivals: Sequence[Pod] = ()
+    plugin: FilterPlugin | EachNodeFilterPlugin,
+    snapshot: Snapshot,
+    pod: Pod,
+    chance: random.Random,
+    *,
+    arrivals: Sequence[Pod] = (),
 ) -> None:
-    """Checks that the plugin keeps the laws of `FilterPlugin` for this pod and cluster, under hypotheses drawn with `chance`.
+    """Checks that the plugin keeps the laws of `FilterPlugin` for this pod and cluster, under hypotheses drawn with
+    `chance`.
 
-    1. A row is an honest hypothesis: filtering a changed row gives what the row's node gives once those pods really moved.
+    1. A row is an honest hypothesis: filtering a changed row gives what the row's node gives once those pods really
+       moved.
     2. Rows do not talk: filtering some of the rows gives those rows the same answers.
     3. What a plugin says without reasons, `fits`, is what it says with them.
     4. A plugin that promises not to look at pods gives changed rows the same answers.
@@ -100,11 +107,17 @@ def _state_for(plugin: FilterPlugin, pod: Pod, snapshot: Snapshot) -> CycleState
 
 
 def _draw_steps(snapshot: Snapshot, waiting: Sequence[int], chance: random.Random) -> tuple[list[_Move], list[_Move]]:
-    """Returns two hypotheses, one on top of the other. Within each, pods are removed before others are added, as with `PodChanges`.
+    """Returns two hypotheses, one on top of the other. Within each, pods are removed before others are added, as with
+    `PodChanges`.
 
     Terminating pods do not move: upstream's topology spread counts them when they move, but not where they are.
     """
-    removed = [_Move(row, slot, -1) for row, slots in enumerate(snapshot.pods.on_node) for slot in slots if chance.random() < 0.5]
+    removed = [
+        _Move(row, slot, -1)
+        for row, slots in enumerate(snapshot.pods.on_node)
+        for slot in slots
+        if chance.random() < 0.5
+    ]
     added = [_Move(chance.randrange(len(snapshot.nodes)), slot, +1) for slot in waiting if chance.random() < 0.8]
     moves = [move for move in removed + added if not snapshot.pod_at(move.slot).is_terminating]
     steps: tuple[list[_Move], list[_Move]] = ([], [])
@@ -151,16 +164,22 @@ def _check_fits(plugin: FilterPlugin, state: CycleState, pod: Pod, rows: Rows, v
     fits = plugin.fits(state, pod, rows)
     if fits is not None and not np.array_equal(fits, verdicts.ok):
         names = [rows.names[row] for row in np.flatnonzero(fits != verdicts.ok).tolist()]
-        raise AssertionError(f"law 3, fits is filter without reasons: {plugin.name} answers differently about {', '.join(names)}")
+        raise AssertionError(
+            f"law 3, fits is filter without reasons: {plugin.name} answers differently about {', '.join(names)}"
+        )
 
 
-def _check_pods_do_not_matter(plugin: FilterPlugin, state: CycleState, pod: Pod, rows: Rows, verdicts: Verdicts) -> None:
+def _check_pods_do_not_matter(
+    plugin: FilterPlugin, state: CycleState, pod: Pod, rows: Rows, verdicts: Verdicts
+) -> None:
     as_they_are = plugin.filter(state, pod, rows)
     for row, name in enumerate(rows.names):
         _agree(plugin, "looks_at_pods is False", name, as_they_are.status_of(row), verdicts.status_of(row))
 
 
-def _check_honest(plugin: FilterPlugin, cache: Cache, pod: Pod, node: str, moved: Sequence[tuple[Pod, int]], supposed: Status) -> None:
+def _check_honest(
+    plugin: FilterPlugin, cache: Cache, pod: Pod, node: str, moved: Sequence[tuple[Pod, int]], supposed: Status
+) -> None:
     """Moves only this node's pods, because the other rows are other hypotheses."""
     for other, sign in moved:
         _move(cache, other, sign, node)
@@ -186,7 +205,9 @@ def _move(cache: Cache, pod: Pod, sign: int, node: str) -> None:
 
 def _agree(plugin: FilterPlugin, law: str, node: str, expected: Status, actual: Status) -> None:
     if expected.code != actual.code or sorted(expected.reasons) != sorted(actual.reasons):
-        raise AssertionError(f"{plugin.name} breaks {law}: on node {node} expected {_text(expected)}, got {_text(actual)}")
+        raise AssertionError(
+            f"{plugin.name} breaks {law}: on node {node} expected {_text(expected)}, got {_text(actual)}"
+        )
 
 
 def _text(status: Status) -> str:

@@ -16,7 +16,9 @@ from extender.snapshot import Rows, Snapshot
 
 
 def filter_nodes(plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, Status]:
-    """Returns node -> the Filter's status, after its PreFilter. Where PreFilter skips or refuses, its status is that of every node."""
+    """Returns node -> the Filter's status, after its PreFilter. Where PreFilter skips or refuses, its status is that of
+    every node.
+    """
     state = CycleState()
     if isinstance(plugin, PreFilterPlugin):
         status = plugin.pre_filter(state, pod, snapshot).status

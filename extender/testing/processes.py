@@ -49,7 +49,9 @@ class Process:
         while not is_ready():
             code = self._popen.poll()
             if code is not None:
-                raise ProcessError(f"{self.name} has ended with exit code {code} before it was ready:\n{self._end_of_log()}")
+                raise ProcessError(
+                    f"{self.name} has ended with exit code {code} before it was ready:\n{self._end_of_log()}"
+                )
             if time.monotonic() > deadline:
                 self.stop(seconds)
                 raise ProcessError(f"{self.name} was not ready after {seconds:g} s:\n{self._end_of_log()}")
@@ -68,7 +70,9 @@ class Process:
         self._popen.wait()
 
     def stop(self, seconds: float) -> bool:
-        """Terminates the program, and kills it if it does not end within this many seconds. Returns whether it ended by itself."""
+        """Terminates the program, and kills it if it does not end within this many seconds. Returns whether it ended by
+        itself.
+        """
         self._popen.terminate()
         try:
             self._popen.wait(seconds)

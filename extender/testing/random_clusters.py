@@ -42,9 +42,15 @@ class RandomCluster:
 
 
 def random_cluster(chance: random.Random) -> RandomCluster:
-    """Returns a cluster of up to five nodes with up to three pods each, a pending pod, and up to three pods that may be added."""
+    """Returns a cluster of up to five nodes with up to three pods each, a pending pod, and up to three pods that may be
+    added.
+    """
     nodes = tuple(_node(f"n{number}", chance) for number in range(chance.randint(1, 5)))
-    pods = tuple(_pod(f"p{number}-{node.name}", chance).node(node.name).obj() for node in nodes for number in range(chance.randint(0, 3)))
+    pods = tuple(
+        _pod(f"p{number}-{node.name}", chance).node(node.name).obj()
+        for node in nodes
+        for number in range(chance.randint(0, 3))
+    )
     arrivals = tuple(_pod(f"a{number}", chance).obj() for number in range(chance.randint(0, 3)))
     return RandomCluster(nodes, pods, _pod("pending", chance).obj(), arrivals)
 
@@ -93,7 +99,9 @@ def _pod(name: str, chance: random.Random) -> PodBuilder:
         lambda pod: pod.node_affinity(label_term("rank", chance.choice(("Gt", "Lt")), "3"), name_term("In", "n1")),
         lambda pod: pod.pod_affinity(ZONE_LABEL, app=chance.choice(_APPS)),
         lambda pod: pod.pod_anti_affinity(chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
-        lambda pod: pod.spread(chance.randint(1, 2), chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)),
+        lambda pod: pod.spread(
+            chance.randint(1, 2), chance.choice((HOSTNAME_LABEL, ZONE_LABEL)), app=chance.choice(_APPS)
+        ),
         lambda pod: pod.host_network(host_users=chance.choice((None, False, True))),
         lambda pod: pod.terminating(),
     )

@@ -86,7 +86,9 @@ def random_storage(nodes: Sequence[Node], chance: random.Random) -> RandomStorag
     for node in nodes:
         if chance.random() < 0.8:
             limits = {driver: chance.choice((None, 0, 1, 2, 3)) for driver in _DRIVERS if chance.random() < 0.8}
-            storage.objects.append(make_csi_node(node.name, limits, migrated=[EBS_PLUGIN] if chance.random() < 0.5 else []))
+            storage.objects.append(
+                make_csi_node(node.name, limits, migrated=[EBS_PLUGIN] if chance.random() < 0.5 else [])
+            )
     if chance.random() < 0.6:
         storage.objects.append(make_csi_driver(publishes_capacity=chance.random() < 0.8))
         storage.objects += [_capacity(f"room{number}", nodes, chance) for number in range(chance.randint(0, 3))]
@@ -101,12 +103,21 @@ def _add_bound(storage: RandomStorage, nodes: Sequence[Node], chance: random.Ran
         is_exclusive = chance.random() < 0.2
         (storage.exclusive if is_exclusive else storage.shared).append(claim)
         storage.objects.append(
-            make_claim(claim, volume=volume, storage_class="later", access="ReadWriteOncePod" if is_exclusive else "ReadWriteOnce")
+            make_claim(
+                claim,
+                volume=volume,
+                storage_class="later",
+                access="ReadWriteOncePod" if is_exclusive else "ReadWriteOnce",
+            )
         )
         if chance.random() < 0.1:
             continue
         is_ebs = chance.random() < 0.3
-        labels = {key: chance.choice(("z1", "z2", "z1__z2", "")) for key in (ZONE_LABEL, BETA_ZONE_LABEL) if chance.random() < 0.3}
+        labels = {
+            key: chance.choice(("z1", "z2", "z1__z2", ""))
+            for key in (ZONE_LABEL, BETA_ZONE_LABEL)
+            if chance.random() < 0.3
+        }
         storage.objects.append(
             make_volume(
                 volume,
@@ -130,7 +141,9 @@ def _add_delayed(storage: RandomStorage, nodes: Sequence[Node], chance: random.R
                 storage_class=chance.choice(("later", "local", "local", "ebs")),
                 size=chance.choice(("", *_SIZES)),
                 access=chance.choice(("ReadWriteOnce", "ReadWriteOnce", "ReadWriteMany")),
-                selected_node=chance.choice((*(node.name for node in nodes), "gone")) if chance.random() < 0.15 else None,
+                selected_node=chance.choice((*(node.name for node in nodes), "gone"))
+                if chance.random() < 0.15
+                else None,
                 selector=LabelSelector(match_labels={"disk": "ssd"}) if chance.random() < 0.2 else None,
             )
         )
@@ -173,10 +186,14 @@ def _capacity(name: str, nodes: Sequence[Node], chance: random.Random) -> HasMet
             LabelSelector(),
             LabelSelector(match_labels={HOSTNAME_LABEL: chance.choice(nodes).name}),
             LabelSelector(match_labels={ZONE_LABEL: chance.choice(_ZONES)}),
-            LabelSelector(match_expressions=[LabelSelectorRequirement(key=ZONE_LABEL, operator="NotIn", values=["z1"])]),
+            LabelSelector(
+                match_expressions=[LabelSelectorRequirement(key=ZONE_LABEL, operator="NotIn", values=["z1"])]
+            ),
         )
     )
-    return make_capacity(name, chance.choice(_SIZES), topology, storage_class="later", largest=chance.choice((None, None, *_SIZES)))
+    return make_capacity(
+        name, chance.choice(_SIZES), topology, storage_class="later", largest=chance.choice((None, None, *_SIZES))
+    )
 
 
 def _disk(chance: random.Random) -> Volume:

@@ -3,8 +3,8 @@
     role = Rbac(yaml.safe_load_all(text), "system:serviceaccount:kube-system:reprieve")
     transport = FaultyTransport(server, *role.faults())
 
-Upstream: plugin/pkg/auth/authorizer/rbac/rbac.go; apiserver/pkg/endpoints/handlers/responsewriters/errors.go, ForbiddenStatusError;
-pkg/registry/resource/utils.go, AuthorizedForBinding (v1.36.2).
+Upstream: plugin/pkg/auth/authorizer/rbac/rbac.go; apiserver/pkg/endpoints/handlers/responsewriters/errors.go,
+ForbiddenStatusError; pkg/registry/resource/utils.go, AuthorizedForBinding (v1.36.2).
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,7 +46,9 @@ class Grant:
 
 @final
 class Rbac:
-    """What one service account may do by the roles and bindings of some manifests. State: the requests that it refused."""
+    """What one service account may do by the roles and bindings of some manifests. State: the requests that it
+    refused.
+    """
 
     def __init__(self, manifests: Iterable[Object], user: str) -> None:
         """Reads the manifests; of kinds that have nothing to do with roles there may be any.
@@ -68,11 +70,19 @@ class Rbac:
     def faults(self) -> tuple[Fault, Fault]:
         """Returns what refuses requests that are not allowed; to be the first faults of a transport."""
         return Fault(self._forbid, where=self._is_forbidden, times=None), Fault(
-            self._forbid_binding, verb="patch", resource="resourceclaims", subresource="status", where=self._may_not_bind_claims, times=None
+            self._forbid_binding,
+            verb="patch",
+            resource="resourceclaims",
+            subresource="status",
+            where=self._may_not_bind_claims,
+            times=None,
         )
 
     def _allows(self, right: Right, namespace: str, name: str) -> bool:
-        return any(grant.right == right and grant.namespace in ("", namespace) and grant.name in ("", name) for grant in self.grants)
+        return any(
+            grant.right == right and grant.namespace in ("", namespace) and grant.name in ("", name)
+            for grant in self.grants
+        )
 
     def _is_forbidden(self, call: Call) -> bool:
         # Whoever is authenticated may read what is no resource: /version, discovery.
@@ -92,7 +102,8 @@ class Rbac:
     async def _forbid_binding(self, call: Call, forward: Forward) -> httpx.Response:
         self.refused.append(BIND_CLAIM)
         message = (
-            f'ResourceClaim.resource.k8s.io "{call.name}" is invalid: status: Forbidden: changing status.allocation or status.reservedFor '
+            f'ResourceClaim.resource.k8s.io "{call.name}" is invalid: status: Forbidden: changing status.allocation or '
+            "status.reservedFor "
             f'requires resource="resourceclaims/binding", verb="patch" permission: {self._words(BIND_CLAIM)}'
         )
         return await answers.status(422, message)(call, forward)
@@ -135,4 +146,8 @@ def _key(obj: Object) -> tuple[str, str]:
 
 
 def _user(subject: Object) -> str:
-    return f"system:serviceaccount:{subject.get('namespace')}:{subject['name']}" if subject["kind"] == "ServiceAccount" else subject["name"]
+    return (
+        f"system:serviceaccount:{subject.get('namespace')}:{subject['name']}"
+        if subject["kind"] == "ServiceAccount"
+        else subject["name"]
+    )

@@ -118,7 +118,11 @@ def make_volume(
         ebs: its volume ID as an in-tree EBS volume.
         affinity: the nodes that can reach it, any of the terms; None for all.
     """
-    reference = ObjectReference(kind="PersistentVolumeClaim", namespace="default", name=claim, uid=f"uid-{claim}") if claim else None
+    reference = (
+        ObjectReference(kind="PersistentVolumeClaim", namespace="default", name=claim, uid=f"uid-{claim}")
+        if claim
+        else None
+    )
     return PersistentVolume(
         metadata=ObjectMeta(name=name, uid=f"uid-{name}", labels=dict(labels or {}), resource_version=version),
         spec=PersistentVolumeSpec(
@@ -126,7 +130,9 @@ def make_volume(
             access_modes=[access],
             claim_ref=reference,
             storage_class_name=storage_class,
-            node_affinity=None if affinity is None else VolumeNodeAffinity(required=NodeSelector(node_selector_terms=list(affinity))),
+            node_affinity=None
+            if affinity is None
+            else VolumeNodeAffinity(required=NodeSelector(node_selector_terms=list(affinity))),
             csi=CSIPersistentVolumeSource(driver=csi, volume_handle=name) if csi else None,
             aws_elastic_block_store=AWSElasticBlockStore(volume_id=ebs) if ebs else None,
         ),
@@ -146,7 +152,9 @@ def make_class(
     Arguments:
         topology: label -> values, all in one term of allowedTopologies; None for no such list.
     """
-    expressions = [TopologySelectorLabelRequirement(key=key, values=list(values)) for key, values in (topology or {}).items()]
+    expressions = [
+        TopologySelectorLabelRequirement(key=key, values=list(values)) for key, values in (topology or {}).items()
+    ]
     return StorageClass(
         metadata=ObjectMeta(name=name),
         provisioner=provisioner,
@@ -155,8 +163,12 @@ def make_class(
     )
 
 
-def make_csi_node(name: str, limits: Mapping[str, int | None] | None = None, *, migrated: Sequence[str] = ()) -> CSINode:
-    """Returns a CSINode: driver -> the limit of volumes, None for no limit; and the in-tree plugins that are migrated."""
+def make_csi_node(
+    name: str, limits: Mapping[str, int | None] | None = None, *, migrated: Sequence[str] = ()
+) -> CSINode:
+    """Returns a CSINode: driver -> the limit of volumes, None for no limit; and the in-tree plugins that are
+    migrated.
+    """
     annotations = {MIGRATED_PLUGINS_ANNOTATION: ",".join(migrated)} if migrated else {}
     drivers = [
         CSINodeDriver(name=driver, allocatable=None if limit is None else VolumeNodeResources(count=limit))
@@ -165,7 +177,9 @@ def make_csi_node(name: str, limits: Mapping[str, int | None] | None = None, *, 
     return CSINode(metadata=ObjectMeta(name=name, annotations=annotations), spec=CSINodeSpec(drivers=drivers))
 
 
-def make_csi_driver(name: str = "csi.example.com", *, publishes_capacity: bool = True, is_required: bool | None = None) -> CSIDriver:
+def make_csi_driver(
+    name: str = "csi.example.com", *, publishes_capacity: bool = True, is_required: bool | None = None
+) -> CSIDriver:
     """Returns a CSIDriver that publishes the storage capacity of its topologies, unless told otherwise.
 
     Arguments:
@@ -190,7 +204,9 @@ def make_capacity(
 
 def make_attachment(volume: str, node: str, *, driver: str = "csi.example.com") -> VolumeAttachment:
     """Returns an attachment of the volume to the node."""
-    spec = VolumeAttachmentSpec(attacher=driver, source=VolumeAttachmentSource(persistent_volume_name=volume), node_name=node)
+    spec = VolumeAttachmentSpec(
+        attacher=driver, source=VolumeAttachmentSource(persistent_volume_name=volume), node_name=node
+    )
     return VolumeAttachment(metadata=ObjectMeta(name=f"{volume}-{node}"), spec=spec)
 
 

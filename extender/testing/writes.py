@@ -1,12 +1,13 @@
-"""A dispatcher without an API server: it records the calls of plugins, and performs them on the objects of a Cache as an API server would.
+"""A dispatcher without an API server: it records the calls of plugins, and performs them on the objects of a Cache as
+an API server would.
 
     writes = RecordedWrites(cache)
     framework = make_framework(VolumeBinding, dispatcher=writes, live=cache)
     ...
     assert writes.calls == [PatchPersistentVolume(...)]
 
-It supports one object of each name, versions, and the refusals that plugins must handle. A write shows in the Cache at once, or when
-`deliver()` is called, as if the watch were late.
+It supports one object of each name, versions, and the refusals that plugins must handle. A write shows in the Cache at
+once, or when `deliver()` is called, as if the watch were late.
 """
 
 import asyncio

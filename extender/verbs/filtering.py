@@ -62,7 +62,9 @@ def filter_nodes(cycle: Cycle, names: Sequence[str]) -> FilterResult:
     kept, positions = (verdicts.ok & inside)[row_of], np.flatnonzero(known)
     refused, out_of_play = row_of[~kept], status_out_of_play(cycle).message
     reasons: dict[int, str] = {}  # by status: many rows share one
-    for position, row, status in zip(positions[~kept].tolist(), refused.tolist(), verdicts.statuses_of(refused), strict=True):
+    for position, row, status in zip(
+        positions[~kept].tolist(), refused.tolist(), verdicts.statuses_of(refused), strict=True
+    ):
         name = names[position]
         if not readable[row]:
             result.failed[name] = f"node's allocatable cannot be read: {snapshot.nodes.invalid[int(rows.node[row])]}"
@@ -111,7 +113,9 @@ def why_refused(cycle: Cycle, node: str) -> str:
 
 
 def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
-    """Returns (A,) the places of the named nodes on axis N, and (A,) which of them are known; the place of an unknown one means nothing."""
+    """Returns (A,) the places of the named nodes on axis N, and (A,) which of them are known; the place of an unknown
+    one means nothing.
+    """
     index = snapshot.nodes.index
     try:
         found: Iterable[int] = itemgetter(*names)(index) if len(names) > 1 else map(index.__getitem__, names)
@@ -122,7 +126,9 @@ def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
 
 
 def rows_at(snapshot: Snapshot, places: Index) -> tuple[Rows, Index]:
-    """Returns the nodes at these places as rows, and (A,) the row of each. All nodes, in whatever order, are the columns themselves."""
+    """Returns the nodes at these places as rows, and (A,) the row of each. All nodes, in whatever order, are the
+    columns themselves.
+    """
     num_nodes = len(snapshot.all_nodes)
     if len(places) == num_nodes and (np.bincount(places, minlength=num_nodes) == 1).all():
         return Rows.of(snapshot), places

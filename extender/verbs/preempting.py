@@ -24,18 +24,21 @@ _UNKNOWN: Final = -1
 
 
 def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, MetaVictims]:
-    """Returns the victims that the preemption needs, for each candidate node; nodes where it does not help are left out.
+    """Returns the victims that the preemption needs, for each candidate node; nodes where it does not help are left
+    out.
 
-    All Filters of the profile run, by the rules of its preemption. Where the caller's victims suffice, those of them that need not go are
-    reprieved. Where they do not suffice, or none were named (upstream sends such candidates for nodes that an extender refused), the
-    victims are chosen among all pods of lower priority. A profile without a PostFilter plugin is one of plugins besides the caller's: its
-    Filters cannot tell which of the caller's victims need not go, so that all of them are kept.
+    All Filters of the profile run, by the rules of its preemption. Where the caller's victims suffice, those of them
+    that need not go are reprieved. Where they do not suffice, or none were named (upstream sends such candidates for
+    nodes that an extender refused), the victims are chosen among all pods of lower priority. A profile without a
+    PostFilter plugin is one of plugins besides the caller's: its Filters cannot tell which of the caller's victims need
+    not go, so that all of them are kept.
 
     Arguments:
         given: node name -> the caller's victims there.
 
     Raises:
-        LongWork: a plugin has more to do than the event loop may be held for, or the selectors of many disruption budgets are to be parsed.
+        LongWork: a plugin has more to do than the event loop may be held for, or the selectors of many disruption
+            budgets are to be parsed.
         PluginError: a plugin failed; the message names it.
     """
     snapshot, pod, rules = cycle.snapshot, cycle.pod, rules_of(cycle.framework.plugins.post_filter)
@@ -44,7 +47,11 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     outcome = cycle.run_pre_filter_plugins()
     if outcome.status.code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return {}
-    on_nodes = given if outcome.node_names is None else {name: each for name, each in given.items() if name in outcome.node_names}
+    on_nodes = (
+        given
+        if outcome.node_names is None
+        else {name: each for name, each in given.items() if name in outcome.node_names}
+    )
     _, nodes, named, named_row = _usable(snapshot, pod, on_nodes)
     if not len(nodes):
         return {}
@@ -72,7 +79,9 @@ def choose_victims(cycle: Cycle, given: Mapping[str, MetaVictims]) -> dict[str, 
     return _by_policy(cycle, nodes, _by_node(snapshot, nodes, slots[victims_left], row[victims_left], rules), rules)
 
 
-def _by_node(snapshot: Snapshot, nodes: Index, slots: Index, row: Index, rules: fwk.PreemptionRules) -> dict[str, MetaVictims]:
+def _by_node(
+    snapshot: Snapshot, nodes: Index, slots: Index, row: Index, rules: fwk.PreemptionRules
+) -> dict[str, MetaVictims]:
     """Returns the victims of each node, in the order of the rules."""
     order = rules.by_importance(snapshot, slots, row)
     slots, row = slots[order], row[order]
@@ -91,8 +100,12 @@ def _by_node(snapshot: Snapshot, nodes: Index, slots: Index, row: Index, rules: 
     }
 
 
-def _by_policy(cycle: Cycle, nodes: Index, chosen: dict[str, MetaVictims], rules: fwk.PreemptionRules) -> dict[str, MetaVictims]:
-    """Returns the victims after the policies of the rules: cheaper ones where the rules know any, and none where they are too costly."""
+def _by_policy(
+    cycle: Cycle, nodes: Index, chosen: dict[str, MetaVictims], rules: fwk.PreemptionRules
+) -> dict[str, MetaVictims]:
+    """Returns the victims after the policies of the rules: cheaper ones where the rules know any, and none where they
+    are too costly.
+    """
     if not rules.also_by and rules.too_costly is None:
         return chosen
     candidates = candidates_of(cycle, chosen)
@@ -109,7 +122,9 @@ def _by_policy(cycle: Cycle, nodes: Index, chosen: dict[str, MetaVictims], rules
 
 
 def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Candidate | None:
-    """Returns what the caller would choose of its own candidates, if the profile has victim policies that may change that."""
+    """Returns what the caller would choose of its own candidates, if the profile has victim policies that may change
+    that.
+    """
     rules = rules_of(cycle.framework.plugins.post_filter).without_policies
     if rules is None:
         return None
@@ -117,7 +132,9 @@ def without_policies(cycle: Cycle, given: Mapping[str, MetaVictims]) -> fwk.Cand
 
 
 def candidates_of(cycle: Cycle, chosen: Mapping[str, MetaVictims]) -> fwk.Candidates:
-    """Returns results of `choose_victims` as arrays over the cycle's snapshot, without those of which a pod or the node is gone by now."""
+    """Returns results of `choose_victims` as arrays over the cycle's snapshot, without those of which a pod or the node
+    is gone by now.
+    """
     return _candidates(cycle, chosen, rules_of(cycle.framework.plugins.post_filter))
 
 
@@ -128,22 +145,29 @@ def _candidates(cycle: Cycle, given: Mapping[str, MetaVictims], rules: fwk.Preem
     return fwk.Candidates(cycle.snapshot, nodes, slots, np.r_[0, ends].astype(np.intp), violations, rules)
 
 
-def _usable(snapshot: Snapshot, pod: Pod, given: Mapping[str, MetaVictims]) -> tuple[Sequence[str], Index, Index, Index]:
+def _usable(
+    snapshot: Snapshot, pod: Pod, given: Mapping[str, MetaVictims]
+) -> tuple[Sequence[str], Index, Index, Index]:
     """Returns the candidates of which the node and all victims are known, on that node, and of a lower priority.
 
     Returns:
-        The names and the (B,) places of B nodes; the (V,) slots of their victims and the (V,) positions of these among the B nodes.
+        The names and the (B,) places of B nodes; the (V,) slots of their victims and the (V,) positions of these among
+        the B nodes.
     """
     pods, index = snapshot.pods, snapshot.nodes.index
     known = [name for name in given if name in index]
     named = [given[name].pods for name in known]
     place = np.array([index[name] for name in known], np.intp)
     row = np.repeat(np.arange(len(known)), [len(each) for each in named])
-    slots = np.fromiter(map(pods.slots.get, (pod.uid for each in named for pod in each), repeat(_UNKNOWN)), np.intp, len(row))
+    slots = np.fromiter(
+        map(pods.slots.get, (pod.uid for each in named for pod in each), repeat(_UNKNOWN)), np.intp, len(row)
+    )
     is_wrong = (slots == _UNKNOWN) | (pods.node[slots] != place[row]) | (pods.priority[slots] >= pod.priority)
     is_usable = np.bincount(row[is_wrong], minlength=len(known)) == 0
     of_usable = np.flatnonzero(is_usable[row])
-    of_usable = of_usable[np.sort(np.unique(slots[of_usable], return_index=True)[1])]  # a pod that is named twice counts once
+    of_usable = of_usable[
+        np.sort(np.unique(slots[of_usable], return_index=True)[1])
+    ]  # a pod that is named twice counts once
     names = [name for name, is_one in zip(known, is_usable.tolist(), strict=True) if is_one]
     return names, place[is_usable], slots[of_usable], (is_usable.cumsum() - 1)[row[of_usable]]
 
@@ -158,10 +182,13 @@ def _removed(slots: Index, row: Index) -> PodChanges:
     return PodChanges(row, slots, np.full(len(slots), -1))
 
 
-def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, is_named: Mask, rules: fwk.PreemptionRules) -> tuple[Index, Index]:
+def _in_order_of_reprieve(
+    snapshot: Snapshot, slots: Index, row: Index, is_named: Mask, rules: fwk.PreemptionRules
+) -> tuple[Index, Index]:
     """Returns slots and rows in the order of reprieve, row by row.
 
-    Pods that the caller did not name come before those it named, those that violate a budget before others, then by importance.
+    Pods that the caller did not name come before those it named, those that violate a budget before others, then by
+    importance.
     """
     order = rules.by_importance(snapshot, slots, row)
     slots, row, is_named = slots[order], row[order], is_named[order]

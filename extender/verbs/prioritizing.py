@@ -21,7 +21,8 @@ def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
     places, known = places_of(cycle.snapshot, names)
     scores = np.zeros(len(names), np.int64)
     if known.any() and cycle.framework.plugins.score:
-        # Score plugins may read what their PreFilter kept; its verdict does not matter here, because the caller has filtered.
+        # Score plugins may read what their PreFilter kept; its verdict does not matter here, because the caller has
+        # filtered.
         cycle.run_pre_filter_plugins()
         rows, row_of = rows_at(cycle.snapshot, places[known])
         cycle.run_pre_score_plugins(rows)
@@ -31,9 +32,11 @@ def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
 
 
 def _on_extender_scale(total: Int64s) -> Int64s:
-    """Returns (R,) 10 for the best row, and for the others their rounded share of it, as kube-scheduler's normalising does with 100.
+    """Returns (R,) 10 for the best row, and for the others their rounded share of it, as kube-scheduler's normalising
+    does with 100.
 
-    Totals below 0, which a negative weight can cause, count as 0. Weights are int32, so that 20 times a total fits an int64.
+    Totals below 0, which a negative weight can cause, count as 0. Weights are int32, so that 20 times a total fits an
+    int64.
     """
     best = int(total.max(initial=0))
     return (2 * MAX_EXTENDER_PRIORITY * np.maximum(total, 0) + best) // (2 * best) if best > 0 else np.zeros_like(total)

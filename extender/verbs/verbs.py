@@ -39,7 +39,9 @@ class VerbError(Exception):
 
 
 class AnswersVerbs(Protocol):
-    """The contract of `Verbs` for HTTP routes. Every method raises VerbError when it cannot answer; `caller` is for the records."""
+    """The contract of `Verbs` for HTTP routes. Every method raises VerbError when it cannot answer; `caller` is for the
+    records.
+    """
 
     @property
     def is_ready(self) -> bool:
@@ -47,28 +49,43 @@ class AnswersVerbs(Protocol):
         ...
 
     async def catch_up(self, nodes: Sequence[Node] | None = None) -> None:
-        """Takes over many changes, and the nodes of a call that brings its own, so that others get their turn before the call is
-        answered. The call is to be answered in the same step of the event loop."""
+        """Takes over many changes, and the nodes of a call that brings its own, so that others get their turn before
+        the call is answered. The call is to be answered in the same step of the event loop.
+        """
         ...
 
     def filter(
-        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+        self,
+        pod: Pod,
+        *,
+        node_names: Sequence[str] | None = None,
+        nodes: Sequence[Node] | None = None,
+        caller: str = "",
     ) -> FilterResult:
         """Returns on which of the given nodes the pod can run."""
         ...
 
     def prioritize(
-        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+        self,
+        pod: Pod,
+        *,
+        node_names: Sequence[str] | None = None,
+        nodes: Sequence[Node] | None = None,
+        caller: str = "",
     ) -> list[int]:
         """Returns a score from 0 to 10 for each given node, in their order."""
         ...
 
-    async def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
+    async def preempt(
+        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
+    ) -> dict[str, MetaVictims]:
         """Returns the victims that the preemption needs, for each candidate node on which it helps."""
         ...
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:
-        """Binds the pod to the node if it is not bound there already. The pod must be one of a profile that accepts the node."""
+        """Binds the pod to the node if it is not bound there already. The pod must be one of a profile that accepts the
+        node.
+        """
         ...
 
 
@@ -132,7 +149,12 @@ class Verbs:
                 raise
 
     def filter(
-        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+        self,
+        pod: Pod,
+        *,
+        node_names: Sequence[str] | None = None,
+        nodes: Sequence[Node] | None = None,
+        caller: str = "",
     ) -> FilterResult:
         with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
             names, cycle = self._cycle(pod, node_names, nodes)
@@ -142,7 +164,12 @@ class Verbs:
         return result
 
     def prioritize(
-        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+        self,
+        pod: Pod,
+        *,
+        node_names: Sequence[str] | None = None,
+        nodes: Sequence[Node] | None = None,
+        caller: str = "",
     ) -> list[int]:
         with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
             names, cycle = self._cycle(pod, node_names, nodes)
@@ -150,7 +177,9 @@ class Verbs:
         self._reporter.prioritize_called(call_so_far(), names, scores)
         return scores
 
-    async def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
+    async def preempt(
+        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
+    ) -> dict[str, MetaVictims]:
         chosen: dict[str, MetaVictims] = {}
         num_spared = 0
         with self._answering(pod, len(candidates), caller) as call_so_far:
@@ -163,7 +192,11 @@ class Verbs:
                     await asyncio.sleep(0)
             _, cycle = self._cycle(pod, (), None)
         self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), without_policies(cycle, candidates))
-        parts = [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"] if len(chosen) < len(candidates) else []
+        parts = (
+            [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"]
+            if len(chosen) < len(candidates)
+            else []
+        )
         note = "; ".join([*parts, *([f"Extender spared {num_spared} of the victims"] if num_spared else [])])
         if note:
             cycle.framework.record_event(pod, "Normal", "PreemptionNarrowed", "Preempting", note)
@@ -185,7 +218,8 @@ class Verbs:
         reason = await with_long_work(lambda: self._why_not(uid, node))
         if reason:
             raise VerbError(f"{pod} was not bound to {node}: {reason}")
-        # Assumed from now on, because other calls come before the API server answers, and before the watch shows the binding.
+        # Assumed from now on, because other calls come before the API server answers, and before the watch shows the
+        # binding.
         is_assumed, is_bound = self._assume(uid, node), False
         try:
             await self._dispatcher.perform(fwk.BindPod(namespace, name, uid, node))
@@ -206,14 +240,23 @@ class Verbs:
             return False
 
     def _why_not(self, uid: str, node: str) -> str:
-        """Returns why this pod must not be bound to the node; empty if it may be, or if it has a node, so that the API server decides."""
+        """Returns why this pod must not be bound to the node; empty if it may be, or if it has a node, so that the API
+        server decides.
+        """
         pending = self._cluster.pending.get(uid)
         pod = pending or self._cluster.cache.pod(uid)
         if pod is None:
             _, unreadable = self._cluster.unreadable.get(uid, ("", ""))
-            return f"the pod cannot be read: {unreadable}" if unreadable else "no pod with its UID is known here, perhaps not yet"
+            return (
+                f"the pod cannot be read: {unreadable}"
+                if unreadable
+                else "no pod with its UID is known here, perhaps not yet"
+            )
         if pod.scheduler_name not in self._frameworks:
-            return f"its schedulerName is {pod.scheduler_name}, and only pods of {', '.join(sorted(self._frameworks))} are bound here"
+            return (
+                f"its schedulerName is {pod.scheduler_name}, and only pods of {', '.join(sorted(self._frameworks))} "
+                "are bound here"
+            )
         if pending is None or self._cluster.cache.is_assumed(pending):
             return ""
         try:
@@ -227,7 +270,9 @@ class Verbs:
 
     @contextmanager
     def _answering(self, pod: Pod, num_nodes: int, caller: str) -> Iterator[Callable[[], VerbCall]]:
-        """Turns the errors that keep a verb from answering into VerbErrors. Yields a function that returns the call for the reporter."""
+        """Turns the errors that keep a verb from answering into VerbErrors. Yields a function that returns the call for
+        the reporter.
+        """
         began = perf_counter()
 
         def call_so_far() -> VerbCall:
@@ -275,12 +320,16 @@ class Verbs:
             # The caller's profile may have another name; the only profile here is the one it means.
             (framework,) = self._frameworks.values()
         if framework is None:
-            raise VerbError(f"no profile for this pod's schedulerName; known profiles are {', '.join(sorted(self._frameworks))}")
+            raise VerbError(
+                f"no profile for this pod's schedulerName; known profiles are {', '.join(sorted(self._frameworks))}"
+            )
         return framework
 
 
 def _portions(candidates: Mapping[str, MetaVictims]) -> Iterator[Mapping[str, MetaVictims]]:
-    """Yields candidates whose victims are chosen in one step of some milliseconds; those of one node do not depend on other nodes."""
+    """Yields candidates whose victims are chosen in one step of some milliseconds; those of one node do not depend on
+    other nodes.
+    """
     portion: dict[str, MetaVictims] = {}
     num_victims = 0
     for name, victims in candidates.items():

@@ -1,6 +1,8 @@
-"""How many pods of a workload may be missing, or be there too many: the arithmetic of maxSurge, maxUnavailable and minAvailable.
+"""How many pods of a workload may be missing, or be there too many: the arithmetic of maxSurge, maxUnavailable and
+minAvailable.
 
-Upstream: apimachinery/pkg/util/intstr; pkg/controller, deployment/util/deployment_util.go, disruption/disruption.go (v1.36.2).
+Upstream: apimachinery/pkg/util/intstr; pkg/controller, deployment/util/deployment_util.go, disruption/disruption.go
+(v1.36.2).
 """
 
 from typing import Final
@@ -25,7 +27,9 @@ def scaled_value(value: int | str, total: int, *, round_up: bool) -> int:
 
 
 def fenceposts(spec: Object) -> tuple[int, int]:
-    """Returns (how many pods there may be too many, how many may be missing) while a Deployment rolls. Upstream: ResolveFenceposts."""
+    """Returns (how many pods there may be too many, how many may be missing) while a Deployment rolls. Upstream:
+    ResolveFenceposts.
+    """
     strategy = spec.get("strategy") or {}
     if strategy.get("type") == "Recreate":
         return 0, 0
@@ -40,12 +44,15 @@ def fenceposts(spec: Object) -> tuple[int, int]:
 
 
 def needs_scale(budget_spec: Object) -> bool:
-    """Returns whether a PodDisruptionBudget depends on how many pods there should be, and not only on how many there are."""
+    """Returns whether a PodDisruptionBudget depends on how many pods there should be, and not only on how many there
+    are.
+    """
     return budget_spec.get("maxUnavailable") is not None or isinstance(budget_spec.get("minAvailable"), str)
 
 
 def desired_healthy(budget_spec: Object, expected: int) -> int:
-    """Returns how many of the expected pods have to be healthy for a PodDisruptionBudget. Upstream: getExpectedPodCount.
+    """Returns how many of the expected pods have to be healthy for a PodDisruptionBudget. Upstream:
+    getExpectedPodCount.
 
     Raises:
         ValueError: a percentage cannot be read.

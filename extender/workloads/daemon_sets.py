@@ -1,6 +1,7 @@
 """DaemonSets: the nodes that their pods run on, and how a pod is pinned to one.
 
-Upstream: pkg/controller/daemon/daemon_controller.go, NodeShouldRunDaemonPod; pkg/controller/daemon/util/daemonset_util.go (v1.36.2).
+Upstream: pkg/controller/daemon/daemon_controller.go, NodeShouldRunDaemonPod;
+pkg/controller/daemon/util/daemonset_util.go (v1.36.2).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,12 +27,19 @@ _TOLERATED_ON_HOST_NETWORK: Final = ("node.kubernetes.io/network-unavailable", "
 
 
 def daemon_pods(daemon_set: Object, nodes: Sequence[Node]) -> Iterator[tuple[Node, Object]]:
-    """Yields each node that a pod of the DaemonSet may run on with that pod, which is named after the node and pinned to it."""
+    """Yields each node that a pod of the DaemonSet may run on with that pod, which is named after the node and pinned
+    to it.
+    """
     template = pod_from_template((daemon_set.get("spec") or {}).get("template") or {}, daemon_set)
     pod, spec = decoding.convert(Pod, template), template["spec"]
     always = [*_ALWAYS_TOLERATED, *([_TOLERATED_ON_HOST_NETWORK] if pod.spec.host_network else [])]
-    tolerations = Tolerations((*pod.spec.tolerations, *(Toleration(key=key, operator="Exists", effect=effect) for key, effect in always)))
-    written = [*(spec.get("tolerations") or ()), *({"key": key, "operator": "Exists", "effect": effect} for key, effect in always)]
+    tolerations = Tolerations(
+        (*pod.spec.tolerations, *(Toleration(key=key, operator="Exists", effect=effect) for key, effect in always))
+    )
+    written = [
+        *(spec.get("tolerations") or ()),
+        *({"key": key, "operator": "Exists", "effect": effect} for key, effect in always),
+    ]
     for node in nodes:
         if may_run_on(node, pod, tolerations):
             name = f"{daemon_set['metadata']['name']}-{node.name}"
@@ -41,11 +49,16 @@ def daemon_pods(daemon_set: Object, nodes: Sequence[Node]) -> Iterator[tuple[Nod
 
 def may_run_on(node: Node, pod: Pod, tolerations: Tolerations) -> bool:
     """Returns whether a DaemonSet puts a pod like this one, with these tolerations, on the node."""
-    return parsed_node_affinity(pod).matches(node) and find_untolerated_taint(node.spec.taints, tolerations, compares=True) is None
+    return (
+        parsed_node_affinity(pod).matches(node)
+        and find_untolerated_taint(node.spec.taints, tolerations, compares=True) is None
+    )
 
 
 def pinned_to(affinity: Mapping[str, Any], node: str) -> Object:
-    """Returns the affinity of a pod that may run on this node only. Upstream: ReplaceDaemonSetPodNodeNameNodeAffinity."""
+    """Returns the affinity of a pod that may run on this node only. Upstream:
+    ReplaceDaemonSetPodNodeNameNodeAffinity.
+    """
     on_node = {"matchFields": [{"key": NAME_FIELD, "operator": "In", "values": [node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_node]}}
     return {**affinity, "nodeAffinity": {**(affinity.get("nodeAffinity") or {}), **required}}

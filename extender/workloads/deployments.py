@@ -63,7 +63,9 @@ def new_replica_set(deployment: Object, replicas: int, revision: int) -> Object:
 
 
 def same_template(replica_set: Object, deployment: Object) -> bool:
-    """Returns whether the ReplicaSet makes the pods that the Deployment wants, the hash label aside. Upstream: EqualIgnoreHash."""
+    """Returns whether the ReplicaSet makes the pods that the Deployment wants, the hash label aside. Upstream:
+    EqualIgnoreHash.
+    """
     mine, theirs = replica_set["spec"].get("template") or {}, deployment["spec"].get("template") or {}
     return _without_hash(mine) == _without_hash(theirs)
 
@@ -146,8 +148,8 @@ class Revision:
 def rolled(replicas: int, surge: int, unavailable: int, new: Revision, old: Sequence[Revision]) -> Mapping[str, int]:
     """Returns the replicas that each ReplicaSet should have next; those that do not change are left out.
 
-    First the new one grows as far as the surge allows. Only when it cannot, the old ones shrink, oldest first: by replicas that are not
-    available, and then by what the available ones can spare.
+    First the new one grows as far as the surge allows. Only when it cannot, the old ones shrink, oldest first: by
+    replicas that are not available, and then by what the available ones can spare.
 
     Arguments:
         old: oldest first.
@@ -179,7 +181,8 @@ def _shrunk(min_available: int, new: Revision, old: Sequence[Revision], total: i
 
 
 def scaled(replicas: int, surge: int, revisions: Sequence[Revision]) -> Mapping[str, int]:
-    """Returns how a Deployment that is scaled during a rollout spreads its replicas: in proportion to what each ReplicaSet has.
+    """Returns how a Deployment that is scaled during a rollout spreads its replicas: in proportion to what each
+    ReplicaSet has.
 
     Arguments:
         revisions: those with replicas; the newest last.

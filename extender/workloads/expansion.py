@@ -36,7 +36,8 @@ class Surroundings:
     """What a workload finds in the cluster.
 
     Attributes:
-        owned: (kind, namespace, name) of a controller -> the pods that it has and keeps; of a Deployment, those of its ReplicaSets.
+        owned: (kind, namespace, name) of a controller -> the pods that it has and keeps; of a Deployment, those of its
+            ReplicaSets.
         is_taken: whether there is a pod of this namespace and name.
     """
 
@@ -46,12 +47,17 @@ class Surroundings:
 
 
 def objects_of(workload: Object, around: Surroundings) -> Iterator[Object]:
-    """Yields the pods that the workload makes now, and before them the objects that they need: claims, and a Deployment's ReplicaSet."""
+    """Yields the pods that the workload makes now, and before them the objects that they need: claims, and a
+    Deployment's ReplicaSet.
+    """
     kind, spec = workload["kind"], workload.get("spec") or {}
     if kind == "CronJob":
         # One run of it.
         template = spec.get("jobTemplate") or {}
-        metadata = {**(template.get("metadata") or {}), **{part: workload["metadata"].get(part) for part in ("name", "namespace", "uid")}}
+        metadata = {
+            **(template.get("metadata") or {}),
+            **{part: workload["metadata"].get(part) for part in ("name", "namespace", "uid")},
+        }
         yield from _of_job({**template, "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}, around)
     elif kind == "Job":
         yield from _of_job(workload, around)

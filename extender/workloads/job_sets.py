@@ -66,7 +66,9 @@ def jobs_of(job_set: Object) -> Iterator[Object]:
 
 
 def _labelled(template: Any, labels: dict[str, str]) -> Any:
-    """Returns the pod template with further labels; what is no template as it is, so that the reader of the Job refuses it."""
+    """Returns the pod template with further labels; what is no template as it is, so that the reader of the Job refuses
+    it.
+    """
     if not isinstance(template, dict) or not isinstance(metadata := template.get("metadata") or {}, dict):
         return template
     own = metadata.get("labels") or {}

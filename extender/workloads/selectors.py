@@ -12,7 +12,9 @@ def selector_in(obj: Object) -> Selector:
     """Returns the selector in the spec of an object; one that is missing or cannot be used selects nothing."""
     selector = (obj.get("spec") or {}).get("selector")
     if obj["kind"] == "ReplicationController":
-        return selector_from_labels(selector) if selector else NOTHING  # a plain map of labels; an empty one selects nothing
+        return (
+            selector_from_labels(selector) if selector else NOTHING
+        )  # a plain map of labels; an empty one selects nothing
     return label_selector(selector)
 
 

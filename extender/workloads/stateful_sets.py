@@ -28,7 +28,10 @@ def revision_name(stateful_set: Object) -> str:
 
 def claims_of(stateful_set: Object, ordinal: int) -> list[Object]:
     """Returns the claims that the pod of this ordinal has for itself."""
-    name, labels = stateful_set["metadata"]["name"], (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {}
+    name, labels = (
+        stateful_set["metadata"]["name"],
+        (stateful_set["spec"].get("selector") or {}).get("matchLabels") or {},
+    )
     claims = []
     for template in stateful_set["spec"].get("volumeClaimTemplates") or ():
         metadata = template.get("metadata") or {}
@@ -57,7 +60,8 @@ def pod_of(stateful_set: Object, ordinal: int) -> Object:
     mine = {POD_NAME_LABEL: name, INDEX_LABEL: str(ordinal), REVISION_LABEL: revision_name(stateful_set)}
     metadata["labels"] = {**(metadata.get("labels") or {}), **mine}
     claimed = {
-        template["metadata"]["name"]: f"{template['metadata']['name']}-{name}" for template in spec.get("volumeClaimTemplates") or ()
+        template["metadata"]["name"]: f"{template['metadata']['name']}-{name}"
+        for template in spec.get("volumeClaimTemplates") or ()
     }
     volumes = [{"name": volume, "persistentVolumeClaim": {"claimName": claim}} for volume, claim in claimed.items()]
     others = [volume for volume in pod["spec"].get("volumes") or () if volume.get("name") not in claimed]

@@ -13,7 +13,9 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def controller_reference(owner: Object) -> Object:
-    """Returns the reference by which an object belongs to its controller. Upstream: controller_ref.go, NewControllerRef."""
+    """Returns the reference by which an object belongs to its controller. Upstream: controller_ref.go,
+    NewControllerRef.
+    """
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -25,7 +27,9 @@ def controller_reference(owner: Object) -> Object:
 
 
 def pod_from_template(template: Object, owner: Object) -> Object:
-    """Returns a pod of this owner, still without a name. Upstream: pkg/controller/controller_utils.go, GetPodFromTemplate."""
+    """Returns a pod of this owner, still without a name. Upstream: pkg/controller/controller_utils.go,
+    GetPodFromTemplate.
+    """
     metadata = template.get("metadata") or {}
     kept = {name: metadata[name] for name in ("labels", "annotations", "finalizers") if metadata.get(name)}
     return {

@@ -1,6 +1,7 @@
 """PersistentVolumes: which one fits which claim, and how both look once they are bound or provisioned.
 
-Upstream: pkg/controller/volume/persistentvolume, pv_controller.go, index.go; component-helpers/storage/volume (v1.36.2).
+Upstream: pkg/controller/volume/persistentvolume, pv_controller.go, index.go; component-helpers/storage/volume
+(v1.36.2).
 """
 
 from collections.abc import Iterable, Mapping
@@ -59,9 +60,13 @@ def offered_bytes(volume: Object) -> int:
 
 
 def may_hold(volume: Object, claim: Object) -> bool:
-    """Returns whether a volume that is reserved for the claim can be bound to it. Upstream: pv_helpers.go, FindMatchingVolume."""
+    """Returns whether a volume that is reserved for the claim can be bound to it. Upstream: pv_helpers.go,
+    FindMatchingVolume.
+    """
     return (
-        _mode(volume) == _mode(claim) and offered_bytes(volume) >= wanted_bytes(claim) and not volume["metadata"].get("deletionTimestamp")
+        _mode(volume) == _mode(claim)
+        and offered_bytes(volume) >= wanted_bytes(claim)
+        and not volume["metadata"].get("deletionTimestamp")
     )
 
 
@@ -72,7 +77,9 @@ def fits(volume: Object, claim: Object) -> bool:
         return False
     if not set(spec.get("accessModes") or ()) <= set(volume["spec"].get("accessModes") or ()):
         return False
-    return spec.get("selector") is None or label_selector(spec["selector"]).matches(volume["metadata"].get("labels") or {})
+    return spec.get("selector") is None or label_selector(spec["selector"]).matches(
+        volume["metadata"].get("labels") or {}
+    )
 
 
 def bound_volume(volume: Object, claim: Object) -> Object:
@@ -94,7 +101,9 @@ def bound_claim(claim: Object, volume: Object) -> Object:
     """Returns the claim with its volume's name."""
     spec = claim["spec"]
     ours = {} if spec.get("volumeName") else {BOUND_BY_CONTROLLER: _YES}
-    return _annotated(claim, {BIND_COMPLETED: _YES, **ours}) | {"spec": {**spec, "volumeName": volume["metadata"]["name"]}}
+    return _annotated(claim, {BIND_COMPLETED: _YES, **ours}) | {
+        "spec": {**spec, "volumeName": volume["metadata"]["name"]}
+    }
 
 
 def bound_claim_status(claim: Object, volume: Object) -> Object:
@@ -120,7 +129,11 @@ def provisioned(claim: Object, storage_class: Object, node: Object | None, topol
     labels = (node["metadata"].get("labels") or {}) if node is not None else {}
     expressions = [{"key": key, "operator": "In", "values": [labels[key]]} for key in topology_keys if key in labels]
     plugin = PLUGIN_BY_NAME.get(provisioner)
-    affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}} if expressions else {}
+    affinity = (
+        {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": expressions}]}}}
+        if expressions
+        else {}
+    )
     return {
         "metadata": {"name": name, "annotations": {PROVISIONED_BY: provisioner}},
         "spec": {
@@ -136,7 +149,10 @@ def provisioned(claim: Object, storage_class: Object, node: Object | None, topol
                 "name": claim["metadata"]["name"],
                 "uid": claim["metadata"]["uid"],
             },
-            "csi": {"driver": plugin.driver if plugin is not None else provisioner.replace("/", "."), "volumeHandle": name},
+            "csi": {
+                "driver": plugin.driver if plugin is not None else provisioner.replace("/", "."),
+                "volumeHandle": name,
+            },
             **affinity,
         },
     }

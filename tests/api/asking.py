@@ -12,7 +12,11 @@ def asking(pod: object = POD, **others: object) -> dict[str, object]:
 
 
 def with_node(**fields: object) -> dict[str, object]:
-    node = {"metadata": {"name": "fresh-node"}, "status": {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}}, **fields}
+    node = {
+        "metadata": {"name": "fresh-node"},
+        "status": {"allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"}},
+        **fields,
+    }
     return {"Pod": POD, "Nodes": {"items": [node]}, "NodeNames": None}
 
 

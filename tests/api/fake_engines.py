@@ -24,16 +24,28 @@ class FailingEngine:
         pass
 
     def filter(
-        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+        self,
+        pod: Pod,
+        *,
+        node_names: Sequence[str] | None = None,
+        nodes: Sequence[Node] | None = None,
+        caller: str = "",
     ) -> FilterResult:
         raise self._kind(self._text)
 
     def prioritize(
-        self, pod: Pod, *, node_names: Sequence[str] | None = None, nodes: Sequence[Node] | None = None, caller: str = ""
+        self,
+        pod: Pod,
+        *,
+        node_names: Sequence[str] | None = None,
+        nodes: Sequence[Node] | None = None,
+        caller: str = "",
     ) -> list[int]:
         raise self._kind(self._text)
 
-    async def preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = "") -> dict[str, MetaVictims]:
+    async def preempt(
+        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
+    ) -> dict[str, MetaVictims]:
         raise self._kind(self._text)
 
     async def bind(self, name: str, namespace: str, uid: str, node: str) -> None:

@@ -1,4 +1,6 @@
-"""A plugin at which every question about a pod waits until the test lets it go on: then no question is too short to be given up."""
+"""A plugin at which every question about a pod waits until the test lets it go on: then no question is too short to be
+given up.
+"""
 
 import atexit
 import shutil
@@ -27,7 +29,9 @@ profiles:
 
 
 class Gate:
-    """Open unless somebody has closed it. Counts who comes. It is of files, so that it stands before threads and child processes alike."""
+    """Open unless somebody has closed it. Counts who comes. It is of files, so that it stands before threads and child
+    processes alike.
+    """
 
     def __init__(self) -> None:
         folder = Path(tempfile.mkdtemp())

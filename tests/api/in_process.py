@@ -42,7 +42,9 @@ def reprieve(*arguments: str, given: bytes = b"", **environment: str) -> Done:
         patch.setattr(sys, "argv", ["reprieve", *arguments])
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(given)), encoding="utf-8"))
         patch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="utf-8", write_through=True))
-        patch.setattr(sys, "stderr", io.TextIOWrapper(io.FileIO(2, "w", closefd=False), encoding="utf-8", write_through=True))
+        patch.setattr(
+            sys, "stderr", io.TextIOWrapper(io.FileIO(2, "w", closefd=False), encoding="utf-8", write_through=True)
+        )
         for name in [*os.environ]:
             patch.delenv(name)
         for name, value in {"PATH": "", **environment}.items():
@@ -58,7 +60,9 @@ def reprieve(*arguments: str, given: bytes = b"", **environment: str) -> Done:
 
 @contextmanager
 def _descriptor(number: int, file: IO[bytes]) -> Iterator[None]:
-    """Until the end of the block the descriptor is this file: the log is written to the descriptor, past `sys.stderr`."""
+    """Until the end of the block the descriptor is this file: the log is written to the descriptor, past
+    `sys.stderr`.
+    """
     before = os.dup(number)
     os.dup2(file.fileno(), number)
     try:
@@ -71,7 +75,10 @@ def _descriptor(number: int, file: IO[bytes]) -> Iterator[None]:
 @contextmanager
 def _logging_as_before() -> Iterator[None]:
     handlers, formatter = logging.root.handlers[:], STDERR.formatter
-    loggers = [logging.root, *(each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger))]
+    loggers = [
+        logging.root,
+        *(each for each in logging.root.manager.loggerDict.values() if isinstance(each, logging.Logger)),
+    ]
     levels = [logger.level for logger in loggers]
     try:
         yield

@@ -61,7 +61,9 @@ class LetsIn:
 
 
 @contextmanager
-def serving(engine: Callable[[Settings], AnswersVerbs] | None = None, *, loop: str = "", **settings: Any) -> Iterator[Service]:
+def serving(
+    engine: Callable[[Settings], AnswersVerbs] | None = None, *, loop: str = "", **settings: Any
+) -> Iterator[Service]:
     """A service that runs until the end of the block.
 
     Arguments:

@@ -85,7 +85,9 @@ def refused(server: Scripted, who: HTTPConnection) -> Refusal:
         pytest.param(bearing("anna's", "bearer"), id="whatever the case of the scheme"),
         pytest.param(bearing("  anna's "), id="with blanks around it"),
         pytest.param(caller(cookie="anna's"), id="in the page's cookie"),
-        pytest.param(caller({"Authorization": "Basic YTpi"}, "anna's"), id="in the cookie, with other credentials in the header"),
+        pytest.param(
+            caller({"Authorization": "Basic YTpi"}, "anna's"), id="in the cookie, with other credentials in the header"
+        ),
         pytest.param(caller({"Authorization": "Bearer anna's"}, "bert's"), id="the header goes before the cookie"),
     ],
 )
@@ -139,7 +141,10 @@ def test_whoever_may_list_pods_everywhere_is_asked_about_once() -> None:
 
     async def look(access: ReviewedAccess) -> list[frozenset[str]]:
         sight = await access.of(bearing("admin's"))
-        return [await sight.namespaces(among) for among in ({"shop", "bank"}, {f"ns-{number}" for number in range(100)}, {"kube-system"})]
+        return [
+            await sight.namespaces(among)
+            for among in ({"shop", "bank"}, {f"ns-{number}" for number in range(100)}, {"kube-system"})
+        ]
 
     seen = reviewed(server, look)
 
@@ -265,11 +270,15 @@ def test_without_a_rule_a_user_is_refused() -> None:
     assert refused_.value.code == 403
 
 
-@pytest.mark.parametrize(("name", "is_verb", "reviews"), [("scheduler", True, 0), ("scheduler", False, 1), ("other", True, 1)])
+@pytest.mark.parametrize(
+    ("name", "is_verb", "reviews"), [("scheduler", True, 0), ("scheduler", False, 1), ("other", True, 1)]
+)
 def test_an_allowed_name_needs_no_rule_for_the_verbs_and_only_for_them(name: str, is_verb: bool, reviews: int) -> None:
     server = Scripted(answer(201, {"status": {"allowed": True}}))
 
-    assert admitted(server, certified(name, {"Authorization": "Bearer stolen"}), "/extender/filter", is_verb=is_verb) == User(name)
+    assert admitted(
+        server, certified(name, {"Authorization": "Bearer stolen"}), "/extender/filter", is_verb=is_verb
+    ) == User(name)
     assert len(server.asked) == reviews
 
 
@@ -283,7 +292,8 @@ def test_a_token_with_an_allowed_name_is_not_a_certificate() -> None:
 
 def test_strangers_without_end_keep_no_scheduler_waiting() -> None:
     """
-    The API server does not answer; only so many callers wait for it, and one with an allowed certificate does not have to.
+    The API server does not answer; only so many callers wait for it, and one with an allowed certificate does not have
+    to.
     """
 
     async def hang(request: httpx.Request) -> httpx.Response:
@@ -386,7 +396,11 @@ class _Sees:
 
 
 def waiting(*namespaces: str) -> Queue:
-    return Queue(items=tuple(QueuePlace(pod=PodName(namespace=name, name="web", priority=3), queue="active") for name in namespaces))
+    return Queue(
+        items=tuple(
+            QueuePlace(pod=PodName(namespace=name, name="web", priority=3), queue="active") for name in namespaces
+        )
+    )
 
 
 def test_an_answer_names_what_its_reader_may_see() -> None:

@@ -1,4 +1,6 @@
-"""Every endpoint, in every mode, for every kind of caller: asked of running services, and compared with docs/access.md."""
+"""Every endpoint, in every mode, for every kind of caller: asked of running services, and compared with
+docs/access.md.
+"""
 
 import json
 import ssl
@@ -26,7 +28,15 @@ from tests.api.test_questions import cluster
 
 ROOT = Path(__file__).parents[2]
 SCHEDULER = "system:kube-scheduler"
-PARAMETERS = {"namespace": "shop", "pod": "urgent", "name": "urgent", "node": "node-0", "id": "1", "number": "1", "check": "ping"}
+PARAMETERS = {
+    "namespace": "shop",
+    "pod": "urgent",
+    "name": "urgent",
+    "node": "node-0",
+    "id": "1",
+    "number": "1",
+    "check": "ping",
+}
 PATHS = {
     "GET /ui/{path:path}": "/ui/nothing",
     "GET /ui/nodes/{name}": "/ui/nodes/node-0",
@@ -107,7 +117,9 @@ def api_server(reviews: Reviews, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="module")
-def services(api_server: Service, certificates: Certificates, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Service]]:
+def services(
+    api_server: Service, certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Service]]:
     """A service in each mode, over TLS."""
     folder = tmp_path_factory.mktemp("modes")
     (folder / "cluster.json").write_text(json.dumps(cluster()))
@@ -127,7 +139,11 @@ def services(api_server: Service, certificates: Certificates, tmp_path_factory: 
                 else {"kubeconfig": kubeconfig_for(api_server.port, folder)}
             )
             found[mode.name] = stack.enter_context(serving(**common, **source, **SETTINGS[mode.name]))
-            eventually(lambda name=mode.name: ask(found[name], certificates, CallerKind.NOBODY, "GET", "/readyz")[0] == 200)  # type: ignore[misc]
+
+            def is_ready(name: str = mode.name) -> bool:
+                return ask(found[name], certificates, CallerKind.NOBODY, "GET", "/readyz")[0] == 200
+
+            eventually(is_ready)
         yield found
 
 
@@ -141,7 +157,11 @@ def client(certificates: Certificates, caller: CallerKind | CertificateFiles | N
 
 
 def headers_of(caller: CallerKind) -> dict[str, str]:
-    tokens = {CallerKind.WRONG_TOKEN: "stolen", CallerKind.TOKEN_WITHOUT_RIGHT: "guests-token", CallerKind.TOKEN_WITH_RIGHT: "admins-token"}
+    tokens = {
+        CallerKind.WRONG_TOKEN: "stolen",
+        CallerKind.TOKEN_WITHOUT_RIGHT: "guests-token",
+        CallerKind.TOKEN_WITH_RIGHT: "admins-token",
+    }
     if caller in tokens:
         return {"Authorization": f"Bearer {tokens[caller]}"}
     if caller is CallerKind.FOREIGN_PAGE:
@@ -157,13 +177,17 @@ def ask(service: Service, certificates: Certificates, caller: CallerKind, method
 
 
 def http(service: Service, certificates: Certificates, caller: CallerKind | CertificateFiles | None) -> httpx.Client:
-    return httpx.Client(base_url=f"https://127.0.0.1:{service.port}", verify=client(certificates, caller), trust_env=False, timeout=60)
+    return httpx.Client(
+        base_url=f"https://127.0.0.1:{service.port}", verify=client(certificates, caller), trust_env=False, timeout=60
+    )
 
 
 def answer_to(asking: httpx.Client, caller: CallerKind, method: str, path: str) -> tuple[int, str]:
     """The status, and the text up to a megabyte; of a stream only the status."""
     body = None if method in ("GET", "DELETE") else b"x" if path.startswith("/debug") else b"{}"
-    headers = headers_of(caller) | ({"Content-Type": "text/plain" if path.startswith("/debug") else "application/json"} if body else {})
+    headers = headers_of(caller) | (
+        {"Content-Type": "text/plain" if path.startswith("/debug") else "application/json"} if body else {}
+    )
     with asking.stream(method, path, headers=headers, content=body) as answer:
         if answer.headers.get("content-type", "").startswith("text/event-stream"):
             return answer.status_code, ""
@@ -183,7 +207,9 @@ def path_of(endpoint: Endpoint) -> str:
 
 @pytest.mark.parametrize("caller", CallerKind, ids=lambda caller: caller.value)
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_no_cell_is_unexpected(services: dict[str, Service], certificates: Certificates, mode: Mode, caller: CallerKind) -> None:
+def test_no_cell_is_unexpected(
+    services: dict[str, Service], certificates: Certificates, mode: Mode, caller: CallerKind
+) -> None:
     expected, found = {}, {}
     with http(services[mode.name], certificates, caller) as asking:
         for endpoint in endpoints():
@@ -245,7 +271,9 @@ def test_records_say_who_called(services: dict[str, Service], certificates: Cert
     assert json.loads(text)["items"][0]["caller"] == SCHEDULER
 
 
-def test_a_certificate_of_another_authority_gets_no_connection(services: dict[str, Service], certificates: Certificates) -> None:
+def test_a_certificate_of_another_authority_gets_no_connection(
+    services: dict[str, Service], certificates: Certificates
+) -> None:
     with http(services["reviewed"], certificates, certificates.forged) as asking, pytest.raises(httpx.TransportError):
         asking.get("/livez")
 
@@ -262,7 +290,11 @@ def test_health_is_told_by_its_exact_path_only(services: dict[str, Service], cer
 
 
 def test_paths_may_be_opened_to_everyone(certificates: Certificates) -> None:
-    with serving(access="reviewed", client_allowed_names="x", schedule=False, authorization_always_allow_paths="metrics,/ui*") as service:
-        statuses = [service.client.get(path).status_code for path in ("/metrics", "/metrics/slis", "/livez", "/configz")]
+    with serving(
+        access="reviewed", client_allowed_names="x", schedule=False, authorization_always_allow_paths="metrics,/ui*"
+    ) as service:
+        statuses = [
+            service.client.get(path).status_code for path in ("/metrics", "/metrics/slis", "/livez", "/configz")
+        ]
 
     assert statuses == [200, 401, 401, 401]

@@ -20,7 +20,12 @@ GATES = ",".join(f"{name}=true" for name in GROUP_GATES)
 def member(number: int, **spec: Any) -> dict[str, Any]:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}
     spec = {"containers": [container], "schedulingGroup": {"podGroupName": "train"}, **spec}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"train-{number}", "namespace": "default"}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"train-{number}", "namespace": "default"},
+        "spec": spec,
+    }
 
 
 def gang(size: int) -> list[dict[str, Any]]:
@@ -37,7 +42,12 @@ def nodes(tmp_path: Path) -> Path:
 
 def dump(folder: Path, *further: dict[str, Any]) -> Path:
     made = [
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}}
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name},
+            "status": {"allocatable": {"cpu": "4", "pods": "9"}},
+        }
         for name in "ab"
     ]
     file = folder / "cluster.json"
@@ -57,7 +67,11 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def reprieve(*arguments: str, text: str | None = None) -> str:
-    return CliRunner(env={"REPRIEVE_FEATURE_GATES": GATES}).invoke(app, [*arguments], input=text, catch_exceptions=False).stdout
+    return (
+        CliRunner(env={"REPRIEVE_FEATURE_GATES": GATES})
+        .invoke(app, [*arguments], input=text, catch_exceptions=False)
+        .stdout
+    )
 
 
 @pytest.mark.parametrize("command", ["victims", "whatif"])
@@ -96,7 +110,11 @@ def test_a_job_set_and_a_list_of_jobs_are_groups_as_well(nodes: Path) -> None:
         "metadata": {"name": "train"},
         "spec": {"replicatedJobs": replicated},
     }
-    listed = {"apiVersion": "v1", "kind": "List", "items": [group, *({"apiVersion": "batch/v1", **each} for each in jobs)]}
+    listed = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [group, *({"apiVersion": "batch/v1", **each} for each in jobs)],
+    }
 
     said = []
     for command in ("victims", "whatif"):
@@ -126,10 +144,13 @@ def test_a_job_set_and_a_list_of_jobs_are_groups_as_well(nodes: Path) -> None:
 
 def room_by_one_victim_or_two() -> tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]:
     """
-    Running pods, two small ones of the lowest priority on one node and a large one on the other; a group that asks for the fewest victims,
-    and its pods.
+    Running pods, two small ones of the lowest priority on one node and a large one on the other; a group that asks for
+    the fewest victims, and its pods.
     """
-    low = [member(number, nodeName="b" if number == 2 else "a", priority=number - 3, schedulingGroup=None) for number in range(3)]
+    low = [
+        member(number, nodeName="b" if number == 2 else "a", priority=number - 3, schedulingGroup=None)
+        for number in range(3)
+    ]
     low[2]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4"
     for pod in low:
         pod["metadata"]["name"] = pod["metadata"]["name"].replace("train", "low")
@@ -142,9 +163,13 @@ def test_victims_says_what_asking_for_the_fewest_saves(tmp_path: Path) -> None:
     low, group, pods = room_by_one_victim_or_two()
     file = dump(tmp_path, *low)
     told = reprieve("victims", "-f", "-", "--dump", str(file), text=yaml.safe_dump_all([group, *pods]))
-    answer = json.loads(reprieve("whatif", "-f", "-", "--dump", str(file), "-o", "json", text=yaml.safe_dump_all([group, *pods])))
+    answer = json.loads(
+        reprieve("whatif", "-f", "-", "--dump", str(file), "-o", "json", text=yaml.safe_dump_all([group, *pods]))
+    )
 
-    assert "would be scheduled as a whole; it evicts 1 pod, where kube-scheduler alone would evict 2" in " ".join(told.split())
+    assert "would be scheduled as a whole; it evicts 1 pod, where kube-scheduler alone would evict 2" in " ".join(
+        told.split()
+    )
     assert "default/low-2 " in told
     assert [victim["pod"]["name"] for victim in answer["groups"][0]["evicts"]] == ["low-2"]
     assert {victim["pod"]["name"] for victim in answer["groups"][0]["withoutPolicies"]} == {"low-0", "low-1"}
@@ -156,7 +181,9 @@ def test_a_misspelt_wish_for_the_fewest_victims_is_said_to_be_ignored(tmp_path: 
     group["metadata"]["annotations"] = {"reprieve.dev/minimal-victims": "soon"}
     told = reprieve(command, "-f", "-", "--dump", str(dump(tmp_path, *low)), text=yaml.safe_dump_all([group, *pods]))
 
-    assert 'the annotation reprieve.dev/minimal-victims is ignored: "soon" is neither true nor false' in " ".join(told.split())
+    assert 'the annotation reprieve.dev/minimal-victims is ignored: "soon" is neither true nor false' in " ".join(
+        told.split()
+    )
 
 
 def test_what_was_evicted_for_a_group_is_recorded_once(tmp_path: Path) -> None:
@@ -165,7 +192,12 @@ def test_what_was_evicted_for_a_group_is_recorded_once(tmp_path: Path) -> None:
     """
     low, group, pods = room_by_one_victim_or_two()
     with serving(state=dump(tmp_path, *low, group, *pods), feature_gates=GATES) as service:
-        until(lambda: all(each["spec"].get("nodeName") for each in service.client.get("/api/v1/namespaces/default/pods").json()["items"]))
+        until(
+            lambda: all(
+                each["spec"].get("nodeName")
+                for each in service.client.get("/api/v1/namespaces/default/pods").json()["items"]
+            )
+        )
         (made,) = service.client.get("/v1/preemptions").json()["items"]
         told = reprieve("who-preempted", "default/low-2", "--server", str(service.client.base_url))
 
@@ -180,13 +212,26 @@ def test_what_was_evicted_for_a_group_is_recorded_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("topology_key", "fit"), [("", 2), ("example.com/rack", 1)])
 def test_fits_counts_gangs(tmp_path: Path, topology_key: str, fit: int) -> None:
     nodes = [
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"example.com/rack": name[0]}}, "status": status}
-        for name, status in (("a1", {"allocatable": {"cpu": "8", "pods": "9"}}), ("b1", {"allocatable": {"cpu": "4", "pods": "9"}}))
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "labels": {"example.com/rack": name[0]}},
+            "status": status,
+        }
+        for name, status in (
+            ("a1", {"allocatable": {"cpu": "8", "pods": "9"}}),
+            ("b1", {"allocatable": {"cpu": "4", "pods": "9"}}),
+        )
     ]
     file = tmp_path / "racks.json"
     file.write_text(json.dumps({"kind": "List", "items": nodes}))
     told = reprieve(
-        "fits", "-f", "-", "--dump", str(file), text=yaml.safe_dump_all([pod_group("train", 3, topology_key=topology_key), member(0)])
+        "fits",
+        "-f",
+        "-",
+        "--dump",
+        str(file),
+        text=yaml.safe_dump_all([pod_group("train", 3, topology_key=topology_key), member(0)]),
     )
 
     assert told.splitlines()[:2] == ["6 pods fit on 2 nodes", f"{fit} gang{'' if fit == 1 else 's'} of 3 fit"]

@@ -24,7 +24,12 @@ def running(dump: Path) -> Iterator[Service]:
 @pytest.fixture
 def vip(tmp_path: Path) -> str:
     file = tmp_path / "vip.yaml"
-    very_high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "very-high"}, "value": 5000}
+    very_high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "very-high"},
+        "value": 5000,
+    }
     file.write_text(yaml.safe_dump_all([very_high, pod("vip", "3", priority=5000, priorityClassName="very-high")]))
     return str(file)
 
@@ -111,7 +116,9 @@ def test_a_pod_gets_its_priority_from_the_classes_of_the_cluster_wherever_it_is_
         }[source]
 
         for command in ("victims", "whatif"):
-            (placement,) = json.loads(reprieve(command, "-f", "-", *where, "-o", "json", text=written).stdout)["placements"]
+            (placement,) = json.loads(reprieve(command, "-f", "-", *where, "-o", "json", text=written).stdout)[
+                "placements"
+            ]
             assert placement["pod"]["priority"] == priority, command
             assert [victim["pod"]["name"] for victim in placement["evicts"]] == ["low"], command
         assert json.loads(reprieve("fits", "-f", "-", *where, "-o", "json", text=written).stdout)["fits"] == 0
@@ -144,7 +151,12 @@ def test_whatif_drains_a_node(dump: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "budget_row", "summary"),
     [
-        pytest.param(["--drain", "n1"], "drained, once budget keep allows it", "wait for PodDisruptionBudget default/keep", id="drain"),
+        pytest.param(
+            ["--drain", "n1"],
+            "drained, once budget keep allows it",
+            "wait for PodDisruptionBudget default/keep",
+            id="drain",
+        ),
         pytest.param(
             ["-f", "-"],
             "preempted by default/vip, against budget keep",
@@ -153,7 +165,9 @@ def test_whatif_drains_a_node(dump: Path) -> None:
         ),
     ],
 )
-def test_whatif_names_the_budget_and_the_pod_that_it_protects(tmp_path: Path, arguments: list[str], budget_row: str, summary: str) -> None:
+def test_whatif_names_the_budget_and_the_pod_that_it_protects(
+    tmp_path: Path, arguments: list[str], budget_row: str, summary: str
+) -> None:
     db = pod("db", "2", namespace="default", node="n1")
     there = [
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "2", "pods": "9"}}},
@@ -170,11 +184,17 @@ def test_whatif_names_the_budget_and_the_pod_that_it_protects(tmp_path: Path, ar
     told = reprieve("whatif", *arguments, "--dump", str(file), text=vip).stdout
 
     assert summary in told.splitlines()[0]
-    assert [budget_row in line for line in told.split("Evicted")[1].splitlines() if line.startswith("default/db ")] == [True]
+    assert [budget_row in line for line in told.split("Evicted")[1].splitlines() if line.startswith("default/db ")] == [
+        True
+    ]
 
 
 def test_whatif_reads_manifests_from_standard_input(dump: Path) -> None:
-    told = json.loads(reprieve("whatif", "-f", "-", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(pod("small", "500m"))).stdout)
+    told = json.loads(
+        reprieve(
+            "whatif", "-f", "-", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(pod("small", "500m"))
+        ).stdout
+    )
 
     assert told["placements"][0]["node"]
     assert told["evictions"] == []

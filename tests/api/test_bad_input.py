@@ -48,7 +48,9 @@ MALFORMED = {
     "I4 5,000 digits": pod_value(b"1" * 5000),
     "I4 5,000 decimals": pod_value(b"0." + b"1" * 5000),
     "I4 31 characters": pod_value(b"1" * 31),
-    "I4 5,000 digits in a priority": json.dumps(asking(POD)).encode().replace(b'"priority": 1000', b'"priority": ' + b"9" * 5000),
+    "I4 5,000 digits in a priority": json.dumps(asking(POD))
+    .encode()
+    .replace(b'"priority": 1000', b'"priority": ' + b"9" * 5000),
     "I4 leading zero": pod_value(b"01"),
     "I5 depth 65": pod_value(nested(62)),
     "I5 depth 1,001": pod_value(nested(1001)),
@@ -56,7 +58,9 @@ MALFORMED = {
     "I5 depth 100,000 of objects": pod_value(b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
     "I5 depth 100,000 unclosed": b"[" * 100_000,
     "I5 depth 1,001 in an unknown member": b'{"Unknown":' + nested(1001) + b"," + json.dumps(asking()).encode()[1:],
-    "I5 depth 100 in the list of nodes": b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"metadata":' + nested(100) + b',"items":[]}}',
+    "I5 depth 100 in the list of nodes": b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"metadata":'
+    + nested(100)
+    + b',"items":[]}}',
     "I24 lone surrogate": pod_value(b'"\\ud800"'),
     "I24 lone low surrogate": pod_value(b'"\\udc00"'),
     "I24 half a pair": pod_value(b'"\\ud800\\u0041"'),

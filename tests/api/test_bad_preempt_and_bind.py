@@ -67,7 +67,9 @@ def test_what_preempt_cannot_read_is_a_bad_request(example: Service, body: objec
     assert_is_refusal(example.call("preempt", body), 400)
 
 
-@pytest.mark.parametrize("body", [asking(), {"Pod": POD}, asking({}), asking(in_full={})], ids=["nulls", "absent", "by UID", "in full"])
+@pytest.mark.parametrize(
+    "body", [asking(), {"Pod": POD}, asking({}), asking(in_full={})], ids=["nulls", "absent", "by UID", "in full"]
+)
 def test_i40_without_candidates_there_is_an_empty_map(example: Service, body: object) -> None:
     assert example.call("preempt", body).content == b'{"NodeNameToMetaVictims":{}}'
 
@@ -98,7 +100,9 @@ def test_victims_in_full_are_answered_by_uid(example: Service) -> None:
         pytest.param(victims("report-03"), id="victim on another node"),
     ],
 )
-def test_a_node_with_impossible_victims_is_left_out_and_the_others_are_answered(example: Service, value: object) -> None:
+def test_a_node_with_impossible_victims_is_left_out_and_the_others_are_answered(
+    example: Service, value: object
+) -> None:
     answer = chosen(example, asking({"node-a3": value, **GOOD}))
 
     assert list(answer) == ["node-a2"]
@@ -132,7 +136,9 @@ def test_i48_added_victims_are_pods_of_lower_priority_on_that_node(example: Serv
 
     added = {entry["UID"] for entry in answer["node-a2"]["Pods"]}
     possible = {
-        pod["metadata"]["uid"] for pod in PODS.values() if pod["spec"].get("nodeName") == "node-a2" and pod["spec"]["priority"] < 1000
+        pod["metadata"]["uid"]
+        for pod in PODS.values()
+        if pod["spec"].get("nodeName") == "node-a2" and pod["spec"]["priority"] < 1000
     }
     assert added
     assert added <= possible

@@ -157,25 +157,43 @@ def test_of_a_member_that_comes_twice_the_last_one_counts(service: Service) -> N
         pytest.param([obj("Node", status={"allocatable": [1]})], "cannot unmarshal array", id="a node with a list"),
         pytest.param([named(pod("q", "1"), ownerReferences=[{}])], "ownerReferences", id="an owner without a name"),
         pytest.param([named(pod("q", "1"), ownerReferences=5)], "cannot unmarshal number", id="a number of owners"),
-        pytest.param([obj("Pod", spec=A_SPEC | {"priorityClassName": "nope"})], "no PriorityClass with name nope", id="an unknown class"),
+        pytest.param(
+            [obj("Pod", spec=A_SPEC | {"priorityClassName": "nope"})],
+            "no PriorityClass with name nope",
+            id="an unknown class",
+        ),
         pytest.param([workload("Deployment", replicas=-1)], "spec.replicas", id="less than no replicas"),
         pytest.param([workload("Deployment", replicas=10**9)], "more than 5000 pods", id="a billion replicas"),
-        pytest.param([workload("Deployment", replicas=2**63)], "cannot be handled", id="more replicas than a number holds"),
+        pytest.param(
+            [workload("Deployment", replicas=2**63)], "cannot be handled", id="more replicas than a number holds"
+        ),
         pytest.param([workload("Deployment", replicas=1.5)], "cannot be handled", id="a pod and a half"),
-        pytest.param([workload("StatefulSet", replicas=10**9, serviceName="s")], "more than 5000 pods", id="a billion ordinals"),
+        pytest.param(
+            [workload("StatefulSet", replicas=10**9, serviceName="s")], "more than 5000 pods", id="a billion ordinals"
+        ),
         pytest.param([workload("Job", "batch/v1", parallelism=10**9)], "more than 5000 pods", id="a billion at a time"),
-        pytest.param([workload("Deployment", name=f"d{place}", replicas=3000) for place in range(50)], "more than 5000 pods", id="in all"),
+        pytest.param(
+            [workload("Deployment", name=f"d{place}", replicas=3000) for place in range(50)],
+            "more than 5000 pods",
+            id="in all",
+        ),
         pytest.param([pod(f"p{place}", "1m") for place in range(10_000)], "more than 5000 pods", id="10,000 pods"),
         pytest.param([obj("Node")] * 20_001, "more than 20000 objects", id="20,001 objects"),
         pytest.param([workload("CronJob", "batch/v1", jobTemplate=5)], "jobTemplate", id="a number for a template"),
         pytest.param([obj("ReplicaSet", "apps/v1", spec={"replicas": 3})], "spec.template", id="no template"),
-        pytest.param([obj("PodDisruptionBudget", "policy/v1", spec={"minAvailable": "1000%"})], "minAvailable", id="1000 per cent"),
+        pytest.param(
+            [obj("PodDisruptionBudget", "policy/v1", spec={"minAvailable": "1000%"})],
+            "minAvailable",
+            id="1000 per cent",
+        ),
         pytest.param([pod("x" * LONG, "1")], "must be no more than", id="a name of a megabyte"),
         pytest.param([named(pod("q", "1"), labels={"x" * LONG: "y"})], "metadata.labels", id="a label of a megabyte"),
         pytest.param([obj("K" * LONG)], "KKK", id="a kind of a megabyte"),
     ],
 )
-def test_objects_that_cannot_be_created_are_refused_in_few_words(service: Service, create: list[object], words: str) -> None:
+def test_objects_that_cannot_be_created_are_refused_in_few_words(
+    service: Service, create: list[object], words: str
+) -> None:
     answer = service.post("/v1/whatif", {"create": create})
 
     assert_is_refusal(answer, 422)
@@ -190,7 +208,9 @@ def test_objects_that_cannot_be_created_are_refused_in_few_words(service: Servic
         pytest.param({"drainNodes": ["n" * LONG]}, 'node "nnn', id="a name of a megabyte"),
         pytest.param({"removeNodes": ["node-0"] * 100_000}, "more than 1000 nodes", id="too many times"),
         pytest.param({"configuration": {}}, "'Kind' is missing", id="an empty configuration"),
-        pytest.param({"configuration": CONFIGURATION | {"profiles": 5}}, "cannot unmarshal number", id="a number of profiles"),
+        pytest.param(
+            {"configuration": CONFIGURATION | {"profiles": 5}}, "cannot unmarshal number", id="a number of profiles"
+        ),
         pytest.param(
             {"configuration": CONFIGURATION | {"profiles": [{"schedulerName": f"s{place}"} for place in range(101)]}},
             "more than 100 profiles",
@@ -215,16 +235,32 @@ def test_what_cannot_be_tried_is_refused_in_few_words(service: Service, question
         pytest.param({"create": [pod("q", "9P")]}, NO_ROOM, id="a huge request"),
         pytest.param({"create": [pod("q", "1e30")]}, "shop/q would ", id="more than a number holds"),
         pytest.param({"create": [pod("q", "1n")]}, "shop/q would go to node-1.", id="a tiny request"),
-        pytest.param({"create": [node(cpu="9P", memory="7E", pods="100"), pod("q", "5")]}, "shop/q would go to new.", id="a huge node"),
+        pytest.param(
+            {"create": [node(cpu="9P", memory="7E", pods="100"), pod("q", "5")]},
+            "shop/q would go to new.",
+            id="a huge node",
+        ),
         pytest.param({"create": [obj("Node"), pod("q", "1")]}, "shop/q would go to node-1.", id="a node with nothing"),
         pytest.param({"create": [workload("DaemonSet")]}, "All 3 pods would be scheduled.", id="a pod for each node"),
-        pytest.param({"create": [{"kind": "List", "items": [{"kind": "PodList", "items": []}]}]}, "Nothing would", id="empty lists"),
+        pytest.param(
+            {"create": [{"kind": "List", "items": [{"kind": "PodList", "items": []}]}]},
+            "Nothing would",
+            id="empty lists",
+        ),
         pytest.param({"create": [obj("Secret"), obj("Lease")]}, "Nothing would change.", id="what means nothing here"),
         pytest.param({"create": [owned_by("q", "q")]}, "shop/q would go to node-1.", id="a pod that owns itself"),
-        pytest.param({"drainNodes": ["node-0"] * 5, "removeNodes": ["node-0"] * 5}, "bank/batch-0 would be evicted", id="ten times"),
+        pytest.param(
+            {"drainNodes": ["node-0"] * 5, "removeNodes": ["node-0"] * 5},
+            "bank/batch-0 would be evicted",
+            id="ten times",
+        ),
         pytest.param({"drainNodes": NODES}, "3 pods would be evicted", id="all nodes drained"),
         pytest.param({"removeNodes": NODES, "includePending": True}, "None of 3 pods would", id="all nodes removed"),
-        pytest.param({"create": [pod("q", "1", schedulerName="x" * LONG)]}, "shop/q would go to node-1.", id="a scheduler of a megabyte"),
+        pytest.param(
+            {"create": [pod("q", "1", schedulerName="x" * LONG)]},
+            "shop/q would go to node-1.",
+            id="a scheduler of a megabyte",
+        ),
     ],
 )
 def test_odd_questions_have_their_answers(service: Service, question: object, summary: str) -> None:
@@ -289,7 +325,9 @@ def test_questions_are_json(service: Service, path: str, content_type: str) -> N
     assert_is_refusal(service.client.post(path, content=b"{}", headers={"Content-Type": content_type}), 415)
 
 
-@pytest.mark.parametrize("limit", ["0", "-1", "1e3", "1.5", "", "abc", "1001", "%00", "9" * 5000, "0x10", "NaN", "%EF%BC%95"])
+@pytest.mark.parametrize(
+    "limit", ["0", "-1", "1e3", "1.5", "", "abc", "1001", "%00", "9" * 5000, "0x10", "NaN", "%EF%BC%95"]
+)
 def test_a_limit_is_a_number_within_limits(service: Service, limit: str) -> None:
     assert_is_refusal(service.client.get(f"/v1/decisions?limit={limit}"), 400)
     assert_is_refusal(service.client.get(f"/v1/capacity?pod=shop/urgent&limit={limit}00000"), 400)
@@ -334,7 +372,15 @@ def test_manifests_on_the_page_are_refused_alike(service: Service, manifest: str
 
 
 @pytest.mark.parametrize(
-    "path", ["/v1/queue", "/v1/pending", "/v1/cluster", "/v1/decisions", "/v1/explain/shop/urgent", "/v1/capacity?pod=shop/urgent"]
+    "path",
+    [
+        "/v1/queue",
+        "/v1/pending",
+        "/v1/cluster",
+        "/v1/decisions",
+        "/v1/explain/shop/urgent",
+        "/v1/capacity?pod=shop/urgent",
+    ],
 )
 def test_a_service_that_does_not_know_its_cluster_answers_nothing_from_memory(path: str) -> None:
     with serving(lambda _: FailingEngine(RuntimeError("no"), is_ready=False)) as not_ready:
@@ -422,7 +468,9 @@ def test_whoever_still_waits_when_the_service_ends_is_told_so() -> None:
 
     at_the_end, sent = "Task cancelled, timeout graceful shutdown exceeded", list[Message]()
     asyncio.run(
-        RequestLimits(never, Settings(port=0))({"type": "http", "method": "GET", "path": "/v1/queue", "headers": []}, receive, send)
+        RequestLimits(never, Settings(port=0))(
+            {"type": "http", "method": "GET", "path": "/v1/queue", "headers": []}, receive, send
+        )
     )
 
     assert at_the_end in inspect.getsource(uvicorn.server)

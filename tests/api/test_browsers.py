@@ -1,4 +1,6 @@
-"""No page of another site writes here, and none reads by DNS rebinding: neither what the service answers nor the embedded cluster."""
+"""No page of another site writes here, and none reads by DNS rebinding: neither what the service answers nor the
+embedded cluster.
+"""
 
 from collections.abc import Iterator
 
@@ -48,7 +50,8 @@ def test_a_request_for_another_name_is_refused(service: Service, path: str, host
 @pytest.mark.parametrize(
     "host",
     [
-        "127.0.0.1", "10.9.8.7:80", "[::1]", "[fd00::7]:8888", "localhost", "LocalHost:8888", "localhost.", "reprieve.localhost",
+        "127.0.0.1", "10.9.8.7:80", "[::1]", "[fd00::7]:8888", "localhost", "LocalHost:8888", "localhost.",
+        "reprieve.localhost",
         "reprieve.kube-system.svc", "reprieve.kube-system.svc.:80", "OTHER.example:9",
     ],
 )  # fmt: skip
@@ -93,7 +96,12 @@ def test_http_1_0_knows_no_host(service: Service) -> None:
 )
 def test_a_page_of_another_origin_may_not_write(service: Service, path: str, caused_by: list[str]) -> None:
     before = names(service)
-    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1:8888", "Content-Type: application/json", f"Content-Length: {len(POD)}"]
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: 127.0.0.1:8888",
+        "Content-Type: application/json",
+        f"Content-Length: {len(POD)}",
+    ]
 
     assert status(service, *lines, *caused_by, body=POD) == 403
     assert names(service) == before
@@ -117,7 +125,12 @@ def test_nor_change_or_delete(service: Service, method: str) -> None:
 )
 def test_our_own_page_and_other_callers_may(service: Service, caused_by: list[str]) -> None:
     body = b'{"token": "x"}'
-    lines = ["POST /ui/sign-in HTTP/1.1", "Host: 127.0.0.1:8888", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+    lines = [
+        "POST /ui/sign-in HTTP/1.1",
+        "Host: 127.0.0.1:8888",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+    ]
 
     assert status(service, *lines, *caused_by, body=body) == 204
 
@@ -142,12 +155,19 @@ def test_kubectl_may_send_one_without(service: Service) -> None:
     """
     `kubectl create --raw` does. A page cannot send this header to another site unasked.
     """
-    lines = [f"POST {PODS} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(POD)}", "User-Agent: kubectl/v1.36.0 (linux/amd64)"]
+    lines = [
+        f"POST {PODS} HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Content-Length: {len(POD)}",
+        "User-Agent: kubectl/v1.36.0 (linux/amd64)",
+    ]
 
     assert status(service, *lines, body=POD) == 201
 
 
-@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+@pytest.mark.parametrize(
+    "media_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+)
 @pytest.mark.parametrize("path", ["/extender/filter", "/v1/whatif", "/ui/sign-in", PODS])
 def test_a_form_is_no_json(service: Service, path: str, media_type: str) -> None:
     lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Type: {media_type}", f"Content-Length: {len(POD)}"]
@@ -157,7 +177,9 @@ def test_a_form_is_no_json(service: Service, path: str, media_type: str) -> None
 
 def test_a_refused_body_is_not_taken_for_the_next_request(service: Service) -> None:
     with connected(service.port) as connection:
-        connection.send(head(PODS, Host="evil.example", Content_Length=1000) + b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        connection.send(
+            head(PODS, Host="evil.example", Content_Length=1000) + b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        )
 
         assert_refused(connection.answer(), 421)
         assert connection.is_closed()

@@ -82,5 +82,7 @@ def test_a_template_that_is_not_known_is_asked_for(tmp_path: Path, wants: str) -
 
     answer = reprieve("whatif", "-f", wants, "--dump", str(without))
 
-    assert answer["summary"] == 'default/train would be unschedulable: pod "default/train": ResourceClaim not created yet.'
+    assert (
+        answer["summary"] == 'default/train would be unschedulable: pod "default/train": ResourceClaim not created yet.'
+    )
     assert answer["notes"] == ["ResourceClaimTemplate default/one-gpu is not known here: put it into the file as well"]

@@ -30,7 +30,14 @@ def test_version() -> None:
     """
     Of the module run as a program.
     """
-    done = subprocess.run([sys.executable, "-m", "api.cli", "--version"], check=False, capture_output=True, cwd=ROOT, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-m", "api.cli", "--version"],
+        check=False,
+        capture_output=True,
+        cwd=ROOT,
+        text=True,
+        timeout=60,
+    )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"reprieve {__version__}\n", "")
 
@@ -44,9 +51,14 @@ def test_print_config_spells_out_every_default() -> None:
 
 def test_print_config_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: gpu}]\n")
+    path.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: "
+        "gpu}]\n"
+    )
 
-    assert yaml.safe_load(reprieve("print-config", "--config", str(path)).stdout)["profiles"][0]["schedulerName"] == "gpu"
+    assert (
+        yaml.safe_load(reprieve("print-config", "--config", str(path)).stdout)["profiles"][0]["schedulerName"] == "gpu"
+    )
 
 
 def test_print_config_shows_preemption_rules_that_were_chosen() -> None:
@@ -87,13 +99,22 @@ def test_print_config_shows_preemption_rules_that_were_chosen() -> None:
             id="unknown plugin",
         ),
         pytest.param(["serve", "--port", "99999"], None, "--port", id="bad port"),
-        pytest.param(["serve", "--host", "192.0.2.1", "--access", "open"], None, "cannot listen on 192.0.2.1:", id="not our address"),
+        pytest.param(
+            ["serve", "--host", "192.0.2.1", "--access", "open"],
+            None,
+            "cannot listen on 192.0.2.1:",
+            id="not our address",
+        ),
         pytest.param(["print-config", "--config", "FILE"], "a: 1", "'Kind' is missing", id="print-config"),
         pytest.param(["evaluate", "FILE"], None, "no such file", id="no scenarios"),
-        pytest.param(["evaluate", "FILE", "--config", "FILE"], "a: 1", "'Kind' is missing", id="evaluate with bad configuration"),
+        pytest.param(
+            ["evaluate", "FILE", "--config", "FILE"], "a: 1", "'Kind' is missing", id="evaluate with bad configuration"
+        ),
     ],
 )
-def test_what_keeps_a_command_from_starting_is_said_in_one_line(tmp_path: Path, arguments: list[str], text: str | None, why: str) -> None:
+def test_what_keeps_a_command_from_starting_is_said_in_one_line(
+    tmp_path: Path, arguments: list[str], text: str | None, why: str
+) -> None:
     path = tmp_path / "file"
     if text is not None:
         path.write_text(text)
@@ -137,7 +158,14 @@ def test_evaluate_refuses_a_line_without_an_end(tmp_path: Path) -> None:
 
 
 def test_evaluate_goes_on_after_a_bad_line() -> None:
-    bad = [b"{", b"[]", b'{"scenario":1}', b'{"id":"x"}', b'{"pod":{"metadata":{"name":"p"}},"objects":{"cows":[]}}', b'{"pod":{"spec":7}}']
+    bad = [
+        b"{",
+        b"[]",
+        b'{"scenario":1}',
+        b'{"id":"x"}',
+        b'{"pod":{"metadata":{"name":"p"}},"objects":{"cows":[]}}',
+        b'{"pod":{"spec":7}}',
+    ]
     data = b"\n".join([lines_of(SCENARIO).strip(), b"", *bad, lines_of({**SCENARIO, "id": "last"}).strip()])
 
     done = reprieve("evaluate", "-", given=data)
@@ -209,4 +237,6 @@ def test_serve_says_when_its_port_is_taken(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     error = done.stderr.decode()
-    assert re.fullmatch(r"reprieve: cannot listen on 127.0.0.1:\d+: address already in use; choose another --host or --port\n", error)
+    assert re.fullmatch(
+        r"reprieve: cannot listen on 127.0.0.1:\d+: address already in use; choose another --host or --port\n", error
+    )

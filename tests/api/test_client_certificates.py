@@ -1,4 +1,6 @@
-"""Callers with client certificates: kube-scheduler with the tlsConfig of an extender, kubectl, and what is said of files that do not do."""
+"""Callers with client certificates: kube-scheduler with the tlsConfig of an extender, kubectl, and what is said of
+files that do not do.
+"""
 
 import asyncio
 import os
@@ -68,7 +70,9 @@ def service(files: Files) -> Iterator[Service]:
 
 
 def filtered(service: Service, files: Files, certificate: CertificateFiles | None) -> list[str]:
-    """The nodes that pass, as the scheduler asks with this tlsConfig; the server's certificate is checked for its name."""
+    """The nodes that pass, as the scheduler asks with this tlsConfig; the server's certificate is checked for its
+    name.
+    """
     tls = ExtenderTLSConfig(
         ca_file=str(files.authority),
         server_name=NAME,
@@ -76,7 +80,9 @@ def filtered(service: Service, files: Files, certificate: CertificateFiles | Non
         key_file=str(certificate.key) if certificate else "",
     )
     address = f"https://127.0.0.1:{service.port}/extender"
-    config = Extender(url_prefix=address, filter_verb="filter", enable_https=True, tls_config=tls, node_cache_capable=True)
+    config = Extender(
+        url_prefix=address, filter_verb="filter", enable_https=True, tls_config=tls, node_cache_capable=True
+    )
 
     async def ask() -> list[str]:
         extender = HTTPExtender(config)
@@ -109,7 +115,9 @@ def kubectl(service: Service, files: Files, *arguments: str, certificate: Certif
         tls += ["--client-certificate", str(certificate.certificate), "--client-key", str(certificate.key)]
     command = ["kubectl", "--server", f"https://127.0.0.1:{service.port}", *tls, *arguments]
     environment = {"HOME": str(home), "PATH": os.environ["PATH"], "KUBECONFIG": str(home / "none")}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=False, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env=environment, check=False, stdin=subprocess.DEVNULL
+    )
     return done.stdout + done.stderr
 
 
@@ -117,7 +125,9 @@ def kubectl(service: Service, files: Files, *arguments: str, certificate: Certif
 def test_go_s_tls_presents_the_certificate(service: Service, files: Files, tmp_path: Path) -> None:
     certificates = {"allowed": files.scheduler, "other": files.other, "none": None}
     nodes = ("get", "nodes", "-o", "name")
-    read = {name: kubectl(service, files, *nodes, certificate=each, home=tmp_path) for name, each in certificates.items()}
+    read = {
+        name: kubectl(service, files, *nodes, certificate=each, home=tmp_path) for name, each in certificates.items()
+    }
     metrics = kubectl(service, files, "get", "--raw", "/metrics", certificate=files.scheduler, home=tmp_path)
 
     assert "node/node-a1" in read["allowed"]
@@ -133,13 +143,34 @@ def test_go_s_tls_presents_the_certificate(service: Service, files: Files, tmp_p
 def test_uvicorn_alone_passes_certificates_on(files: Files) -> None:
     port = free_port()
     settings = {"REPRIEVE_ACCESS": "reviewed", "REPRIEVE_CLIENT_ALLOWED_NAMES": SCHEDULER, "REPRIEVE_SCHEDULE": "false"}
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("REPRIEVE_", "KUBERNETES_"))} | settings
-    tls = ["--ssl-certfile", files.server.certificate, "--ssl-keyfile", files.server.key, "--ssl-ca-certs", files.authority]
-    command = [sys.executable, "-m", "uvicorn", "api.main:app", "--port", str(port), *map(str, tls), "--ssl-cert-reqs", "1"]
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith(("REPRIEVE_", "KUBERNETES_"))
+    } | settings
+    tls = [
+        "--ssl-certfile",
+        files.server.certificate,
+        "--ssl-keyfile",
+        files.server.key,
+        "--ssl-ca-certs",
+        files.authority,
+    ]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "api.main:app",
+        "--port",
+        str(port),
+        *map(str, tls),
+        "--ssl-cert-reqs",
+        "1",
+    ]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
         eventually(lambda: status(port, files, None, "/readyz") == 200)
-        statuses = [status(port, files, certificate, "/metrics") for certificate in (files.scheduler, files.other, None)]
+        statuses = [
+            status(port, files, certificate, "/metrics") for certificate in (files.scheduler, files.other, None)
+        ]
     finally:
         process.terminate()
         process.wait(60)
@@ -198,7 +229,9 @@ def status_or_error(port: int, files: Files, certificate: CertificateFiles) -> i
         pytest.param(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", "", id="garbage"),
     ],
 )
-def test_a_client_ca_that_cannot_be_read_is_told_at_the_start(files: Files, tmp_path: Path, content: bytes | None, why: str) -> None:
+def test_a_client_ca_that_cannot_be_read_is_told_at_the_start(
+    files: Files, tmp_path: Path, content: bytes | None, why: str
+) -> None:
     path = tmp_path / "ca.crt"
     if content is not None:
         path.write_bytes(content)
@@ -225,9 +258,15 @@ def test_names_without_an_authority_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("settings", "where"),
-    [({"host": "0.0.0.0"}, "--host 0.0.0.0"), ({"host": "::"}, "--host ::"), ({"access": "reviewed"}, "--access reviewed")],
+    [
+        ({"host": "0.0.0.0"}, "--host 0.0.0.0"),
+        ({"host": "::"}, "--host ::"),
+        ({"access": "reviewed"}, "--access reviewed"),
+    ],
 )
-def test_the_embedded_cluster_is_closed_off_this_machine_unless_it_is_opened(settings: dict[str, str], where: str) -> None:
+def test_the_embedded_cluster_is_closed_off_this_machine_unless_it_is_opened(
+    settings: dict[str, str], where: str
+) -> None:
     """
     There is no API server that knows callers, so that somebody has to say whom to let in.
     """
@@ -251,6 +290,9 @@ def test_a_service_that_listens_elsewhere_than_its_settings_say_is_guarded_there
         probe.connect(("192.0.2.1", 9))  # sends nothing: tells by which address this machine would
         address = probe.getsockname()[0]
     with serving_app(create_app(believed), everywhere) as service:
-        statuses = [httpx.get(f"http://{host}:{service.port}/metrics", trust_env=False).status_code for host in ("127.0.0.1", address)]
+        statuses = [
+            httpx.get(f"http://{host}:{service.port}/metrics", trust_env=False).status_code
+            for host in ("127.0.0.1", address)
+        ]
 
     assert statuses == [200, 401]

@@ -76,7 +76,10 @@ def test_the_master_is_over_the_kubeconfigs_server_and_needs_none(tmp_path: Path
     """
     As kube-scheduler's --master.
     """
-    with_users, alone = chosen(kubeconfig=kubeconfig(tmp_path), master="https://proxy:8443/"), chosen(master="http://localhost:8001")
+    with_users, alone = (
+        chosen(kubeconfig=kubeconfig(tmp_path), master="https://proxy:8443/"),
+        chosen(master="http://localhost:8001"),
+    )
 
     assert isinstance(with_users, Followed)
     assert isinstance(alone, Followed)

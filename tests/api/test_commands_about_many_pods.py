@@ -57,7 +57,11 @@ def service(file: Path) -> Iterator[Service]:
 
 @pytest.fixture(params=["--dump", "--server", "--kubeconfig"])
 def source(request: pytest.FixtureRequest, file: Path, service: Service, tmp_path: Path) -> list[str]:
-    where = {"--dump": file, "--server": f"http://127.0.0.1:{service.port}", "--kubeconfig": kubeconfig_for(service.port, tmp_path)}
+    where = {
+        "--dump": file,
+        "--server": f"http://127.0.0.1:{service.port}",
+        "--kubeconfig": kubeconfig_for(service.port, tmp_path),
+    }
     return [request.param, str(where[request.param])]
 
 
@@ -78,7 +82,10 @@ def test_pending_pods_are_grouped_by_reason_and_workload(service: Service) -> No
 def test_pending_pods_of_one_namespace(source: list[str]) -> None:
     answer = json.loads(told("pending", *source, "-n", "bank", "-o", "json"))
 
-    assert (answer["pods"], [each["namespace"] for reason in answer["reasons"] for each in reason["workloads"]]) == (1, ["bank"])
+    assert (answer["pods"], [each["namespace"] for reason in answer["reasons"] for each in reason["workloads"]]) == (
+        1,
+        ["bank"],
+    )
     assert told("pending", *source, "-n", "nobody") == "No pod waits.\n"
 
 
@@ -129,7 +136,12 @@ def test_why_explains_a_pod_that_does_not_exist_yet(source: list[str]) -> None:
 def test_why_explains_the_first_pod_of_a_workload_that_does_not_exist_yet(source: list[str]) -> None:
     template = {"metadata": {"labels": {"app": "w"}}, "spec": pod("any", "3")["spec"]}
     spec = {"replicas": 4, "selector": {"matchLabels": {"app": "w"}}, "template": template}
-    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "new", "namespace": "shop"}, "spec": spec}
+    workload = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "new", "namespace": "shop"},
+        "spec": spec,
+    }
 
     lines = told("why", "-f", "-", *source, given=yaml.safe_dump(workload)).splitlines()
 
@@ -166,7 +178,10 @@ def test_the_pods_of_a_file_are_tried_with_another_priority(source: list[str]) -
     evicting = json.loads(told("whatif", "-f", "-", *critical, *source, "-o", "json", given=new))
     calm = json.loads(told("whatif", "-f", "-", *critical, "--no-preempt", *source, "-o", "json", given=new, code=1))
 
-    assert [evicting["placements"][0]["pod"]["priority"], len(evicting["placements"][0]["evicts"])] == [2_000_001_000, 1]
+    assert [evicting["placements"][0]["pod"]["priority"], len(evicting["placements"][0]["evicts"])] == [
+        2_000_001_000,
+        1,
+    ]
     assert (calm["placements"][0]["node"], calm["placements"][0]["evicts"]) == ("", [])
     assert "preemptionPolicy=Never" in calm["placements"][0]["message"]
 
@@ -178,7 +193,9 @@ def evicting(dump: Path) -> Iterator[list[str]]:
         yield ["--server", f"127.0.0.1:{running.port}"]
 
 
-@pytest.mark.parametrize("words", [[], ["--since", "1h"], ["-n", "bank"], ["bank/"], ["bank/bat"], ["-n", "bank", "batch"]])
+@pytest.mark.parametrize(
+    "words", [[], ["--since", "1h"], ["-n", "bank"], ["bank/"], ["bank/bat"], ["-n", "bank", "batch"]]
+)
 def test_who_preempted_lists_victims_by_the_beginning_of_their_names(evicting: list[str], words: list[str]) -> None:
     lines = told("who-preempted", *words, *evicting).splitlines()
 
@@ -212,7 +229,11 @@ def test_each_plugins_score_is_in_the_wide_answer(source: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("command", "words"),
-    [(["fits", "-f", "POD"], "fit"), (["who-preempted", "bank/nobody"], "no preemption of bank/nobody is known"), (["pending"], "wait")],
+    [
+        (["fits", "-f", "POD"], "fit"),
+        (["who-preempted", "bank/nobody"], "no preemption of bank/nobody is known"),
+        (["pending"], "wait"),
+    ],
 )
 def test_what_does_not_change_is_printed_once(
     service: Service, command: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -254,4 +275,7 @@ def test_watching_prints_an_answer_again_when_it_has_changed(service: Service, m
 
     done = CliRunner().invoke(app, ["pending", "--watch", "--server", f"127.0.0.1:{service.port}"])
 
-    assert [line for line in done.stdout.splitlines() if "wait" in line] == ["3 pods wait, for 1 reason", "2 pods wait, for 1 reason"]
+    assert [line for line in done.stdout.splitlines() if "wait" in line] == [
+        "3 pods wait, for 1 reason",
+        "2 pods wait, for 1 reason",
+    ]

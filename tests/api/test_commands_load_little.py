@@ -1,4 +1,6 @@
-"""A command imports what it needs: asking for the version or for help costs no engine, no web framework and no HTTP client."""
+"""A command imports what it needs: asking for the version or for help costs no engine, no web framework and no HTTP
+client.
+"""
 
 import inspect
 import shutil
@@ -17,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 
 HEAVY = (  # Typer itself uses pydantic
     "fastapi", "starlette", "uvicorn", "numpy", "aiohttp", "httpx", "jinja2", "prometheus_client", "cel_expr_python",
-    "extender.snapshot", "extender.framework", "extender.embedded", "extender.apiserver", "extender.config", "api.settings", "api.app",
+    "extender.snapshot", "extender.framework", "extender.embedded", "extender.apiserver", "extender.config",
+    "api.settings", "api.app",
 )  # fmt: skip
 
 
@@ -66,9 +69,12 @@ def test_asking_a_service_takes_an_http_client_and_no_engine(example: Service) -
 
 
 @pytest.mark.parametrize("source", ["--server", "--kubeconfig", "--dump"])
-def test_a_terminal_shows_what_is_done_before_anything_heavy_is_loaded(source: str, example: Service, tmp_path: Path) -> None:
+def test_a_terminal_shows_what_is_done_before_anything_heavy_is_loaded(
+    source: str, example: Service, tmp_path: Path
+) -> None:
     """
-    So that the first line comes at once. Reading manifests takes the kinds of objects, and reading a kubeconfig some of the API client.
+    So that the first line comes at once. Reading manifests takes the kinds of objects, and reading a kubeconfig some of
+    the API client.
     """
     dump = tmp_path / "cluster.yaml"
     shutil.copy(ROOT / "api" / "examples" / "cluster.yaml", dump)

@@ -1,5 +1,5 @@
-"""What serves a caller is in no cycle of references once it is over: what is in one while the collector begins to leave everything alone is
-never found.
+"""What serves a caller is in no cycle of references once it is over: what is in one while the collector begins to leave
+everything alone is never found.
 """
 
 import gc
@@ -17,7 +17,8 @@ from tests.api.test_hang_up import NODE, asked, is_at_rest, pod
 from tests.api.test_questions import until
 
 IN_WORK = {
-    "RequestResponseCycle", "LimitedProtocol", "Connection", "HttpRequestParser", "HttpResponseParser", "TCPTransport", "Task", "coroutine",
+    "RequestResponseCycle", "LimitedProtocol", "Connection", "HttpRequestParser", "HttpResponseParser", "TCPTransport",
+    "Task", "coroutine",
     "async_generator", "frame", "traceback", "Framework", "Gated", "Quarantine",
 }  # fmt: skip
 TIMES = 5
@@ -29,7 +30,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     With a plugin from outside the tree.
     """
     folder = tmp_path_factory.mktemp("cycles")
-    (folder / "cluster.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [NODE, pod(nodeName="n")]}))
+    (folder / "cluster.json").write_text(
+        json.dumps({"kind": "List", "apiVersion": "v1", "items": [NODE, pod(nodeName="n")]})
+    )
     with installed(folder) as config, serving(state=folder / "cluster.json", config=config) as running:
         until(lambda: running.client.get("/readyz").status_code == 200)
         yield running

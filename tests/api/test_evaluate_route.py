@@ -1,4 +1,6 @@
-"""POST /v1/evaluate answers as the corpus of recorded decisions does, and says in words what is wrong with a scenario."""
+"""POST /v1/evaluate answers as the corpus of recorded decisions does, and says in words what is wrong with a
+scenario.
+"""
 
 from typing import Any
 
@@ -30,7 +32,9 @@ def test_the_service_s_own_cluster_has_nothing_to_do_with_it(example: Service) -
     assert "id" not in answer
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"null", b"[]", b'{"pod":NaN}', b'{"pod":' + b"[" * 100 + b"]" * 100 + b"}"])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"null", b"[]", b'{"pod":NaN}', b'{"pod":' + b"[" * 100 + b"]" * 100 + b"}"]
+)
 def test_what_cannot_be_read_is_a_bad_request(example: Service, body: bytes) -> None:
     assert_is_refusal(example.post("/v1/evaluate", body), 400)
 
@@ -42,7 +46,9 @@ def test_what_cannot_be_read_is_a_bad_request(example: Service, body: bytes) -> 
         pytest.param({"pod": 7}, "pod", id="pod is a number"),
         pytest.param({"objects": {"cows": []}}, "cows", id="unknown kind"),
         pytest.param({"objects": {"nodes": {}}}, "objects.nodes", id="nodes are an object"),
-        pytest.param({"objects": {"nodes": [{"spec": {"taints": 1}}]}}, "objects.nodes[0]", id="a field of the wrong type"),
+        pytest.param(
+            {"objects": {"nodes": [{"spec": {"taints": 1}}]}}, "objects.nodes[0]", id="a field of the wrong type"
+        ),
         pytest.param({"config": {}}, "apiVersion and kind", id="empty configuration"),
         pytest.param({"config": CONFIG | {"parallelism": 0}}, "parallelism", id="wrong value"),
         pytest.param({"config": CONFIG | {"colour": "red"}}, "colour", id="unknown field"),

@@ -1,4 +1,6 @@
-"""The JSON Schema of the extender protocol: what kube-scheduler sends and what we answer is valid by it, and mistakes are not."""
+"""The JSON Schema of the extender protocol: what kube-scheduler sends and what we answer is valid by it, and mistakes
+are not.
+"""
 
 import gzip
 import json
@@ -12,7 +14,12 @@ from api.openapi import SCHEMA_FILE, schema_text
 from tests.api.serving import Service
 
 SCHEMA: dict[str, Any] = json.loads(SCHEMA_FILE.read_text())
-TYPE_OF = {"filter": "ExtenderArgs", "prioritize": "ExtenderArgs", "preempt": "ExtenderPreemptionArgs", "bind": "ExtenderBindingArgs"}
+TYPE_OF = {
+    "filter": "ExtenderArgs",
+    "prioritize": "ExtenderArgs",
+    "preempt": "ExtenderPreemptionArgs",
+    "bind": "ExtenderBindingArgs",
+}
 ANSWER_TO = {"filter": "ExtenderFilterResult", "prioritize": "HostPriorityList", "preempt": "ExtenderPreemptionResult"}
 RECORDED = Path(__file__).parent / "data" / "kube-scheduler-1.36.jsonl.gz"
 
@@ -57,7 +64,14 @@ def test_our_answers_to_them_are_valid(example: Service, verb: str) -> None:
         ("ExtenderPreemptionResult", {"NodeNameToMetaVictims": {"n": {"Pods": ["uid"]}}}),
         ("ExtenderBindingArgs", {"PodName": "p"}),
     ],
-    ids=["no pod", "names no list", "reasons no map", "a score as text", "victims as texts", "a binding without a node"],
+    ids=[
+        "no pod",
+        "names no list",
+        "reasons no map",
+        "a score as text",
+        "victims as texts",
+        "a binding without a node",
+    ],
 )
 def test_mistakes_are_found(name: str, wrong: object) -> None:
     assert not validator(name).is_valid(wrong)

@@ -1,4 +1,6 @@
-"""Extenders that the service's configuration names: asked by a service that schedules, and looked at before it starts."""
+"""Extenders that the service's configuration names: asked by a service that schedules, and looked at before it
+starts.
+"""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +24,9 @@ BAD: list[dict[str, object]] = [
 def settings(tmp_path: Path, extenders: list[dict[str, object]], **options: object) -> Settings:
     config, state = tmp_path / "config.yaml", tmp_path / "state.yaml"
     api_version = "kubescheduler.config.k8s.io/v1"
-    config.write_text(yaml.safe_dump({"apiVersion": api_version, "kind": "KubeSchedulerConfiguration", "extenders": extenders}))
+    config.write_text(
+        yaml.safe_dump({"apiVersion": api_version, "kind": "KubeSchedulerConfiguration", "extenders": extenders})
+    )
     state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [node("a"), node("b")]}))
     return Settings.model_validate({"config": config, "state": state, **options})
 
@@ -49,12 +53,18 @@ def test_a_service_that_does_not_schedule_does_not_mind(tmp_path: Path) -> None:
 def test_a_service_that_schedules_asks_them(tmp_path: Path) -> None:
     async def scheduled() -> tuple[str, Served]:
         async with serving(says_json({"NodeNames": ["b"]})) as served:
-            extender: dict[str, object] = {"urlPrefix": served.address, "filterVerb": "filter", "nodeCacheCapable": True}
+            extender: dict[str, object] = {
+                "urlPrefix": served.address,
+                "filterVerb": "filter",
+                "nodeCacheCapable": True,
+            }
             _, opens = prepare(settings(tmp_path, [extender]))
             async with opens() as service:
                 assert service.kubernetes is not None
                 transport = httpx.ASGITransport(service.kubernetes)
-                async with httpx.AsyncClient(transport=transport, base_url="http://cluster/api/v1/namespaces/default") as client:
+                async with httpx.AsyncClient(
+                    transport=transport, base_url="http://cluster/api/v1/namespaces/default"
+                ) as client:
                     (await client.post("/pods", json=pod("p"))).raise_for_status()
                     where = ""
                     while not where:

@@ -28,7 +28,9 @@ def logged(caplog: pytest.LogCaptureFixture) -> str:
 
 
 @pytest.mark.parametrize(("verb", "body"), [("filter", BY_NAME), ("bind", BINDING)])
-def test_i34_verbs_with_an_error_field_tell_the_id_in_it(verb: str, body: object, caplog: pytest.LogCaptureFixture) -> None:
+def test_i34_verbs_with_an_error_field_tell_the_id_in_it(
+    verb: str, body: object, caplog: pytest.LogCaptureFixture
+) -> None:
     with serving(lambda _: FailingEngine(RuntimeError(SECRET)), serve_bind=True) as service:
         answer = service.call(verb, body)
 
@@ -41,7 +43,9 @@ def test_i34_verbs_with_an_error_field_tell_the_id_in_it(verb: str, body: object
     assert "\x1b" not in text
 
 
-@pytest.mark.parametrize(("path", "body"), [("prioritize", BY_NAME), ("preempt", VICTIMS_BY_UID), ("../v1/evaluate", {})])
+@pytest.mark.parametrize(
+    ("path", "body"), [("prioritize", BY_NAME), ("preempt", VICTIMS_BY_UID), ("../v1/evaluate", {})]
+)
 def test_i34_the_others_answer_500(path: str, body: object, caplog: pytest.LogCaptureFixture) -> None:
     with serving(lambda _: FailingEngine(RuntimeError(SECRET))) as service:
         answer = service.call(path, body) if "v1" not in path else service.post("/v1/evaluate", body)
@@ -68,7 +72,9 @@ def test_an_error_of_any_length_fits_into_an_event() -> None:
         assert len(service.call("filter", BY_NAME).json()["Error"]) == 1024
 
 
-@pytest.mark.parametrize(("verb", "body"), [("filter", BY_NAME), ("prioritize", BY_NAME), ("preempt", VICTIMS_BY_UID), ("bind", BINDING)])
+@pytest.mark.parametrize(
+    ("verb", "body"), [("filter", BY_NAME), ("prioritize", BY_NAME), ("preempt", VICTIMS_BY_UID), ("bind", BINDING)]
+)
 def test_while_the_engine_is_not_ready_calls_are_sent_away_at_once(verb: str, body: object) -> None:
     with serving(lambda _: FailingEngine(VerbError(""), is_ready=False), serve_bind=True) as service:
         answer = service.call(verb, body)
@@ -78,7 +84,8 @@ def test_while_the_engine_is_not_ready_calls_are_sent_away_at_once(verb: str, bo
     assert answer.headers["retry-after"] == "1"
     assert [answer.status_code for answer in health] == [503, 200, 200]
     assert health[0].text == (
-        "[+]ping ok\n[-]sched-handler-sync failed: reason withheld\n[-]informer-sync failed: reason withheld\nreadyz check failed\n"
+        "[+]ping ok\n[-]sched-handler-sync failed: reason withheld\n[-]informer-sync failed: reason withheld\nreadyz "
+        "check failed\n"
     )
 
 
@@ -89,7 +96,9 @@ def test_an_exception_is_told_with_its_causes() -> None:
         except KeyError as exc:
             raise ValueError("outer\x00" + "x" * 1000) from exc
     except ValueError as exc:
-        record = logging.LogRecord("api", logging.ERROR, "", 0, "it %s", ("went\nwrong",), (ValueError, exc, exc.__traceback__))
+        record = logging.LogRecord(
+            "api", logging.ERROR, "", 0, "it %s", ("went\nwrong",), (ValueError, exc, exc.__traceback__)
+        )
 
     text = TextFormatter().format(record)
 

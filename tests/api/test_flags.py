@@ -1,4 +1,6 @@
-"""kube-scheduler's flags: those that mean the same do the same; the others are passed over with a word, or refused with a reason."""
+"""kube-scheduler's flags: those that mean the same do the same; the others are passed over with a word, or refused with
+a reason.
+"""
 
 import json
 import re
@@ -38,10 +40,20 @@ from tests.api.test_following import eventually, free_port
         pytest.param(["--leader-elect=T", "--schedule"], ["--leader-elect", "--schedule"], id="a switch is on"),
         pytest.param(["-v=2"], ["--v=2"], id="short, with a value"),
         pytest.param(["-v", "2", "--v=3"], ["-v", "2", "--v=3"], id="as we take them"),
-        pytest.param(["--kube_api_qps=5", "--state", "a_b"], ["--kube-api-qps=5", "--state", "a_b"], id="underscores in names"),
-        pytest.param(["--cert-dir", "/x", "--port", "1"], ["--foreign-flag=cert-dir", "--port", "1"], id="means nothing here"),
-        pytest.param(["--contention-profiling", "--port=1"], ["--foreign-flag=contention-profiling", "--port=1"], id="needs no value"),
-        pytest.param(["--kube-api-content-type=application/json"], ["--foreign-flag=kube-api-content-type"], id="its value in it"),
+        pytest.param(
+            ["--kube_api_qps=5", "--state", "a_b"], ["--kube-api-qps=5", "--state", "a_b"], id="underscores in names"
+        ),
+        pytest.param(
+            ["--cert-dir", "/x", "--port", "1"], ["--foreign-flag=cert-dir", "--port", "1"], id="means nothing here"
+        ),
+        pytest.param(
+            ["--contention-profiling", "--port=1"],
+            ["--foreign-flag=contention-profiling", "--port=1"],
+            id="needs no value",
+        ),
+        pytest.param(
+            ["--kube-api-content-type=application/json"], ["--foreign-flag=kube-api-content-type"], id="its value in it"
+        ),
         pytest.param(["--cert-dir"], ["--foreign-flag=cert-dir"], id="without its value"),
     ],
 )
@@ -50,7 +62,9 @@ def test_flags_may_be_written_as_gos_programs_take_them(given: list[str], taken:
 
 
 def test_a_switch_is_true_or_false() -> None:
-    with pytest.raises(StartUpError, match=re.escape('--leader-elect: invalid argument "maybe": strconv.ParseBool: parsing "maybe"')):
+    with pytest.raises(
+        StartUpError, match=re.escape('--leader-elect: invalid argument "maybe": strconv.ParseBool: parsing "maybe"')
+    ):
         list(as_options(["--leader-elect=maybe"]))
 
 
@@ -118,7 +132,8 @@ def test_the_emulated_version_decides_which_gates_there_are() -> None:
         read_settings({"REPRIEVE_EMULATED_VERSION": "1.34"}, feature_gates="NodeDeclaredFeatures=true")
 
     assert str(refused.value) == (
-        "--feature-gates: cannot set feature gate NodeDeclaredFeatures to true, feature is PreAlpha at emulated version 1.34"
+        "--feature-gates: cannot set feature gate NodeDeclaredFeatures to true, feature is PreAlpha at emulated "
+        "version 1.34"
     )
     assert not read_settings({}, emulated_version="kube=1.34").features.enabled("NodeDeclaredFeatures")
     assert read_settings({}).features.enabled("NodeDeclaredFeatures")
@@ -141,7 +156,11 @@ def test_a_version_that_cannot_be_emulated_is_refused(version: str, why: str) ->
 
 def test_the_emulated_version_has_two_spellings_and_a_gate_without_effect_says_why(tmp_path: Path) -> None:
     done = reprieve(
-        "serve", "--emulate-version=1.37", "--feature-gates=OpportunisticBatching=true", "--write-config-to", str(tmp_path / "c.yaml")
+        "serve",
+        "--emulate-version=1.37",
+        "--feature-gates=OpportunisticBatching=true",
+        "--write-config-to",
+        str(tmp_path / "c.yaml"),
     )
 
     assert done.returncode == 0, done.stderr
@@ -171,7 +190,8 @@ def test_what_the_gates_are_is_shown_where_kube_scheduler_shows_it() -> None:
 def test_the_pages_behind_gates_that_are_off_are_not_there() -> None:
     with serving(schedule=False, feature_gates="ComponentFlagz=false,ComponentStatusz=false") as service:
         answers = {
-            path: httpx.get(f"http://127.0.0.1:{service.port}{path}", trust_env=False).status_code for path in ("/flagz", "/statusz")
+            path: httpx.get(f"http://127.0.0.1:{service.port}{path}", trust_env=False).status_code
+            for path in ("/flagz", "/statusz")
         }
 
     assert answers == {"/flagz": 404, "/statusz": 404}
@@ -190,7 +210,10 @@ def test_the_page_on_feature_gates_is_current() -> None:
         ({"leader_elect_retry_period": "2"}, '--leader-elect-retry-period: time: missing unit in duration "2"'),
         ({"tls_cert_file": "a"}, "--tls-cert-file and --tls-private-key-file go together"),
         ({"secure_port": 10259}, "--secure-port: no certificate is generated here"),
-        ({"secure_port": 1, "port": 2, "tls_cert_file": "a", "tls_private_key_file": "b"}, "--secure-port and --port say two things"),
+        (
+            {"secure_port": 1, "port": 2, "tls_cert_file": "a", "tls_private_key_file": "b"},
+            "--secure-port and --port say two things",
+        ),
     ],
 )
 def test_values_that_cannot_be_are_said_by_name(flags: dict[str, object], why: str) -> None:
@@ -202,7 +225,12 @@ def test_values_that_cannot_be_are_said_by_name(flags: dict[str, object], why: s
 
 def test_the_elections_flags_are_over_the_configuration() -> None:
     settings = read_settings(
-        {}, config=Path("x"), leader_elect=False, leader_elect_lease_duration="1m", leader_elect_resource_name="gpu", kube_api_qps=7
+        {},
+        config=Path("x"),
+        leader_elect=False,
+        leader_elect_lease_duration="1m",
+        leader_elect_resource_name="gpu",
+        kube_api_qps=7,
     )
 
     changed = overridden(Configuration(), settings)
@@ -216,10 +244,15 @@ def test_flags_that_a_configuration_file_overrides_are_passed_over_with_a_word(t
     path = tmp_path / "config.yaml"
     path.write_text(yaml.safe_dump(written(Configuration())))
 
-    done = reprieve("serve", "--config", str(path), "--kube-api-qps=5", "--write-config-to", str(tmp_path / "written.yaml"))
+    done = reprieve(
+        "serve", "--config", str(path), "--kube-api-qps=5", "--write-config-to", str(tmp_path / "written.yaml")
+    )
 
     assert done.returncode == 0
-    assert '"A flag has no effect" flag="--kube-api-qps" reason="the configuration file has the last word"' in done.stderr.decode()
+    assert (
+        '"A flag has no effect" flag="--kube-api-qps" reason="the configuration file has the last word"'
+        in done.stderr.decode()
+    )
 
 
 def test_without_a_configuration_file_the_older_flags_count() -> None:
@@ -278,7 +311,12 @@ def test_a_manifest_of_kube_scheduler_starts_it_and_sigusr2_has_it_write_down_wh
     The flags that kubeadm gives, a log in JSON, and a signal.
     """
     log, port = tmp_path / "log", free_port()
-    manifest = ["--authentication-kubeconfig=/x", "--authorization-kubeconfig=/x", "--bind-address=127.0.0.1", "--leader-elect=true"]
+    manifest = [
+        "--authentication-kubeconfig=/x",
+        "--authorization-kubeconfig=/x",
+        "--bind-address=127.0.0.1",
+        "--leader-elect=true",
+    ]
 
     with running(log, *manifest, "--port", str(port), "--logging-format=json", "-v=2") as process:
         assert httpx.get(f"http://127.0.0.1:{port}/livez", trust_env=False).text == "ok"
@@ -307,7 +345,9 @@ def authority(tmp_path: Path) -> Authority:
 def test_https_is_spoken_with_a_certificate_which_may_be_replaced(authority: Authority, tmp_path: Path) -> None:
     certificate, key = authority.sign("first", "DNS:localhost", "IP:127.0.0.1")
     other = authority.sign("second", "DNS:localhost", "IP:127.0.0.1")
-    with serving(schedule=False, secure_port=free_port(), tls_cert_file=certificate, tls_private_key_file=key) as service:
+    with serving(
+        schedule=False, secure_port=free_port(), tls_cert_file=certificate, tls_private_key_file=key
+    ) as service:
         trusting = ssl.create_default_context(cafile=str(authority.certificate))
         assert httpx.get(f"https://localhost:{service.port}/livez", verify=trusting, trust_env=False).text == "ok"
         first = ssl.get_server_certificate(("127.0.0.1", service.port))
@@ -325,7 +365,11 @@ def test_https_is_spoken_with_a_certificate_which_may_be_replaced(authority: Aut
 
 def test_old_tls_is_refused_if_new_tls_is_asked_for(authority: Authority) -> None:
     certificate, key = authority.sign("server", "DNS:localhost")
-    settings: dict[str, Any] = {"tls_cert_file": certificate, "tls_private_key_file": key, "tls_min_version": "VersionTLS13"}
+    settings: dict[str, Any] = {
+        "tls_cert_file": certificate,
+        "tls_private_key_file": key,
+        "tls_min_version": "VersionTLS13",
+    }
     old = ssl.create_default_context(cafile=str(authority.certificate))
     old.maximum_version = ssl.TLSVersion.TLSv1_2
 

@@ -1,4 +1,6 @@
-"""An extender that follows a cluster over the network: it answers from live state, and never from a state that it cannot vouch for."""
+"""An extender that follows a cluster over the network: it answers from live state, and never from a state that it
+cannot vouch for.
+"""
 
 import socket
 import time
@@ -55,22 +57,34 @@ def readiness(service: Service) -> int:
 @pytest.fixture(scope="module")
 def follower(twelve_nodes: Service, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """An extender for the cluster in which the recorded calls were made, that knows it through its API alone."""
-    with serving(kubeconfig=kubeconfig_for(twelve_nodes.port, tmp_path_factory.mktemp("follower")), serve_bind=True) as service:
+    with serving(
+        kubeconfig=kubeconfig_for(twelve_nodes.port, tmp_path_factory.mktemp("follower")), serve_bind=True
+    ) as service:
         eventually(lambda: readiness(service) == 200)
         yield service
 
 
 @each_case(recorded_calls, named=name_of)
-def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(follower: Service, twelve_nodes: Service, case: dict[str, Any]) -> None:
+def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(
+    follower: Service, twelve_nodes: Service, case: dict[str, Any]
+) -> None:
     # A pod of the cluster may end between the two questions, and is heard of a moment later.
     eventually(lambda: answer_to(follower, case) == answer_to(twelve_nodes, case))
 
 
 def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> None:
-    asked = {"Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}}, "NodeNames": ["fresh"]}
+    asked = {
+        "Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}},
+        "NodeNames": ["fresh"],
+    }
     assert follower.call("filter", asked).json()["FailedNodes"] == {"fresh": "node not known to the extender yet"}
 
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "fresh"}, "status": {"allocatable": {"pods": "10"}}}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "fresh"},
+        "status": {"allocatable": {"pods": "10"}},
+    }
     twelve_nodes.post("/api/v1/nodes", node).raise_for_status()
 
     try:
@@ -81,7 +95,12 @@ def test_news_of_the_cluster_count(follower: Service, twelve_nodes: Service) -> 
 
 def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: Service) -> None:
     node = items_of(TWELVE_NODES)[0]["metadata"]["name"]
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "to-bind"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "to-bind"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
     created = twelve_nodes.post("/api/v1/namespaces/default/pods", pod).json()
     binding = {"PodName": "to-bind", "PodNamespace": "default", "PodUID": created["metadata"]["uid"], "Node": node}
 
@@ -104,7 +123,10 @@ def test_a_cluster_that_goes_away_and_comes_back_is_never_answered_for_wrongly(t
     Its history is lost, and when it is back it has other nodes.
     """
     port = free_port()
-    asked = {"Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}}, "NodeNames": ["a", "b"]}
+    asked = {
+        "Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}},
+        "NodeNames": ["a", "b"],
+    }
 
     with ExitStack() as stack:
         with serving(state=state_with("a", tmp_path), port=port, schedule=False):
@@ -125,6 +147,8 @@ def test_a_cluster_that_goes_away_and_comes_back_is_never_answered_for_wrongly(t
 def state_with(node: str, folder: Path) -> Path:
     path = folder / f"{node}.yaml"
     path.write_text(
-        yaml.safe_dump({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "status": {"allocatable": {"pods": "9"}}})
+        yaml.safe_dump(
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}, "status": {"allocatable": {"pods": "9"}}}
+        )
     )
     return path

@@ -108,7 +108,12 @@ def face_of(service: Service) -> Face:
 
 def is_at_rest(service: Service) -> bool:
     face = face_of(service)
-    return not (service.server.server_state.tasks or face.simulating.locked() or face.evaluating.locked() or face.admitted.locked())
+    return not (
+        service.server.server_state.tasks
+        or face.simulating.locked()
+        or face.evaluating.locked()
+        or face.admitted.locked()
+    )
 
 
 def is_left_alone(service: Service) -> bool:
@@ -141,7 +146,9 @@ LONG = [
 
 
 @pytest.mark.parametrize(("method", "path", "question"), LONG)
-def test_a_question_that_was_given_up_makes_room_for_the_next(service: Service, method: str, path: str, question: object) -> None:
+def test_a_question_that_was_given_up_makes_room_for_the_next(
+    service: Service, method: str, path: str, question: object
+) -> None:
     body = b"" if question is None else json.dumps(question).encode()
     with GATE.closed():
         connection = asked(service.port, path, body, method)
@@ -373,7 +380,9 @@ def test_streams_whose_pages_are_closed_make_room_for_others(service: Service) -
 
 def reprieve(*arguments: str) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "api.cli", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+    )
 
 
 def interrupted(command: "subprocess.Popen[str]") -> tuple[int, str, str]:
@@ -384,7 +393,9 @@ def interrupted(command: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize(("command", "asks"), [("whatif", replicas(NUM_PODS)), ("fits", pod(**SPREAD))])
-def test_a_command_that_is_interrupted_ends_and_so_does_its_question(service: Service, tmp_path: Path, command: str, asks: object) -> None:
+def test_a_command_that_is_interrupted_ends_and_so_does_its_question(
+    service: Service, tmp_path: Path, command: str, asks: object
+) -> None:
     file = tmp_path / "asked.yaml"
     file.write_text(yaml.safe_dump(asks))
     limit = ["--limit", str(NUM_PODS)] if command == "fits" else []

@@ -5,7 +5,9 @@ import pytest
 from tests.api.serving import Service, assert_is_refusal
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/healthz/ping", "/readyz/informer-sync", "/livez?exclude=ping"])
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/livez", "/readyz", "/healthz/ping", "/readyz/informer-sync", "/livez?exclude=ping"]
+)
 def test_a_healthy_service_says_ok(example: Service, path: str) -> None:
     answer = example.client.get(path)
 
@@ -17,7 +19,9 @@ def test_a_healthy_service_says_ok(example: Service, path: str) -> None:
 @pytest.mark.parametrize(
     ("query", "text"),
     [
-        pytest.param("verbose", "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync ok\nreadyz check passed\n", id="verbose"),
+        pytest.param(
+            "verbose", "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync ok\nreadyz check passed\n", id="verbose"
+        ),
         pytest.param(
             "verbose&exclude=informer-sync",
             "[+]ping ok\n[+]sched-handler-sync ok\n[+]informer-sync excluded: ok\nreadyz check passed\n",

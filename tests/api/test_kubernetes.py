@@ -37,7 +37,9 @@ def make_registry() -> ObjectRegistry:
 @contextmanager
 def serving() -> Iterator[httpx.Client]:
     """A client of a real server."""
-    config = uvicorn.Config(KubernetesApp(KubeApi(make_registry())), port=0, log_config=None, timeout_graceful_shutdown=1, lifespan="on")
+    config = uvicorn.Config(
+        KubernetesApp(KubeApi(make_registry())), port=0, log_config=None, timeout_graceful_shutdown=1, lifespan="on"
+    )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -57,12 +59,21 @@ def test_objects_are_created_read_listed_bound_and_deleted_over_a_socket() -> No
     with serving() as client:
         created = client.post(PODS, json=POD)
         listed = client.get("/api/v1/pods", params={"fieldSelector": "spec.nodeName="})
-        bound = client.post(f"{PODS}/web/binding", json={"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n"}})
+        bound = client.post(
+            f"{PODS}/web/binding", json={"metadata": {"name": "web"}, "target": {"kind": "Node", "name": "n"}}
+        )
         read = client.get(f"{PODS}/web")
         gone = client.request("DELETE", f"{PODS}/web", json={"gracePeriodSeconds": 0})
         missing = client.get(f"{PODS}/web")
 
-    assert [answer.status_code for answer in (created, listed, bound, read, gone, missing)] == [201, 200, 201, 200, 200, 404]
+    assert [answer.status_code for answer in (created, listed, bound, read, gone, missing)] == [
+        201,
+        200,
+        201,
+        200,
+        200,
+        404,
+    ]
     assert [item["metadata"]["name"] for item in listed.json()["items"]] == ["web"]
     assert read.json()["spec"]["nodeName"] == "n"
     assert missing.json()["reason"] == "NotFound"
@@ -73,7 +84,15 @@ TRANSCRIPT = json.loads((Path(__file__).parents[1] / "extender/embedded/transcri
 
 @pytest.mark.parametrize(
     "name",
-    ["node-create-0", "node-get-404", "pod-list-empty", "pod-create", "pod-create-invalid-422", "pod-create-malformed-400", "lease-create"],
+    [
+        "node-create-0",
+        "node-get-404",
+        "pod-list-empty",
+        "pod-create",
+        "pod-create-invalid-422",
+        "pod-create-malformed-400",
+        "lease-create",
+    ],
 )
 def test_recorded_calls_are_answered_alike_over_a_socket(name: str) -> None:
     call, recorded = TRANSCRIPT[name]["request"], TRANSCRIPT[name]["response"]
@@ -96,7 +115,10 @@ def test_recorded_calls_are_answered_alike_over_a_socket(name: str) -> None:
 
 
 def test_a_watch_streams_each_change_as_it_comes_and_ends_in_time() -> None:
-    with serving() as client, client.stream("GET", "/api/v1/pods", params={"watch": "1", "timeoutSeconds": "1"}) as watch:
+    with (
+        serving() as client,
+        client.stream("GET", "/api/v1/pods", params={"watch": "1", "timeoutSeconds": "1"}) as watch,
+    ):
         client.post(PODS, json=POD)
         events = [json.loads(line) for line in watch.iter_lines()]
 
@@ -155,7 +177,10 @@ async def _calling(app: KubernetesApp, caller: _Caller, scope: dict[str, Any]) -
 def test_a_watch_is_over_when_its_caller_hangs_up() -> None:
     async def story() -> _Caller:
         caller = _Caller()
-        async with asyncio.timeout(10), _calling(KubernetesApp(KubeApi(make_registry())), caller, _scope("/api/v1/pods", b"watch=1")):
+        async with (
+            asyncio.timeout(10),
+            _calling(KubernetesApp(KubeApi(make_registry())), caller, _scope("/api/v1/pods", b"watch=1")),
+        ):
             await caller.is_answered.wait()
             caller.hangs_up.set()
         return caller

@@ -1,4 +1,6 @@
-"""Large questions, which a child process answers: the same answers and refusals as those of small ones, and they end with their callers."""
+"""Large questions, which a child process answers: the same answers and refusals as those of small ones, and they end
+with their callers.
+"""
 
 import json
 from collections.abc import Iterator
@@ -49,7 +51,12 @@ CREATED = {"apiVersion": "v1", "kind": "Pod", **pod(0)}
 
 @pytest.mark.parametrize(
     ("path", "question"),
-    [("evaluate", scenario()), ("whatif", {"create": [CREATED]}), ("capacity", CREATED), ("plan", {"create": [CREATED]})],
+    [
+        ("evaluate", scenario()),
+        ("whatif", {"create": [CREATED]}),
+        ("capacity", CREATED),
+        ("plan", {"create": [CREATED]}),
+    ],
 )
 def test_a_large_question_has_the_answer_of_a_small_one(service: Service, path: str, question: object) -> None:
     answers = [service.post(f"/v1/{path}", make(question)) for make in (small, large)]
@@ -64,14 +71,22 @@ def test_a_large_question_has_the_answer_of_a_small_one(service: Service, path: 
         ({"pod": {"spec": 1}}, 422, "Expected `object`"),
         ({"config": {"profiles": []}}, 422, "config: apiVersion and kind are required"),
         (
-            {"config": {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "parallelism": -1}},
+            {
+                "config": {
+                    "apiVersion": "kubescheduler.config.k8s.io/v1",
+                    "kind": "KubeSchedulerConfiguration",
+                    "parallelism": -1,
+                }
+            },
             422,
             "parallelism",
         ),
         ({"objects": {"nodes": [{"metadata": {"name": "n"}, "status": {"capacity": {"cpu": 10**40}}}]}}, 400, "number"),
     ],
 )
-def test_a_large_scenario_is_refused_in_the_words_for_a_small_one(service: Service, members: Any, code: int, words: str) -> None:
+def test_a_large_scenario_is_refused_in_the_words_for_a_small_one(
+    service: Service, members: Any, code: int, words: str
+) -> None:
     of_small, of_large = (service.post("/v1/evaluate", make(scenario(**members))) for make in (small, large))
 
     assert (of_large.status_code, of_large.json()) == (of_small.status_code, of_small.json())
@@ -121,7 +136,11 @@ def test_small_questions_do_not_wait_for_a_large_evaluation(service: Service) ->
 @pytest.fixture
 def full_node(service: Service) -> str:
     """A node with more pods than are placed again in a thread."""
-    full = {**NODE, "metadata": {"name": "full"}, "status": {"allocatable": {"cpu": "100", "memory": "100Gi", "pods": "1000"}}}
+    full = {
+        **NODE,
+        "metadata": {"name": "full"},
+        "status": {"allocatable": {"cpu": "100", "memory": "100Gi", "pods": "1000"}},
+    }
     service.post("/api/v1/nodes", full).raise_for_status()
     owner = {"apiVersion": "v1", "kind": "ReplicationController", "name": "web", "uid": "web", "controller": True}
     for number in range(500):
@@ -135,7 +154,10 @@ def test_a_short_question_about_much_is_a_large_one(service: Service, full_node:
     """
     So that the service goes on answering: its threads share one interpreter.
     """
-    for question in ({"drainNodes": [full_node]}, {"addNodes": [{"like": full_node, "count": 600}], "create": [CREATED]}):
+    for question in (
+        {"drainNodes": [full_node]},
+        {"addNodes": [{"like": full_node, "count": 600}], "create": [CREATED]},
+    ):
         before = children()
         with GATE.closed():
             caller = asked(service.port, "/v1/whatif", small(question))
@@ -143,6 +165,8 @@ def test_a_short_question_about_much_is_a_large_one(service: Service, full_node:
             working = children() - before
             caller.close()
             until(lambda: is_left_alone(service))
-            until(lambda: is_at_rest(service))  # before the gate opens: the child would be counted with those of the next question
+            until(
+                lambda: is_at_rest(service)
+            )  # before the gate opens: the child would be counted with those of the next question
 
         assert len(working) == 1, question

@@ -1,4 +1,6 @@
-"""Replicas as processes: who leads, and with which exit code and which words each ends. Signals are real, and so is time."""
+"""Replicas as processes: who leads, and with which exit code and which words each ends. Signals are real, and so is
+time.
+"""
 
 import signal
 import socket
@@ -66,7 +68,12 @@ def node_of(cluster: Service, name: str) -> str:
 
 
 def create(cluster: Service, name: str) -> None:
-    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
     cluster.post("/api/v1/namespaces/default/pods", body).raise_for_status()
 
 
@@ -78,12 +85,15 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
     """
-    F30: the leader is frozen, the other takes over, and the first ends when it thaws. F29: the other is told to end, and does in order.
+    F30: the leader is frozen, the other takes over, and the first ends when it thaws. F29: the other is told to end,
+    and does in order.
     """
     with two_replicas(cluster, tmp_path) as (first, second):
         leader = holder(cluster)
         alive = httpx.get(f"http://127.0.0.1:{first.port}/livez?verbose", trust_env=False)
-        in_force = httpx.get(f"http://127.0.0.1:{first.port}/configz", trust_env=False).json()["componentconfig"]["leaderElection"]
+        in_force = httpx.get(f"http://127.0.0.1:{first.port}/configz", trust_env=False).json()["componentconfig"][
+            "leaderElection"
+        ]
         assert (in_force["leaderElect"], in_force["leaseDuration"]) == (True, "3s")
         assert alive.text == "[+]ping ok\n[+]leaderElection ok\nlivez check passed\n"
         create(cluster, "one")
@@ -96,7 +106,11 @@ def test_replicas_take_turns(cluster: Service, tmp_path: Path) -> None:
         first.process.send_signal(signal.SIGCONT)
 
         assert first.ends() == 1
-        assert first.said().splitlines()[-1].startswith("reprieve: leader election lost: failed to renew lease kube-system/kube-scheduler")
+        assert (
+            first.said()
+            .splitlines()[-1]
+            .startswith("reprieve: leader election lost: failed to renew lease kube-system/kube-scheduler")
+        )
         assert "Traceback" not in first.said()
 
         second.process.send_signal(signal.SIGTERM)
@@ -115,7 +129,10 @@ def test_told_a_second_time_it_ends_at_once(tmp_path: Path) -> None:
         try:
             eventually(lambda: "startup complete" in log.read_text())
             with socket.create_connection(("127.0.0.1", port)) as connection:
-                head = b"POST /extender/filter HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n"
+                head = (
+                    b"POST /extender/filter HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                    b"application/json\r\nContent-Length: 9\r\n"
+                )
                 connection.sendall(head + b"Expect: 100-continue\r\n\r\n")
                 assert connection.recv(100).startswith(b"HTTP/1.1 100 "), "the body is waited for"
                 process.send_signal(signal.SIGTERM)
@@ -125,7 +142,10 @@ def test_told_a_second_time_it_ends_at_once(tmp_path: Path) -> None:
         finally:
             process.kill()
 
-    assert log.read_text().splitlines()[-1] == "reprieve: told to end a second time, and ended without finishing what is under way"
+    assert (
+        log.read_text().splitlines()[-1]
+        == "reprieve: told to end a second time, and ended without finishing what is under way"
+    )
 
 
 def test_an_election_that_the_flag_asks_for_is_checked(tmp_path: Path) -> None:

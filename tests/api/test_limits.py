@@ -66,12 +66,16 @@ def test_i28_an_encoded_body_is_refused(example: Service, encoding: str) -> None
     assert_refused(post(example.port, FILTER, b"\x1f\x8b" + bytes(100), Content_Encoding=encoding), 415)
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", None])
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", None]
+)
 def test_i29_another_content_type_is_refused(example: Service, content_type: str | None) -> None:
     assert_refused(post(example.port, FILTER, CALL, Content_Type=content_type), 415)
 
 
-@pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON ;x=y"])
+@pytest.mark.parametrize(
+    "content_type", ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON ;x=y"]
+)
 def test_json_is_accepted_however_it_is_spelt(example: Service, content_type: str) -> None:
     assert post(example.port, FILTER, CALL, Content_Type=content_type).status == 200
 
@@ -109,7 +113,9 @@ def test_a_refusal_before_the_body_closes_the_connection(example: Service) -> No
         assert connection.is_closed()
 
 
-def test_i33_large_bodies_can_be_switched_off_and_the_log_tells_how_to_do_without(tight: Service, caplog: pytest.LogCaptureFixture) -> None:
+def test_i33_large_bodies_can_be_switched_off_and_the_log_tells_how_to_do_without(
+    tight: Service, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING, "api"):
         assert_is_refusal(tight.call("filter", CALL + b" " * 10_000), 413)
 
@@ -210,7 +216,8 @@ def test_evaluations_leave_room_for_the_verbs() -> None:
     codes: Queue[int] = Queue()
     with GateEngine.closed() as engine, serving(lambda _: engine) as service:
         callers = [
-            threading.Thread(target=lambda: codes.put(service.post("/v1/evaluate", b"{}").status_code)) for _ in range(MAX_EVALUATIONS + 3)
+            threading.Thread(target=lambda: codes.put(service.post("/v1/evaluate", b"{}").status_code))
+            for _ in range(MAX_EVALUATIONS + 3)
         ]
         for caller in callers:
             caller.start()
@@ -238,7 +245,10 @@ def test_a_caller_that_goes_away_leaves_nothing_behind(tight: Service, caplog: p
 
 def test_a_caller_that_does_not_read_its_answer_is_given_up() -> None:
     status = {"allocatable": {"pods": "10"}}
-    nodes = [{"metadata": {"name": f"node-{number}", "annotations": {"a": "x" * 100_000}}, "status": status} for number in range(200)]
+    nodes = [
+        {"metadata": {"name": f"node-{number}", "annotations": {"a": "x" * 100_000}}, "status": status}
+        for number in range(200)
+    ]
     body = json.dumps({"Pod": {"metadata": {"name": "p"}}, "Nodes": {"items": nodes}})
     with serving(keep_alive_seconds=1, max_in_flight=1) as service:
         assert service.call("filter", body.encode()).json()["Nodes"]["items"] == nodes
@@ -247,7 +257,9 @@ def test_a_caller_that_does_not_read_its_answer_is_given_up() -> None:
             time.sleep(0.01)
 
         with connected(service.port) as connection:
-            connection.send(head(FILTER, Content_Length=len(body)) + body.encode())  # more than fits on the way: it is accepted then
+            connection.send(
+                head(FILTER, Content_Length=len(body)) + body.encode()
+            )  # more than fits on the way: it is accepted then
             while service.connections() > 0:
                 time.sleep(0.01)
 

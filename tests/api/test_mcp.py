@@ -96,7 +96,9 @@ def test_what_cannot_be_answered_is_said_in_words(tool: str, arguments: dict[str
 
 def test_a_service_remembers_who_preempted(example: Service) -> None:
     answer = told(
-        "--server", f"http://127.0.0.1:{example.port}", ask=lambda client: client.call_tool("who_preempted", {"pod": "shop/web-6"})
+        "--server",
+        f"http://127.0.0.1:{example.port}",
+        ask=lambda client: client.call_tool("who_preempted", {"pod": "shop/web-6"}),
     )
 
     assert not answer.is_error

@@ -1,4 +1,6 @@
-"""What callers ask takes no more memory than they may take, and goes back when it is answered: tried with a process of its own."""
+"""What callers ask takes no more memory than they may take, and goes back when it is answered: tried with a process of
+its own.
+"""
 
 import json
 import os
@@ -92,14 +94,18 @@ def scenario(nodes: int) -> bytes:
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="reads what Linux says of a process")
 def test_large_questions_stay_within_the_limit_and_leave_nothing_behind(tmp_path: Path) -> None:
     """
-    Before there were budgets, the second what-if took more than 2 GiB and kept it, and six scenarios at one time 1.5 GiB. As long as
-    they were answered in threads, Python kept 20 MiB after one scenario and 80 MiB after the largest what-if.
+    Before there were budgets, the second what-if took more than 2 GiB and kept it, and six scenarios at one time 1.5
+    GiB. As long as they were answered in threads, Python kept 20 MiB after one scenario and 80 MiB after the largest
+    what-if.
     """
     asked, beyond, evaluated = what_if(1_000, 200), what_if(15_000, 4_900), scenario(10_000)
 
     def ask(service: Limited) -> list[int]:
         codes = [service.post("/v1/whatif", asked).status_code, service.post("/v1/whatif", beyond).status_code]
-        callers = [threading.Thread(target=lambda: codes.append(service.post("/v1/evaluate", evaluated).status_code)) for _ in range(6)]
+        callers = [
+            threading.Thread(target=lambda: codes.append(service.post("/v1/evaluate", evaluated).status_code))
+            for _ in range(6)
+        ]
         for caller in callers:
             caller.start()
         for caller in callers:
@@ -119,7 +125,8 @@ def test_large_questions_stay_within_the_limit_and_leave_nothing_behind(tmp_path
 
 
 @pytest.mark.parametrize(
-    "body", [b'{"pod":{},"objects":{"nodes":[' + b"1," * 4_000_000 + b"1]}}", b'{"pod":[' + b"[]," * 4_000_000 + b"[]]}"]
+    "body",
+    [b'{"pod":{},"objects":{"nodes":[' + b"1," * 4_000_000 + b"1]}}", b'{"pod":[' + b"[]," * 4_000_000 + b"[]]}"],
 )
 def test_a_question_of_too_many_values_is_refused_before_it_is_read(tmp_path: Path, body: bytes) -> None:
     with limited(GIB, tmp_path) as service:
@@ -131,7 +138,9 @@ def test_a_question_of_too_many_values_is_refused_before_it_is_read(tmp_path: Pa
 
 
 def test_where_memory_is_limited_requests_share_what_is_left(tmp_path: Path) -> None:
-    program = "from api.settings.settings import read_settings; s = read_settings({}); print(s.max_bodies, s.question_memory)"
+    program = (
+        "from api.settings.settings import read_settings; s = read_settings({}); print(s.max_bodies, s.question_memory)"
+    )
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (GIB + 400 * MIB, GIB + 400 * MIB))

@@ -1,4 +1,6 @@
-"""What filter and prioritize can read has an answer with 200, however odd it is. The ids are the rows of the input matrix."""
+"""What filter and prioritize can read has an answer with 200, however odd it is. The ids are the rows of the input
+matrix.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,10 +50,17 @@ def test_i10_without_nodes_there_is_an_error_in_words(example: Service, body: ob
     [
         pytest.param(None, [], {"Nodes": None, "NodeNames": []}, id="by name"),
         pytest.param({"items": []}, None, {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None}, id="in full"),
-        pytest.param({"metadata": {}, "items": None}, None, {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None}, id="Go's none"),
+        pytest.param(
+            {"metadata": {}, "items": None},
+            None,
+            {"Nodes": {"metadata": {}, "items": []}, "NodeNames": None},
+            id="Go's none",
+        ),
     ],
 )
-def test_i11_no_nodes_are_answered_by_empty_lists(example: Service, nodes: object, names: object, kept: dict[str, object]) -> None:
+def test_i11_no_nodes_are_answered_by_empty_lists(
+    example: Service, nodes: object, names: object, kept: dict[str, object]
+) -> None:
     answer = example.call("filter", {"Pod": POD, "Nodes": nodes, "NodeNames": names}).json()
 
     assert answer == {**kept, "FailedNodes": {}, "FailedAndUnresolvableNodes": {}, "Error": ""}
@@ -62,7 +71,11 @@ def test_i13_a_node_that_is_named_twice_counts_once(example: Service) -> None:
     names = ["node-c3", "node-a1", "node-c3", "node-a1", "node-b1"]
 
     assert example.call("filter", asking(NodeNames=names)).json()["NodeNames"] == ["node-c3", "node-a1", "node-b1"]
-    assert [entry["Host"] for entry in example.call("prioritize", asking(NodeNames=names)).json()] == ["node-c3", "node-a1", "node-b1"]
+    assert [entry["Host"] for entry in example.call("prioritize", asking(NodeNames=names)).json()] == [
+        "node-c3",
+        "node-a1",
+        "node-b1",
+    ]
 
 
 def test_i13_a_node_that_is_sent_twice_counts_once(example: Service) -> None:
@@ -81,7 +94,10 @@ def test_i14_an_unknown_node_fails_in_a_way_that_preemption_could_change(example
 
     assert answer["NodeNames"] == ["node-a1"]
     assert answer["FailedNodes"] == {"new-node": "node not known to the extender yet"}
-    assert example.call("prioritize", asking(NodeNames=["new-node", "node-a1"])).json()[0] == {"Host": "new-node", "Score": 0}
+    assert example.call("prioritize", asking(NodeNames=["new-node", "node-a1"])).json()[0] == {
+        "Host": "new-node",
+        "Score": 0,
+    }
 
 
 def test_i15_so_do_all_nodes_when_none_is_known(example: Service) -> None:
@@ -128,19 +144,27 @@ def test_a_request_that_is_no_quantity_is_an_error_that_names_the_field(example:
     ],
 )
 def test_i19_a_node_affinity_term_that_cannot_be_read_matches_nothing(example: Service, requirement: object) -> None:
-    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}
+    affinity = {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    }
     pod = pod_with(lambda pod: pod["spec"].update(affinity={"nodeAffinity": affinity}))
 
     answer = example.call("filter", asking(pod))
 
     assert answer.status_code == 200
-    assert answer.json()["FailedAndUnresolvableNodes"] == {"node-a1": "node(s) didn't match Pod's node affinity/selector"}
+    assert answer.json()["FailedAndUnresolvableNodes"] == {
+        "node-a1": "node(s) didn't match Pod's node affinity/selector"
+    }
 
 
 def test_i20_a_pod_affinity_selector_that_cannot_be_read_fails_all_nodes(example: Service) -> None:
     selector = {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["web"]}]}
     term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
-    pod = pod_with(lambda pod: pod["spec"].update(affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}))
+    pod = pod_with(
+        lambda pod: pod["spec"].update(
+            affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        )
+    )
 
     answer = example.call("filter", asking(pod, NodeNames=["node-a1", "node-b1"])).json()
 
@@ -184,7 +208,9 @@ def test_what_the_api_server_would_check_is_accepted(example: Service, metadata:
         pytest.param(lambda pod: pod.update(status={"phase": "Running"}), id="running"),
     ],
 )
-def test_i25_a_pod_that_needs_no_node_is_answered_all_the_same(example: Service, change: Callable[[dict[str, Any]], object]) -> None:
+def test_i25_a_pod_that_needs_no_node_is_answered_all_the_same(
+    example: Service, change: Callable[[dict[str, Any]], object]
+) -> None:
     answer = example.call("filter", asking(pod_with(change)))
 
     assert (answer.status_code, answer.json()["Error"], answer.json()["NodeNames"]) == (200, "", ["node-a1"])

@@ -19,7 +19,11 @@ EXAMPLES = [
     pytest.param(path, example["value"], id=f"{path} {name}")
     for path, methods in DOCUMENT["paths"].items()
     for operation in methods.values()
-    for name, example in operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {}).items()
+    for name, example in operation.get("requestBody", {})
+    .get("content", {})
+    .get("application/json", {})
+    .get("examples", {})
+    .items()
 ]
 
 
@@ -38,7 +42,13 @@ def test_every_reference_leads_somewhere() -> None:
     referred = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}
 
     assert referred <= set(schemas)
-    assert {"ExtenderArgs", "ExtenderFilterResult", "HostPriority", "ExtenderPreemptionArgs", "ExtenderBindingArgs"} <= referred
+    assert {
+        "ExtenderArgs",
+        "ExtenderFilterResult",
+        "HostPriority",
+        "ExtenderPreemptionArgs",
+        "ExtenderBindingArgs",
+    } <= referred
     assert {"Pod", "Node"} <= referred
 
 

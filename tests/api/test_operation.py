@@ -105,7 +105,8 @@ def test_flagz_shows_what_is_set(example: Service) -> None:
 
     assert lines[1:3] == [
         "reprieve flagz",
-        "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging "
+        "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and "
+        "is for debugging "
         "purposes only.",
     ]
     assert {"schedule=false", "v=0", "pod-max-in-unschedulable-pods-duration=5m0s", "config="} <= set(lines)

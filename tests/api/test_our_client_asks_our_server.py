@@ -1,4 +1,6 @@
-"""Both ends of the protocol are ours here: what our client sends our strict server takes, and what it answers our client understands."""
+"""Both ends of the protocol are ours here: what our client sends our strict server takes, and what it answers our
+client understands.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +21,11 @@ T = TypeVar("T")
 
 ITEMS = items_of(TWELVE_NODES)
 NODES = [convert(Node, item) for item in ITEMS if item["kind"] == "Node"]
-PODS = [pod for item in ITEMS if item["kind"] == "Pod" and (pod := convert(Pod, item)).spec.node_name and not pod.is_terminal]
+PODS = [
+    pod
+    for item in ITEMS
+    if item["kind"] == "Pod" and (pod := convert(Pod, item)).spec.node_name and not pod.is_terminal
+]
 
 both_modes = pytest.mark.parametrize("by_name", [True, False], ids=["by name", "in full"])
 

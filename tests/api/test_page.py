@@ -126,7 +126,9 @@ def test_names_are_found_on_the_server_too(example: Service) -> None:
 
 def test_the_nodes_table_finds_names_and_zones(example: Service) -> None:
     def found(part: str) -> list[str]:
-        return re.findall(r'<th scope="row"><a href="/ui/nodes/([^"]+)"', example.client.get("/ui/nodes", params={"node": part}).text)
+        return re.findall(
+            r'<th scope="row"><a href="/ui/nodes/([^"]+)"', example.client.get("/ui/nodes", params={"node": part}).text
+        )
 
     assert found("node-b3") == ["node-b3"]
     assert found("ZONE-A") == ["node-a1", "node-a2", "node-a3", "node-a4"]
@@ -135,8 +137,15 @@ def test_the_nodes_table_finds_names_and_zones(example: Service) -> None:
 def test_the_nodes_table_is_sorted_on_the_server_and_keeps_what_is_looked_for(example: Service) -> None:
     page = example.client.get("/ui/nodes", params={"node": "zone-a", "sort": "-cpu"}).text
 
-    assert re.findall(r'<th scope="row"><a href="/ui/nodes/([^"]+)"', page) == ["node-a2", "node-a3", "node-a4", "node-a1"]
-    assert re.findall(r'aria-sort="(\w+)"><a href="([^"]+)"', page) == [("descending", "/ui/nodes?node=zone-a&amp;sort=cpu")]
+    assert re.findall(r'<th scope="row"><a href="/ui/nodes/([^"]+)"', page) == [
+        "node-a2",
+        "node-a3",
+        "node-a4",
+        "node-a1",
+    ]
+    assert re.findall(r'aria-sort="(\w+)"><a href="([^"]+)"', page) == [
+        ("descending", "/ui/nodes?node=zone-a&amp;sort=cpu")
+    ]
     assert '<input type="hidden" name="sort" value="-cpu">' in page
 
 
@@ -171,7 +180,9 @@ def test_a_what_if_is_answered_as_a_part_of_the_page(example: Service) -> None:
         ({"unknown": 1}, 400),
     ],
 )
-def test_a_what_if_that_cannot_be_tried_is_refused_in_words(example: Service, form: dict[str, object], code: int) -> None:
+def test_a_what_if_that_cannot_be_tried_is_refused_in_words(
+    example: Service, form: dict[str, object], code: int
+) -> None:
     assert_is_refusal(example.post("/ui/what-if", form), code)
 
 
@@ -212,7 +223,10 @@ def test_what_is_no_token_is_refused(guarded: Service, token: str) -> None:
 
 def signing_out(service: Service, **headers: str) -> httpx.Response:
     """As a browser sends the form: without a body, and without a script."""
-    sent = {"Content-Type": "application/x-www-form-urlencoded", **{key.replace("_", "-"): value for key, value in headers.items()}}
+    sent = {
+        "Content-Type": "application/x-www-form-urlencoded",
+        **{key.replace("_", "-"): value for key, value in headers.items()},
+    }
     return httpx.post(f"http://127.0.0.1:{service.port}/ui/sign-out", headers=sent, trust_env=False)
 
 
@@ -253,7 +267,10 @@ def test_where_nobody_has_signed_in_nobody_can_sign_out(guarded: Service, exampl
     Neither a stranger, nor who sends the token himself, nor anybody where no token is asked for.
     """
     by_header = httpx.get(
-        f"http://127.0.0.1:{guarded.port}/", headers={"Authorization": "Bearer x"}, cookies={TOKEN_COOKIE: "right"}, trust_env=False
+        f"http://127.0.0.1:{guarded.port}/",
+        headers={"Authorization": "Bearer x"},
+        cookies={TOKEN_COOKIE: "right"},
+        trust_env=False,
     )
 
     assert by_header.status_code == 200
@@ -340,7 +357,9 @@ def test_pages_that_follow_leave_room_for_the_verbs(example: Service) -> None:
     Whoever comes too late is told to try again; everybody else is answered.
     """
     with ExitStack() as opened:
-        client = opened.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{example.port}", trust_env=False, timeout=30))
+        client = opened.enter_context(
+            httpx.Client(base_url=f"http://127.0.0.1:{example.port}", trust_env=False, timeout=30)
+        )
         followed = [opened.enter_context(client.stream("GET", "/v1/stream")) for _ in range(MAX_STREAMS + 1)]
         late = followed.pop()
         late.read()
@@ -352,7 +371,10 @@ def test_pages_that_follow_leave_room_for_the_verbs(example: Service) -> None:
 
 
 def test_the_service_ends_although_pages_are_open() -> None:
-    with serving(schedule=False) as service, httpx.Client(base_url=service.client.base_url, trust_env=False, timeout=30) as client:
+    with (
+        serving(schedule=False) as service,
+        httpx.Client(base_url=service.client.base_url, trust_env=False, timeout=30) as client,
+    ):
         request = client.build_request("GET", "/v1/stream")
         answer = client.send(request, stream=True)
         lines = answer.iter_lines()

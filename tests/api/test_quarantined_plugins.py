@@ -16,7 +16,11 @@ from tests.api.serving import serving_app
 
 def test_a_quarantined_plugin_is_named_under_healthz_and_does_not_end_the_process() -> None:
     reasons: list[str] = []
-    backend = Backend(FailingEngine(ValueError()), partial(evaluate_scenario, configuration=Configuration()), quarantined=lambda: reasons)
+    backend = Backend(
+        FailingEngine(ValueError()),
+        partial(evaluate_scenario, configuration=Configuration()),
+        quarantined=lambda: reasons,
+    )
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Face]:

@@ -23,7 +23,9 @@ from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, servi
 PREEMPTED = "bank/batch-0"
 
 
-def pod(name: str, cpu: str, *, namespace: str = "shop", node: str = "", priority: int = 0, **spec: Any) -> dict[str, Any]:
+def pod(
+    name: str, cpu: str, *, namespace: str = "shop", node: str = "", priority: int = 0, **spec: Any
+) -> dict[str, Any]:
     container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu}}}
     written = {
         "containers": [container],
@@ -33,12 +35,23 @@ def pod(name: str, cpu: str, *, namespace: str = "shop", node: str = "", priorit
         **spec,
     }
     status = {"phase": "Running" if node else "Pending"} | ({"startTime": "2026-01-01T00:00:00Z"} if node else {})
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": written, "status": status}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": written,
+        "status": status,
+    }
 
 
 def cluster() -> dict[str, Any]:
     nodes = [
-        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"node-{place}"}, "status": {"allocatable": {"cpu": "4", "pods": "110"}}}
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": f"node-{place}"},
+            "status": {"allocatable": {"cpu": "4", "pods": "110"}},
+        }
         for place in range(3)
     ]
     batch = [pod(f"batch-{place}", "3", namespace="bank", node=f"node-{place}", priority=place) for place in range(3)]
@@ -69,7 +82,11 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def deciding(state: Path) -> Iterator[Service]:
     with serving(state=state) as service:
         until(lambda: service.client.get("/v1/explain/shop/urgent").json().get("state") == "Scheduled")
-        until(lambda: [item for item in service.client.get("/v1/queue").json()["items"] if item["queue"] == "unschedulable"])
+        until(
+            lambda: [
+                item for item in service.client.get("/v1/queue").json()["items"] if item["queue"] == "unschedulable"
+            ]
+        )
         yield service
 
 
@@ -93,7 +110,13 @@ def test_a_pending_pod_is_explained(deciding: Service) -> None:
     assert told["state"] == "Pending"
     assert told["message"].startswith("0/3 nodes are available: 3 Insufficient cpu.")
     assert told["waterfall"] == [
-        {"plugin": "NodeResourcesFit", "reasons": [{"reason": "Insufficient cpu", "nodes": 3}], "refused": 3, "unresolvable": 3, "left": 0}
+        {
+            "plugin": "NodeResourcesFit",
+            "reasons": [{"reason": "Insufficient cpu", "nodes": 3}],
+            "refused": 3,
+            "unresolvable": 3,
+            "left": 0,
+        }
     ]
     assert told["nearest"][0]["lacks"][0]["resource"] == "cpu"
     assert told["queue"]["refusedBy"] == ["NodeResourcesFit"]
@@ -173,14 +196,24 @@ def test_the_queue_says_where_each_pod_waits(deciding: Service) -> None:
     told = get(deciding, "/v1/queue")
 
     assert told["deciding"] is True
-    assert {item["pod"]["name"]: item["queue"] for item in told["items"]} == {"too-large": "unschedulable", "gated": "gated"}
+    assert {item["pod"]["name"]: item["queue"] for item in told["items"]} == {
+        "too-large": "unschedulable",
+        "gated": "gated",
+    }
     assert told["counts"]["gated"] == 1
 
 
 def test_a_what_if_says_who_would_go_and_changes_nothing(deciding: Service) -> None:
     before = get(deciding, "/v1/cluster")
-    very_high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "very-high"}, "value": 5000}
-    answer = deciding.post("/v1/whatif", {"create": [very_high, pod("vip", "3", priority=5000, priorityClassName="very-high")]})
+    very_high = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "very-high"},
+        "value": 5000,
+    }
+    answer = deciding.post(
+        "/v1/whatif", {"create": [very_high, pod("vip", "3", priority=5000, priorityClassName="very-high")]}
+    )
 
     told = answer.json()
     assert answer.status_code == 200
@@ -223,13 +256,20 @@ def test_what_cannot_be_answered_is_refused(deciding: Service, path: str, code: 
         pytest.param(b"{", 400, "not JSON", id="cut off"),
         pytest.param({"creat": []}, 400, "creat", id="a misspelt member"),
         pytest.param({"create": [{"kind": "Pod"}]}, 422, "metadata", id="an object without metadata"),
-        pytest.param({"create": [{"apiVersion": "v1", "kind": "Gizmo", "metadata": {"name": "x"}}]}, 422, "Gizmo", id="an unknown kind"),
+        pytest.param(
+            {"create": [{"apiVersion": "v1", "kind": "Gizmo", "metadata": {"name": "x"}}]},
+            422,
+            "Gizmo",
+            id="an unknown kind",
+        ),
         pytest.param({"drainNodes": ["nowhere"]}, 422, "nowhere", id="an unknown node"),
         pytest.param({"configuration": {"apiVersion": "v1", "kind": "Config"}}, 422, "", id="another configuration"),
         pytest.param({"create": [pod("vip", "lots")]}, 422, "quantities must match", id="no quantity"),
     ],
 )
-def test_a_what_if_that_makes_no_sense_is_refused_in_words(deciding: Service, body: object, code: int, words: str) -> None:
+def test_a_what_if_that_makes_no_sense_is_refused_in_words(
+    deciding: Service, body: object, code: int, words: str
+) -> None:
     answer = deciding.post("/v1/whatif", body)
 
     assert_is_refusal(answer, code)
@@ -322,7 +362,19 @@ def test_a_victim_learns_when_it_was_preempted_and_not_for_whom(guarded: Service
 def test_a_preemptor_does_not_learn_whom_it_preempted(guarded: Service) -> None:
     for path in (
         "/v1/explain/shop/urgent",
-        *("/v1/" + each for each in ("preemptions", "decisions", "queue", "pending", "cluster", "cluster/node-1", "find?q=batch", "pods")),
+        *(
+            "/v1/" + each
+            for each in (
+                "preemptions",
+                "decisions",
+                "queue",
+                "pending",
+                "cluster",
+                "cluster/node-1",
+                "find?q=batch",
+                "pods",
+            )
+        ),
     ):
         answer = as_(guarded, "shop", path)
 

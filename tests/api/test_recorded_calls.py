@@ -27,7 +27,10 @@ def name_of(call: dict[str, Any]) -> str:
 
 def calls(verb: str, cached: bool | None = None) -> Callable[..., Any]:
     return each_case(
-        lambda: [call for call in recorded_calls() if call["verb"] == verb and cached in (None, call["nodeCacheCapable"])], named=name_of
+        lambda: [
+            call for call in recorded_calls() if call["verb"] == verb and cached in (None, call["nodeCacheCapable"])
+        ],
+        named=name_of,
     )
 
 
@@ -53,13 +56,19 @@ def test_every_asked_node_passes_or_fails_for_one_reason(twelve_nodes: Service, 
 
     assert list(answer) == ["Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"]
     assert answer["Error"] == ""
-    kept = answer["NodeNames"] if case["nodeCacheCapable"] else [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
+    kept = (
+        answer["NodeNames"]
+        if case["nodeCacheCapable"]
+        else [node["metadata"]["name"] for node in answer["Nodes"]["items"]]
+    )
     failed, unresolvable = answer["FailedNodes"], answer["FailedAndUnresolvableNodes"]
     assert kept == [name for name in asked if name in kept]
     assert sorted([*kept, *failed, *unresolvable]) == sorted(asked)
     for reason in [*failed.values(), *unresolvable.values()]:
         assert 0 < len(reason) <= 128
-        assert not any(name in reason for name in asked), "equal reasons are counted, so that they must not tell nodes apart"
+        assert not any(name in reason for name in asked), (
+            "equal reasons are counted, so that they must not tell nodes apart"
+        )
 
 
 @calls("filter", cached=False)
@@ -69,7 +78,9 @@ def test_nodes_that_pass_come_back_byte_for_byte(twelve_nodes: Service, case: di
     answer = twelve_nodes.call("filter", as_go_writes(case["body"]))
 
     nodes = msgspec.json.decode(answer.content, type=dict[str, msgspec.Raw])["Nodes"]
-    items = msgspec.json.decode(msgspec.json.decode(nodes, type=dict[str, msgspec.Raw])["items"], type=list[msgspec.Raw])
+    items = msgspec.json.decode(
+        msgspec.json.decode(nodes, type=dict[str, msgspec.Raw])["items"], type=list[msgspec.Raw]
+    )
     for item in items:
         assert bytes(item) == sent[msgspec.json.decode(item)["metadata"]["name"]]
 
@@ -90,7 +101,10 @@ def test_every_asked_node_gets_one_integer_score(twelve_nodes: Service, case: di
     answer = answer_to(twelve_nodes, case)
 
     assert [entry["Host"] for entry in answer] == asked
-    assert all(list(entry) == ["Host", "Score"] and type(entry["Score"]) is int and 0 <= entry["Score"] <= 10 for entry in answer)
+    assert all(
+        list(entry) == ["Host", "Score"] and type(entry["Score"]) is int and 0 <= entry["Score"] <= 10
+        for entry in answer
+    )
 
 
 @calls("preempt")

@@ -32,13 +32,23 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("recording")
     container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": "50m", "memory": "16Mi"}}}
     small = [
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": {"containers": [container]}}
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"containers": [container]},
+        }
         for name in SMALL
     ]
     state, file = folder / "state.json", folder / "example.recording"
     state.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [*load(EXAMPLE_CLUSTER), *small]}))
     with serving(state=state, record=file) as service:
-        until(lambda: len({item["pod"]["name"] for item in get(service, "/v1/decisions", limit="1000")["items"]} & SMALL) == len(SMALL))
+        until(
+            lambda: (
+                len({item["pod"]["name"] for item in get(service, "/v1/decisions", limit="1000")["items"]} & SMALL)
+                == len(SMALL)
+            )
+        )
     return file
 
 

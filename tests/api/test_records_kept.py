@@ -34,7 +34,10 @@ def test_what_others_asked_is_marked_and_pushes_nothing_out(state: Path) -> None
     with serving(state=state) as service:
         until(lambda: service.client.get("/v1/preemptions").json().get("items"))
         before = [item["id"] for item in get(service, "/v1/decisions")["items"]]
-        forged = {"metadata": {"name": "forged", "namespace": "default", "uid": "forged"}, "spec": {"containers": [{"name": "c"}]}}
+        forged = {
+            "metadata": {"name": "forged", "namespace": "default", "uid": "forged"},
+            "spec": {"containers": [{"name": "c"}]},
+        }
         for number in range(100):
             pod = forged | {"metadata": {"name": f"forged-{number}", "namespace": "default", "uid": f"{number}"}}
             assert service.call("filter", {"Pod": pod, "NodeNames": ["n1"]}).status_code == 200

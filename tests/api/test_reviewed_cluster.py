@@ -1,4 +1,6 @@
-"""A cluster whose API server knows its people is followed: each of them is shown the names that he may list there, and nobody else any."""
+"""A cluster whose API server knows its people is followed: each of them is shown the names that he may list there, and
+nobody else any.
+"""
 
 import json
 from collections.abc import Iterator
@@ -54,7 +56,11 @@ class Reviews:
 
     def _who(self, spec: dict[str, Any]) -> dict[str, object]:
         user = TOKENS.get(spec["token"])
-        return {"authenticated": True, "user": {"username": user, "groups": ["people"]}} if user else {"error": "no such token"}
+        return (
+            {"authenticated": True, "user": {"username": user, "groups": ["people"]}}
+            if user
+            else {"error": "no such token"}
+        )
 
     def _may(self, spec: dict[str, Any]) -> dict[str, object]:
         asked = spec["resourceAttributes"]
@@ -79,7 +85,9 @@ def follower(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def ask(service: Service, path: str, token: str = "", cookie: str = "") -> httpx.Response:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     cookies = {TOKEN_COOKIE: cookie} if cookie else {}
-    return httpx.get(f"http://127.0.0.1:{service.port}{path}", headers=headers, cookies=cookies, trust_env=False, timeout=60)
+    return httpx.get(
+        f"http://127.0.0.1:{service.port}{path}", headers=headers, cookies=cookies, trust_env=False, timeout=60
+    )
 
 
 @pytest.mark.parametrize("path", ANSWERS[:-1])
@@ -106,7 +114,11 @@ def test_an_administrator_is_told_everything(follower: Service, path: str) -> No
 
 
 def test_each_name_is_there_for_an_administrator(follower: Service) -> None:
-    names = {each["pod"]["name"] for node in ask(follower, "/v1/cluster", "admins-token").json()["nodes"] for each in node["pods"]}
+    names = {
+        each["pod"]["name"]
+        for node in ask(follower, "/v1/cluster", "admins-token").json()["nodes"]
+        for each in node["pods"]
+    }
 
     assert names == {"batch-0", "batch-1", "batch-2"}
 
@@ -146,7 +158,11 @@ def test_a_what_if_hides_whom_it_would_evict(follower: Service) -> None:
     answer = follower.client.post("/v1/whatif", content=json.dumps({"includePending": True}), headers=headers)
 
     assert answer.status_code == 200
-    assert {each["pod"]["name"] for each in answer.json()["placements"] if each["cause"] == "pending"} == {"urgent", "too-large", "gated"}
+    assert {each["pod"]["name"] for each in answer.json()["placements"] if each["cause"] == "pending"} == {
+        "urgent",
+        "too-large",
+        "gated",
+    }
     assert [each["victim"]["pod"]["hidden"] for each in answer.json()["evictions"]] == [True]
     assert "batch" not in answer.text
     assert "bank" not in answer.text
@@ -199,6 +215,9 @@ def test_health_and_metrics_are_for_everybody(follower: Service, path: str) -> N
 
 
 def test_the_scheduler_is_answered_without_a_token(follower: Service) -> None:
-    asked = {"Pod": {"metadata": {"name": "new", "namespace": "shop", "uid": "1"}, "spec": {"containers": []}}, "NodeNames": ["node-0"]}
+    asked = {
+        "Pod": {"metadata": {"name": "new", "namespace": "shop", "uid": "1"}, "spec": {"containers": []}},
+        "NodeNames": ["node-0"],
+    }
 
     assert follower.call("filter", asked).json()["NodeNames"] == ["node-0"]

@@ -26,7 +26,9 @@ def preempted_on(node: str, kept: list[str], num_candidates: int) -> str:
         pytest.param("a", ["a"], 1, "", id="there was no choice"),
         pytest.param("a", ["a", "b", "c"], 3, "Other candidates: 2 nodes", id="one of three"),
         pytest.param("a", ["a", "b"], 12, "Other candidates: 11 nodes", id="the best are kept"),
-        pytest.param("x", ["a", "b"], 2, "Other candidates: 2 nodes", id="another scheduler chose a node that was none of them"),
+        pytest.param(
+            "x", ["a", "b"], 2, "Other candidates: 2 nodes", id="another scheduler chose a node that was none of them"
+        ),
         pytest.param("x", ["a", "b"], 12, "Other candidates: 11 nodes", id="it chose one that was not kept"),
         pytest.param("", ["a", "b"], 2, "Other candidates: 2 nodes", id="nothing is chosen yet"),
         pytest.param("a", [], 5, "4 other nodes could have been chosen", id="none is kept"),

@@ -68,7 +68,10 @@ BAD: dict[str, tuple[Callable[[Rotating], None], str]] = {
     "garbage": (lambda files: files.put(b"garbage", b"garbage"), "no certificate and key in PEM"),
     "nothing in them": (lambda files: files.put(b"", b""), "no certificate and key in PEM"),
     "no files": (gone, "no such file or directory"),
-    "another's key": (lambda files: files.put(files.second.certificate.read_bytes(), files.first.key.read_bytes()), "KEY_VALUES_MISMATCH"),
+    "another's key": (
+        lambda files: files.put(files.second.certificate.read_bytes(), files.first.key.read_bytes()),
+        "KEY_VALUES_MISMATCH",
+    ),
     "a key with a password": (
         lambda files: files.put(files.second.certificate.read_bytes(), files.locked.read_bytes()),
         "the key is encrypted: give one without a password",
@@ -105,7 +108,9 @@ def test_another_file_of_the_same_age_is_another_certificate(rotating: Rotating)
     assert rotating.shown() == rotating.second.certificate.read_text()
 
 
-def test_files_that_may_not_be_looked_at_do_not_end_the_service(rotating: Rotating, caplog: pytest.LogCaptureFixture) -> None:
+def test_files_that_may_not_be_looked_at_do_not_end_the_service(
+    rotating: Rotating, caplog: pytest.LogCaptureFixture
+) -> None:
     rotating.put_pair(rotating.first)
     rotating.certificate.renew()
     caplog.clear()

@@ -16,7 +16,13 @@ def test_without_anything_the_example_cluster_is_served_on_this_machine_only() -
 
 
 def test_the_environment_sets_and_flags_win() -> None:
-    environment = {"REPRIEVE_PORT": "1234", "REPRIEVE_STATE": "/a", "REPRIEVE_FULL_NODES": "false", "REPRIEVE_HOST": "", "OTHER": "x"}
+    environment = {
+        "REPRIEVE_PORT": "1234",
+        "REPRIEVE_STATE": "/a",
+        "REPRIEVE_FULL_NODES": "false",
+        "REPRIEVE_HOST": "",
+        "OTHER": "x",
+    }
 
     settings = read_settings(environment, port=None, state=Path("/b"))
 
@@ -47,7 +53,10 @@ def test_what_cannot_be_is_said_by_its_name(environment: dict[str, str], flags: 
 
 
 @pytest.mark.parametrize(
-    ("said", "elects"), [({}, None), ({"REPRIEVE_LEADER_ELECT": "true"}, True), ({"REPRIEVE_LEADER_ELECT": "false"}, False)]
+    ("said", "elects"),
+    [({}, None), ({"REPRIEVE_LEADER_ELECT": "true"}, True), ({"REPRIEVE_LEADER_ELECT": "false"}, False)],
 )
-def test_whether_a_leader_is_elected_is_left_to_the_configuration_unless_told(said: dict[str, str], elects: bool | None) -> None:
+def test_whether_a_leader_is_elected_is_left_to_the_configuration_unless_told(
+    said: dict[str, str], elects: bool | None
+) -> None:
     assert read_settings(said).leader_elect is elects

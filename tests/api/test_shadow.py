@@ -1,4 +1,6 @@
-"""A service with a shadow says how far its configuration agrees with the scheduler of the cluster: to programs, people and Prometheus."""
+"""A service with a shadow says how far its configuration agrees with the scheduler of the cluster: to programs, people
+and Prometheus.
+"""
 
 import json
 from collections.abc import Iterator
@@ -57,7 +59,11 @@ def test_two_configurations_of_ours_are_compared(two: Service, packing: Path) ->
 
     assert found["configuration"] == str(packing)
     assert found["total"]["decisions"] >= 6
-    assert found["total"]["different"] + found["total"]["unclear"] == sum(found["byKind"].values()) - found["byKind"].get("spared", 0) > 0
+    assert (
+        found["total"]["different"] + found["total"]["unclear"]
+        == sum(found["byKind"].values()) - found["byKind"].get("spared", 0)
+        > 0
+    )
     assert {each["plugin"] for each in found["differences"] if each["kind"] == "elsewhere"} == {"NodeResourcesFit"}
     assert {share["name"] for share in found["byPlugin"]} >= {"NodeResourcesFit", "TaintToleration"}
     assert found["costs"]["seconds"] > 0
@@ -85,7 +91,10 @@ def test_the_report_is_a_table_for_people(two: Service) -> None:
 
 
 def test_the_cluster_of_another_scheduler_is_followed(tmp_path: Path) -> None:
-    with serving() as deciding, serving(kubeconfig=kubeconfig_for(deciding.port, tmp_path), access="open", shadow=True) as shadow:
+    with (
+        serving() as deciding,
+        serving(kubeconfig=kubeconfig_for(deciding.port, tmp_path), access="open", shadow=True) as shadow,
+    ):
         eventually(lambda: readiness(shadow) == 200)
         place(deciding, "a", "b", "c", "d")
         until(lambda: get(shadow, "/v1/agreement")["total"]["decisions"] >= 4)
@@ -97,7 +106,9 @@ def test_the_cluster_of_another_scheduler_is_followed(tmp_path: Path) -> None:
 
 def test_a_command_follows_a_cluster_and_reports(tmp_path: Path) -> None:
     with serving() as deciding:
-        done = reprieve("shadow", "run", "--kubeconfig", str(kubeconfig_for(deciding.port, tmp_path)), "--for", "2s", "-o", "json")
+        done = reprieve(
+            "shadow", "run", "--kubeconfig", str(kubeconfig_for(deciding.port, tmp_path)), "--for", "2s", "-o", "json"
+        )
 
     assert done.returncode == 0, done.stderr
     assert done.stderr.decode() == "following for 2 s\n"

@@ -90,13 +90,17 @@ def test_a_workload_that_cannot_be_played_does_not_keep_out_the_others(tmp_path:
     done = reprieve("simulate", str(path), "-o", "json")
 
     assert done.returncode == 1
-    assert done.stderr == b"refused: a/b: operation 0 (createPodGroups): the opcode 'createPodGroups' is not supported\n"
+    assert (
+        done.stderr == b"refused: a/b: operation 0 (createPodGroups): the opcode 'createPodGroups' is not supported\n"
+    )
     assert [(report["workload"], report["nodes"]) for report in json.loads(done.stdout)] == [("c/d", 3)]
 
 
 def test_an_expectation_that_does_not_hold_sets_the_exit_code(tmp_path: Path) -> None:
     path = tmp_path / "workload.yaml"
-    path.write_text("nodes: {cpu: 1}\npods: [{name: <a>, count: 4, cpu: 1}]\nexpect: [placed == 4]\n".replace("<a>", "a"))
+    path.write_text(
+        "nodes: {cpu: 1}\npods: [{name: <a>, count: 4, cpu: 1}]\nexpect: [placed == 4]\n".replace("<a>", "a")
+    )
 
     done = reprieve("simulate", str(path))
     page = reprieve("simulate", str(path), "-o", "html")
@@ -108,7 +112,10 @@ def test_an_expectation_that_does_not_hold_sets_the_exit_code(tmp_path: Path) ->
 
 
 SPREADING = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-PACKING = f"{SPREADING}profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {{scoringStrategy: {{type: MostAllocated}}}}}}]}}]\n"
+PACKING = (
+    f"{SPREADING}profiles: [{{pluginConfig: [{{name: NodeResourcesFit, args: {{scoringStrategy: {{type: "
+    f"MostAllocated}}}}}}]}}]\n"
+)
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +126,9 @@ def packing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_two_configurations_are_compared_in_pairs(packing: Path) -> None:
-    done = reprieve("simulate", "examples/workloads/gpu-sample", "--against", str(packing), "--seeds", "2", "-o", "json")
+    done = reprieve(
+        "simulate", "examples/workloads/gpu-sample", "--against", str(packing), "--seeds", "2", "-o", "json"
+    )
 
     comparison = json.loads(done.stdout)
     figures = {figure["name"]: figure for figure in comparison["figures"]}

@@ -1,4 +1,6 @@
-"""Every command against a service, or a cluster, that does not answer as it should: it ends, with one line that says what to do."""
+"""Every command against a service, or a cluster, that does not answer as it should: it ends, with one line that says
+what to do.
+"""
 
 import json
 import socket
@@ -49,8 +51,14 @@ def hangs_up(connection: socket.socket) -> None:
 
 def status(code: int) -> Callable[[socket.socket], None]:
     def answer(connection: socket.socket) -> None:
-        body = b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"so it is","reason":"No","code":%d}' % code
-        head = b"HTTP/1.1 %d No\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n" % (code, len(body))
+        body = (
+            b'{"kind":"Status","apiVersion":"v1","status":"Failure","message":"so it is","reason":"No","code":%d}'
+            % code
+        )
+        head = (
+            b"HTTP/1.1 %d No\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+            % (code, len(body))
+        )
         connection.recv(65536)
         connection.sendall(head + body)
 
@@ -93,7 +101,11 @@ def hurry(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Shortens the limits that are about to be reached.
     """
-    for module, name in ((service_answers, "REACH_SECONDS"), (reaching, "REACH_SECONDS"), (local_answers, "FAILING_SECONDS")):
+    for module, name in (
+        (service_answers, "REACH_SECONDS"),
+        (reaching, "REACH_SECONDS"),
+        (local_answers, "FAILING_SECONDS"),
+    ):
         if (how in NEVER) == name.startswith("REACH"):
             monkeypatch.setattr(module, name, SHORT)
 
@@ -159,7 +171,9 @@ CLUSTERS = dict.fromkeys(ANSWERS, "kubectl cluster-info") | {"401": "sign in aga
 
 @pytest.mark.parametrize("command", TO_CLUSTERS)
 @pytest.mark.parametrize("how", CLUSTERS)
-def test_a_cluster_that_is_away(how: str, command: str, manifest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_is_away(
+    how: str, command: str, manifest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hurry("silent" if how == "hangs up" else how, monkeypatch)  # what breaks off is asked again
     if command == "dev":
         for name in ("path", "meta_path"):  # where the project's plugins are found
@@ -175,7 +189,9 @@ def test_a_cluster_that_is_away(how: str, command: str, manifest: str, tmp_path:
 
 
 def test_a_cluster_at_a_closed_port(tmp_path: Path) -> None:
-    assert "kubectl cluster-info" in away("why", "shop/web-0", "--kubeconfig", str(kubeconfig_for(free_port(), tmp_path)))
+    assert "kubectl cluster-info" in away(
+        "why", "shop/web-0", "--kubeconfig", str(kubeconfig_for(free_port(), tmp_path))
+    )
 
 
 @pytest.mark.skipif(not can_make_certificates(), reason="no openssl")
@@ -232,7 +248,9 @@ def test_an_extender_whose_certificate_is_not_trusted(command: str, tmp_path: Pa
 @pytest.mark.skipif(not can_make_certificates(), reason="no openssl")
 def test_an_extender_that_never_finishes_the_handshake(tmp_path: Path) -> None:
     with answering(silent) as port:
-        result = examined("doctor", f"https://127.0.0.1:{port}", "--ca-file", str(Authority(tmp_path, "us").certificate))
+        result = examined(
+            "doctor", f"https://127.0.0.1:{port}", "--ca-file", str(Authority(tmp_path, "us").certificate)
+        )
 
     assert "does it speak TLS" in result
 

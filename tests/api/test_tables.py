@@ -1,4 +1,6 @@
-"""What commands print on a terminal of 80 columns: no word is cut, in answers and in help; and the codes with which they end."""
+"""What commands print on a terminal of 80 columns: no word is cut, in answers and in help; and the codes with which
+they end.
+"""
 
 import io
 import re
@@ -20,7 +22,10 @@ from tests.api.test_following import free_port
 from tests.api.test_questions import pod
 
 NODE = "ip-10-0-113-207.eu-central-1.compute.internal"
-MESSAGE = "0/5000 nodes are available: 4000 Insufficient nvidia.com/gpu, 1000 node(s) had untolerated taint(s). no new claims to deallocate"
+MESSAGE = (
+    "0/5000 nodes are available: 4000 Insufficient nvidia.com/gpu, 1000 node(s) had untolerated taint(s). no new "
+    "claims to deallocate"
+)
 WORDS = st.text("abcdefghij-./0123456789", min_size=1, max_size=50)
 
 
@@ -84,7 +89,9 @@ def test_help_cuts_nothing(arguments: list[str]) -> None:
     assert [line for line in shown.splitlines() if len(line) > 80] == []
     assert "…" not in shown
     assert re.search(r"\w\.\.\.$", shown, re.MULTILINE) is None
-    options: list[Any] = [each for each in command.params if each.param_type_name == "option" and not vars(each).get("hidden")]
+    options: list[Any] = [
+        each for each in command.params if each.param_type_name == "option" and not vars(each).get("hidden")
+    ]
     assert [name for each in options for name in each.opts if name not in shown] == []
 
 

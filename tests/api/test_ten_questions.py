@@ -1,4 +1,6 @@
-"""docs/ten-questions.md: a question takes one command, which another test types, or at most three clicks, which are made here."""
+"""docs/ten-questions.md: a question takes one command, which another test types, or at most three clicks, which are
+made here.
+"""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +13,9 @@ from tests.api.serving import Service, serving
 from tests.api.test_questions import get, until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ten-questions.md").read_text()
-ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if re.match(r"\| \d+\. ", line)]
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if re.match(r"\| \d+\. ", line)
+]
 CLICKED = [(question, clicks.split(" → ")) for question, _, clicks in ROWS if clicks]
 ANSWERS = {
     "1": ["1 pending pod", "Insufficient nvidia.com/gpu"],
@@ -20,8 +24,9 @@ ANSWERS = {
     "6": ["Why this node", "NodeResourcesFit", "weighted"],
     "10": ["Decisions", "Unschedulable", "batch/train-3"],
 }
-"""What the last page says. Who was evicted depends on whether the kubelets had started all pods by then. What a form answers, tests of the
-browser look at."""
+"""What the last page says. Who was evicted depends on whether the kubelets had started all pods by then. What a form
+answers, tests of the browser look at.
+"""
 
 
 class Links(HTMLParser):

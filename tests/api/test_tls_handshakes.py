@@ -53,7 +53,9 @@ def is_closed(caller: socket.socket) -> bool:
         return True
 
 
-def test_the_oldest_handshake_gives_way_to_one_too_many(service: Service, authority: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_handshake_gives_way_to_one_too_many(
+    service: Service, authority: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tls_listener, "HANDSHAKE_SECONDS", 3600.0)
     with ExitStack() as callers:
         first, *_ = [begun(service, callers) for _ in range(3 * MOST)]
@@ -62,7 +64,9 @@ def test_the_oldest_handshake_gives_way_to_one_too_many(service: Service, author
         assert livez(service, authority) == 200
 
 
-def test_a_handshake_that_takes_too_long_is_broken_off(service: Service, authority: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handshake_that_takes_too_long_is_broken_off(
+    service: Service, authority: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tls_listener, "HANDSHAKE_SECONDS", SECONDS)
     with ExitStack() as callers:
         assert is_closed(begun(service, callers))

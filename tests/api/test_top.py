@@ -1,4 +1,6 @@
-"""`reprieve top`, on a terminal that a program watches: the newest answers of a source, and the explanation of what is chosen."""
+"""`reprieve top`, on a terminal that a program watches: the newest answers of a source, and the explanation of what is
+chosen.
+"""
 
 import asyncio
 import os
@@ -82,7 +84,9 @@ def test_a_service_that_is_away_is_said_after_the_terminal_is_given_back() -> No
     shown, terminal = pty.openpty()
     try:
         command = [sys.executable, "-m", "api.cli", "top", "--server", f"127.0.0.1:{free_port()}"]
-        done = subprocess.run(command, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE, timeout=120, check=False)
+        done = subprocess.run(
+            command, stdin=terminal, stdout=terminal, stderr=subprocess.PIPE, timeout=120, check=False
+        )
     finally:
         os.close(terminal)
         os.close(shown)

@@ -1,4 +1,6 @@
-"""Spans of attempts and verb calls arrive at an OTLP receiver, with the names and attributes that docs/tracing.md lists."""
+"""Spans of attempts and verb calls arrive at an OTLP receiver, with the names and attributes that docs/tracing.md
+lists.
+"""
 
 import gzip
 import re
@@ -89,7 +91,10 @@ def traced_service(receiver: Receiver, **variables: str) -> Iterator[Service]:
 
 
 FILTER = {
-    "Pod": {"metadata": {"name": "asked", "namespace": "default", "uid": "u-1"}, "spec": {"containers": [{"name": "main"}]}},
+    "Pod": {
+        "metadata": {"name": "asked", "namespace": "default", "uid": "u-1"},
+        "spec": {"containers": [{"name": "main"}]},
+    },
     "NodeNames": ["node-a1", "node-a2"],
 }
 
@@ -120,9 +125,14 @@ def test_an_attempt_is_a_span_with_its_extension_points_below(traced: tuple[Rece
     assert (attributes["reprieve.result"], attributes["reprieve.profile"]) == ("scheduled", "default-scheduler")
     (decision,) = [each for each in known["decisions"] if each["id"] == attributes["reprieve.decision.id"]]
     assert decision["pod"]["name"] == "web-1"
-    assert [span.name for span in children][:2] == ["PreFilter", "Filter"] and "Bind" in {span.name for span in children}
+    assert [span.name for span in children][:2] == ["PreFilter", "Filter"] and "Bind" in {
+        span.name for span in children
+    }
     assert all(
-        root.start_time_unix_nano <= each.start_time_unix_nano <= each.end_time_unix_nano <= root.end_time_unix_nano + 1000
+        root.start_time_unix_nano
+        <= each.start_time_unix_nano
+        <= each.end_time_unix_nano
+        <= root.end_time_unix_nano + 1000
         for each in children
     )
     assert {span.trace_id for span in children} == {root.trace_id}
@@ -130,7 +140,9 @@ def test_an_attempt_is_a_span_with_its_extension_points_below(traced: tuple[Rece
 
 def test_a_refused_pod_says_why(traced: tuple[Receiver, dict[str, Any]]) -> None:
     receiver, _ = traced
-    found = [attributes_of(span) for span in receiver.roots("schedule") if attributes_of(span)["k8s.pod.name"] == "too-large"]
+    found = [
+        attributes_of(span) for span in receiver.roots("schedule") if attributes_of(span)["k8s.pod.name"] == "too-large"
+    ]
 
     assert found and {each["reprieve.result"] for each in found} == {"unschedulable"}
     assert "Insufficient cpu" in found[0]["reprieve.message"]
@@ -142,8 +154,14 @@ def test_a_verb_is_a_part_of_the_callers_trace(traced: tuple[Receiver, dict[str,
     attributes = attributes_of(asked)
 
     assert (asked.trace_id.hex(), asked.parent_span_id.hex()) == (TRACE_ID, SPAN_ID)
-    assert (attributes["k8s.pod.uid"], attributes["reprieve.result"], attributes["reprieve.nodes.evaluated"]) == ("u-1", "answered", 2)
-    assert attributes["reprieve.decision.id"] in {each["id"] for each in known["decisions"] if each["outcome"] == "Filter"}
+    assert (attributes["k8s.pod.uid"], attributes["reprieve.result"], attributes["reprieve.nodes.evaluated"]) == (
+        "u-1",
+        "answered",
+        2,
+    )
+    assert attributes["reprieve.decision.id"] in {
+        each["id"] for each in known["decisions"] if each["outcome"] == "Filter"
+    }
     assert {"PreFilter", "Filter"} <= {span.name for span in receiver.below(asked)}
     assert [span.trace_id.hex() != TRACE_ID for span in receiver.roots("prioritize")] == [True]
 
@@ -162,7 +180,9 @@ def test_the_sampler_decides_and_the_callers_flag_with_it() -> None:
         place(service, "web-1")
         service.client.post("/extender/filter", json=FILTER)
         service.client.post("/extender/filter", json=FILTER, headers={"traceparent": f"00-{TRACE_ID}-{SPAN_ID}-01"})
-        service.client.post("/extender/filter", json=FILTER, headers={"traceparent": f"00-{TRACE_ID[::-1]}-{SPAN_ID}-00"})
+        service.client.post(
+            "/extender/filter", json=FILTER, headers={"traceparent": f"00-{TRACE_ID[::-1]}-{SPAN_ID}-00"}
+        )
         service.client.post("/extender/filter", json=FILTER, headers={"traceparent": "nonsense"})
         assert receiver.spans == []
 
@@ -183,7 +203,10 @@ def test_a_receiver_that_is_away_keeps_nobody_waiting() -> None:
     ("variables", "problem"),
     [
         ({"OTEL_TRACES_EXPORTER": "zipkin"}, "only otlp and none are there"),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "only http/protobuf is there"),
+        (
+            {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"},
+            "only http/protobuf is there",
+        ),
     ],
 )
 def test_what_there_is_not_is_refused_in_words(variables: dict[str, str], problem: str) -> None:
@@ -218,5 +241,10 @@ def test_without_a_receiver_an_attempt_and_a_call_do_nothing_for_traces() -> Non
     assert "scheduler/scheduling_cycle.py" in files
     assert "verbs/filtering.py" in files
     # FastAPI itself looks for a context wherever the API of OpenTelemetry is installed.
-    for traces in ("extender/metrics/tracing.py", "api/otel_spans.py", "/opentelemetry/sdk/", "/opentelemetry/exporter/"):
+    for traces in (
+        "extender/metrics/tracing.py",
+        "api/otel_spans.py",
+        "/opentelemetry/sdk/",
+        "/opentelemetry/exporter/",
+    ):
         assert traces not in files

@@ -65,40 +65,59 @@ def test_what_was_expected_and_what_happened_is_said(rules: Path) -> None:
         "✓ fits",
         "✗ does not fit",
         "    expected pods: 1 placed",
-        "    but      0 placed; default/web is pending: 0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+        "    but      0 placed; default/web is pending: 0/1 nodes are available: 1 Insufficient cpu. no new claims to "
+        "deallocate, "
         "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
         "1 rule holds, 1 does not",
     ]
 
 
 def test_build_servers_read_the_outcome_as_junit(rules: Path) -> None:
-    (rules / "rule.yaml").write_text(f"{HOLDS}---\n{DOES_NOT}---\n{HOLDS.replace('web.yaml', 'gone.yaml').replace('fits', 'lost')}")
+    (rules / "rule.yaml").write_text(
+        f"{HOLDS}---\n{DOES_NOT}---\n{HOLDS.replace('web.yaml', 'gone.yaml').replace('fits', 'lost')}"
+    )
     report = rules / "report.xml"
 
     reprieve(rules / "rule.yaml", "--junit", report)
 
     (suite,) = ET.parse(report).getroot()
-    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {"tests": "3", "failures": "1", "errors": "1"}
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "1",
+    }
     fits, fails, lost = suite
     assert (fits.get("name"), list(fits)) == ("fits", [])
     assert (fails.get("name"), fails[0].tag) == ("does not fit", "failure")
-    assert (fails[0].get("message") or "").startswith("expected pods: 1 placed, but 0 placed; default/web is pending: 0/1 nodes")
+    assert (fails[0].get("message") or "").startswith(
+        "expected pods: 1 placed, but 0 placed; default/web is pending: 0/1 nodes"
+    )
     assert (lost[0].tag, lost[0].get("message")) == ("error", f"{rules / 'gone.yaml'}: no such file or directory")
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        pytest.param("then: [{plcaed: 1}]", "Object contains unknown field `plcaed` - at `$.then[0]`", id="a slip of the pen"),
+        pytest.param(
+            "then: [{plcaed: 1}]", "Object contains unknown field `plcaed` - at `$.then[0]`", id="a slip of the pen"
+        ),
         pytest.param("then: {", "did not find expected node content", id="no YAML"),
         pytest.param("when: {drain: n9}\nthen: [{placed: 0}]", 'node "n9" not found', id="a node that is not there"),
         pytest.param(
-            "given: {configuration: gone.yaml}\nthen: [{placed: 0}]", "no such file or directory", id="a configuration that is not there"
+            "given: {configuration: gone.yaml}\nthen: [{placed: 0}]",
+            "no such file or directory",
+            id="a configuration that is not there",
         ),
         pytest.param(
-            "given: {configuration: {kind: Riddle}}\nthen: [{placed: 0}]", "Object 'apiVersion' is missing", id="no configuration"
+            "given: {configuration: {kind: Riddle}}\nthen: [{placed: 0}]",
+            "Object 'apiVersion' is missing",
+            id="no configuration",
         ),
-        pytest.param("given: {existing: gone.yaml}\nthen: [{placed: 0}]", "gone.yaml: no such file", id="a cluster that is not there"),
+        pytest.param(
+            "given: {existing: gone.yaml}\nthen: [{placed: 0}]",
+            "gone.yaml: no such file",
+            id="a cluster that is not there",
+        ),
     ],
 )
 def test_a_rule_that_cannot_be_tried_fails_with_the_reason(rules: Path, text: str, why: str) -> None:
@@ -133,12 +152,18 @@ def test_where_there_are_no_rules_nothing_holds(rules: Path, name: str) -> None:
 def test_every_field_of_a_rule_is_explained_beside_the_examples() -> None:
     told = (EXAMPLES / "README.md").read_text()
 
-    fields = [field.encode_name for part in (Given, When, Expectation, NodeGroup, Spread) for field in msgspec.structs.fields(part)]
+    fields = [
+        field.encode_name
+        for part in (Given, When, Expectation, NodeGroup, Spread)
+        for field in msgspec.structs.fields(part)
+    ]
     assert [name for name in fields if f"`{name}`" not in told] == []
 
 
 def test_what_the_papers_show_is_what_is_printed() -> None:
-    (shown,) = re.findall(r"```console\n\$ reprieve verify examples/rules\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.DOTALL)
+    (shown,) = re.findall(
+        r"```console\n\$ reprieve verify examples/rules\n(.*?)```", (EXAMPLES / "README.md").read_text(), re.DOTALL
+    )
 
     assert [re.sub(r"  \d+ ms$", "", line) for line in shown.splitlines()] == lines(reprieve(EXAMPLES))
 
@@ -160,12 +185,20 @@ def test_a_version_has_its_own_features(rules: Path) -> None:
     """
     there = [device_class(), devices("node", "gpu-1"), rule({})]
     given = {"nodes": {}, "objects": there}
-    asked = {"name": "a tainted device is used", "given": given, "when": {"create": [wanting("web")]}, "then": [{"placed": 1}]}
+    asked = {
+        "name": "a tainted device is used",
+        "given": given,
+        "when": {"create": [wanting("web")]},
+        "then": [{"placed": 1}],
+    }
     (rules / "rule.yaml").write_text(json.dumps(asked))
 
     result = reprieve(rules, "--k8s", "1.36,1.37")
 
-    assert [line for line in lines(result) if line[0] in "✓✗"] == ["✓ a tainted device is used [1.36]", "✗ a tainted device is used [1.37]"]
+    assert [line for line in lines(result) if line[0] in "✓✗"] == [
+        "✓ a tainted device is used [1.36]",
+        "✗ a tainted device is used [1.37]",
+    ]
 
 
 @pytest.mark.parametrize("version", ["1.99", "new"])
@@ -197,7 +230,10 @@ def test_where_pods_went_is_kept_and_compared(rules: Path) -> None:
 def test_an_eviction_is_compared_too(rules: Path) -> None:
     important = WEB.replace("name: web}", "name: important}").replace("spec:\n", "spec:\n  priority: 1000\n")
     (rules / "important.yaml").write_text(important)
-    rule = "given: {nodes: {cpu: 1}, existing: web.yaml}\nwhen: {apply: important.yaml}\nthen: [{pods: name=important, placed: 1}]\n"
+    rule = (
+        "given: {nodes: {cpu: 1}, existing: web.yaml}\nwhen: {apply: important.yaml}\nthen: [{pods: name=important, "
+        "placed: 1}]\n"
+    )
     (rules / "rule.yaml").write_text(rule)
     golden = rules / "golden.txt"
     reprieve(rules, "--golden", golden, "--update")

@@ -1,4 +1,6 @@
-"""Victim policies from outside: recorded preempt calls of a kube-scheduler, and the GPU time that answers and records say is lost."""
+"""Victim policies from outside: recorded preempt calls of a kube-scheduler, and the GPU time that answers and records
+say is lost.
+"""
 
 import json
 from collections.abc import Mapping
@@ -21,28 +23,41 @@ def configured(folder: Path, **args: Any) -> Path:
     """A KubeSchedulerConfiguration with a victim policy."""
     file = folder / "config.yaml"
     profile = {"pluginConfig": [{"name": "DefaultPreemption", "args": args}]}
-    configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile]}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
     file.write_text(yaml.safe_dump(configuration))
     return file
 
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cluster of the recorded calls, before any victim had gone. Pods whose owners are not there would be collected as garbage."""
+    """The cluster of the recorded calls, before any victim had gone. Pods whose owners are not there would be collected
+    as garbage.
+    """
     file = tmp_path_factory.mktemp("twelve-nodes") / "state.json"
     left_out = ("ownerReferences", "deletionTimestamp", "deletionGracePeriodSeconds")
-    kept = [{key: value for key, value in item["metadata"].items() if key not in left_out} for item in items_of(TWELVE_NODES)]
+    kept = [
+        {key: value for key, value in item["metadata"].items() if key not in left_out}
+        for item in items_of(TWELVE_NODES)
+    ]
     items = [{**item, "metadata": metadata} for item, metadata in zip(items_of(TWELVE_NODES), kept, strict=True)]
     file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     return file
 
 
-def asked(state: Path, folder: Path, call: Mapping[str, Any], **args: Any) -> tuple[dict[str, list[str]], dict[str, Any] | None]:
+def asked(
+    state: Path, folder: Path, call: Mapping[str, Any], **args: Any
+) -> tuple[dict[str, list[str]], dict[str, Any] | None]:
     """Returns the victims by node that the verb answers with under a policy, and the newest recorded preemption."""
     with serving(state=state, schedule=False, config=configured(folder, **args)) as service:
         answer = service.call("preempt", as_go_writes(call["body"])).json()["NodeNameToMetaVictims"]
         recorded = service.client.get("/v1/preemptions").json()["items"]
-    return {node: [pod["UID"] for pod in victims["Pods"]] for node, victims in answer.items()}, recorded[0] if recorded else None
+    return {node: [pod["UID"] for pod in victims["Pods"]] for node, victims in answer.items()}, recorded[
+        0
+    ] if recorded else None
 
 
 def loss(uids: list[str]) -> int:
@@ -69,11 +84,15 @@ def test_protected_pods_are_replaced_or_their_node_is_vetoed(state: Path, tmp_pa
         return
     assert recorded is not None
     assert recorded["withoutPolicies"]["node"] in given(call)
-    assert {each["pod"]["uid"] for each in recorded["withoutPolicies"]["victims"]} == {*given(call)[recorded["withoutPolicies"]["node"]]}
+    assert {each["pod"]["uid"] for each in recorded["withoutPolicies"]["victims"]} == {
+        *given(call)[recorded["withoutPolicies"]["node"]]
+    }
 
 
 @pytest.mark.parametrize("call", BY_NAME, ids=lambda call: str(call["seq"]))
-def test_no_node_loses_more_than_with_the_victims_of_kube_scheduler(state: Path, tmp_path: Path, call: dict[str, Any]) -> None:
+def test_no_node_loses_more_than_with_the_victims_of_kube_scheduler(
+    state: Path, tmp_path: Path, call: dict[str, Any]
+) -> None:
     answer, _ = asked(state, tmp_path, call, cost=WEB_IS_DEAR)
     without, _ = asked(state, tmp_path, call)
 
@@ -86,7 +105,9 @@ def test_budgets_are_kept_where_that_is_the_rule(state: Path, tmp_path: Path, ca
     violating = {node for node, victims in call["body"]["NodeNameToMetaVictims"].items() if victims["NumPDBViolations"]}
     assert violating
 
-    with serving(state=state, schedule=False, config=configured(tmp_path, protect={"neverViolateBudgets": True})) as service:
+    with serving(
+        state=state, schedule=False, config=configured(tmp_path, protect={"neverViolateBudgets": True})
+    ) as service:
         answer = service.call("preempt", as_go_writes(call["body"])).json()["NodeNameToMetaVictims"]
 
     assert answer.keys() < call["body"]["NodeNameToMetaVictims"].keys()
@@ -109,10 +130,16 @@ def test_a_preemptor_that_has_to_wait_gets_no_node(state: Path, tmp_path: Path, 
 
 
 def gpu_cluster(folder: Path) -> tuple[Path, Path]:
-    """A dump of a node with two trainings, one of which has just written a checkpoint, and a pod that needs the GPUs of one."""
+    """A dump of a node with two trainings, one of which has just written a checkpoint, and a pod that needs the GPUs of
+    one.
+    """
 
     def training(name: str, **annotations: str) -> dict[str, Any]:
-        container = {"name": "c", "image": "i", "resources": {"requests": {"example.com/gpu": "4"}, "limits": {"example.com/gpu": "4"}}}
+        container = {
+            "name": "c",
+            "image": "i",
+            "resources": {"requests": {"example.com/gpu": "4"}, "limits": {"example.com/gpu": "4"}},
+        }
         metadata = {"name": name, "namespace": "default", "uid": name, "annotations": annotations}
         status = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z" if name == "long" else "2026-01-02T00:00:00Z"}
         return {

@@ -82,7 +82,9 @@ def test_nobody_is_told_to_start_a_service_at_an_address_of_his_own() -> None:
     assert said.startswith("Reprieve at http://127.0.0.1:1 cannot be reached; is it running, and is the address right?")
 
 
-@pytest.mark.parametrize("words", [["-n", "shop", "too-large"], ["-n", "shop", "pod/too-large"], ["--namespace=shop", "shop/too-large"]])
+@pytest.mark.parametrize(
+    "words", [["-n", "shop", "too-large"], ["-n", "shop", "pod/too-large"], ["--namespace=shop", "shop/too-large"]]
+)
 def test_a_pod_is_named_as_with_kubectl(dump: Path, words: list[str]) -> None:
     assert told("why", *words, "--dump", str(dump)).startswith("shop/too-large  Pending")
 
@@ -116,7 +118,9 @@ def test_objects_that_name_no_namespace_are_created_in_the_one_that_is_named(dum
     small = pod("small", "500m")
     del small["metadata"]["namespace"]
 
-    answer = json.loads(told(command, "-f", "-", "-n", "bank", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(small)))
+    answer = json.loads(
+        told(command, "-f", "-", "-n", "bank", "--dump", str(dump), "-o", "json", text=yaml.safe_dump(small))
+    )
 
     assert answer["placements"][0]["pod"]["namespace"] == "bank"
     assert "Pod shop/small is not in the namespace bank" in refused(
@@ -125,15 +129,24 @@ def test_objects_that_name_no_namespace_are_created_in_the_one_that_is_named(dum
 
 
 def test_fits_counts_pods_of_a_template_with_the_priority_of_the_class_beside_it(dump: Path, tmp_path: Path) -> None:
-    template = {"metadata": {"labels": {"app": "w"}}, "spec": pod("any", "500m")["spec"] | {"priorityClassName": "late"}}
+    template = {
+        "metadata": {"labels": {"app": "w"}},
+        "spec": pod("any", "500m")["spec"] | {"priorityClassName": "late"},
+    }
     files = [tmp_path / "workload.json", tmp_path / "class.json"]
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
-    files[0].write_text(json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}))
+    files[0].write_text(
+        json.dumps({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec})
+    )
     files[1].write_text(
-        json.dumps({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "late"}, "value": 7})
+        json.dumps(
+            {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "late"}, "value": 7}
+        )
     )
 
-    words = told("fits", "-n", "shop", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump)).splitlines()
+    words = told(
+        "fits", "-n", "shop", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump)
+    ).splitlines()
 
     assert words[0] == "6 pods fit on 3 nodes"
     assert "note: pods of the template of Deployment web are counted, whatever it says of their number" in words
@@ -154,7 +167,9 @@ def test_victims_reads_every_file(dump: Path, tmp_path: Path) -> None:
     for file in files:
         file.write_text(yaml.safe_dump(pod(file.stem, "500m")))
 
-    answer = json.loads(told("victims", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump), "-o", "json"))
+    answer = json.loads(
+        told("victims", *(word for file in files for word in ("-f", str(file))), "--dump", str(dump), "-o", "json")
+    )
 
     assert [placement["pod"]["name"] for placement in answer["placements"]] == ["one", "two"]
 
@@ -190,7 +205,8 @@ def test_a_pod_of_another_scheduler_is_said_to_be_one(dump: Path, command: tuple
     words = told(*command, "--dump", str(dump), text=yaml.safe_dump(theirs))
 
     assert (
-        "note: another scheduler (volcano) decides about pods looked at here; this was worked out by the profile default-scheduler" in words
+        "note: another scheduler (volcano) decides about pods looked at here; this was worked out by the profile "
+        "default-scheduler" in words
     )
 
 
@@ -215,7 +231,9 @@ def test_a_token_does_not_cross_the_network_in_clear_text(command: str, server: 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_a_token_may_go_to_this_machine(running: Service, host: str) -> None:
-    assert "shop/too-large" in told("why", "shop/too-large", "--server", f"http://{host}:{running.port}", "--token", "canary")
+    assert "shop/too-large" in told(
+        "why", "shop/too-large", "--server", f"http://{host}:{running.port}", "--token", "canary"
+    )
 
 
 # Which source.
@@ -307,7 +325,8 @@ def test_the_service_of_this_machine_is_not_asked_about_another_cluster(
 
     assert "there is no pod shop/too-large" in str(result.exception)
     assert result.stderr == (
-        f"reprieve: asking http://127.0.0.1:{elsewhere.port}; the service at {here} is for another cluster: --server {here} asks that\n"
+        f"reprieve: asking http://127.0.0.1:{elsewhere.port}; the service at {here} is for another cluster: --server "
+        f"{here} asks that\n"
     )
     assert "only a Reprieve service remembers, and that at" in refused("who-preempted", "bank/batch-0")
 
@@ -318,7 +337,10 @@ def test_an_address_in_the_environment_goes_before_the_kubeconfig_and_says_so(
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig_for(elsewhere.port, nobody_home)))
     monkeypatch.setenv("REPRIEVE_SERVER", here)
 
-    assert asked()[1] == f"reprieve: asking the service at {here}, as REPRIEVE_SERVER says, and not the cluster of the kubeconfig\n"
+    assert (
+        asked()[1]
+        == f"reprieve: asking the service at {here}, as REPRIEVE_SERVER says, and not the cluster of the kubeconfig\n"
+    )
     assert "there is no pod" in refused("why", "shop/too-large", "--context", "test")
 
 
@@ -340,4 +362,6 @@ def test_a_context_that_does_not_exist_is_an_error(
 
 
 def test_what_a_cluster_refuses_is_one_line(running: Service, tmp_path: Path) -> None:
-    assert "node-9" in refused("whatif", "--drain", "node-9", "--kubeconfig", str(kubeconfig_for(running.port, tmp_path)))
+    assert "node-9" in refused(
+        "whatif", "--drain", "node-9", "--kubeconfig", str(kubeconfig_for(running.port, tmp_path))
+    )

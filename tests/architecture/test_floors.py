@@ -1,4 +1,6 @@
-"""The house stands as it is drawn: floors without cycles, files that mean one thing, every plugin specified, nothing left open."""
+"""The house stands as it is drawn: floors without cycles, files that mean one thing, every plugin specified, nothing
+left open.
+"""
 
 import ast
 import inspect
@@ -55,7 +57,12 @@ def test_every_floor_imports_only_from_below() -> None:
     """
     The contracts stand in pyproject.toml.
     """
-    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command; lint_imports_command()", "--no-cache"]
+    command = [
+        sys.executable,
+        "-c",
+        "from importlinter.cli import lint_imports_command; lint_imports_command()",
+        "--no-cache",
+    ]
 
     run = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True, timeout=120)
 
@@ -99,7 +106,9 @@ def test_a_file_means_one_thing(case: Path) -> None:
     assert "TYPE_CHECKING" not in text, "a cycle of types is a cycle"
     assert "__future__.annotations" not in imported_from(tree)
     assert not re.search(r"NotImplementedError|\b(TODO|FIXME|XXX)\b", text), "nothing is left open"
-    assert not re.search(r"^\s*except(\s+Exception)?\s*:\s*(#.*)?\n\s*pass\b", text, re.MULTILINE), "no error is swallowed"
+    assert not re.search(r"^\s*except(\s+Exception)?\s*:\s*(#.*)?\n\s*pass\b", text, re.MULTILINE), (
+        "no error is swallowed"
+    )
     assert "mock" not in imported_from(tree)
 
 
@@ -142,6 +151,10 @@ def test_the_tests_mirror_the_engine() -> None:
     A test file of a floor is in the folder of that floor: tests/extender/cache holds tests of extender/cache.
     """
     floors = {path.name for path in (ROOT / "extender").iterdir() if path.is_dir() and not path.name.startswith("__")}
-    folders = {path.name for path in (ROOT / "tests" / "extender").iterdir() if path.is_dir() and not path.name.startswith("__")}
+    folders = {
+        path.name
+        for path in (ROOT / "tests" / "extender").iterdir()
+        if path.is_dir() and not path.name.startswith("__")
+    }
 
     assert folders <= floors

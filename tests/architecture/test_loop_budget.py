@@ -18,7 +18,9 @@ def hold(seconds):
 
 
 def held(seconds: float, slowness: float = 1.0) -> list[str]:
-    """What is found while a callback that is no test's computes for this long, on a machine that is so many times as slow."""
+    """What is found while a callback that is no test's computes for this long, on a machine that is so many times as
+    slow.
+    """
     scope: dict[str, Any] = {"time": time}
     exec(compile(_SERVICE_CODE, "/srv/service.py", "exec"), scope)
 

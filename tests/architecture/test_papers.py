@@ -25,7 +25,12 @@ def section(heading: str) -> str:
 
 def classes() -> set[str]:
     sources = [path for package in ("extender", "api") for path in (ROOT / package).rglob("*.py")]
-    return {node.name for path in sources for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef)}
+    return {
+        node.name
+        for path in sources
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
 
 
 def drawn(text: str) -> list[tuple[list[str], str]]:

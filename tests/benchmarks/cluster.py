@@ -15,7 +15,10 @@ def make_node(number: int, cpu: str = "16", memory: str = "64Gi") -> Node:
     name = f"node-{number:05d}"
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % ZONES}"}
     allocatable = {"cpu": cpu, "memory": memory, "pods": "250", "ephemeral-storage": "100Gi"}
-    return convert(Node, {"metadata": {"name": name, "uid": f"uid-{name}", "labels": labels}, "status": {"allocatable": allocatable}})
+    return convert(
+        Node,
+        {"metadata": {"name": name, "uid": f"uid-{name}", "labels": labels}, "status": {"allocatable": allocatable}},
+    )
 
 
 def make_pod(
@@ -29,10 +32,18 @@ def make_pod(
     spec: dict[str, object] | None = None,
 ) -> Pod:
     """A pod of one of twenty apps."""
-    container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    container = {
+        "name": "c",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": cpu, "memory": memory}},
+    }
     written = {"containers": [container], "nodeName": node, "priority": priority, **(spec or {})}
     return convert(
-        Pod, {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": {"app": f"app-{app}"}}, "spec": written}
+        Pod,
+        {
+            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": {"app": f"app-{app}"}},
+            "spec": written,
+        },
     )
 
 
@@ -58,7 +69,12 @@ def make_full_cache(num_nodes: int, pods_a_node: int = 30) -> Cache:
         for place in range(pods_a_node):
             priority = (number * 7 + place * 13) % 100
             pod = make_pod(
-                f"{node.name}-{place}", app=place % NUM_APPS, node=node.name, cpu=f"{milli[place]}m", memory="1000Mi", priority=priority
+                f"{node.name}-{place}",
+                app=place % NUM_APPS,
+                node=node.name,
+                cpu=f"{milli[place]}m",
+                memory="1000Mi",
+                priority=priority,
             )
             cache.add_pod(pod)
     return cache

@@ -1,7 +1,8 @@
-"""How long garbage collections, and steps of the event loop, of a scheduler of a large cluster take, whatever a tenant does to its pods.
+"""How long garbage collections, and steps of the event loop, of a scheduler of a large cluster take, whatever a tenant
+does to its pods.
 
-Three processes: an embedded API over a socket, the scheduler, and this one, which plays the tenant. Printed is the processor time of the
-longest ones in the scheduler, once it has the cluster.
+Three processes: an embedded API over a socket, the scheduler, and this one, which plays the tenant. Printed is the
+processor time of the longest ones in the scheduler, once it has the cluster.
 """
 
 import http.client
@@ -80,7 +81,10 @@ class _Tenant:
 
     def _pod(self, number: int) -> dict[str, Any]:
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": f"{100 + number}"}}}
-        return {"metadata": {"name": f"more-{number}", "labels": {"app": f"more-{number % 1000}"}}, "spec": {"containers": [container]}}
+        return {
+            "metadata": {"name": f"more-{number}", "labels": {"app": f"more-{number % 1000}"}},
+            "spec": {"containers": [container]},
+        }
 
     def _asked(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         headers = {"Content-Type": MERGE if method == "PATCH" else "application/json"}

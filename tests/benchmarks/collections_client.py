@@ -1,7 +1,7 @@
 """A scheduler in a process of its own: `python -m tests.benchmarks.collections_client URL`.
 
-For each line that it reads, it prints a line of JSON about the time since the last one. It runs on asyncio's event loop, whose steps can be
-timed, and not on uvloop's.
+For each line that it reads, it prints a line of JSON about the time since the last one. It runs on asyncio's event
+loop, whose steps can be timed, and not on uvloop's.
 """
 
 import asyncio
@@ -54,7 +54,10 @@ class _Timed:
     def longest(self) -> dict[str, list[float]]:
         """Returns milliseconds, and begins anew."""
         measured = {"collections": self.collections, "steps": self.steps}
-        found = {name: [1000 * each for each in sorted(times, reverse=True)[:NUM_LONGEST]] for name, times in measured.items()}
+        found = {
+            name: [1000 * each for each in sorted(times, reverse=True)[:NUM_LONGEST]]
+            for name, times in measured.items()
+        }
         self.collections.clear()
         self.steps.clear()
         return found

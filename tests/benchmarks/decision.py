@@ -1,7 +1,7 @@
 """One decision: snapshot, filters, scores, select, assume; for pods one after the other, in process.
 
-The clusters and shapes are those of the figures recorded for kube-scheduler 1.36.2 (Go, in process, default sampling), which stand
-beside ours.
+The clusters and shapes are those of the figures recorded for kube-scheduler 1.36.2 (Go, in process, default sampling),
+which stand beside ours.
 """
 
 import dataclasses
@@ -38,7 +38,12 @@ def basic(number: int) -> Pod:
 
 def spread(number: int) -> Pod:
     """maxSkew 5 over zones, DoNotSchedule, its own app."""
-    constraint = {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _own_app(number)}
+    constraint = {
+        "maxSkew": 5,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": _own_app(number),
+    }
     return make_pod(f"spread-{number}", app=number % NUM_APPS, spec={"topologySpreadConstraints": [constraint]})
 
 
@@ -106,28 +111,47 @@ def run(sizes: tuple[int, ...] = (1000, 5000, 15000), num_pods: int = 1000) -> N
             figures = decide(make_cache(num_nodes), [make(number) for number in range(num_pods)])
             go = GO_PODS_PER_SECOND.get((num_nodes, shape))
             beside_go = f"{go:10} {figures.per_second / go:6.1f}x" if go else ""
-            print(f"{num_nodes:7} {shape:14} {figures.p50:8.3f} {figures.p99:8.3f} {figures.per_second:8.0f} {beside_go}", flush=True)
+            print(
+                f"{num_nodes:7} {shape:14} {figures.p50:8.3f} {figures.p99:8.3f} {figures.per_second:8.0f} {beside_go}",
+                flush=True,
+            )
     equal = [make_pod(f"equal-{number}", app=0) for number in range(10_000)]
     rates = sorted(decide(make_cache(5000), equal, time.process_time).per_second for _ in range(3))
-    print(f"10,000 equal pods on 5,000 nodes, pods a second of CPU: {', '.join(f'{rate:,.0f}' for rate in rates)}", flush=True)
-    print("the same at 5,000 nodes, 30 against 10 pods a node, of 60 apps (with 20, every node would have each); the quietest of 3")
+    print(
+        f"10,000 equal pods on 5,000 nodes, pods a second of CPU: {', '.join(f'{rate:,.0f}' for rate in rates)}",
+        flush=True,
+    )
+    print(
+        "the same at 5,000 nodes, 30 against 10 pods a node, of 60 apps (with 20, every node would have each); the "
+        "quietest of 3"
+    )
     for shape, make in SHAPES.items():
         # In turns, the quietest of each: the machine's speed changes from one minute to the next.
-        rounds = [[decide(make_cache(5000, number, 60), [make(n) for n in range(num_pods)]).p50 for number in (10, 30)] for _ in range(3)]
+        rounds = [
+            [decide(make_cache(5000, number, 60), [make(n) for n in range(num_pods)]).p50 for number in (10, 30)]
+            for _ in range(3)
+        ]
         ten, thirty = (min(figures) for figures in zip(*rounds, strict=True))
         print(f"{5000:7} {shape:14} {ten:8.3f} {thirty:8.3f} ms p50, {(thirty / ten - 1) * 100:+.0f} %", flush=True)
 
 
 def run_large(sizes: tuple[int, ...] = (5000, 20_000, 50_000, 100_000), num_pods: int = 1000) -> None:
     """Print how the cost of a decision grows with the cluster, in CPU time, beside that of the smallest one."""
-    print("decisions in large clusters, ten pods a node; CPU time, the quieter of 2; beside the speed of the first size")
+    print(
+        "decisions in large clusters, ten pods a node; CPU time, the quieter of 2; beside the speed of the first size"
+    )
     print(f"{'nodes':>7} {'shape':14} {'p50 ms':>8} {'pods/s':>8} {'by p50':>8} {'by mean':>8}")
     first: dict[str, Figures] = {}
     for num_nodes in sizes:
         cache = make_cache(num_nodes)
         for shape, make in SHAPES.items():
             pods = [make(number) for number in range(num_pods)]
-            figures = min((decide(cache.fork(), pods, time.process_time) for _ in range(2)), key=lambda figures: figures.p50)
+            figures = min(
+                (decide(cache.fork(), pods, time.process_time) for _ in range(2)), key=lambda figures: figures.p50
+            )
             least = first.setdefault(shape, figures)
             by_p50, by_mean = least.p50 / figures.p50, figures.per_second / least.per_second
-            print(f"{num_nodes:7} {shape:14} {figures.p50:8.3f} {figures.per_second:8.0f} {by_p50:8.0%} {by_mean:8.0%}", flush=True)
+            print(
+                f"{num_nodes:7} {shape:14} {figures.p50:8.3f} {figures.per_second:8.0f} {by_p50:8.0%} {by_mean:8.0%}",
+                flush=True,
+            )

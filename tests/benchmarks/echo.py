@@ -5,7 +5,9 @@ from typing import Any
 
 
 async def app(
-    scope: dict[str, Any], receive: Callable[[], Awaitable[dict[str, Any]]], send: Callable[[dict[str, Any]], Awaitable[None]]
+    scope: dict[str, Any],
+    receive: Callable[[], Awaitable[dict[str, Any]]],
+    send: Callable[[dict[str, Any]], Awaitable[None]],
 ) -> None:
     """An ASGI application without a framework."""
     if scope["type"] != "http":
@@ -17,5 +19,7 @@ async def app(
         if not message.get("more_body", False):
             break
     body = b"".join(parts) or b'"Error":""'
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(body)).encode())]})
+    await send(
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(body)).encode())]}
+    )
     await send({"type": "http.response.body", "body": body})

@@ -1,4 +1,6 @@
-"""The embedded Kubernetes API: a LIST of 150,000 pods in process and in pages, and what one create costs with ten watchers."""
+"""The embedded Kubernetes API: a LIST of 150,000 pods in process and in pages, and what one create costs with ten
+watchers.
+"""
 
 import asyncio
 import gc
@@ -20,10 +22,19 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def make_pod(number: int) -> Object:
     """As a workload would have it: a container with requests, a few labels and tolerations."""
     return {
-        "metadata": {"name": f"pod-{number:06}", "labels": {"app": f"app-{number % 60}", "pod-template-hash": "6f7c9d"}},
+        "metadata": {
+            "name": f"pod-{number:06}",
+            "labels": {"app": f"app-{number % 60}", "pod-template-hash": "6f7c9d"},
+        },
         "spec": {
             "nodeName": f"node-{number // 10}",
-            "containers": [{"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}],
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "registry.example/app:1",
+                    "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+                }
+            ],
         },
     }
 
@@ -65,7 +76,10 @@ def timed_list(api: KubeApi, **query: str) -> tuple[float, int]:
 
 async def timed_creates(api: KubeApi, num_watchers: int, num_pods: int) -> tuple[float, float]:
     """Median milliseconds of a create until every watcher has its event, and of the create alone."""
-    answers = [api.handle(Request("GET", "/api/v1/pods", {"watch": ["1"], "resourceVersion": [version(api)]})) for _ in range(num_watchers)]
+    answers = [
+        api.handle(Request("GET", "/api/v1/pods", {"watch": ["1"], "resourceVersion": [version(api)]}))
+        for _ in range(num_watchers)
+    ]
     watches = [answer.chunks for answer in answers if isinstance(answer, StreamResponse)]
     whole, alone = [], []
     for number in range(num_pods):
@@ -99,7 +113,10 @@ def run(num_pods: int = 150_000) -> None:
         ("pages of 500", {"limit": "500"}),
         ("one in sixty by label", {"labelSelector": "app=app-7"}),
         ("one node's by field", {"fieldSelector": "spec.nodeName=node-7"}),
-        ("not finished, as schedulers ask", {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed", "limit": "500"}),
+        (
+            "not finished, as schedulers ask",
+            {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed", "limit": "500"},
+        ),
     ):
         seconds, size = timed_list(api, **query)
         print(f"LIST {words:32} {seconds * 1e3:9.1f} ms {size / 2**20:8.1f} MiB", flush=True)

@@ -1,4 +1,6 @@
-"""Explaining a pending pod: how long the loop is held up, by what the scheduler finds out and by telling it. And counting how many fit."""
+"""Explaining a pending pod: how long the loop is held up, by what the scheduler finds out and by telling it. And
+counting how many fit.
+"""
 
 import random
 import statistics
@@ -28,7 +30,9 @@ _OWN_APP = {"matchLabels": {"app": "app-0"}}
 _APART = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOSTNAME, "labelSelector": _OWN_APP}]}
 _CHOOSY: dict[str, object] = {
     "nodeSelector": {ZONE: "zone-1"},
-    "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _OWN_APP}],
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _OWN_APP}
+    ],
     "affinity": {"podAntiAffinity": _APART},
 }
 
@@ -37,27 +41,47 @@ SHAPES: dict[str, Pod] = {
     "no room": make_pod("no-room", cpu="4", memory="8Gi"),
     "preempts": make_pod("preempts", cpu="4", memory="8Gi", priority=1000),
     "choosy": make_pod("choosy", cpu="4", memory="8Gi", priority=50, spec=_CHOOSY),
-    "hopeless": make_pod("hopeless", cpu="4", memory="200Gi", priority=1000, spec={"nodeSelector": {"disk": "ssd", "gpu": "yes"}}),
+    "hopeless": make_pod(
+        "hopeless", cpu="4", memory="200Gi", priority=1000, spec={"nodeSelector": {"disk": "ssd", "gpu": "yes"}}
+    ),
 }
 
 
 def run(sizes: tuple[int, ...] = (1000, 5000), rounds: int = 9) -> None:
     """Print a line for each size and shape."""
-    print("explain (evaluate, reasons, nearest nodes, fixes tried, preemption), 10 pods a node, every node dry-run; median CPU ms")
+    print(
+        "explain (evaluate, reasons, nearest nodes, fixes tried, preemption), 10 pods a node, every node dry-run; "
+        "median CPU ms"
+    )
     print(f"{'nodes':>7} {'pod':10} {'evaluate':>9} {'explain':>9} {'+ picture':>10} {'fixes':>6}")
-    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1), is_exhaustive=True)["default-scheduler"]
+    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1), is_exhaustive=True)[
+        "default-scheduler"
+    ]
     for num_nodes in sizes:
         snapshot = make_full_cache(num_nodes, 10).update_snapshot()
         for shape, pod in SHAPES.items():
-            _, evaluating = _median(rounds, lambda pod=pod, snapshot=snapshot: evaluate(Cycle(framework, snapshot, pod, NO_NOMINATIONS)))
-            found, explaining = _median(rounds, lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS))
-            _, drawing = _median(rounds, lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS, picture=True))
-            print(f"{num_nodes:7} {shape:10} {evaluating:9.1f} {explaining:9.1f} {drawing:10.1f} {len(found.fixes):6}", flush=True)
+            _, evaluating = _median(
+                rounds, lambda pod=pod, snapshot=snapshot: evaluate(Cycle(framework, snapshot, pod, NO_NOMINATIONS))
+            )
+            found, explaining = _median(
+                rounds, lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS)
+            )
+            _, drawing = _median(
+                rounds,
+                lambda pod=pod, snapshot=snapshot: explain(framework, snapshot, pod, NO_NOMINATIONS, picture=True),
+            )
+            print(
+                f"{num_nodes:7} {shape:10} {evaluating:9.1f} {explaining:9.1f} {drawing:10.1f} {len(found.fixes):6}",
+                flush=True,
+            )
     _count(5000)
 
 
 def _count(num_nodes: int, limit: int = 5000) -> None:
-    print(f"capacity on {num_nodes} nodes, beside 10 pods each; copies that mind other nodes are placed one by one, up to {limit}")
+    print(
+        f"capacity on {num_nodes} nodes, beside 10 pods each; copies that mind other nodes are placed one by one, up "
+        f"to {limit}"
+    )
     print(f"{'pod':14} {'fit':>7} {'CPU s':>8}")
     for shape, make in (("basic", basic), ("spread", spread), ("anti-affinity", anti_affinity)):
         cluster = Cluster(make_cache(num_nodes))

@@ -1,4 +1,5 @@
-"""What a call with thousands of nodes in full costs this side of the engine: decoding, the memo of bodies, and the echo.
+"""What a call with thousands of nodes in full costs this side of the engine: decoding, the memo of bodies, and the
+echo.
 
 python -m tests.benchmarks.full_nodes [NODES] [BYTES PER NODE]
 """
@@ -21,7 +22,12 @@ def node(number: int, size: int, version: int = 0) -> dict[str, object]:
     name = f"node-{number:05d}"
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 3}"}
     written: dict[str, object] = {
-        "metadata": {"name": name, "resourceVersion": str(version), "labels": labels, "annotations": {"applied": '{"a":"b"}\n'}},
+        "metadata": {
+            "name": name,
+            "resourceVersion": str(version),
+            "labels": labels,
+            "annotations": {"applied": '{"a":"b"}\n'},
+        },
         "spec": {},
         "status": {"allocatable": {"cpu": "7800m", "memory": "30Gi", "pods": "110"}, "images": []},
     }
@@ -29,14 +35,19 @@ def node(number: int, size: int, version: int = 0) -> dict[str, object]:
     written["status"]["images"] = images  # type: ignore[index]
     while (length := len(json.dumps(written))) < size:
         images.extend(
-            {"names": [f"registry.example/app-{at}@sha256:{at:064d}", f"registry.example/app-{at}:1"], "sizeBytes": 10**7 + at}
+            {
+                "names": [f"registry.example/app-{at}@sha256:{at:064d}", f"registry.example/app-{at}:1"],
+                "sizeBytes": 10**7 + at,
+            }
             for at in range(len(images), len(images) + 1 + (size - length) // 170)
         )
     return written
 
 
 def body_of(nodes: list[dict[str, object]]) -> bytes:
-    return json.dumps({"Pod": POD, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}, separators=(",", ":")).encode()
+    return json.dumps(
+        {"Pod": POD, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}, separators=(",", ":")
+    ).encode()
 
 
 def shortest(call: Callable[[], object], rounds: int = 7) -> float:
@@ -66,7 +77,10 @@ def main() -> None:
     print(f"warm: decode {shortest(lambda: read(body, known)):7.1f} ms")
     kept = list(range(count))
     print(f"      encode {shortest(lambda: filter_result(asked, kept, {}, {})):7.1f} ms, all kept")
-    changed = [body_of([node(number, size, version if number < count // 100 else 0) for number in range(count)]) for version in range(1, 4)]
+    changed = [
+        body_of([node(number, size, version if number < count // 100 else 0) for number in range(count)])
+        for version in range(1, 4)
+    ]
     start = time.perf_counter()
     for other in changed:
         read(other, known)

@@ -1,4 +1,5 @@
-"""How fast a service answers others while the claims and pods of a tenant cost what they may, whether it goes on to lead, and its memory.
+"""How fast a service answers others while the claims and pods of a tenant cost what they may, whether it goes on to
+lead, and its memory.
 
 The scheduler decides meanwhile, for a cluster in another process.
 """
@@ -38,12 +39,21 @@ def _cluster_with_lists(attack: Callable[[], test_pods_with_long_lists.Attack]) 
 
 
 CLUSTERS: dict[str, Callable[[], Any]] = {
-    **{f"claims: {name}": partial(test_device_selectors.cluster, attack) for name, attack in test_device_selectors.ATTACKS.items()},
+    **{
+        f"claims: {name}": partial(test_device_selectors.cluster, attack)
+        for name, attack in test_device_selectors.ATTACKS.items()
+    },
     **{f"pods: {name}": partial(_cluster_with, attack) for name, attack in test_pods.ATTACKS.items()},
-    **{f"lists: {name}": partial(_cluster_with_lists, attack) for name, attack in test_pods_with_long_lists.ATTACKS.items()},
+    **{
+        f"lists: {name}": partial(_cluster_with_lists, attack)
+        for name, attack in test_pods_with_long_lists.ATTACKS.items()
+    },
 }
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
-ORDINARY = {"metadata": {"name": "asked", "namespace": "shop", "uid": "asked"}, "spec": {"containers": [{"name": "main"}]}}
+ORDINARY = {
+    "metadata": {"name": "asked", "namespace": "shop", "uid": "asked"},
+    "spec": {"containers": [{"name": "main"}]},
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +87,8 @@ def run(seconds: float = 8) -> None:
     """Prints the figures, an attack a line."""
     aims = ", ".join(f"{name} {aim}" for name, aim in AIMS.items())
     print(
-        f"answers to others during {seconds:g} s of an attack, ms (aims at p99: {aims}); the longest time without renewal of the lease, "
+        f"answers to others during {seconds:g} s of an attack, ms (aims at p99: {aims}); the longest time without "
+        "renewal of the lease, "
         "in s (lost after 10), and how often it was lost; memory before and at most, in MiB"
     )
     head = ("attack", "livez p50", "p99", "filter p50", "p99", "number", "lease", "lost", "RSS", "most")
@@ -91,7 +102,15 @@ def run(seconds: float = 8) -> None:
             with _attacking(replica.connection.port, evil, nodes), _lease_watched(replica) as gaps:
                 livez, filtered = _measured(replica.connection, nodes, seconds)
             lost = replica.lease()[1]
-            figures = (*_percentiles(livez), *_percentiles(filtered), len(livez), max(gaps), lost, before, replica.memory("VmHWM"))
+            figures = (
+                *_percentiles(livez),
+                *_percentiles(filtered),
+                len(livez),
+                max(gaps),
+                lost,
+                before,
+                replica.memory("VmHWM"),
+            )
         print("  {:50} {:9.1f} {:6.1f} {:11.1f} {:6.1f} {:7} {:6.1f} {:5} {:5} {:5}".format(name, *figures), flush=True)
 
 
@@ -138,8 +157,9 @@ def _lease_watched(replica: _Replica) -> Iterator[list[float]]:
 
 @contextmanager
 def _attacking(port: int, evil: object, nodes: list[str]) -> Iterator[None]:
-    """Asks about the hostile pod again and again for as long as the block runs, in a process of its own: what it costs the caller to write
-    so large a question must not count as the service's time."""
+    """Asks about the hostile pod again and again for as long as the block runs, in a process of its own: what it costs
+    the caller to write so large a question must not count as the service's time.
+    """
     spawning = multiprocessing.get_context("spawn")
     has_begun = spawning.Event()
     attacker = spawning.Process(target=_attack, args=(port, evil, nodes, has_begun), daemon=True)
@@ -167,7 +187,9 @@ def _attack(port: int, evil: object, nodes: list[str], has_begun: Event) -> None
             connection.close()
 
 
-def _measured(connection: http.client.HTTPConnection, nodes: list[str], seconds: float) -> tuple[list[float], list[float]]:
+def _measured(
+    connection: http.client.HTTPConnection, nodes: list[str], seconds: float
+) -> tuple[list[float], list[float]]:
     livez: list[float] = []
     filtered: list[float] = []
     end = time.monotonic() + seconds

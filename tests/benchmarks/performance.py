@@ -54,7 +54,9 @@ def _decisions(sizes: Sequence[int], pods: int) -> dict[tuple[int, str], Figures
         for shape, make in SHAPES.items():
             made = [make(number) for number in range(pods)]
             # The quietest of three: other work on the machine takes caches and memory away.
-            found[nodes, shape] = min((decide(cache.fork(), made, time.process_time) for _ in range(3)), key=lambda each: each.p50)
+            found[nodes, shape] = min(
+                (decide(cache.fork(), made, time.process_time) for _ in range(3)), key=lambda each: each.p50
+            )
             print(f"{nodes:7} {shape:14} {found[nodes, shape].p50:8.3f} ms", flush=True)
     return found
 
@@ -63,15 +65,33 @@ def _decisions(sizes: Sequence[int], pods: int) -> dict[tuple[int, str], Figures
 
 
 def _page(
-    decisions: Mapping[tuple[int, str], Figures], preemptions: Mapping[int, tuple[int, float]], plays: Sequence[SimulationReport]
+    decisions: Mapping[tuple[int, str], Figures],
+    preemptions: Mapping[int, tuple[int, float]],
+    plays: Sequence[SimulationReport],
 ) -> str:
     ours = [
-        (f"Reprieve, {shape}, in process", nodes, each.per_second, 1, million(nodes * each.per_second), "measured here", "no API server")
+        (
+            f"Reprieve, {shape}, in process",
+            nodes,
+            each.per_second,
+            1,
+            million(nodes * each.per_second),
+            "measured here",
+            "no API server",
+        )
         for (nodes, shape), each in decisions.items()
         if shape in ("basic", "mixed") and nodes >= 5000
     ]
     others = [
-        (each.system, each.nodes, each.pods_per_second, each.cores, f"at most {million(each.nodes_a_core)}", each.source, each.remark)
+        (
+            each.system,
+            each.nodes,
+            each.pods_per_second,
+            each.cores,
+            f"at most {million(each.nodes_a_core)}",
+            each.source,
+            each.remark,
+        )
         for each in PUBLISHED
     ]
     return FORM.read_text().format(
@@ -82,7 +102,15 @@ def _page(
         records=_rows([*others, *ours]),
         preemptions=_rows((nodes, count, f"{took:.1f}") for nodes, (count, took) in preemptions.items()),
         plays=_rows(
-            (each.workload, each.nodes, each.pods, each.attempts, f"{each.cpu_ms_per_pod:.2f}", each.placed, each.preemptions)
+            (
+                each.workload,
+                each.nodes,
+                each.pods,
+                each.attempts,
+                f"{each.cpu_ms_per_pod:.2f}",
+                each.placed,
+                each.preemptions,
+            )
             for each in plays
         ),
     )
@@ -91,9 +119,20 @@ def _page(
 def _decision(nodes: int, shape: str, figures: Figures) -> tuple[object, ...]:
     go, rate = GO_CPU_MS[nodes, shape], figures.per_second
     cells = (f"{figures.p50:.3f}", f"{figures.p99:.3f}", rate, million(nodes * rate))
-    return nodes, shape, *cells, f"{go:g}", million(nodes * 1000 / go), f"{go * rate / 1000:,.0f}x", f"{GO_SAMPLED_CPU_MS[nodes, shape]:g}"
+    return (
+        nodes,
+        shape,
+        *cells,
+        f"{go:g}",
+        million(nodes * 1000 / go),
+        f"{go * rate / 1000:,.0f}x",
+        f"{GO_SAMPLED_CPU_MS[nodes, shape]:g}",
+    )
 
 
 def _rows(rows: Iterable[Sequence[object]]) -> str:
     """Rows of a table in Markdown; numbers are whole, with commas between thousands."""
-    return "\n".join(f"| {' | '.join(f'{cell:,.0f}' if isinstance(cell, (int, float)) else str(cell) for cell in row)} |" for row in rows)
+    return "\n".join(
+        f"| {' | '.join(f'{cell:,.0f}' if isinstance(cell, (int, float)) else str(cell) for cell in row)} |"
+        for row in rows
+    )

@@ -24,7 +24,12 @@ text { font: 12px system-ui, sans-serif; fill: #444; stroke: none !important }
 
 def _standing(picture: Markup) -> str:
     """A drawing as a file of its own."""
-    return str(picture).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1).replace(">", f"><style>{_STYLE}</style>", 1) + "\n"
+    return (
+        str(picture)
+        .replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+        .replace(">", f"><style>{_STYLE}</style>", 1)
+        + "\n"
+    )
 
 
 def lines(decisions: Mapping[tuple[int, str], Figures]) -> str:
@@ -43,7 +48,9 @@ def lines(decisions: Mapping[tuple[int, str], Figures]) -> str:
     under = HEIGHT - BOTTOM + 18
     parts += [element("text", f"{nodes:,}", x=at(nodes, 0)[0], y=under, text_anchor="middle") for nodes in sizes]
     parts.append(element("text", "nodes", x=LEFT + wide, y=HEIGHT - 6, text_anchor="end"))
-    ends = sorted(((decisions[sizes[-1], shape].per_second, number, shape) for number, shape in enumerate(SHAPES)), reverse=True)
+    ends = sorted(
+        ((decisions[sizes[-1], shape].per_second, number, shape) for number, shape in enumerate(SHAPES)), reverse=True
+    )
     below = 0.0
     for value, number, shape in ends:
         points = [at(nodes, decisions[nodes, shape].per_second) for nodes in sizes]
@@ -58,13 +65,18 @@ def lines(decisions: Mapping[tuple[int, str], Figures]) -> str:
                 y=below + 4,
             )
         )
-    return _standing(drawing(WIDTH, HEIGHT, *parts, label="Decisions a second and core by number of nodes, for five kinds of pods"))
+    return _standing(
+        drawing(WIDTH, HEIGHT, *parts, label="Decisions a second and core by number of nodes, for five kinds of pods")
+    )
 
 
 def bars(decisions: Mapping[tuple[int, str], Figures]) -> str:
     """Bars on a scale of powers of ten."""
     shown = [(each.system, each.nodes_a_core, 1) for each in PUBLISHED]
-    shown += [(f"kube-scheduler 1.36.2, {shape}, {nodes:,}", nodes * 1000 / GO_CPU_MS[nodes, shape], 1) for nodes, shape in BARS]
+    shown += [
+        (f"kube-scheduler 1.36.2, {shape}, {nodes:,}", nodes * 1000 / GO_CPU_MS[nodes, shape], 1)
+        for nodes, shape in BARS
+    ]
     shown += [
         (f"Reprieve, {shape}, {nodes:,}", nodes * decisions[nodes, shape].per_second, 0)
         for nodes, shape in BARS
@@ -82,7 +94,11 @@ def bars(decisions: Mapping[tuple[int, str], Figures]) -> str:
         parts.append(element("rect", class_=f"c{colour}", x=left, y=y, width=float(length), height=14))
         parts.append(element("text", name, x=left - 8, y=y + 12, text_anchor="end"))
         parts.append(element("text", million(value), x=left + float(length) + 6, y=y + 12))
-    return _standing(drawing(WIDTH, 24 * len(shown) + 40, *parts, label="Nodes evaluated a second and core, on a scale of powers of ten"))
+    return _standing(
+        drawing(
+            WIDTH, 24 * len(shown) + 40, *parts, label="Nodes evaluated a second and core, on a scale of powers of ten"
+        )
+    )
 
 
 def million(value: float) -> str:

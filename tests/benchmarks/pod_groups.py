@@ -1,4 +1,6 @@
-"""A pod group of 100 on 5,000 nodes: the decision with all members assumed, and the search for victims with 30 pods a node."""
+"""A pod group of 100 on 5,000 nodes: the decision with all members assumed, and the search for victims with 30 pods a
+node.
+"""
 
 import asyncio
 import random
@@ -22,7 +24,12 @@ from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.testing.writes import RecordedWrites
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 
-GATES = {"GenericWorkload": True, "GangScheduling": True, "TopologyAwareWorkloadScheduling": True, "WorkloadAwarePreemption": True}
+GATES = {
+    "GenericWorkload": True,
+    "GangScheduling": True,
+    "TopologyAwareWorkloadScheduling": True,
+    "WorkloadAwarePreemption": True,
+}
 NO_PROFILES = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 KEY = ("default", "g")
 
@@ -68,14 +75,18 @@ def _group(scheduling: Scheduling, size: int, cpu: str) -> tuple[PodGroup, list[
 
 
 def _trial(scheduling: Scheduling, group: PodGroup, pods: list[Pod]) -> PodGroupTrial:
-    return PodGroupTrial(scheduling.world, SchedulingAlgorithm(), scheduling.frameworks["default-scheduler"], KEY, group, pods)
+    return PodGroupTrial(
+        scheduling.world, SchedulingAlgorithm(), scheduling.frameworks["default-scheduler"], KEY, group, pods
+    )
 
 
 async def _decided(scheduling: Scheduling, pods: list[Pod]) -> float:
     """Returns the milliseconds of CPU that the decision took."""
     world, infos = scheduling.world, [QueuedPodInfo(pod, 0.0) for pod in pods]
     began = time.process_time()
-    decision = await pod_group_cycle(world, SchedulingAlgorithm(), scheduling.frameworks["default-scheduler"], KEY, infos, 0)
+    decision = await pod_group_cycle(
+        world, SchedulingAlgorithm(), scheduling.frameworks["default-scheduler"], KEY, infos, 0
+    )
     took = (time.process_time() - began) * 1e3
     assert decision.result.status.is_success
     for pod in pods:

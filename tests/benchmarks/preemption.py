@@ -1,4 +1,6 @@
-"""The preemption evaluation over ALL nodes: eligible, dry run, select; 30 victims a node, the preemptor needs a quarter of a node."""
+"""The preemption evaluation over ALL nodes: eligible, dry run, select; 30 victims a node, the preemptor needs a quarter
+of a node.
+"""
 
 import asyncio
 import random
@@ -31,7 +33,9 @@ def run(sizes: tuple[int, ...] = (1000, 5000), rounds: int = 9) -> None:
 
 def evaluate(num_nodes: int, rounds: int, clock: Callable[[], float] = time.perf_counter) -> tuple[int, float]:
     """(number of candidates, median milliseconds of PostFilter)."""
-    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1), is_exhaustive=True)["default-scheduler"]
+    framework = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(1), is_exhaustive=True)[
+        "default-scheduler"
+    ]
     snapshot = make_full_cache(num_nodes).update_snapshot()
     pod = make_pod("preemptor", cpu="4", memory="8Gi", priority=1000)
     took: list[float] = []

@@ -7,7 +7,9 @@ GO_CPU_MS = {
     (5000, "basic"): 13, (5000, "spread"): 43, (5000, "anti-affinity"): 73, (5000, "affinity"): 72, (5000, "mixed"): 52,
     (15000, "basic"): 46, (15000, "spread"): 135, (15000, "anti-affinity"): 225, (15000, "affinity"): 238, (15000, "mixed"): 185,
 }  # fmt: skip
-"""CPU milliseconds a decision of kube-scheduler 1.36.2 in process with percentageOfNodesToScore 100: the same clusters and pods."""
+"""CPU milliseconds a decision of kube-scheduler 1.36.2 in process with percentageOfNodesToScore 100: the same clusters
+and pods.
+"""
 
 
 GO_SAMPLED_CPU_MS = {

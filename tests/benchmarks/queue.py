@@ -1,4 +1,6 @@
-"""The queue: many pods come and are tried; many that were refused are held against one change, with the hints of all in-tree plugins."""
+"""The queue: many pods come and are tried; many that were refused are held against one change, with the hints of all
+in-tree plugins.
+"""
 
 import time
 from collections.abc import Callable
@@ -22,9 +24,23 @@ RUNNING = make_pod("running").label(app="web").node("n").obj()
 CHANGES = (
     ("a node comes, big enough", "NodeResourcesFit", WEB, NODE_ADD, None, NEW),
     ("a node comes, too small", "NodeResourcesFit", WEB.req(cpu="64"), NODE_ADD, None, NEW),
-    ("a node gets the right label", "NodeAffinity", WEB.node_affinity(label_term("zone", "In", "b")), NODE_LABEL, OLD, NEW),
+    (
+        "a node gets the right label",
+        "NodeAffinity",
+        WEB.node_affinity(label_term("zone", "In", "b")),
+        NODE_LABEL,
+        OLD,
+        NEW,
+    ),
     ("a node changes its zone", "PodTopologySpread", WEB.spread(1, "zone", app="web"), NODE_LABEL, OLD, NEW),
-    ("a pod is gone from near", "InterPodAffinity", WEB.pod_anti_affinity("zone", app="web"), EVENT_ASSIGNED_POD_DELETE, RUNNING, None),
+    (
+        "a pod is gone from near",
+        "InterPodAffinity",
+        WEB.pod_anti_affinity("zone", app="web"),
+        EVENT_ASSIGNED_POD_DELETE,
+        RUNNING,
+        None,
+    ),
     ("a pod is gone; no matter", "TaintToleration", WEB, EVENT_ASSIGNED_POD_DELETE, RUNNING, None),
 )
 

@@ -1,8 +1,9 @@
 """Ratios of figures of one run, on one machine: they say whether something has become slow, whatever the machine.
 
-`make bench-check` measures them and fails if one has fallen by 30 % against ratios.json, which `python -m tests.benchmarks.ratios record`
-writes. Everything is CPU time, the least of several rounds that take turns, so that other work on the machine counts little. What is
-measured is compared with a yardstick: a fixed mix of Python and numpy that has nothing to do with scheduling.
+`make bench-check` measures them and fails if one has fallen by 30 % against ratios.json, which `python -m
+tests.benchmarks.ratios record` writes. Everything is CPU time, the least of several rounds that take turns, so that
+other work on the machine counts little. What is measured is compared with a yardstick: a fixed mix of Python and numpy
+that has nothing to do with scheduling.
 """
 
 import json

@@ -1,9 +1,9 @@
 """What it costs to record every decision: CPU of an attempt with a reporter, against the same without, and memory.
 
-Attempts with and without take turns, a block at a time, in the same cluster, so that the moods of the machine meet both alike. What counts
-is what neighbours differ by, in the mean, as some attempts are kept with all details and some are not; the tenth that differ most are left
-out on either side. The store is full from the beginning on, so that each attempt pushes an old one out, as in a service that
-has run for a while.
+Attempts with and without take turns, a block at a time, in the same cluster, so that the moods of the machine meet both
+alike. What counts is what neighbours differ by, in the mean, as some attempts are kept with all details and some are
+not; the tenth that differ most are left out on either side. The store is full from the beginning on, so that each
+attempt pushes an old one out, as in a service that has run for a while.
 """
 
 import asyncio
@@ -66,12 +66,16 @@ def run(num_nodes: int = 5000, num_blocks: int = 120) -> None:
     ):
         own, traced = asyncio.run(_memory(cache, pod, count))
         print(
-            f"1,000 attempts that {name:14} {own / 2**20:6.2f} MiB by its own count, {traced / 2**20:6.2f} MiB as Python counts", flush=True
+            f"1,000 attempts that {name:14} {own / 2**20:6.2f} MiB by its own count, {traced / 2**20:6.2f} MiB as "
+            "Python counts",
+            flush=True,
         )
 
 
 def _print(name: str, without: list[float], with_: list[float]) -> None:
-    pairs = sorted(zip(without, with_, strict=True), key=lambda pair: pair[1] - pair[0])[len(without) // 10 : -len(without) // 10]
+    pairs = sorted(zip(without, with_, strict=True), key=lambda pair: pair[1] - pair[0])[
+        len(without) // 10 : -len(without) // 10
+    ]
     costs = sum(after for _, after in pairs) / sum(before for before, _ in pairs) - 1
     medians = statistics.median(without) * 1e6, statistics.median(with_) * 1e6
     print(f"{name:44} {medians[0]:10.1f} {medians[1]:8.1f} {costs * 100:+7.1f} %", flush=True)
@@ -93,8 +97,8 @@ def _important(number: int) -> Pod:
 def _full() -> Records:
     """Records that have no room left.
 
-    Half of the attempts of each second are not told to them: their clock goes at half the pace, so that of what they keep so many times a
-    second they keep no more than in a service.
+    Half of the attempts of each second are not told to them: their clock goes at half the pace, so that of what they
+    keep so many times a second they keep no more than in a service.
     """
     records = Records(Limits(attempts=200, size=2 * 2**20), now=lambda: time() / 2)
     for number in range(400):
@@ -125,13 +129,17 @@ def _decisions(cache: Cache, make: Callable[[int], Pod], num_blocks: int) -> tup
                     reporter.scored(pod, result.choice)
                 host = result.suggested_host
                 cache.assume_pod(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=host)))
-                reporter.decided(info, "default-scheduler", host, result.evaluated_nodes, result.feasible_nodes, perf_counter() - at)
+                reporter.decided(
+                    info, "default-scheduler", host, result.evaluated_nodes, result.feasible_nodes, perf_counter() - at
+                )
             took[reporter].append((process_time() - began) / BLOCK)
     without, with_ = (times[1:] for times in took.values())
     return without, with_
 
 
-async def _attempts(cache: Cache, make: Callable[[int], Pod], num_blocks: int, size: int) -> tuple[list[float], list[float]]:
+async def _attempts(
+    cache: Cache, make: Callable[[int], Pod], num_blocks: int, size: int
+) -> tuple[list[float], list[float]]:
     """Seconds of a whole attempt of a scheduler that writes to nobody, without and with."""
     cluster, switch, records = Cluster(cache), _Switch(), Guarded(_full())
     writes = RecordedWrites(cache)
@@ -171,7 +179,9 @@ class _Switch(Reporter):
     def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
         self.to.preemption_tried(pod, outcome)
 
-    def decided(self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float) -> None:
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
         self.to.decided(info, profile, node, evaluated, feasible, seconds)
 
     def failed(self, info: QueuedPodInfo, profile: str, status: Status, seconds: float) -> None:
@@ -208,15 +218,27 @@ async def _memory(cache: Cache, make: Callable[[int], Pod], count: int) -> tuple
 async def _attempt(world: World, algorithm: SchedulingAlgorithm, framework: Framework, info: QueuedPodInfo) -> None:
     outcome = await scheduling_cycle(world, algorithm, framework, info.pod, 0)
     if isinstance(outcome, AssumedPod):
-        world.reporter.decided(info, "default-scheduler", outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, 0.001)
+        world.reporter.decided(
+            info, "default-scheduler", outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, 0.001
+        )
     else:
         world.reporter.failed(info, "default-scheduler", outcome.status, 0.001)
 
 
 def _world(cluster: Cluster, reporter: Guarded) -> World:
-    queue = SchedulingQueue(lambda pod, queued: (), {}, lambda pod, last: "", now=lambda: 0.0, pod_lister=lambda key: None)
+    queue = SchedulingQueue(
+        lambda pod, queued: (), {}, lambda pod, last: "", now=lambda: 0.0, pod_lister=lambda key: None
+    )
     # Nobody waits in the queue: pods are brought by hand.
-    return World(cluster, queue, WaitingPodsMap(), PodsInPreBind(), RecordedWrites(cluster.cache), lambda key: None, reporter=reporter)
+    return World(
+        cluster,
+        queue,
+        WaitingPodsMap(),
+        PodsInPreBind(),
+        RecordedWrites(cluster.cache),
+        lambda key: None,
+        reporter=reporter,
+    )
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""What it takes to know a large cluster: time and memory until 5,000 nodes and 150,000 pods are known, and CPU time a watch event.
+"""What it takes to know a large cluster: time and memory until 5,000 nodes and 150,000 pods are known, and CPU time a
+watch event.
 
 Three processes: an embedded API, the reflectors, and this one, which changes pods.
 """
@@ -34,7 +35,8 @@ def _measure(port: int, how: str, num_objects: int) -> None:
         if synced["objects"] != num_objects:
             raise SystemExit(f"{synced['objects']} objects were told, there are {num_objects}")
         print(
-            f"  {WORDS[how]}: {synced['seconds']:5.1f} s ({synced['cpu']:.1f} s of CPU), peak {synced['peak']:.0f} MiB, "
+            f"  {WORDS[how]}: {synced['seconds']:5.1f} s ({synced['cpu']:.1f} s of CPU), peak {synced['peak']:.0f} "
+            "MiB, "
             f"then {synced['now']:.0f} MiB, of which {synced['before']:.0f} before the first request",
             flush=True,
         )
@@ -43,7 +45,10 @@ def _measure(port: int, how: str, num_objects: int) -> None:
         time.sleep(1)
         last = _asked(client)
         num_events = last["objects"] - first["objects"]
-        print(f"  {num_events} events one by one: {(last['cpu'] - first['cpu']) / num_events * 1e6:.0f} µs of CPU each", flush=True)
+        print(
+            f"  {num_events} events one by one: {(last['cpu'] - first['cpu']) / num_events * 1e6:.0f} µs of CPU each",
+            flush=True,
+        )
 
 
 def _change_pods(port: int) -> None:
@@ -79,7 +84,15 @@ def _line(client: "subprocess.Popen[str]") -> dict[str, Any]:
 def _server(num_nodes: int, num_pods: int) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "uvicorn", "tests.benchmarks.reflector_server:make", "--factory", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "tests.benchmarks.reflector_server:make",
+        "--factory",
+        "--port",
+        str(port),
+    ]
     options = ["--http", "httptools", "--loop", "uvloop", "--no-access-log", "--log-level", "warning"]
     environment = {**os.environ, "NUM_NODES": str(num_nodes), "NUM_PODS": str(num_pods)}
     with subprocess.Popen([*command, *options], env=environment) as process:

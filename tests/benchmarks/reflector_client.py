@@ -2,7 +2,8 @@
 
 The first two are reflectors of nodes and pods alone, the last is the whole extender with its cache and columns.
 
-Prints a line of JSON once they have synced, and another when a line was read after that; a third at the end of the input.
+Prints a line of JSON once they have synced, and another when a line was read after that; a third at the end of the
+input.
 """
 
 import asyncio
@@ -41,7 +42,14 @@ async def main(url: str, how: str) -> None:
     before, began = _peak(), time.perf_counter()
     running = asyncio.ensure_future(informers.run())
     await informers.wait_for_sync()
-    _say(seconds=time.perf_counter() - began, cpu=time.process_time(), objects=num_changes, before=before, now=_now(), peak=_peak())
+    _say(
+        seconds=time.perf_counter() - began,
+        cpu=time.process_time(),
+        objects=num_changes,
+        before=before,
+        now=_now(),
+        peak=_peak(),
+    )
     for _ in range(2):
         await asyncio.to_thread(sys.stdin.readline)
         _say(cpu=time.process_time(), objects=num_changes)
@@ -61,7 +69,14 @@ async def follow(url: str) -> None:
         cache = found.verbs._cluster.cache
         nodes = len(cache.update_snapshot().nodes)
         seconds = time.perf_counter() - began
-        _say(seconds=seconds, cpu=time.process_time(), objects=nodes + len(cache.pods), before=before, now=_now(), peak=_peak())
+        _say(
+            seconds=seconds,
+            cpu=time.process_time(),
+            objects=nodes + len(cache.pods),
+            before=before,
+            now=_now(),
+            peak=_peak(),
+        )
         for _ in range(2):
             await asyncio.to_thread(sys.stdin.readline)
             _say(cpu=time.process_time(), objects=sum(each.counters.events for each in found.informers.reflectors))

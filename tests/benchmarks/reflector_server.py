@@ -32,12 +32,18 @@ def make_api(num_nodes: int, num_pods: int) -> KubeApi:
     for number in range(1, num_nodes):
         node = _node(number)
         metadata = first["metadata"] | node["metadata"] | {"uid": _uid(rng)}
-        store.put(NODES, "", metadata["name"], first | {"metadata": metadata, "status": first["status"] | node["status"]})
+        store.put(
+            NODES, "", metadata["name"], first | {"metadata": metadata, "status": first["status"] | node["status"]}
+        )
     pod = registry.create(PODS, "default", {"metadata": {"name": "like-me"}, "spec": _spec_of_pod("kube-api-access")})
     for number in range(num_pods):
         metadata, name = _metadata_of_pod(number, rng), f"web-{number:06}"
         metadata = pod["metadata"] | metadata | {"name": name}
-        spec = pod["spec"] | _spec_of_pod(f"kube-api-access-{rng.getrandbits(20):05x}") | {"nodeName": f"node-{number % num_nodes:05}"}
+        spec = (
+            pod["spec"]
+            | _spec_of_pod(f"kube-api-access-{rng.getrandbits(20):05x}")
+            | {"nodeName": f"node-{number % num_nodes:05}"}
+        )
         store.put(PODS, "default", name, pod | {"metadata": metadata, "spec": spec, "status": _status(rng)})
     store.remove(PODS, "default", pod["metadata"]["name"])
     return KubeApi(registry)
@@ -46,7 +52,11 @@ def make_api(num_nodes: int, num_pods: int) -> KubeApi:
 _TOKEN_SOURCES: Final = [
     {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
     {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-    {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]}},
+    {
+        "downwardAPI": {
+            "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
+        }
+    },
 ]
 
 
@@ -56,14 +66,27 @@ def _uid(rng: random.Random) -> str:
 
 def _node(number: int) -> Object:
     name = f"node-{number:05}"
-    labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 3}", "kubernetes.io/os": "linux"}
+    labels = {
+        "kubernetes.io/hostname": name,
+        "topology.kubernetes.io/zone": f"zone-{number % 3}",
+        "kubernetes.io/os": "linux",
+    }
     amounts = {"cpu": "64", "memory": "263856340Ki", "pods": "250", "ephemeral-storage": "203070420Ki"}
     conditions = [
-        {"type": kind, "status": "False", "lastHeartbeatTime": _STARTED, "lastTransitionTime": _STARTED, "reason": f"KubeletHasNo{kind}"}
+        {
+            "type": kind,
+            "status": "False",
+            "lastHeartbeatTime": _STARTED,
+            "lastTransitionTime": _STARTED,
+            "reason": f"KubeletHasNo{kind}",
+        }
         for kind in ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
     ]
     images = [
-        {"names": [f"registry.example/app-{number % 200}:1.{place}", f"registry.example/app@sha256:{place:064}"], "sizeBytes": 10**8}
+        {
+            "names": [f"registry.example/app-{number % 200}:1.{place}", f"registry.example/app@sha256:{place:064}"],
+            "sizeBytes": 10**8,
+        }
         for place in range(50)
     ]
     return {
@@ -78,12 +101,17 @@ def _spec_of_pod(token: str) -> Object:
         "image": "registry.example/web:1.27.3",
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
         "env": [{"name": "MODE", "value": "production"}],
-        "volumeMounts": [{"name": token, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": True}],
+        "volumeMounts": [
+            {"name": token, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": True}
+        ],
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
         "imagePullPolicy": "IfNotPresent",
     }
-    return {"containers": [container], "volumes": [{"name": token, "projected": {"defaultMode": 420, "sources": _TOKEN_SOURCES}}]}
+    return {
+        "containers": [container],
+        "volumes": [{"name": token, "projected": {"defaultMode": 420, "sources": _TOKEN_SOURCES}}],
+    }
 
 
 def _metadata_of_pod(number: int, rng: random.Random) -> Object:
@@ -114,6 +142,8 @@ def _status(rng: random.Random) -> Object:
         "phase": "Running",
         "startTime": _STARTED,
         "podIP": f"10.{rng.randrange(256)}.{rng.randrange(256)}.{rng.randrange(256)}",
-        "conditions": [{"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": _STARTED} for kind in kinds],
+        "conditions": [
+            {"type": kind, "status": "True", "lastProbeTime": None, "lastTransitionTime": _STARTED} for kind in kinds
+        ],
         "containerStatuses": [container],
     }

@@ -1,5 +1,6 @@
-"""What a backlog costs: pods a second from the first binding to the last; CPU and memory of the scheduler until the last event is told.
-Then how long after its start `reprieve serve --schedule` binds the first pod, with leader election and without.
+"""What a backlog costs: pods a second from the first binding to the last; CPU and memory of the scheduler until the
+last event is told. Then how long after its start `reprieve serve --schedule` binds the first pod, with leader election
+and without.
 
 Three processes: an embedded API over a socket, the scheduler, and this one, which waits.
 """
@@ -35,14 +36,16 @@ def run(num_pods: int = 5000) -> None:
                 done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=600)
             found = json.loads(done.stdout)
             print(
-                f"  {num_nodes:5} nodes {shape:6}  {found['per_second']:5.0f} pods/s  {found['cpu_ms']:.2f} ms of CPU a pod (aim {aim})  "
+                f"  {num_nodes:5} nodes {shape:6}  {found['per_second']:5.0f} pods/s  {found['cpu_ms']:.2f} ms of CPU "
+                f"a pod (aim {aim})  "
                 f"peak {found['peak']:.0f} MiB",
                 flush=True,
             )
     for elects in (True, False):
         starts = [_first_binding(5000, elects=elects) for _ in range(NUM_STARTS)]
         print(
-            f"   5000 nodes, {'with' if elects else 'without'} leader election: first binding {median(starts):.2f} s after the start, "
+            f"   5000 nodes, {'with' if elects else 'without'} leader election: first binding {median(starts):.2f} s "
+            "after the start, "
             f"from {min(starts):.2f} to {max(starts):.2f} s (aim 1.2)"
         )
 
@@ -51,7 +54,15 @@ def _first_binding(num_nodes: int, *, elects: bool) -> float:
     """Returns the seconds from the start of the command until the API server has a bound pod."""
     with serving(num_nodes, 300, "basic") as url:
         reader = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
-        command = [str(Path(sys.executable).with_name("reprieve")), "serve", "--schedule", "--master", url, "--port", "0"]
+        command = [
+            str(Path(sys.executable).with_name("reprieve")),
+            "serve",
+            "--schedule",
+            "--master",
+            url,
+            "--port",
+            "0",
+        ]
         command += [] if elects else ["--no-leader-elect"]
         began = time.perf_counter()
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as scheduler:
@@ -72,7 +83,15 @@ def serving(num_nodes: int, num_pods: int, shape: str) -> Iterator[str]:
     """Runs an API server with nodes and pods, and yields its URL."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = int(probe.getsockname()[1])
-    command = [sys.executable, "-m", "uvicorn", "tests.benchmarks.standalone_server:make", "--factory", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "tests.benchmarks.standalone_server:make",
+        "--factory",
+        "--port",
+        str(port),
+    ]
     options = ["--http", "httptools", "--loop", "uvloop", "--no-access-log", "--log-level", "warning"]
     environment = {**os.environ, "NUM_NODES": str(num_nodes), "NUM_PODS": str(num_pods), "SHAPE": shape}
     with subprocess.Popen([*command, *options], env=environment) as process:

@@ -1,4 +1,6 @@
-"""A scheduler in a process of its own: `python -m tests.benchmarks.standalone_client URL PODS`; one line of JSON when all is done."""
+"""A scheduler in a process of its own: `python -m tests.benchmarks.standalone_client URL PODS`; one line of JSON when
+all is done.
+"""
 
 import asyncio
 import gc
@@ -36,7 +38,10 @@ async def _drain(url: str, num_pods: int) -> None:
         cpu = time.process_time() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     await client.aclose()
-    print(json.dumps({"per_second": (num_pods - first[1]) / seconds, "cpu_ms": cpu / num_pods * 1000, "peak": peak}), flush=True)
+    print(
+        json.dumps({"per_second": (num_pods - first[1]) / seconds, "cpu_ms": cpu / num_pods * 1000, "peak": peak}),
+        flush=True,
+    )
 
 
 async def _num_events(client: Client) -> int:

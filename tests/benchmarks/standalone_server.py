@@ -31,7 +31,10 @@ def make() -> ASGIApp:
 def _node(number: int) -> Object:
     name = f"node-{number:05}"
     allocatable = {"cpu": "16", "memory": "64Gi", "pods": "250"}
-    return {"metadata": {"name": name, "labels": {HOSTNAME: name, ZONE: f"zone-{number % 3}"}}, "status": {"allocatable": allocatable}}
+    return {
+        "metadata": {"name": name, "labels": {HOSTNAME: name, ZONE: f"zone-{number % 3}"}},
+        "status": {"allocatable": allocatable},
+    }
 
 
 def _pod(number: int, shape: str) -> Object:
@@ -40,11 +43,15 @@ def _pod(number: int, shape: str) -> Object:
     kinds: dict[str, Object] = {
         "basic": {},
         "spread": {
-            "topologySpreadConstraints": [{"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": own}]
+            "topologySpreadConstraints": [
+                {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": own}
+            ]
         },
         "anti-affinity": {
             "affinity": {
-                "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOSTNAME, "labelSelector": own}]}
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": HOSTNAME, "labelSelector": own}]
+                }
             }
         },
         "affinity": {
@@ -58,5 +65,12 @@ def _pod(number: int, shape: str) -> Object:
         },
     }
     kind = [*kinds][number % 4] if shape == "mixed" else shape
-    container = {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "100m", "memory": "500Mi"}}}
-    return {"metadata": {"name": f"{kind}-{number}", "labels": {"app": app}}, "spec": {"containers": [container], **kinds[kind]}}
+    container = {
+        "name": "c",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": "100m", "memory": "500Mi"}},
+    }
+    return {
+        "metadata": {"name": f"{kind}-{number}", "labels": {"app": app}},
+        "spec": {"containers": [container], **kinds[kind]},
+    }

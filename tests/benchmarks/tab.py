@@ -1,4 +1,5 @@
-"""What a tab holds that stays open: the heap of its scripts, its nodes of the DOM and its listeners, while the cluster changes.
+"""What a tab holds that stays open: the heap of its scripts, its nodes of the DOM and its listeners, while the cluster
+changes.
 
 `MINUTES=10 python -m tests.benchmarks tab`; one minute without it. The cluster has 5,000 nodes and
 30,000 pods, 500 of which wait; a pod comes or goes every second.

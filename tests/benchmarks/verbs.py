@@ -1,4 +1,6 @@
-"""The filter verb over a socket: 5,000 node names, and 5,000 nodes in full, cold and warm. One keep-alive client, as kube-scheduler has."""
+"""The filter verb over a socket: 5,000 node names, and 5,000 nodes in full, cold and warm. One keep-alive client, as
+kube-scheduler has.
+"""
 
 import gzip
 import http.client
@@ -37,7 +39,9 @@ def run(num_nodes: int = 5000, bytes_a_node: int = 5000) -> None:
             _measure(connection, echo, nodes)
 
 
-def _measure(connection: http.client.HTTPConnection, echo: http.client.HTTPConnection, nodes: list[dict[str, object]]) -> None:
+def _measure(
+    connection: http.client.HTTPConnection, echo: http.client.HTTPConnection, nodes: list[dict[str, object]]
+) -> None:
     pod = {"metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": {"containers": [_container()]}}
     names = [str(of_node["metadata"]["name"]) for of_node in nodes]  # type: ignore[index]
     by_name = _by_name(pod, names)
@@ -56,7 +60,10 @@ def _measure(connection: http.client.HTTPConnection, echo: http.client.HTTPConne
     took = [_call(connection, in_full) for _ in range(9)]
     bare = statistics.median([_call(echo, in_full, checked=False) for _ in range(9)])
     warm = statistics.median(took)
-    print(f"  full nodes {len(in_full) / 1e6:8.1f} MB  cold {cold:6.1f} ms, warm p50 {warm:6.1f} ms   (Go: {go['full nodes']} ms)")
+    print(
+        f"  full nodes {len(in_full) / 1e6:8.1f} MB  cold {cold:6.1f} ms, warm p50 {warm:6.1f} ms   (Go: "
+        f"{go['full nodes']} ms)"
+    )
     print(
         f"  the same bytes read and sent back by the same HTTP server, nothing done with them: {bare:.1f} ms, "
         f"so that {warm - bare:.1f} ms are ours"
@@ -116,7 +123,9 @@ def _connected(port: int) -> http.client.HTTPConnection:
 
 
 def _until_idle(pid: int) -> None:
-    """Waits until the process uses less than a tenth of a processor: a cluster that has just begun has pods to start."""
+    """Waits until the process uses less than a tenth of a processor: a cluster that has just begun has pods to
+    start.
+    """
     used = math.inf
     for _ in range(120):
         before, used = used, _seconds_used(pid)
@@ -138,11 +147,20 @@ def _pods(num_nodes: int) -> Iterator[dict[str, object]]:
             yield {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": name, "namespace": "default", "uid": name, "labels": {"app": f"app-{(number + place) % 20}"}},
+                "metadata": {
+                    "name": name,
+                    "namespace": "default",
+                    "uid": name,
+                    "labels": {"app": f"app-{(number + place) % 20}"},
+                },
                 "spec": {"nodeName": f"node-{number:05d}", "containers": [_container()]},
                 "status": {"phase": "Running"},
             }
 
 
 def _container() -> dict[str, object]:
-    return {"name": "c", "image": "registry.example/app:1", "resources": {"requests": {"cpu": "100m", "memory": "500Mi"}}}
+    return {
+        "name": "c",
+        "image": "registry.example/app:1",
+        "resources": {"requests": {"cpu": "100m", "memory": "500Mi"}},
+    }

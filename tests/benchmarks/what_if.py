@@ -1,4 +1,6 @@
-"""What-ifs: how long the loop is held up by the fork, how long the answer takes in its thread, and how late others are meanwhile."""
+"""What-ifs: how long the loop is held up by the fork, how long the answer takes in its thread, and how late others are
+meanwhile.
+"""
 
 import asyncio
 import statistics
@@ -19,7 +21,10 @@ HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata
 
 def run() -> None:
     """Print a line for each question."""
-    print(f"what-ifs, medians of {ROUNDS}; `late`: the longest that a task which wakes each millisecond had to wait meanwhile")
+    print(
+        f"what-ifs, medians of {ROUNDS}; `late`: the longest that a task which wakes each millisecond had to wait "
+        "meanwhile"
+    )
     print(f"{'question':42} {'fork ms':>8} {'answer ms':>10} {'late ms':>8}")
     for num_nodes, pods_a_node in ((5000, 10), (5000, 30)):
         cluster = as_cluster(make_cache(num_nodes, pods_a_node))

@@ -1,6 +1,8 @@
-"""One browser for all tests, a new profile for each, and services that tests share. A page that complains fails its test.
+"""One browser for all tests, a new profile for each, and services that tests share. A page that complains fails its
+test.
 
-All of it ends with this package: as long as Playwright runs, its event loop is the main thread's, and no other test could run one.
+All of it ends with this package: as long as Playwright runs, its event loop is the main thread's, and no other test
+could run one.
 """
 
 import shutil
@@ -15,9 +17,12 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from tests.api.test_page import guarded_service
 from tests.browser.services import Running, busy_cluster, many_nodes, running
 
-CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
 QUIET = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update",
     "--disable-sync", "--host-resolver-rules=MAP evil.test 127.0.0.2, MAP rebound.test 127.0.0.1",
 )  # fmt: skip
 SLOW_NETWORK = {"offline": False, "latency": 50, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
@@ -33,7 +38,9 @@ class OpenPage(Protocol):
 
     expected: list[str]
 
-    def __call__(self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900, slow: bool = False) -> Page: ...
+    def __call__(
+        self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900, slow: bool = False
+    ) -> Page: ...
 
 
 class Profiles:
@@ -48,9 +55,13 @@ class Profiles:
         self._asked: list[str] = []
         self._hosts: set[str] = set()
 
-    def __call__(self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900, slow: bool = False) -> Page:
+    def __call__(
+        self, url: str, *, dark: bool = False, width: int = 1440, height: int = 900, slow: bool = False
+    ) -> Page:
         scheme: Literal["dark", "light"] = "dark" if dark else "light"
-        context = self._browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-GB")
+        context = self._browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-GB"
+        )
         self._contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)

@@ -59,7 +59,9 @@ def running(*arguments: str) -> Iterator[Running]:
 
 
 def _wait_until_settled(page: str) -> None:
-    """Until nothing has changed for a second: a page that is drawn again under a test's hands is another test's matter."""
+    """Until nothing has changed for a second: a page that is drawn again under a test's hands is another test's
+    matter.
+    """
     last, since, end = "", 0.0, time.monotonic() + SECONDS
     while time.monotonic() < end:
         found = re.search(r'data-version="([^"]+)"', httpx.get(page, timeout=SECONDS, trust_env=False).text)
@@ -73,7 +75,8 @@ def _wait_until_settled(page: str) -> None:
 
 
 def many_nodes(path: Path, pods_each: int = 1, waiting_pods: int = 0) -> Path:
-    """A file with thousands of nodes in five zones, each with pods that add up to a size of its own, and a pod that is too large for all.
+    """A file with thousands of nodes in five zones, each with pods that add up to a size of its own, and a pod that is
+    too large for all.
 
     The nodes of one zone are tainted, and some elsewhere are cordoned. The pods that wait lack GPUs or cpu.
     """
@@ -87,7 +90,15 @@ def many_nodes(path: Path, pods_each: int = 1, waiting_pods: int = 0) -> Path:
         spec: dict[str, Any] = {"unschedulable": True} if number % 40 == 7 else {}
         if labels[ZONE] == "zone-3":
             spec["taints"] = [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}]
-        objects.append({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": spec, "status": status})
+        objects.append(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {"name": name, "labels": labels},
+                "spec": spec,
+                "status": status,
+            }
+        )
         share = min(1.0, max(0.02, chance.gauss(0.72, 0.2)))
         requests = {"cpu": f"{int(16000 * share / pods_each)}m", "memory": f"{int(64 * share / pods_each)}Gi"}
         for place in range(pods_each):
@@ -103,32 +114,58 @@ def many_nodes(path: Path, pods_each: int = 1, waiting_pods: int = 0) -> Path:
 
 
 POOL = "example.com/pool"
-SHORT_OF_GPUS = "0/8 nodes are available: 2 Insufficient nvidia.com/gpu, 6 node(s) had untolerated taint(s). preemption: none helps."
-SHORT_OF_CPU = "0/8 nodes are available: 5 Insufficient cpu, 1 node(s) were unschedulable, 2 node(s) had untolerated taint(s)."
+SHORT_OF_GPUS = (
+    "0/8 nodes are available: 2 Insufficient nvidia.com/gpu, 6 node(s) had untolerated taint(s). preemption: none "
+    "helps."
+)
+SHORT_OF_CPU = (
+    "0/8 nodes are available: 5 Insufficient cpu, 1 node(s) were unschedulable, 2 node(s) had untolerated taint(s)."
+)
 
 
 def busy_cluster(path: Path) -> Path:
-    """A file with 8 nodes in three zones and two pools, two with GPUs. 4 pods of a Deployment wait for cpu, 12 of two Jobs for GPUs."""
+    """A file with 8 nodes in three zones and two pools, two with GPUs. 4 pods of a Deployment wait for cpu, 12 of two
+    Jobs for GPUs.
+    """
     objects: list[dict[str, Any]] = []
     for number in range(8):
         has_gpus = number >= 6
         amounts = {"cpu": "16", "memory": "64Gi", "pods": "110", **({"nvidia.com/gpu": "4"} if has_gpus else {})}
-        labels = {ZONE: f"zone-{'abc'[number % 3]}", POOL: "gpu" if has_gpus else "general", "disk": "ssd" if number % 2 else "hdd"}
+        labels = {
+            ZONE: f"zone-{'abc'[number % 3]}",
+            POOL: "gpu" if has_gpus else "general",
+            "disk": "ssd" if number % 2 else "hdd",
+        }
         spec: dict[str, Any] = {"unschedulable": True} if number == 5 else {}
         if has_gpus:
             spec["taints"] = [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
-        conditions = [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "True" if number == 2 else "False"}]
+        conditions = [
+            {"type": "Ready", "status": "True"},
+            {"type": "DiskPressure", "status": "True" if number == 2 else "False"},
+        ]
         status = {"allocatable": amounts, "capacity": amounts, "conditions": conditions}
         meta = {"name": f"node-{number}", "labels": labels}
         objects.append({"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status})
     for number in range(6):
-        made = owned(pod(f"web-5d9-{number}", {"cpu": f"{2 * number + 2}"}, priority=1000, node=f"node-{number}"), "ReplicaSet", "web-5d9")
+        made = owned(
+            pod(f"web-5d9-{number}", {"cpu": f"{2 * number + 2}"}, priority=1000, node=f"node-{number}"),
+            "ReplicaSet",
+            "web-5d9",
+        )
         objects.append(made)
     objects.append(owned(pod("trains", {"cpu": "1", "nvidia.com/gpu": "3"}, node="node-6"), "Job", "train-0"))
-    devices = {"driver": "nic.example.com", "pool": {"name": "node-7", "generation": 1, "resourceSliceCount": 1}, "nodeName": "node-7"}
+    devices = {
+        "driver": "nic.example.com",
+        "pool": {"name": "node-7", "generation": 1, "resourceSliceCount": 1},
+        "nodeName": "node-7",
+    }
     spec = {**devices, "devices": [{"name": f"nic-{number}"} for number in range(2)]}
-    objects.append({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "node-7-nics"}, "spec": spec})
-    objects.append({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "fast-nic"}, "spec": {}})
+    objects.append(
+        {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": "node-7-nics"}, "spec": spec}
+    )
+    objects.append(
+        {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "fast-nic"}, "spec": {}}
+    )
     more = (pod(f"web-5d9-more-{number}", {"cpu": "30"}, priority=1000) for number in range(4))
     objects += [waiting(owned(each, "ReplicaSet", "web-5d9"), SHORT_OF_CPU) for each in more]
     for number in range(12):
@@ -141,7 +178,9 @@ def busy_cluster(path: Path) -> Path:
 def owned(made: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
     """The pod, as this controller makes it."""
     group = "batch/v1" if kind == "Job" else "apps/v1"
-    made["metadata"]["ownerReferences"] = [{"apiVersion": group, "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}]
+    made["metadata"]["ownerReferences"] = [
+        {"apiVersion": group, "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
+    ]
     if kind == "ReplicaSet":
         made["metadata"]["labels"] = {"pod-template-hash": name.rpartition("-")[2]}
     return made
@@ -149,15 +188,30 @@ def owned(made: dict[str, Any], kind: str, name: str) -> dict[str, Any]:
 
 def waiting(made: dict[str, Any], message: str) -> dict[str, Any]:
     """The pod, as its scheduler has left it."""
-    made["status"]["conditions"] = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]
+    made["status"]["conditions"] = [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    ]
     return made
 
 
 def pod(name: str, requests: dict[str, str], *, priority: int | str = 0, node: str = "") -> dict[str, Any]:
     """A pod as a manifest; its priority as a number, or as the name of a class."""
-    container = {"name": "main", "image": "registry.example/app:1", "resources": {"requests": requests, "limits": requests}}
-    spec: dict[str, Any] = {"priorityClassName" if isinstance(priority, str) else "priority": priority, "containers": [container]}
+    container = {
+        "name": "main",
+        "image": "registry.example/app:1",
+        "resources": {"requests": requests, "limits": requests},
+    }
+    spec: dict[str, Any] = {
+        "priorityClassName" if isinstance(priority, str) else "priority": priority,
+        "containers": [container],
+    }
     status = {"phase": "Running" if node else "Pending"}
     if node:
         spec["nodeName"] = node
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec, "status": status}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+        "status": status,
+    }

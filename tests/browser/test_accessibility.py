@@ -95,7 +95,9 @@ def test_nor_where_two_schedulers_are_compared_and_in_events(browser: Browser, o
 
 def test_nor_in_the_answer_to_a_what_if(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
-    page.emulate_media(reduced_motion="reduce")  # while the page glides to the answer, its header covers parts of the form
+    page.emulate_media(
+        reduced_motion="reduce"
+    )  # while the page glides to the answer, its header covers parts of the form
     page.get_by_label("Nodes to drain").fill("node-a1")
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#result .cascade li").first).to_be_visible()

@@ -126,7 +126,9 @@ def test_nodes_with_a_label_stand_out(busy: Running, open_page: OpenPage) -> Non
         ("zone-a", ["node-0", "node-3", "node-6"]),
     ],
 )
-def test_the_table_is_filtered_by_taint_label_and_condition(busy: Running, open_page: OpenPage, words: str, found: list[str]) -> None:
+def test_the_table_is_filtered_by_taint_label_and_condition(
+    busy: Running, open_page: OpenPage, words: str, found: list[str]
+) -> None:
     page = open_page(f"{busy.url}/ui/nodes")
 
     page.get_by_role("searchbox", name="Find a node").fill(words)
@@ -172,7 +174,9 @@ def test_a_bar_of_the_chart_opens_its_time_in_the_history(deciding: Running, ope
     expect(page.locator("#decisions tbody tr")).to_have_count(counted)
 
 
-def test_the_pods_of_a_node_lead_to_what_its_taints_and_labels_are_shared_by(busy: Running, open_page: OpenPage) -> None:
+def test_the_pods_of_a_node_lead_to_what_its_taints_and_labels_are_shared_by(
+    busy: Running, open_page: OpenPage
+) -> None:
     page = open_page(f"{busy.url}/ui/nodes/node-6")
 
     page.get_by_role("link", name="nvidia.com/gpu=present:NoSchedule").click()

@@ -1,4 +1,6 @@
-"""What holds on every page: five sizes of type, priorities that can be told apart, a footer, a frame also where nothing is."""
+"""What holds on every page: five sizes of type, priorities that can be told apart, a footer, a frame also where nothing
+is.
+"""
 
 import itertools
 import re
@@ -12,7 +14,16 @@ from extender import __version__
 from tests.browser.conftest import OpenPage
 from tests.browser.services import Running
 
-VIEWS = ("/", "/ui/nodes", "/ui/nodes/node-a1", "/ui/pods/shop/web-6", "/ui/pods/shop/web-0", "/ui/history", "/ui/what-if", "/ui/help")
+VIEWS = (
+    "/",
+    "/ui/nodes",
+    "/ui/nodes/node-a1",
+    "/ui/pods/shop/web-6",
+    "/ui/pods/shop/web-0",
+    "/ui/history",
+    "/ui/what-if",
+    "/ui/help",
+)
 SIZES = {12, 14, 16, 20, 28}
 SIZES_OF_TEXTS = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), sizes = {};
@@ -51,7 +62,9 @@ def lightness(page: Page, name: str) -> float:
 
 
 @pytest.mark.parametrize("light", ["light", "dark"])
-def test_priorities_are_told_apart_also_in_grey(still: Running, open_page: OpenPage, light: Literal["light", "dark"]) -> None:
+def test_priorities_are_told_apart_also_in_grey(
+    still: Running, open_page: OpenPage, light: Literal["light", "dark"]
+) -> None:
     """
     Each step is darker than the one below it, or each is lighter: their order is seen without colour.
     """
@@ -71,7 +84,9 @@ def test_priorities_are_called_by_their_classes(still: Running, open_page: OpenP
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_page_says_its_version_and_leads_to_help_and_the_api(still: Running, open_page: OpenPage, view: str) -> None:
+def test_every_page_says_its_version_and_leads_to_help_and_the_api(
+    still: Running, open_page: OpenPage, view: str
+) -> None:
     footer = open_page(f"{still.url}{view}").get_by_role("contentinfo")
 
     expect(footer).to_contain_text(f"Reprieve {__version__}")
@@ -79,7 +94,9 @@ def test_every_page_says_its_version_and_leads_to_help_and_the_api(still: Runnin
     expect(footer.get_by_role("link", name="API")).to_have_attribute("href", "/docs")
 
 
-@pytest.mark.parametrize("view", ["/ui/pods/shop/nobody", "/ui/nodes/nothing", "/ui/decisions/99999", "/ui/no/such/page"])
+@pytest.mark.parametrize(
+    "view", ["/ui/pods/shop/nobody", "/ui/nodes/nothing", "/ui/decisions/99999", "/ui/no/such/page"]
+)
 def test_what_is_not_there_is_said_within_the_frame(still: Running, open_page: OpenPage, view: str) -> None:
     open_page.expected.append("404")
     page = open_page(f"{still.url}{view}")

@@ -23,7 +23,9 @@ def typed(page: Page, keys: str, words: str) -> None:
         pytest.param("default", "namespace default", "default", id="a namespace"),
     ],
 )
-def test_anything_is_found_while_one_types(busy: Running, open_page: OpenPage, keys: str, words: str, shown: str, heading: str) -> None:
+def test_anything_is_found_while_one_types(
+    busy: Running, open_page: OpenPage, keys: str, words: str, shown: str, heading: str
+) -> None:
     page = open_page(f"{busy.url}/ui/what-if")
 
     typed(page, keys, words)
@@ -98,8 +100,12 @@ def test_without_scripts_there_is_a_page_to_find_things(still: Running, open_pag
     expect(page.locator("h1")).to_contain_text("web-6")
 
 
-@pytest.mark.parametrize(("figure", "heading"), [("nodes", "Nodes"), ("pods", "Namespaces"), ("cpu", "12 nodes"), ("memory", "12 nodes")])
-def test_the_figures_of_the_header_lead_to_what_they_count(still: Running, open_page: OpenPage, figure: str, heading: str) -> None:
+@pytest.mark.parametrize(
+    ("figure", "heading"), [("nodes", "Nodes"), ("pods", "Namespaces"), ("cpu", "12 nodes"), ("memory", "12 nodes")]
+)
+def test_the_figures_of_the_header_lead_to_what_they_count(
+    still: Running, open_page: OpenPage, figure: str, heading: str
+) -> None:
     page = open_page(f"{still.url}/ui/what-if")
 
     page.locator("#figures").get_by_role("link", name=figure).click()

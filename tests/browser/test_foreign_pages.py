@@ -1,4 +1,6 @@
-"""A page of another site, in a real browser: it neither writes to the service or the embedded cluster, nor reads them by DNS rebinding."""
+"""A page of another site, in a real browser: it neither writes to the service or the embedded cluster, nor reads them
+by DNS rebinding.
+"""
 
 import json
 import threading
@@ -13,7 +15,10 @@ from tests.browser.services import Running
 
 POD = '{"metadata": {"name": "%s"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}'
 PODS = "/api/v1/namespaces/default/pods"
-NEW_POD = '{"Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}}, "NodeNames": ["node-a1"]}'
+NEW_POD = (
+    '{"Pod": {"metadata": {"name": "new", "namespace": "default", "uid": "1"}, "spec": {"containers": []}}, '
+    '"NodeNames": ["node-a1"]}'
+)
 
 # A body without a type, as a Blob has none, is sent without asking the other site first; its answer cannot be read.
 WRITE = """([url, body]) => fetch(url, {method: "POST", mode: "no-cors", body: new Blob([body])}).then(a => a.type, e => String(e))"""
@@ -39,7 +44,9 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def foreign(context: BrowserContext) -> Iterator[Page]:
-    """A page of http://evil.test, which is another address of this machine, so that no browser asks whether it may reach us."""
+    """A page of http://evil.test, which is another address of this machine, so that no browser asks whether it may
+    reach us.
+    """
     server = HTTPServer(("127.0.0.2", 0), _Empty)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -54,7 +61,9 @@ def foreign(context: BrowserContext) -> Iterator[Page]:
 
 
 def rebound(context: BrowserContext, url: str) -> Page:
-    """A page of http://rebound.test with the port of the url. Its name leads to us; what it shows does not matter to its scripts."""
+    """A page of http://rebound.test with the port of the url. Its name leads to us; what it shows does not matter to
+    its scripts.
+    """
     page = context.new_page()
     page.goto(f"http://rebound.test:{urlsplit(url).port}/livez")
     return page
@@ -72,7 +81,9 @@ def test_a_foreign_page_creates_no_pod_and_evicts_none(still: Running, foreign: 
     eviction = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": victim["name"]}})
 
     created = foreign.evaluate(WRITE, [f"{base}{PODS}", POD % f"from-{port}"])
-    evicted = foreign.evaluate(WRITE, [f"{base}/api/v1/namespaces/{victim['namespace']}/pods/{victim['name']}/eviction", eviction])
+    evicted = foreign.evaluate(
+        WRITE, [f"{base}/api/v1/namespaces/{victim['namespace']}/pods/{victim['name']}/eviction", eviction]
+    )
 
     assert (created, evicted) == ("opaque", "opaque"), "the requests went out"
     assert names(still) == before
@@ -86,7 +97,14 @@ def test_a_foreign_page_reads_nothing(still: Running, foreign: Page) -> None:
 @pytest.mark.parametrize("port", ["page", "kubernetes"])
 @pytest.mark.parametrize(
     ("path", "body"),
-    [("/metrics/resources", ""), ("/v1/cluster", ""), ("/", ""), (PODS, ""), ("/extender/filter", NEW_POD), (PODS, POD % "rebound")],
+    [
+        ("/metrics/resources", ""),
+        ("/v1/cluster", ""),
+        ("/", ""),
+        (PODS, ""),
+        ("/extender/filter", NEW_POD),
+        (PODS, POD % "rebound"),
+    ],
 )
 def test_a_page_whose_name_was_rebound_neither_reads_nor_writes(
     still: Running, context: BrowserContext, port: str, path: str, body: str

@@ -12,7 +12,9 @@ from tests.browser.services import Running, pod
 @pytest.fixture(scope="module")
 def happened(deciding: Running) -> Running:
     """A pod that preempts, and one that fits nowhere."""
-    deciding.create("/api/v1/namespaces/default/pods", pod("vip", {"cpu": "3500m", "memory": "4Gi"}, priority="production"))
+    deciding.create(
+        "/api/v1/namespaces/default/pods", pod("vip", {"cpu": "3500m", "memory": "4Gi"}, priority="production")
+    )
     deciding.create("/api/v1/namespaces/default/pods", pod("never", {"cpu": "900"}, priority="default"))
     return deciding
 
@@ -106,7 +108,12 @@ def test_equal_attempts_share_a_row(happened: Running, open_page: OpenPage) -> N
     A node that comes and does not help has the pod tried again.
     """
     page = history(happened, open_page)
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "tiny"}, "status": {"allocatable": {"cpu": "1", "pods": "5"}}}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "tiny"},
+        "status": {"allocatable": {"cpu": "1", "pods": "5"}},
+    }
     happened.create("/api/v1/nodes", node)
     happened.create("/api/v1/nodes", node | {"metadata": {"name": "tinier"}})
 

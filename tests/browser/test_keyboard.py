@@ -1,4 +1,6 @@
-"""With a keyboard alone: what has the focus is seen, keeps it while the page is drawn again, and says what a pointer would hear."""
+"""With a keyboard alone: what has the focus is seen, keeps it while the page is drawn again, and says what a pointer
+would hear.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -112,4 +114,6 @@ def one_more_pod(service: Running, priority: int | str = 0) -> Iterator[None]:
     try:
         yield
     finally:
-        httpx.delete(f"{service.kubernetes}/api/v1/namespaces/default/pods/one-more", timeout=SECONDS, trust_env=False).raise_for_status()
+        httpx.delete(
+            f"{service.kubernetes}/api/v1/namespaces/default/pods/one-more", timeout=SECONDS, trust_env=False
+        ).raise_for_status()

@@ -1,4 +1,6 @@
-"""How the page looks and feels: thousands of nodes, light and dark, with a keyboard alone, on small screens, under its policy."""
+"""How the page looks and feels: thousands of nodes, light and dark, with a keyboard alone, on small screens, under its
+policy.
+"""
 
 import re
 

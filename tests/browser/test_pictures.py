@@ -28,10 +28,23 @@ def busy(browser: Browser) -> Iterator[Running]:
             "/apis/apps/v1/namespaces/batch/deployments",
             {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "etl"}, "spec": deployment},
         )
-        until(lambda: sum(each["metadata"]["name"].startswith("etl-") and "nodeName" in each["spec"] for each in service.pods()) == 8)
-        for name, amounts, priority in (("too-large", {"cpu": "64"}, "default"), ("urgent", {"cpu": "3", "memory": "4Gi"}, "production")):
+        until(
+            lambda: (
+                sum(
+                    each["metadata"]["name"].startswith("etl-") and "nodeName" in each["spec"]
+                    for each in service.pods()
+                )
+                == 8
+            )
+        )
+        for name, amounts, priority in (
+            ("too-large", {"cpu": "64"}, "default"),
+            ("urgent", {"cpu": "3", "memory": "4Gi"}, "production"),
+        ):
             service.create("/api/v1/namespaces/default/pods", pod(name, amounts, priority=priority))
-        until(lambda: any(each["metadata"]["name"] == "urgent" and "nodeName" in each["spec"] for each in service.pods()))
+        until(
+            lambda: any(each["metadata"]["name"] == "urgent" and "nodeName" in each["spec"] for each in service.pods())
+        )
         yield service
 
 
@@ -49,7 +62,8 @@ def alive(page: Page) -> None:
 def what_if(page: Page) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.get_by_label("Objects to create").fill(
-        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: vip\nspec:\n  priorityClassName: production\n  containers:\n  - name: main\n"
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: vip\nspec:\n  priorityClassName: production\n  containers:\n  - "
+        "name: main\n"
         "    image: registry.example/app:1\n    resources:\n      requests: {cpu: 3500m, memory: 4Gi}\n"
     )
     page.get_by_label("Nodes to drain").fill("node-a1")

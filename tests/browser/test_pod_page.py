@@ -1,4 +1,6 @@
-"""The page of a pod: what would help, with what to type and a way to try it; why this node; since when, whose, and as YAML."""
+"""The page of a pod: what would help, with what to type and a way to try it; why this node; since when, whose, and as
+YAML.
+"""
 
 import re
 import shlex
@@ -68,13 +70,20 @@ def test_a_pending_pod_says_since_when_and_whose_it_is_and_shows_itself(deciding
     template = {"metadata": {"labels": labels}, "spec": pod("x", {"cpu": "900"})["spec"]}
     del template["spec"]["priority"]
     spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
-    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "huge", "namespace": "default"}, "spec": spec}
+    made = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "huge", "namespace": "default"},
+        "spec": spec,
+    }
     deciding.create("/apis/apps/v1/namespaces/default/deployments", made)
     page = open_page(f"{deciding.url}/ui/history")
     page.locator("#pending a.row", has_text="huge-").click()
     facts = page.locator(".facts")
 
-    expect(facts.locator("div", has_text="pending since").locator("time")).to_have_attribute("data-tip", re.compile("local time\n.* UTC"))
+    expect(facts.locator("div", has_text="pending since").locator("time")).to_have_attribute(
+        "data-tip", re.compile("local time\n.* UTC")
+    )
     expect(facts.locator("div", has_text="owner").get_by_role("link")).to_have_text("Deployment/huge")
     page.locator("#yaml summary").click()
     expect(page.locator("#yaml pre")).to_contain_text("kind: Pod")
@@ -85,7 +94,12 @@ def test_the_events_of_others_are_shown_when_somebody_asks_for_them(deciding: Ru
     deciding.create("/api/v1/namespaces/default/pods", pod("talked-about", {"cpu": "900"}, priority="default"))
     about = {"kind": "Pod", "namespace": "default", "name": "talked-about"}
     said = {"reason": "FailedMount", "type": "Warning", "message": "<b>no such volume</b>", "count": 7}
-    made = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "talked-about.1", "namespace": "default"}, "involvedObject": about}
+    made = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "talked-about.1", "namespace": "default"},
+        "involvedObject": about,
+    }
     by = {"source": {"component": "kubelet"}, "lastTimestamp": "2026-01-01T00:00:00Z"}
     deciding.create("/api/v1/namespaces/default/events", {**made, **by, **said})
     page = open_page(f"{deciding.url}/ui/pods/default/talked-about")
@@ -104,4 +118,6 @@ def test_all_events_are_a_command_away(deciding: Running, open_page: OpenPage) -
     page = open_page(f"{deciding.url}/ui/pods/default/eventful")
 
     expect(page.locator("#attempts tbody tr")).not_to_have_count(0)
-    expect(page.locator("#events button[data-copy]")).to_have_attribute("data-copy", "kubectl -n default events --for pod/eventful")
+    expect(page.locator("#events button[data-copy]")).to_have_attribute(
+        "data-copy", "kubectl -n default events --for pod/eventful"
+    )

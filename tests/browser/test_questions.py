@@ -61,7 +61,8 @@ def test_a_pasted_pod_is_tried_and_nothing_is_created(still: Running, open_page:
     page.get_by_label("Objects to create").fill(
         "kind: PriorityClass\napiVersion: scheduling.k8s.io/v1\nmetadata: {name: vip}\nvalue: 100000\n---\n"
         "kind: Pod\napiVersion: v1\nmetadata: {name: vip}\n"
-        "spec: {priorityClassName: vip, containers: [{name: c, image: i, resources: {requests: {cpu: 3500m, memory: 4Gi}}}]}\n"
+        "spec: {priorityClassName: vip, containers: [{name: c, image: i, resources: {requests: {cpu: 3500m, memory: "
+        "4Gi}}}]}\n"
     )
 
     page.get_by_role("button", name="Try it").click()
@@ -95,14 +96,18 @@ def test_what_cannot_be_tried_is_said_in_words(still: Running, open_page: OpenPa
     expect(page.locator("#result .alert")).to_contain_text("yaml: ")
 
 
-def test_an_open_page_follows_the_cluster_and_keeps_the_story_of_a_preemption(deciding: Running, open_page: OpenPage) -> None:
+def test_an_open_page_follows_the_cluster_and_keeps_the_story_of_a_preemption(
+    deciding: Running, open_page: OpenPage
+) -> None:
     """
     Nobody reloads: the news of it comes by itself.
     """
     page = open_page(f"{deciding.url}/ui/history")
     expect(page.locator("#live")).to_have_text("live")
 
-    deciding.create("/api/v1/namespaces/default/pods", pod("vip", {"cpu": "3500m", "memory": "4Gi"}, priority="production"))
+    deciding.create(
+        "/api/v1/namespaces/default/pods", pod("vip", {"cpu": "3500m", "memory": "4Gi"}, priority="production")
+    )
 
     story = page.locator("details.preemption", has_text="default/vip")
     expect(story).to_have_count(1)

@@ -1,4 +1,6 @@
-"""5,000 nodes, 30,000 pods and 500 that wait: pages stay small, nothing moves under the eyes, and a tab that is left open does not grow."""
+"""5,000 nodes, 30,000 pods and 500 that wait: pages stay small, nothing moves under the eyes, and a tab that is left
+open does not grow.
+"""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -30,7 +32,9 @@ def heap(page: Page) -> int:
     return used
 
 
-@pytest.mark.parametrize("view", ["/", "/?sort=fullest&node=dedicated", "/ui/nodes", "/ui/pods", "/ui/pods?namespace=default"])
+@pytest.mark.parametrize(
+    "view", ["/", "/?sort=fullest&node=dedicated", "/ui/nodes", "/ui/pods", "/ui/pods?namespace=default"]
+)
 def test_nothing_moves_once_it_is_shown_and_a_page_is_small(crowded: Running, open_page: OpenPage, view: str) -> None:
     page = open_page(f"{crowded.url}{view}")
     expect(page.locator("#live")).to_have_text("live")

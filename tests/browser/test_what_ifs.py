@@ -1,4 +1,6 @@
-"""What if: a sample that works, links that can be sent, nodes like others, another configuration, few rows, and the command."""
+"""What if: a sample that works, links that can be sent, nodes like others, another configuration, few rows, and the
+command.
+"""
 
 import re
 from urllib.parse import quote
@@ -80,7 +82,9 @@ def test_nodes_are_picked_by_a_part_of_their_names(still: Running, open_page: Op
     expect(page.locator("#node-names option")).to_have_attribute("value", "node-a1 node-b2")
 
 
-def test_more_nodes_like_one_say_by_themselves_whether_pending_pods_would_fit(still: Running, open_page: OpenPage) -> None:
+def test_more_nodes_like_one_say_by_themselves_whether_pending_pods_would_fit(
+    still: Running, open_page: OpenPage
+) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill("")
     page.get_by_label("How many").fill("3")

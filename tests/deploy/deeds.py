@@ -1,4 +1,6 @@
-"""What a service does with an API server, as small stories about a service with a role: each returns what became of it."""
+"""What a service does with an API server, as small stories about a service with a role: each returns what became of
+it.
+"""
 
 import asyncio
 import random
@@ -28,9 +30,22 @@ from extender.testing.rbac import Rbac
 from extender.verbs import VerbError
 from tests.stories.devices import device_class, devices, wanting
 from tests.walks.clusters import node, pod
-from tests.walks.test_pod_with_volumes_and_devices_is_bound import DEVICE, SCRATCH, claim, device_objects, named, storage_class, volume
+from tests.walks.test_pod_with_volumes_and_devices_is_bound import (
+    DEVICE,
+    SCRATCH,
+    claim,
+    device_objects,
+    named,
+    storage_class,
+    volume,
+)
 
-HIGH: Final = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+HIGH: Final = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "high"},
+    "value": 1000,
+}
 LOCAL: Final = (named("a"), storage_class("kubernetes.io/no-provisioner"), claim(), volume("v", on="a"))
 PROVISIONED: Final = (named("a"), storage_class("csi.example.com"), claim())
 
@@ -64,7 +79,9 @@ class World:
 
 
 @asynccontextmanager
-async def a_world(role: Rbac, *objects: Object, decides: bool = True, faults: Iterable[Fault] = ()) -> AsyncIterator[World]:
+async def a_world(
+    role: Rbac, *objects: Object, decides: bool = True, faults: Iterable[Fault] = ()
+) -> AsyncIterator[World]:
     """A service whose requests are refused as the role says; it has had the time to become ready.
 
     Arguments:
@@ -79,9 +96,15 @@ async def a_world(role: Rbac, *objects: Object, decides: bool = True, faults: It
         if decides:
             (lease,) = {grant.name for grant in role.grants if grant.right.plural == "leases" and grant.name}
             election = replace(configuration.leader_election, resource_name=lease)
-            elector = LeaderElector(client, election, "this replica", rng=random.Random(1), boot_time=asyncio.get_running_loop().time)
-        writing = client if elector is None else Client(Target("http://embedded"), transport=transport, fence=elector.fence)
-        async with live_backend(configuration, writing, LiveOptions(decides=decides), elector=elector, rng=random.Random(1)) as backend:
+            elector = LeaderElector(
+                client, election, "this replica", rng=random.Random(1), boot_time=asyncio.get_running_loop().time
+            )
+        writing = (
+            client if elector is None else Client(Target("http://embedded"), transport=transport, fence=elector.fence)
+        )
+        async with live_backend(
+            configuration, writing, LiveOptions(decides=decides), elector=elector, rng=random.Random(1)
+        ) as backend:
             await asyncio.sleep(5)
             yield World(own.api.registry, backend, client)
 
@@ -96,7 +119,9 @@ async def follows_the_cluster(role: Rbac, *faults: Fault) -> bool:
 
 
 async def follows_a_server_that_streams_no_lists(role: Rbac) -> bool:
-    return await follows_the_cluster(role, Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None))
+    return await follows_the_cluster(
+        role, Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None)
+    )
 
 
 async def knows_the_priority_classes(role: Rbac, *faults: Fault) -> bool:
@@ -109,7 +134,9 @@ async def knows_the_priority_classes(role: Rbac, *faults: Fault) -> bool:
 
 
 async def knows_the_classes_of_a_server_that_streams_no_lists(role: Rbac) -> bool:
-    return await knows_the_priority_classes(role, Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None))
+    return await knows_the_priority_classes(
+        role, Fault(status(422), where=lambda call: "sendInitialEvents" in call.params, times=None)
+    )
 
 
 async def knows_who_a_caller_is(role: Rbac) -> bool:
@@ -223,7 +250,9 @@ async def allocates_devices(role: Rbac, *faults: Fault) -> bool:
 
 
 async def learns_what_became_of_a_claim(role: Rbac) -> bool:
-    return await allocates_devices(role, Fault(commit_then_drop(), verb="patch", resource="resourceclaims", subresource="status"))
+    return await allocates_devices(
+        role, Fault(commit_then_drop(), verb="patch", resource="resourceclaims", subresource="status")
+    )
 
 
 async def makes_a_claim_for_an_extended_resource(role: Rbac, *faults: Fault) -> bool:

@@ -1,4 +1,6 @@
-"""Starts the Reprieve container of a manifest as a process of this machine, with what its pod would mount in folders."""
+"""Starts the Reprieve container of a manifest as a process of this machine, with what its pod would mount in
+folders.
+"""
 
 import os
 import shutil
@@ -63,7 +65,8 @@ def running(
 
     Arguments:
         program: the image's entry point.
-        authority: signs the certificate, if the manifest mounts one, for the name of the Service as well as this machine's.
+        authority: signs the certificate, if the manifest mounts one, for the name of the Service as well as this
+            machine's.
     """
     port = free_port()
     volumes = {volume["name"]: _volume(volume, objects, folder, authority) for volume in pod_spec(objects)["volumes"]}
@@ -73,7 +76,9 @@ def running(
     if "--host=0.0.0.0" in arguments:
         arguments += ["--host=127.0.0.1", "--access=reviewed"]
     command = [*program, *arguments, "--kubeconfig", str(kubeconfig_for(cluster, folder))]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))
+    }
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log, cwd=ROOT, env=environment)
     try:
@@ -83,7 +88,9 @@ def running(
         process.wait(30)
 
 
-def client(pod: RunningPod, authority: Authority | None = None, certificate: tuple[str | Path, str | Path] | None = None) -> httpx.Client:
+def client(
+    pod: RunningPod, authority: Authority | None = None, certificate: tuple[str | Path, str | Path] | None = None
+) -> httpx.Client:
     """A client that checks the certificate, and shows its own if it has one."""
     if authority is None:
         return httpx.Client(base_url=f"http://127.0.0.1:{pod.port}", trust_env=False, timeout=60)

@@ -13,7 +13,11 @@ FOLDER: Final = Path(__file__).parents[2] / "deploy" / "kubernetes"
 
 ACCOUNT: Final = "system:serviceaccount:kube-system:reprieve"
 """The user that the service account is to an API server."""
-KUBE_SCHEDULERS_OWN: Final = ("system:kube-scheduler", "system:volume-scheduler", "extension-apiserver-authentication-reader")
+KUBE_SCHEDULERS_OWN: Final = (
+    "system:kube-scheduler",
+    "system:volume-scheduler",
+    "extension-apiserver-authentication-reader",
+)
 """Roles of every cluster, which a kube-scheduler needs."""
 
 
@@ -54,12 +58,18 @@ def released_as(variant: str) -> tuple[Object, ...]:
 
     def named(reference: Object) -> Object:
         own = reference["name"].startswith("reprieve")
-        return reference | {"name": reference["name"].replace("reprieve", f"reprieve-{variant}", 1)} if own else reference
+        return (
+            reference | {"name": reference["name"].replace("reprieve", f"reprieve-{variant}", 1)} if own else reference
+        )
 
     return tuple(
         obj
         | {"metadata": named(obj["metadata"])}
-        | ({"roleRef": named(obj["roleRef"]), "subjects": [named(each) for each in obj["subjects"]]} if role_of(obj) else {})
+        | (
+            {"roleRef": named(obj["roleRef"]), "subjects": [named(each) for each in obj["subjects"]]}
+            if role_of(obj)
+            else {}
+        )
         for obj in shipped(variant)
     )
 

@@ -16,7 +16,18 @@ from extender.apiserver.paths import Right
 from extender.config import load
 from extender.testing.rbac import Rbac
 from tests.api.serving import Service, serving
-from tests.deploy.shipped import ACCOUNT, FOLDER, KUBE_SCHEDULERS_OWN, Object, container, objects_of, one, pod_spec, reprieves_own, role_of
+from tests.deploy.shipped import (
+    ACCOUNT,
+    FOLDER,
+    KUBE_SCHEDULERS_OWN,
+    Object,
+    container,
+    objects_of,
+    one,
+    pod_spec,
+    reprieves_own,
+    role_of,
+)
 from tools.generate_roles import BY_GATE, ROLES
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART, VARIANTS, kustomization, manifest, rendered
@@ -24,7 +35,8 @@ from tools.render_manifests import CHART, VARIANTS, kustomization, manifest, ren
 MODES: Final = ("sidecar", "service", "second-scheduler", "scheduler")
 CERT_MANAGER: Final = "tls.certManager.enabled=true"
 EVERYTHING: Final = (
-    CERT_MANAGER, "metrics.serviceMonitor.enabled=true", "metrics.prometheusRule.enabled=true", "metrics.dashboards.enabled=true",
+    CERT_MANAGER, "metrics.serviceMonitor.enabled=true", "metrics.prometheusRule.enabled=true",
+    "metrics.dashboards.enabled=true",
     "metrics.readers[0].name=prometheus-k8s", "metrics.readers[0].namespace=monitoring", "plugins[0].name=LicenseAware",
     "plugins[0].weight=2", "plugins[0].args.server=license.example.com",
     "featureGates=NodeDeclaredFeatures=true", "image.digest=sha256:" + "0" * 64,
@@ -36,7 +48,10 @@ CASES: Final = {
     **{f"{mode} with a certificate": (mode, ("tls.secretName=reprieve-tls",)) for mode in MODES},
     **{f"{mode} with everything": (mode, EVERYTHING) for mode in MODES},
     "service that binds": ("service", (CERT_MANAGER, "extender.bind=true")),
-    "scheduler of a cluster without one": ("scheduler", ("nodeName=server-1", "replicas=1", "podDisruptionBudget.enabled=false")),
+    "scheduler of a cluster without one": (
+        "scheduler",
+        ("nodeName=server-1", "replicas=1", "podDisruptionBudget.enabled=false"),
+    ),
     "second scheduler in the node's network": ("second-scheduler", ("hostNetwork=true", "port=8889")),
     "second opinion": ("service", (CERT_MANAGER, "stockPlugins=true")),
 }
@@ -81,14 +96,22 @@ def test_the_kustomizations_build_with_an_image_of_ones_own(variant: str, tmp_pa
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": [variant],
-        "images": [{"name": "ghcr.io/reprieve/reprieve", "newName": "registry.example/my-policy", "digest": "sha256:" + "0" * 64}],
+        "images": [
+            {
+                "name": "ghcr.io/reprieve/reprieve",
+                "newName": "registry.example/my-policy",
+                "digest": "sha256:" + "0" * 64,
+            }
+        ],
     }
     (tmp_path / variant).mkdir()
     for name in ("reprieve.yaml", "kustomization.yaml"):
         (tmp_path / variant / name).write_bytes((FOLDER / variant / name).read_bytes())
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
 
-    built = subprocess.run([program("kubectl"), "kustomize", tmp_path], capture_output=True, text=True, check=True).stdout
+    built = subprocess.run(
+        [program("kubectl"), "kustomize", tmp_path], capture_output=True, text=True, check=True
+    ).stdout
 
     assert container(objects_of(built))["image"] == f"registry.example/my-policy@{overlay['images'][0]['digest']}"  # type: ignore[index]
 
@@ -136,8 +159,18 @@ def test_the_api_server_accepts_what_is_rendered(case: str, api: Service) -> Non
     With field validation, of the kinds that the embedded cluster serves; the pod of the Deployment is tried, too.
     """
     template = one("Deployment", objects(case))["spec"]["template"]
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "reprieve", **template["metadata"]}, "spec": template["spec"]}
-    served = {"Deployment": "apis/apps/v1", "PodDisruptionBudget": "apis/policy/v1", "Pod": "api/v1", "Service": "api/v1"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "reprieve", **template["metadata"]},
+        "spec": template["spec"],
+    }
+    served = {
+        "Deployment": "apis/apps/v1",
+        "PodDisruptionBudget": "apis/policy/v1",
+        "Pod": "api/v1",
+        "Service": "api/v1",
+    }
     accepted = []
     for obj in [*objects(case), pod]:
         if obj["kind"] in served:
@@ -152,7 +185,8 @@ def test_the_api_server_accepts_what_is_rendered(case: str, api: Service) -> Non
 @each_case
 def test_the_rights_are_exactly_the_generated_role(case: str) -> None:
     """
-    The lease is one by name; a kube-scheduler in the pod has the roles that every cluster has for it, and nothing of ours.
+    The lease is one by name; a kube-scheduler in the pod has the roles that every cluster has for it, and nothing of
+    ours.
     """
     mode, values = CASES[case]
     role = "scheduler" if "scheduler" in mode else "extender" if "extender.bind=true" in values else "follow"
@@ -164,7 +198,9 @@ def test_the_rights_are_exactly_the_generated_role(case: str) -> None:
     assert {grant.name for grant in grants if grant.right in ROLES["keep-lease"]} == (
         set() if mode == "service" else {"kube-scheduler"} if mode == "scheduler" else {"reprieve"}
     )
-    assert {role_of(obj) for obj in objects(case)} & set(KUBE_SCHEDULERS_OWN) == (set(KUBE_SCHEDULERS_OWN) if mode == "sidecar" else set())
+    assert {role_of(obj) for obj in objects(case)} & set(KUBE_SCHEDULERS_OWN) == (
+        set(KUBE_SCHEDULERS_OWN) if mode == "sidecar" else set()
+    )
 
 
 @each_case
@@ -178,7 +214,9 @@ def test_the_configurations_are_read_as_strictly_as_upstream_reads_them(case: st
     if case.startswith("sidecar"):
         theirs = load(data["kube-scheduler.yaml"])
         (extender,) = theirs.extenders
-        assert [profile.scheduler_name for profile in theirs.profiles] == [profile.scheduler_name for profile in ours.profiles]
+        assert [profile.scheduler_name for profile in theirs.profiles] == [
+            profile.scheduler_name for profile in ours.profiles
+        ]
         assert extender.url_prefix == f"{'https' if 'with' in case else 'http'}://127.0.0.1:8888/extender"
         assert theirs.leader_election.resource_name == "reprieve"
 
@@ -201,7 +239,10 @@ def test_a_pod_is_guarded_from_eviction_neighbours_and_callers(mode: str) -> Non
 def test_dashboards_and_alerts_come_with_the_chart_as_they_are_in_its_files() -> None:
     every = objects("service with everything")
     (dashboards,) = (obj["data"] for obj in every if obj["metadata"]["name"] == "reprieve-dashboards")
-    files = {f"reprieve-{path.name}": json.loads(path.read_text()) for path in (CHART / "files" / "dashboards").glob("*.json")}
+    files = {
+        f"reprieve-{path.name}": json.loads(path.read_text())
+        for path in (CHART / "files" / "dashboards").glob("*.json")
+    }
 
     assert {name: json.loads(text) for name, text in dashboards.items()} == files
     assert one("PrometheusRule", every)["spec"] == yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())
@@ -213,7 +254,10 @@ def test_two_releases_do_not_meet() -> None:
 
     named = [{(obj["kind"], obj["metadata"]["name"]) for obj in each} for each in (first, second)]
     assert not named[0] & named[1]
-    assert [one("Deployment", each)["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"] for each in (first, second)] == [
+    assert [
+        one("Deployment", each)["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"]
+        for each in (first, second)
+    ] == [
         "one",
         "two",
     ]
@@ -222,7 +266,11 @@ def test_two_releases_do_not_meet() -> None:
 @pytest.mark.parametrize(
     ("values", "namespace", "words"),
     [
-        (["mode=extender"], "kube-system", "value must be one of 'sidecar', 'service', 'second-scheduler', 'scheduler'"),
+        (
+            ["mode=extender"],
+            "kube-system",
+            "value must be one of 'sidecar', 'service', 'second-scheduler', 'scheduler'",
+        ),
         (["replica=2"], "kube-system", "additional properties 'replica' not allowed"),
         (["mode=service"], "kube-system", "mode service needs a certificate"),
         (["mode=service", CERT_MANAGER], "default", "mode service outside kube-system"),

@@ -1,4 +1,5 @@
-"""What the Dockerfile does, step by step in folders of this machine: it builds, and serves from a file system that cannot be written.
+"""What the Dockerfile does, step by step in folders of this machine: it builds, and serves from a file system that
+cannot be written.
 
 The base image is a virtual environment here; only what .dockerignore sends is there to be copied.
 """
@@ -76,8 +77,13 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Stage:
             case "FROM":
                 source, _, called = rest.partition(" AS ")
                 path = f"{base / 'bin'}:{os.environ['PATH']}"
-                kept = {key: os.environ[key] for key in ("HOME", "SSL_CERT_FILE", "PIP_CONFIG_FILE") if key in os.environ}
-                stage = Stage(folder / f"stage{number}", {**kept, **(stages[source].environment if source in stages else {}), "PATH": path})
+                kept = {
+                    key: os.environ[key] for key in ("HOME", "SSL_CERT_FILE", "PIP_CONFIG_FILE") if key in os.environ
+                }
+                stage = Stage(
+                    folder / f"stage{number}",
+                    {**kept, **(stages[source].environment if source in stages else {}), "PATH": path},
+                )
                 stage.root.mkdir()
                 stages[called or "image"] = stage
             case "WORKDIR":
@@ -92,7 +98,12 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Stage:
             case "RUN":
                 placed = rest.replace("/opt/", f"{stage.root}/opt/")
                 done = subprocess.run(
-                    ["bash", "-ec", placed], cwd=stage.at("."), env=stage.environment, capture_output=True, text=True, check=False
+                    ["bash", "-ec", placed],
+                    cwd=stage.at("."),
+                    env=stage.environment,
+                    capture_output=True,
+                    text=True,
+                    check=False,
                 )
                 if "(from versions: none)" in done.stderr:
                     pytest.skip("the registry of Python packages cannot be reached")
@@ -136,7 +147,9 @@ def test_what_was_built_knows_its_version_without_the_repository(image: Stage) -
     assert program is not None
     assert Path(program).is_relative_to(image.root)
 
-    said = subprocess.run([program, "--version"], env=image.environment, cwd="/", capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [program, "--version"], env=image.environment, cwd="/", capture_output=True, text=True, check=True
+    ).stdout
 
     assert __version__ in said
 
@@ -155,7 +168,10 @@ def test_it_serves_from_a_file_system_that_cannot_be_written(image: Stage, tmp_p
     """
     Without any capability, as the manifests start it.
     """
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode != 0
+    ):
         pytest.skip("mounts are not allowed here")
     port, program = free_port(), shutil.which("reprieve", path=image.environment["PATH"])
     assert program is not None
@@ -174,7 +190,9 @@ def test_it_serves_from_a_file_system_that_cannot_be_written(image: Stage, tmp_p
         process = subprocess.Popen([*command, *service], env=image.environment, cwd="/", stderr=log)
     try:
         eventually(lambda: _is_ready(port, process))
-        answer = httpx.post(f"http://127.0.0.1:{port}/extender/filter", json={"Pod": POD, "NodeNames": ["node-a1"]}, trust_env=False)
+        answer = httpx.post(
+            f"http://127.0.0.1:{port}/extender/filter", json={"Pod": POD, "NodeNames": ["node-a1"]}, trust_env=False
+        )
     finally:
         process.terminate()
         process.wait(30)

@@ -56,7 +56,8 @@ def test_the_parts_find_each_other(variant: str) -> None:
 @each_variant
 def test_a_container_may_do_nothing_but_serve(variant: str) -> None:
     """
-    As the Pod Security Standard "restricted" asks but for the scheduler's host network, and the root file system cannot be written.
+    As the Pod Security Standard "restricted" asks but for the scheduler's host network, and the root file system cannot
+    be written.
     """
     assert pod_spec(shipped(variant))["securityContext"] == {
         "runAsNonRoot": True,
@@ -87,7 +88,11 @@ def test_the_memory_limit_is_twice_what_a_large_cluster_was_measured_to_take(var
 def test_what_a_network_reaches_is_encrypted(variant: str) -> None:
     args = container(shipped(variant))["args"]
 
-    assert ("--host=0.0.0.0" in args) == ("--tls-cert-file=/etc/reprieve/tls/tls.crt" in args) == variant.startswith("service")
+    assert (
+        ("--host=0.0.0.0" in args)
+        == ("--tls-cert-file=/etc/reprieve/tls/tls.crt" in args)
+        == variant.startswith("service")
+    )
     assert ("--host=127.0.0.1" in args) != ("--host=0.0.0.0" in args)
 
 
@@ -114,7 +119,8 @@ def test_the_profiles_are_those_that_the_readme_advises(variant: str) -> None:
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if not name.startswith("service")])
 def test_on_loopback_the_service_is_for_its_pod_alone(variant: str, tmp_path: Path) -> None:
     """
-    A process with the arguments of the manifest, which finds in some folder what is mounted in a pod; its probes are performed as given.
+    A process with the arguments of the manifest, which finds in some folder what is mounted in a pod; its probes are
+    performed as given.
     """
     objects = shipped(variant)
     with serving(schedule=False) as cluster, running(objects, cluster.port, tmp_path) as pod, client(pod) as inside:
@@ -137,7 +143,10 @@ def test_the_service_answers_over_tls_only_and_knows_its_callers(variant: str, t
         assert pod.passes("liveness")
         with client(pod, authority) as people:
             # Only the probes are for everyone, and the verbs for kube-scheduler's certificate.
-            assert [people.get("/metrics").status_code, people.post("/extender/filter", json={}).status_code] == [401, 401]
+            assert [people.get("/metrics").status_code, people.post("/extender/filter", json={}).status_code] == [
+                401,
+                401,
+            ]
         with client(pod, authority, authority.sign("system:kube-scheduler")) as scheduler:
             refused = scheduler.post("/extender/filter", json={})
             assert (refused.status_code, refused.json()["reason"]) == (400, "BadRequest")

@@ -1,8 +1,9 @@
-"""Every expression of the dashboards and alerts has data in a real Prometheus, in a run in which everything happens that they are about.
+"""Every expression of the dashboards and alerts has data in a real Prometheus, in a run in which everything happens
+that they are about.
 
-Four services: one schedules and answers the verbs, with a plugin that fails or is slow where a pod says so, and an API server that fails
-for one pod and cannot be understood about one node; one has lost its API server and cannot write its log; one waits for a lease that
-somebody else holds; one does not answer.
+Four services: one schedules and answers the verbs, with a plugin that fails or is slow where a pod says so, and an API
+server that fails for one pod and cannot be understood about one node; one has lost its API server and cannot write its
+log; one waits for a lease that somebody else holds; one does not answer.
 """
 
 import json
@@ -49,7 +50,9 @@ def all_expressions() -> dict[str, str]:
     """By the dashboard or alert that it is of; with what Grafana puts in."""
     of_dashboards = {f"{name} {expression}": expression for name in DASHBOARDS for expression in expressions(name)}
     found = of_dashboards | {name: rule["expr"] for name, rule in alerts().items()}
-    return {name: text.replace("$__rate_interval", "1m").replace("$job", ".*reprieve.*") for name, text in found.items()}
+    return {
+        name: text.replace("$__rate_interval", "1m").replace("$job", ".*reprieve.*") for name, text in found.items()
+    }
 
 
 @contextmanager
@@ -61,7 +64,9 @@ def service(folder: Path, cluster: int, *flags: str, lease: str = "reprieve", lo
     moody_plugin.install(folder)
     port = free_port()
     command = [sys.executable, "-m", "api.cli", "serve", f"--port={port}", f"--config={config}", *flags]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))
+    }
     environment["PYTHONPATH"] = os.pathsep.join([str(folder), str(ROOT)])
     with Path(folder, log).open("wb") as output:
         files = ["--kubeconfig", str(kubeconfig_for(cluster, folder))]
@@ -78,11 +83,18 @@ def pod(name: str, cpu: str = "10m", mood: str = "", priority_class: str = "") -
     spec: dict[str, Any] = {"containers": [{"name": "c", "image": "i", "resources": resources}]}
     if priority_class:
         spec["priorityClassName"] = priority_class
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"mood": mood} if mood else {}}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"mood": mood} if mood else {}},
+        "spec": spec,
+    }
 
 
 class MoodyServer:
-    """An API server that does not tell what became of a binding of `stuck`, and says of one node what cannot be read."""
+    """An API server that does not tell what became of a binding of `stuck`, and says of one node what cannot be
+    read.
+    """
 
     LABELS: Final = {"rack": "7777"}
     NO_LABEL: Final = {b'"7777"': b"777777"}
@@ -112,7 +124,12 @@ class Traffic:
         self._answering = answering
         self._blind = blind
         self._numbers = count()
-        body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 100000}
+        body = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "urgent"},
+            "value": 100000,
+        }
         cluster.post("/apis/scheduling.k8s.io/v1/priorityclasses", body).raise_for_status()
         node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "strange", "labels": MoodyServer.LABELS}}
         cluster.post("/api/v1/nodes", node).raise_for_status()
@@ -126,7 +143,10 @@ class Traffic:
         cluster.post("/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", **contested, **room}).raise_for_status()
         self._put_back(0)
         robbed = pod("robbed", cpu="4", priority_class="urgent")
-        robbed["spec"] |= {"nodeSelector": {"kubernetes.io/hostname": "contested"}, "tolerations": [{"operator": "Exists"}]}
+        robbed["spec"] |= {
+            "nodeSelector": {"kubernetes.io/hostname": "contested"},
+            "tolerations": [{"operator": "Exists"}],
+        }
         self._create(robbed)
 
     def round(self) -> None:
@@ -169,7 +189,9 @@ class Traffic:
             if name.startswith("back-") and each["metadata"].keys() >= {"deletionTimestamp", "finalizers"}:
                 self._put_back(int(name.removeprefix("back-")) + 1)
                 patched = self._cluster.client.patch(
-                    f"{path}/{name}", json={"metadata": {"finalizers": None}}, headers={"content-type": "application/merge-patch+json"}
+                    f"{path}/{name}",
+                    json={"metadata": {"finalizers": None}},
+                    headers={"content-type": "application/merge-patch+json"},
                 )
                 patched.raise_for_status()
 
@@ -197,7 +219,11 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {"name": "held"},
-            "spec": {"holderIdentity": "somebody", "leaseDurationSeconds": 3600, "renewTime": "2099-01-01T00:00:00.000000Z"},
+            "spec": {
+                "holderIdentity": "somebody",
+                "leaseDurationSeconds": 3600,
+                "renewTime": "2099-01-01T00:00:00.000000Z",
+            },
         }
         cluster.post("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases", lease).raise_for_status()
         deciding = stack.enter_context(service(folder / "deciding", cluster.port, "--schedule", "--serve-bind"))
@@ -205,7 +231,10 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
         with ExitStack() as until_lost:
             lost = until_lost.enter_context(serving(schedule=False))
             blind = stack.enter_context(service(folder / "blind", lost.port, "-v=4", log="/dev/full"))
-            clients = [stack.enter_context(httpx.Client(base_url=f"http://{at}", trust_env=False, timeout=60)) for at in (deciding, blind)]
+            clients = [
+                stack.enter_context(httpx.Client(base_url=f"http://{at}", trust_env=False, timeout=60))
+                for at in (deciding, blind)
+            ]
             for client in clients:
                 eventually(partial(_is_ready, client))
             addresses = [deciding, waiting, blind, f"127.0.0.1:{free_port()}"]
@@ -248,7 +277,9 @@ def test_the_page_of_metrics_is_what_the_code_generates() -> None:
 
 
 def test_prometheus_finds_nothing_wrong_with_the_rules() -> None:
-    checked = subprocess.run([program("promtool"), "check", "rules", ALERTS], capture_output=True, text=True, check=False)
+    checked = subprocess.run(
+        [program("promtool"), "check", "rules", ALERTS], capture_output=True, text=True, check=False
+    )
 
     assert checked.returncode == 0, checked.stderr
 

@@ -100,7 +100,9 @@ def test_its_user_may_do_exactly_what_the_generated_role_says(name: str) -> None
     leases = ROLES["create-lease"] | ROLES["keep-lease"]
 
     assert len(reviews) == 2
-    assert {grant.right for grant in grants - reviews} == (ROLES["scheduler"] | leases if name == "scheduler" else ROLES["follow"])
+    assert {grant.right for grant in grants - reviews} == (
+        ROLES["scheduler"] | leases if name == "scheduler" else ROLES["follow"]
+    )
 
 
 @pytest.mark.parametrize("name", PODS)
@@ -110,8 +112,12 @@ def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path:
     (tmp_path / "config.yaml").write_bytes((FOLDER / name / "config.yaml").read_bytes())
     with serving(schedule=False) as cluster:
         kubeconfig_for(cluster.port, tmp_path)
-        arguments = [part.replace("/etc/reprieve/config", str(tmp_path)).replace("8888", str(port)) for part in spec["args"]]
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("REPRIEVE_", "KUBERNETES_"))}
+        arguments = [
+            part.replace("/etc/reprieve/config", str(tmp_path)).replace("8888", str(port)) for part in spec["args"]
+        ]
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith(("REPRIEVE_", "KUBERNETES_"))
+        }
         command = [sys.executable, "-m", "api.cli", *arguments]
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=ROOT, env=environment)
         try:
@@ -127,7 +133,12 @@ def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path:
 def test_kube_scheduler_is_told_of_the_extender_that_the_recipes_start() -> None:
     told = load((RECIPES / "kubeadm" / "kube-scheduler-config.yaml").read_text())
     (extender,) = told.extenders
-    (port,) = {port for name in PODS for each in pod_of(name)["spec"]["containers"] for port in [each["ports"][0]["containerPort"]]}
+    (port,) = {
+        port
+        for name in PODS
+        for each in pod_of(name)["spec"]["containers"]
+        for port in [each["ports"][0]["containerPort"]]
+    }
     patch = read(RECIPES / "kind" / "kind.yaml")["nodes"][0]
     ours = read(RECIPES / "kubeadm" / "kubeadm-config.yaml")["scheduler"]
 

@@ -102,7 +102,9 @@ def test_the_guide_names_targets_and_files_that_exist() -> None:
 
     assert named == {"conformance", "docs", "manifests", "release-check"}
     assert named <= TARGETS
-    assert [path for path in re.findall(r"`((?:extender|deploy|tools)/[\w./]+)`", guide) if not (ROOT / path).exists()] == []
+    assert [
+        path for path in re.findall(r"`((?:extender|deploy|tools)/[\w./]+)`", guide) if not (ROOT / path).exists()
+    ] == []
 
 
 def test_a_released_chart_names_its_image_by_digest(tmp_path: Path) -> None:

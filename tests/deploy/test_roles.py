@@ -48,7 +48,9 @@ SCHEDULES: Final[dict[str, Deed]] = {
     "create resourceclaims.resource.k8s.io": deeds.makes_a_claim_for_an_extended_resource,
     "delete resourceclaims.resource.k8s.io": deeds.takes_a_claim_back_that_it_made,
 }
-LEADS: Final[dict[str, Deed]] = {f"{verb} leases.coordination.k8s.io": deeds.leads for verb in ("create", "get", "update")}
+LEADS: Final[dict[str, Deed]] = {
+    f"{verb} leases.coordination.k8s.io": deeds.leads for verb in ("create", "get", "update")
+}
 NEEDS: Final[dict[str, dict[str, Deed]]] = {
     "service": FOLLOWS,
     "service-with-bind": BINDS,
@@ -57,7 +59,9 @@ NEEDS: Final[dict[str, dict[str, Deed]]] = {
     # kube-scheduler leads with the lease; the service account is the pod's.
     "sidecar": dict.fromkeys(LEADS, deeds.holds_the_lease),
 }
-"""For each variant the rights that following does not need, or needs for something else, and what cannot be done without them."""
+"""For each variant the rights that following does not need, or needs for something else, and what cannot be done
+without them.
+"""
 
 
 TRIED: Final = {variant: LEADS if variant == "scheduler" else needs for variant, needs in NEEDS.items()}
@@ -77,7 +81,9 @@ def _followed(variant: str) -> Iterable[Deed]:
 
 
 def test_a_scheduler_has_the_rights_of_a_second_scheduler() -> None:
-    assert {grant.right for grant in role("scheduler").grants} == {grant.right for grant in role("second-scheduler").grants}
+    assert {grant.right for grant in role("scheduler").grants} == {
+        grant.right for grant in role("second-scheduler").grants
+    }
 
 
 def test_the_rules_of_the_chart_are_what_the_code_generates() -> None:
@@ -96,7 +102,11 @@ def test_every_right_is_needed_for_something(variant: str) -> None:
 
 @pytest.mark.parametrize(
     ("variant", "deed"),
-    [(variant, deed) for variant in VARIANTS for deed in dict.fromkeys([*_followed(variant), *TRIED[variant].values()])],
+    [
+        (variant, deed)
+        for variant in VARIANTS
+        for deed in dict.fromkeys([*_followed(variant), *TRIED[variant].values()])
+    ],
 )
 def test_with_its_role_a_variant_can_do_everything(variant: str, deed: Deed) -> None:
     allowed = role(variant)
@@ -107,7 +117,8 @@ def test_with_its_role_a_variant_can_do_everything(variant: str, deed: Deed) -> 
 
 
 @pytest.mark.parametrize(
-    ("variant", "right", "deed"), [(variant, right, deed) for variant in TRIED for right, deed in TRIED[variant].items()]
+    ("variant", "right", "deed"),
+    [(variant, right, deed) for variant in TRIED for right, deed in TRIED[variant].items()],
 )
 def test_without_one_right_something_fails(variant: str, right: str, deed: Deed) -> None:
     whole = role(variant)
@@ -121,7 +132,11 @@ def test_without_one_right_something_fails(variant: str, right: str, deed: Deed)
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_lease_is_one_by_name_in_one_namespace(variant: str) -> None:
-    leases = {(str(grant.right), grant.namespace, grant.name) for grant in role(variant).grants if grant.right.plural == "leases"}
+    leases = {
+        (str(grant.right), grant.namespace, grant.name)
+        for grant in role(variant).grants
+        if grant.right.plural == "leases"
+    }
 
     assert leases == (
         set()

@@ -1,4 +1,6 @@
-"""The pod of the mode sidecar as processes of this machine: what a real kube-scheduler sent is answered, and a scheduler works with it."""
+"""The pod of the mode sidecar as processes of this machine: what a real kube-scheduler sent is answered, and a
+scheduler works with it.
+"""
 
 import os
 import subprocess
@@ -29,7 +31,11 @@ SECURED: Final = "tls.secretName=reprieve-tls"
 def manifest(*values: str) -> tuple[Object, ...]:
     """The chart with these values, for pods of the stock scheduler's name, as in the recorded calls."""
     try:
-        return objects_of(rendered("--set=mode=sidecar", "--set=schedulerName=default-scheduler", *(f"--set={value}" for value in values)))
+        return objects_of(
+            rendered(
+                "--set=mode=sidecar", "--set=schedulerName=default-scheduler", *(f"--set={value}" for value in values)
+            )
+        )
     except NoProgramError as exc:
         pytest.skip(str(exc))
 
@@ -60,17 +66,28 @@ def over_http(pod: RunningPod, authority: Authority | None) -> Iterator[httpx.Cl
     "values",
     [
         pytest.param((), id="over loopback"),
-        pytest.param((SECURED,), id="with a certificate", marks=pytest.mark.skipif(not can_make_certificates(), reason="openssl makes it")),
+        pytest.param(
+            (SECURED,),
+            id="with a certificate",
+            marks=pytest.mark.skipif(not can_make_certificates(), reason="openssl makes it"),
+        ),
     ],
 )
 def test_every_recorded_call_of_a_kube_scheduler_is_answered(values: tuple[str, ...], tmp_path: Path) -> None:
     objects, answered = manifest(*values), Counter[str]()
     authority = Authority(tmp_path, "cluster") if values else None
-    with serving(state=TWELVE_NODES, schedule=False) as cluster, running(objects, cluster.port, tmp_path, authority) as pod:
+    with (
+        serving(state=TWELVE_NODES, schedule=False) as cluster,
+        running(objects, cluster.port, tmp_path, authority) as pod,
+    ):
         eventually(lambda: pod.passes("startup"))
         eventually(lambda: pod.passes("readiness"))
         extender = extender_of(pod)
-        paths = {"filter": extender.filter_verb, "prioritize": extender.prioritize_verb, "preempt": extender.preempt_verb}
+        paths = {
+            "filter": extender.filter_verb,
+            "prioritize": extender.prioritize_verb,
+            "preempt": extender.preempt_verb,
+        }
         with over_http(pod, authority) as scheduler:
             for call in recorded_calls():
                 if call["verb"] not in paths or call["nodeCacheCapable"] != extender.node_cache_capable:
@@ -93,7 +110,8 @@ def test_every_recorded_call_of_a_kube_scheduler_is_answered(values: tuple[str, 
 
 def test_a_scheduler_with_the_configuration_of_the_pods_kube_scheduler_binds_pods(tmp_path: Path) -> None:
     """
-    Our own scheduler stands in for the container of kube-scheduler: it reads the same file, and asks the extender in it.
+    Our own scheduler stands in for the container of kube-scheduler: it reads the same file, and asks the extender in
+    it.
     """
     objects = shipped("sidecar")
     with serving(schedule=False) as cluster, running(objects, cluster.port, tmp_path) as pod:
@@ -124,7 +142,9 @@ def _kube_scheduler(pod: RunningPod, cluster: int, folder: Path) -> Iterator[Non
     source = Path(pod.placed(config).removeprefix("--config="))
     placed = folder / "second" / source.name
     placed.write_text(pod.placed(source.read_text()))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("REPRIEVE_", "KUBERNETES_"))
+    }
     process = subprocess.Popen([*command, f"--config={placed}"], stderr=subprocess.DEVNULL, cwd=ROOT, env=environment)
     try:
         yield
@@ -138,7 +158,10 @@ def _uids(victims: dict[str, Any]) -> set[str]:
 
 
 def _pod(name: str) -> Object:
-    spec = {"schedulerName": "reprieve", "containers": [{"name": "c", "image": "example", "resources": {"requests": {"cpu": "10m"}}}]}
+    spec = {
+        "schedulerName": "reprieve",
+        "containers": [{"name": "c", "image": "example", "resources": {"requests": {"cpu": "10m"}}}],
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 

@@ -15,7 +15,8 @@ DOCKERFILE: Final = (ROOT / "Dockerfile").read_text()
 LOCKS: Final = ("requirements.lock", "requirements-build.lock", "requirements-dev.lock")
 
 PERMISSIVE: Final = {
-    "0BSD", "Apache Software License", "Apache-2.0", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC License (ISCL)",
+    "0BSD", "Apache Software License", "Apache-2.0", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0",
+    "ISC License (ISCL)",
     "MIT", "MIT License", "PSF-2.0", "Python Software Foundation License", "Zlib",
 }  # fmt: skip
 BY_FILE: Final = {"MPL-2.0", "Mozilla Public License 2.0 (MPL 2.0)"}
@@ -36,7 +37,9 @@ def test_every_locked_package_has_a_version_and_hashes(name: str) -> None:
 
     assert len(requirements) >= 5
     assert [
-        text for text in requirements if not re.search(r"^[a-z0-9._-]+==\S+(.*\\\n +--hash=sha256:[0-9a-f]{64})+", text, re.DOTALL)
+        text
+        for text in requirements
+        if not re.search(r"^[a-z0-9._-]+==\S+(.*\\\n +--hash=sha256:[0-9a-f]{64})+", text, re.DOTALL)
     ] == []
 
 
@@ -48,7 +51,9 @@ def test_the_image_installs_what_is_locked_and_nothing_else() -> None:
 
 
 def test_what_the_image_copies_is_sent_to_its_build() -> None:
-    copied = {name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()}
+    copied = {
+        name for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.MULTILINE) for name in line.split()
+    }
     sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
 
     assert copied == sent
@@ -56,10 +61,15 @@ def test_what_the_image_copies_is_sent_to_its_build() -> None:
 
 def test_licences_are_listed_and_allow_redistribution() -> None:
     listed = dict(re.findall(r"^\| (\S+) \| ([^|]+) \|$", PAGE.read_text().partition("--- |\n")[2], re.MULTILINE))
-    named = {package: set(re.split(r" AND | OR ", text.replace("(Apache-2.0 OR MIT)", "MIT"))) for package, text in listed.items()}
+    named = {
+        package: set(re.split(r" AND | OR ", text.replace("(Apache-2.0 OR MIT)", "MIT")))
+        for package, text in listed.items()
+    }
 
     assert listed.keys() == set(packages())
-    assert {package: found - PERMISSIVE - BY_FILE for package, found in named.items() if found - PERMISSIVE - BY_FILE} == {}
+    assert {
+        package: found - PERMISSIVE - BY_FILE for package, found in named.items() if found - PERMISSIVE - BY_FILE
+    } == {}
 
 
 def test_the_bill_of_materials_has_every_locked_package_with_its_hashes(tmp_path: Path) -> None:
@@ -67,7 +77,15 @@ def test_the_bill_of_materials_has_every_locked_package_with_its_hashes(tmp_path
     `make sbom` writes it; the tool checks it against the schema of CycloneDX.
     """
     bill = tmp_path / "sbom.cdx.json"
-    command = ["-m", "cyclonedx_py", "requirements", "requirements.lock", "--pyproject", "pyproject.toml", "--output-reproducible"]
+    command = [
+        "-m",
+        "cyclonedx_py",
+        "requirements",
+        "requirements.lock",
+        "--pyproject",
+        "pyproject.toml",
+        "--output-reproducible",
+    ]
     subprocess.run([sys.executable, *command, "-o", str(bill)], cwd=ROOT, check=True, capture_output=True)
 
     components = json.loads(bill.read_text())["components"]

@@ -22,7 +22,9 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
     if not assets:
         pytest.skip(WITHOUT)
     with ControlPlane.start(
-        Path(assets), tmp_path_factory.mktemp("control-plane"), users={"nobody": (), **{account_of(variant): () for variant in VARIANTS}}
+        Path(assets),
+        tmp_path_factory.mktemp("control-plane"),
+        users={"nobody": (), **{account_of(variant): () for variant in VARIANTS}},
     ) as plane:
         yield plane
 

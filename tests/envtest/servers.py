@@ -99,8 +99,14 @@ class Room:
         return await self.create(self.pod_path(), pod(name, **spec))
 
     async def bind(self, name: str, uid: str, node: str) -> None:
-        body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": self.namespace, "uid": uid}}
-        await self.client.create(self.pod_path(name, "binding"), body | {"target": {"apiVersion": "v1", "kind": "Node", "name": node}})
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": self.namespace, "uid": uid},
+        }
+        await self.client.create(
+            self.pod_path(name, "binding"), body | {"target": {"apiVersion": "v1", "kind": "Node", "name": node}}
+        )
 
 
 def pod(name: str, **spec: Any) -> Object:
@@ -115,7 +121,9 @@ def pod(name: str, **spec: Any) -> Object:
 async def make_room(client: Client) -> Room:
     number = next(_numbers)
     namespace = f"contract-{number}"
-    await client.create(path("", "v1", "namespaces"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    await client.create(
+        path("", "v1", "namespaces"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    )
     return Room(client, namespace, f"node-{number}")
 
 

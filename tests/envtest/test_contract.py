@@ -1,4 +1,6 @@
-"""What the scheduler counts on when it talks to an API server. The embedded API and a real one have to agree on every word of it."""
+"""What the scheduler counts on when it talks to an API server. The embedded API and a real one have to agree on every
+word of it.
+"""
 
 import asyncio
 import json
@@ -60,7 +62,8 @@ def test_who_updates_an_older_version_is_told_to_look_again(server: Server):
         old = await room.create_pod("web")
         await room.patch(room.pod_path("web"), [{"op": "add", "path": "/metadata/labels/a", "value": "b"}], JSON_PATCH)  # type: ignore[arg-type]
         with pytest.raises(
-            errors.Conflict, match="the object has been modified; please apply your changes to the latest version and try again"
+            errors.Conflict,
+            match="the object has been modified; please apply your changes to the latest version and try again",
         ):
             await room.update(room.pod_path("web"), old)
 
@@ -151,7 +154,12 @@ def test_fields_select_the_pods_that_wait_for_a_node(server: Server):
         await room.create_pod("waiting")
         await room.create_pod("foreign", schedulerName="another")
         await room.bind("bound", bound["metadata"]["uid"], room.node)
-        selectors = ("spec.nodeName=", f"spec.nodeName={room.node}", "status.phase!=Pending", "spec.schedulerName=another,spec.nodeName=")
+        selectors = (
+            "spec.nodeName=",
+            f"spec.nodeName={room.node}",
+            "status.phase!=Pending",
+            "spec.schedulerName=another,spec.nodeName=",
+        )
         lists = [await room.get(room.pod_path(), fieldSelector=selector) for selector in selectors]
         return [[item["metadata"]["name"] for item in found["items"]] for found in lists]
 
@@ -173,7 +181,9 @@ def test_a_pod_is_bound_once(server: Server):
     async def act(room: Room) -> Object:
         created = await room.create_pod("web")
         uid = created["metadata"]["uid"]
-        with pytest.raises(errors.Conflict, match="Precondition failed: UID in precondition: another, UID in object meta"):
+        with pytest.raises(
+            errors.Conflict, match="Precondition failed: UID in precondition: another, UID in object meta"
+        ):
             await room.bind("web", "another", room.node)
         await room.bind("web", uid, room.node)
         for again in (room.node, "elsewhere"):
@@ -184,7 +194,9 @@ def test_a_pod_is_bound_once(server: Server):
     bound = server.run(act)
 
     assert bound["spec"]["nodeName"].startswith("node-")
-    assert [condition["status"] for condition in bound["status"]["conditions"] if condition["type"] == "PodScheduled"] == ["True"]
+    assert [
+        condition["status"] for condition in bound["status"]["conditions"] if condition["type"] == "PodScheduled"
+    ] == ["True"]
 
 
 def test_of_many_who_bind_at_once_one_succeeds(server: Server):
@@ -241,8 +253,15 @@ def test_conditions_are_merged_by_type(server: Server):
             ("DisruptionTarget", "PreemptionByScheduler"),
             ("PodScheduled", "SchedulerError"),
         ):
-            condition = {"type": kind, "status": "False" if kind == "PodScheduled" else "True", "reason": reason, "message": "words"}
-            await room.patch(room.pod_path("web", "status"), {"status": {"conditions": [condition]}}, STRATEGIC_MERGE_PATCH)
+            condition = {
+                "type": kind,
+                "status": "False" if kind == "PodScheduled" else "True",
+                "reason": reason,
+                "message": "words",
+            }
+            await room.patch(
+                room.pod_path("web", "status"), {"status": {"conditions": [condition]}}, STRATEGIC_MERGE_PATCH
+            )
         return await room.get(room.pod_path("web"))
 
     conditions = server.run(act)["status"]["conditions"]
@@ -266,7 +285,9 @@ def test_a_nomination_comes_and_goes(server: Server):
 def test_the_status_is_not_the_place_for_the_spec(server: Server):
     async def act(room: Room) -> Object:
         await room.create_pod("web")
-        return await room.patch(room.pod_path("web", "status"), {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}, MERGE_PATCH)
+        return await room.patch(
+            room.pod_path("web", "status"), {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}}, MERGE_PATCH
+        )
 
     patched = server.run(act)
 
@@ -334,7 +355,10 @@ def test_a_watch_that_begins_with_what_is_there_says_when_that_was_all(server: S
 
     *initial, bookmark = server.run(act)
 
-    assert sorted((event["type"], event["object"]["metadata"]["name"]) for event in initial) == [("ADDED", "a"), ("ADDED", "b")]
+    assert sorted((event["type"], event["object"]["metadata"]["name"]) for event in initial) == [
+        ("ADDED", "a"),
+        ("ADDED", "b"),
+    ]
     assert bookmark["type"] == "BOOKMARK"
     assert bookmark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true"
 
@@ -352,7 +376,11 @@ def test_a_lease_is_renewed_by_whoever_saw_it_last(server: Server):
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
                 "metadata": {"name": "scheduler"},
-                "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2026-11-20T10:00:00.000000Z"},
+                "spec": {
+                    "holderIdentity": "me",
+                    "leaseDurationSeconds": 15,
+                    "renewTime": "2026-11-20T10:00:00.000000Z",
+                },
             },
         )
         first["spec"]["renewTime"] = "2026-11-20T10:00:02.123456Z"
@@ -390,7 +418,12 @@ def test_an_event_tells_of_a_pod(server: Server):
 def test_a_priority_class_gives_its_value_and_an_unknown_one_nothing(server: Server):
     async def act(room: Room) -> int:
         classes = path("scheduling.k8s.io", "v1", "priorityclasses")
-        body = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": room.namespace}, "value": 1000}
+        body = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": room.namespace},
+            "value": 1000,
+        }
         await room.create(classes, body)
         with pytest.raises(errors.Forbidden, match="no PriorityClass with name nobody was found"):
             await room.create_pod("poor", priorityClassName="nobody")

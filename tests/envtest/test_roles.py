@@ -1,4 +1,6 @@
-"""The shipped roles against a server that enforces them: kube-apiserver with RBAC, or the embedded API behind the test kit's own."""
+"""The shipped roles against a server that enforces them: kube-apiserver with RBAC, or the embedded API behind the test
+kit's own.
+"""
 
 import asyncio
 import json
@@ -39,7 +41,12 @@ PLURALS: Final = {
     "Role": (_RBAC, "roles"),
     "RoleBinding": (_RBAC, "rolebindings"),
 }
-NAMESPACED: Final = {kind.plural for kind in KINDS if kind.is_namespaced} | {"events", "leases", "secrets", "configmaps"}
+NAMESPACED: Final = {kind.plural for kind in KINDS if kind.is_namespaced} | {
+    "events",
+    "leases",
+    "secrets",
+    "configmaps",
+}
 
 NO_NAME: Final = "no-such-object"
 
@@ -61,7 +68,9 @@ NEVER: Final = frozenset(
 MODES: Final = [variant for variant in VARIANTS if variant != "sidecar"]
 """A kube-scheduler's roles, which a sidecar's pod has besides, are the server's own."""
 
-ALL: Final = NEVER | {grant.right for grant in Rbac(released_as("second-scheduler"), account_of("second-scheduler")).grants}
+ALL: Final = NEVER | {
+    grant.right for grant in Rbac(released_as("second-scheduler"), account_of("second-scheduler")).grants
+}
 
 
 @contextmanager
@@ -108,7 +117,11 @@ async def _apply(admin: Client, objects: list[dict[str, Any]]) -> None:
 
 async def _settled(client: Client, mode: str, lost: Right | None) -> None:
     """Returns once the server knows the role as it is now: its RBAC authorizer follows roles by watch."""
-    granted = {grant.right: grant.name for grant in Rbac(released_as(mode), account_of(mode)).grants if grant.right.verb != "watch"}
+    granted = {
+        grant.right: grant.name
+        for grant in Rbac(released_as(mode), account_of(mode)).grants
+        if grant.right.verb != "watch"
+    }
     for right, name in granted.items():
         while await is_allowed(client, right, name or NO_NAME) != (right != lost):  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(0.1)
@@ -122,12 +135,16 @@ def _rules(role: dict[str, Any], lost: Right | None) -> list[dict[str, Any]]:
             found.append(rule)
             continue
         found.append(rule | {"resources": [each for each in rule["resources"] if each != lost.resource]})
-        found.append(rule | {"resources": [lost.resource], "verbs": [verb for verb in rule["verbs"] if verb != lost.verb]})
+        found.append(
+            rule | {"resources": [lost.resource], "verbs": [verb for verb in rule["verbs"] if verb != lost.verb]}
+        )
     return [rule for rule in found if rule["resources"] and rule["verbs"]]
 
 
 async def is_allowed(client: Client, right: Right, name: str = NO_NAME) -> bool:
-    """Whether such a request is let through. It does nothing: it is about an object that does not exist, or it is malformed."""
+    """Whether such a request is let through. It does nothing: it is about an object that does not exist, or it is
+    malformed.
+    """
     is_named = right.verb in ("get", "update", "patch", "delete") or bool(right.subresource)
     namespace = NAMESPACE if right.plural in NAMESPACED and (is_named or right.verb == "create") else None
     resource = path(right.group, "v1", right.plural, namespace=namespace, name=name if is_named else None)
@@ -184,7 +201,9 @@ def test_devices_are_given_to_a_claim_by_whoever_may_bind_claims(server: Server,
 
     async def give(admin: Client, make: Callable[[], Client]) -> str:
         claim = await _new_claim(admin)
-        allocation = {"devices": {"results": [{"request": "gpu", "driver": "gpu.example.com", "pool": "p", "device": "d"}]}}
+        allocation = {
+            "devices": {"results": [{"request": "gpu", "driver": "gpu.example.com", "pool": "p", "device": "d"}]}
+        }
         call = ReserveResourceClaim(
             NAMESPACE,
             claim["name"],

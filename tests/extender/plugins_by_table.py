@@ -118,7 +118,9 @@ class Tries(_Named, fwk.PostFilterPlugin):
         self._result = fwk.PostFilterResult(status, nominated_node)
         self.tried = 0
 
-    async def post_filter(self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+    async def post_filter(
+        self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses
+    ) -> fwk.PostFilterResult:
         self.tried += 1
         return self._result
 
@@ -141,7 +143,9 @@ class Answers(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PostFilterPlugin, fwk.P
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         return self._at("filter", fwk.accept(len(rows)))  # type: ignore[return-value]
 
-    async def post_filter(self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+    async def post_filter(
+        self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses
+    ) -> fwk.PostFilterResult:
         return self._at("post_filter", fwk.PostFilterResult(fwk.SUCCESS))  # type: ignore[return-value]
 
     def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:

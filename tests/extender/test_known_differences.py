@@ -28,7 +28,12 @@ def test_what_selectors_lack_does_not_compile(expression: str) -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["format.uuid().validate('x') == 1", "format.named('uuid').validate('x').hasValue()", "'a'.find('[') == ''", "[1, 'a'] == []"],
+    [
+        "format.uuid().validate('x') == 1",
+        "format.named('uuid').validate('x').hasValue()",
+        "'a'.find('[') == ''",
+        "[1, 'a'] == []",
+    ],
 )
 def test_some_mistakes_in_selectors_are_found_only_when_they_run(expression: str) -> None:
     """

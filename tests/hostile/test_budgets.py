@@ -1,4 +1,6 @@
-"""Thousands of disruption budgets, or long ones, keep the scheduler from nobody, also while a pod preempts others or budgets change."""
+"""Thousands of disruption budgets, or long ones, keep the scheduler from nobody, also while a pod preempts others or
+budgets change.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -34,7 +36,12 @@ def budget(number: int, selector: Manifest, available: int = 1) -> Manifest:
         "kind": "PodDisruptionBudget",
         "metadata": {"name": f"budget-{number}", "namespace": "shop"},
         "spec": {"minAvailable": available, "selector": selector},
-        "status": {"disruptionsAllowed": max(NUM_PODS - 1 - available, 0), "expectedPods": 0, "currentHealthy": 0, "desiredHealthy": 0},
+        "status": {
+            "disruptionsAllowed": max(NUM_PODS - 1 - available, 0),
+            "expectedPods": 0,
+            "currentHealthy": 0,
+            "desiredHealthy": 0,
+        },
     }
 
 
@@ -46,9 +53,12 @@ def of_all_but_one(available: int) -> Iterator[Manifest]:
 ATTACKS: dict[str, Callable[[], Iterator[Manifest]]] = {
     "of all pods, which allow none": lambda: of_all_but_one(NUM_PODS),
     "of all pods, which allow a few": lambda: of_all_but_one(NUM_PODS - 60),
-    "of one pod each": lambda: (budget(number, {"matchLabels": {"app": f"app-{number}"}}) for number in range(NUM_PODS)),
+    "of one pod each": lambda: (
+        budget(number, {"matchLabels": {"app": f"app-{number}"}}) for number in range(NUM_PODS)
+    ),
     "long ones": lambda: (
-        budget(number, {"matchExpressions": [excluding(f"key-{place}", "x") for place in range(12_000)]}) for number in range(2)
+        budget(number, {"matchExpressions": [excluding(f"key-{place}", "x") for place in range(12_000)]})
+        for number in range(2)
     ),
 }
 
@@ -82,7 +92,10 @@ def test_a_pod_group_preempts_among_many_budgets(tmp_path: Path) -> None:
     """
     group = pod_group(min_count=1, priority="high") | {"metadata": {"name": "g", "namespace": "shop"}}
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
-    state, urgent = tmp_path / "cluster.json", pod("urgent", "3999m", priority=100, schedulingGroup={"podGroupName": "g"})
+    state, urgent = (
+        tmp_path / "cluster.json",
+        pod("urgent", "3999m", priority=100, schedulingGroup={"podGroupName": "g"}),
+    )
     state.write_text(json.dumps(cluster(ATTACKS["of one pod each"](), high, group, urgent)))
     gates = ",".join(f"{name}=true" for name in GROUP_GATES)
 
@@ -109,7 +122,9 @@ def healthy(service: Service, name: str) -> Any:
         ("long ones", "budget-1", NUM_PODS, 500),
     ],
 )
-def test_changing_one_of_many_budgets_stops_nobody(attack: str, watched: str, before: int, evicted: int, tmp_path: Path) -> None:
+def test_changing_one_of_many_budgets_stops_nobody(
+    attack: str, watched: str, before: int, evicted: int, tmp_path: Path
+) -> None:
     """
     Pods are evicted, get other labels and go, and budgets come and go.
     """
@@ -126,10 +141,18 @@ def test_changing_one_of_many_budgets_stops_nobody(attack: str, watched: str, be
             created = service.post(BUDGETS, another)
             until(lambda: healthy(service, "another") is not None)
             refused = service.post(f"{PODS}/running-1/eviction", eviction)
-            relabelled = service.client.patch(f"{PODS}/running-2", content=b'{"metadata":{"labels":{"app":"none"}}}', headers=patch)
+            relabelled = service.client.patch(
+                f"{PODS}/running-2", content=b'{"metadata":{"labels":{"app":"none"}}}', headers=patch
+            )
             gone = service.client.delete(f"{PODS}/running-0")
             until(lambda: healthy(service, watched) == before - 1)
             deleted = service.client.delete(f"{BUDGETS}/another")
 
-    assert [answer.status_code for answer in (created, refused, relabelled, gone, deleted)] == [201, evicted, 200, 200, 200]
+    assert [answer.status_code for answer in (created, refused, relabelled, gone, deleted)] == [
+        201,
+        evicted,
+        200,
+        200,
+        200,
+    ]
     assert not found, "\n".join(found)

@@ -16,8 +16,9 @@ MOST_SECONDS = 0.1
 """Twice what is promised, in CPU time: the first calls import and compile."""
 
 MOST_BLOCKED = 3.0
-"""The loop waits for no worker, whose evaluation may take ten seconds. It may wait for a thread that has the interpreter, which takes
-milliseconds, or as long as a loaded machine does not run that thread."""
+"""The loop waits for no worker, whose evaluation may take ten seconds. It may wait for a thread that has the
+interpreter, which takes milliseconds, or as long as a loaded machine does not run that thread.
+"""
 
 NUM_NODES, NUM_DEVICES, NUM_HOSTILE = 4, 64, 4
 DRIVER = "gpu.example.com"
@@ -39,7 +40,9 @@ def nested(depth: int, least: int) -> str:
 
 
 LOOPS = [nested(11, -place) for place in range(1, 6)] + [nested(11, 5000)]
-PATTERNS = [" || ".join(f'"b".matches("(.{{1,30}}){{1,30}}c{number}{place}")' for number in range(200)) for place in range(3)]
+PATTERNS = [
+    " || ".join(f'"b".matches("(.{{1,30}}){{1,30}}c{number}{place}")' for number in range(200)) for place in range(3)
+]
 DISTINCT = [f'device.attributes["{DRIVER}"].numa != {place}' for place in range(32)]
 
 
@@ -48,14 +51,22 @@ def claim(name: str, *expressions: str, requests: int = 1, **more: Any) -> dict[
     selectors = [{"cel": {"expression": expression}} for expression in expressions]
     named = [{"name": f"r{place}", "exactly": {**exactly, "selectors": selectors}} for place in range(requests)]
     spec = {"devices": {"requests": named, **more}}
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": name, "namespace": "shop"}, "spec": spec}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": spec,
+    }
 
 
 ATTACKS = {
     "loops in loops on every device": lambda name: claim(name, *LOOPS),
     "large patterns": lambda name: claim(name, *PATTERNS),
     "a search through all combinations": lambda name: claim(
-        name, "true", requests=16, constraints=[{"matchAttribute": f"{DRIVER}/numa"}, {"distinctAttribute": f"{DRIVER}/side"}]
+        name,
+        "true",
+        requests=16,
+        constraints=[{"matchAttribute": f"{DRIVER}/numa"}, {"distinctAttribute": f"{DRIVER}/side"}],
     ),
     "many cheap selectors": lambda name: claim(name, *DISTINCT, requests=8),
 }
@@ -66,7 +77,8 @@ def cluster(attack: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
     nodes = [f"node-{place}" for place in range(NUM_NODES)]
     allocatable = {"cpu": "4", "pods": "110"}
     devices = [
-        {"name": f"d{place}", "attributes": {"numa": {"int": place // 8}, "side": {"int": place % 8}}} for place in range(NUM_DEVICES)
+        {"name": f"d{place}", "attributes": {"numa": {"int": place // 8}, "side": {"int": place % 8}}}
+        for place in range(NUM_DEVICES)
     ]
     hostile = [f"hostile-{place}" for place in range(NUM_HOSTILE)]
     return {
@@ -80,7 +92,10 @@ def cluster(attack: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
                 "metadata": {"name": "any"},
                 "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
             },
-            *({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}} for name in nodes),
+            *(
+                {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}}
+                for name in nodes
+            ),
             *(
                 {
                     "apiVersion": "resource.k8s.io/v1",
@@ -96,7 +111,10 @@ def cluster(attack: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
                 for name in nodes
             ),
             *(attack(name) for name in hostile),
-            *(pod(name, "1m", priority=100, resourceClaims=[{"name": "c", "resourceClaimName": name}]) for name in hostile),
+            *(
+                pod(name, "1m", priority=100, resourceClaims=[{"name": "c", "resourceClaimName": name}])
+                for name in hostile
+            ),
             *(pod(f"ordinary-{place}", "100m") for place in range(5)),
         ],
     }

@@ -1,4 +1,6 @@
-"""Nothing asked of a large cluster holds the event loop: no endpoint that is read, no page, and no long call of a verb."""
+"""Nothing asked of a large cluster holds the event loop: no endpoint that is read, no page, and no long call of a
+verb.
+"""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +39,16 @@ GIVEN = {
 }
 """What is put into a path that is not complete without it, and what makes an answer longest."""
 
-PAGES = ("/", "/ui/cells", "/ui/nodes", "/ui/nodes/node-7", "/ui/pods", "/ui/pods?namespace=shop", "/ui/pods/shop/large-0", "/ui/history")
+PAGES = (
+    "/",
+    "/ui/cells",
+    "/ui/nodes",
+    "/ui/nodes/node-7",
+    "/ui/pods",
+    "/ui/pods?namespace=shop",
+    "/ui/pods/shop/large-0",
+    "/ui/history",
+)
 
 OBJECTS = ("/api/v1/pods", "/api/v1/nodes")
 
@@ -79,13 +90,18 @@ def test_an_answer_about_a_large_cluster_stops_nobody(path: str, large: Service)
 def test_a_preemption_with_victims_everywhere_stops_nobody(in_full: bool, large: Service) -> None:
     running_now = [each for each in large.client.get("/api/v1/pods").json()["items"] if each["spec"].get("nodeName")]
     victims = {
-        each["spec"]["nodeName"]: {"Pods": [each if in_full else {"UID": each["metadata"]["uid"]}], "NumPDBViolations": 0}
+        each["spec"]["nodeName"]: {
+            "Pods": [each if in_full else {"UID": each["metadata"]["uid"]}],
+            "NumPDBViolations": 0,
+        }
         for each in running_now
     }
     preemptor = pod("urgent", "4", priority=100)
 
     with held_too_long(MOST_SECONDS) as found:
-        answer = large.call("preempt", {"Pod": preemptor, "NodeNameToVictims" if in_full else "NodeNameToMetaVictims": victims})
+        answer = large.call(
+            "preempt", {"Pod": preemptor, "NodeNameToVictims" if in_full else "NodeNameToMetaVictims": victims}
+        )
 
     assert len(answer.json()["NodeNameToMetaVictims"]) == NUM_PODS
     assert not found, "\n".join(found)
@@ -95,7 +111,10 @@ def test_nodes_in_full_that_nobody_knows_stop_nobody(large: Service) -> None:
     """
     Every call has other nodes.
     """
-    both = [[each | {"metadata": {"name": f"{turn}-{place}"}} for place, each in enumerate(nodes(NUM_UNKNOWN))] for turn in range(2)]
+    both = [
+        [each | {"metadata": {"name": f"{turn}-{place}"}} for place, each in enumerate(nodes(NUM_UNKNOWN))]
+        for turn in range(2)
+    ]
 
     with held_too_long(MOST_SECONDS) as found:
         answers = [large.call("filter", {"Pod": pod("asked", "1"), "Nodes": {"items": unknown}}) for unknown in both]

@@ -25,7 +25,9 @@ def labels(term: str) -> str:
         pytest.param("GET", f"{EVENTS}?{labels('app!=web-{}')}", None, id="values of one label"),
         pytest.param("GET", f"{EVENTS}?{labels('a{}!=x')}", None, id="labels that no object has"),
         pytest.param("GET", f"{EVENTS}?fieldSelector={','.join(['reason!=None'] * NUM_TERMS)}", None, id="fields"),
-        pytest.param("GET", f"{EVENTS}?watch=1&timeoutSeconds=1&{labels('app!=web-{}')}", None, id="a watch with what is there"),
+        pytest.param(
+            "GET", f"{EVENTS}?watch=1&timeoutSeconds=1&{labels('app!=web-{}')}", None, id="a watch with what is there"
+        ),
         pytest.param("DELETE", f"{EVENTS}?{labels('app!=web-{}')}", {"dryRun": ["All"]}, id="a deletion"),
     ],
 )

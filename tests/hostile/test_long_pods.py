@@ -1,4 +1,5 @@
-"""The longest pods that an API server takes do not keep the scheduler from others, in a cluster whose labels they name one by one.
+"""The longest pods that an API server takes do not keep the scheduler from others, in a cluster whose labels they name
+one by one.
 
 Each of these took some seconds.
 """
@@ -58,15 +59,23 @@ ATTACKS: dict[str, Callable[[], Manifest]] = {
     "preferred affinity to pods with one label and without any of others": lambda: {
         "affinity": {
             "podAffinity": {
-                PREFERENCES: as_many(lambda number: {"weight": 1 + number % 100, "podAffinityTerm": near_tier_without(f"key-{number}")})
+                PREFERENCES: as_many(
+                    lambda number: {"weight": 1 + number % 100, "podAffinityTerm": near_tier_without(f"key-{number}")}
+                )
             }
         }
     },
     "preferred affinity to pods with other labels": lambda: {
-        "affinity": {"podAffinity": {PREFERENCES: as_many(lambda number: {"weight": 1, "podAffinityTerm": without_label(f"key-{number}")})}}
+        "affinity": {
+            "podAffinity": {
+                PREFERENCES: as_many(lambda number: {"weight": 1, "podAffinityTerm": without_label(f"key-{number}")})
+            }
+        }
     },
     "preferred affinity to each class of pods": lambda: {
-        "affinity": {"podAffinity": {PREFERENCES: as_many(lambda number: {"weight": 1, "podAffinityTerm": near_class(number)})}}
+        "affinity": {
+            "podAffinity": {PREFERENCES: as_many(lambda number: {"weight": 1, "podAffinityTerm": near_class(number)})}
+        }
     },
 }
 
@@ -75,16 +84,27 @@ def spec_of(place: int, spec: Manifest) -> Manifest:
     """Returns the spec with one more preference, so that no two pods have equal affinity."""
     preference = {"weight": 1, "podAffinityTerm": near_class(NUM_CLASSES + place)}
     affinity = spec["affinity"]
-    return {**spec, "affinity": {**affinity, "podAffinity": {**affinity.get("podAffinity", {}), PREFERENCES: [preference]}}}
+    return {
+        **spec,
+        "affinity": {**affinity, "podAffinity": {**affinity.get("podAffinity", {}), PREFERENCES: [preference]}},
+    }
 
 
 def cluster(spec: Manifest) -> Manifest:
-    """Nodes that each have a number, running pods that each have labels of their own, and a long pod before ordinary ones."""
+    """Nodes that each have a number, running pods that each have labels of their own, and a long pod before ordinary
+    ones.
+    """
     return shop(
         *nodes(NUM_NODES),
         *(
             pod(f"web-{number}", "1m", nodeName=f"node-{number}")
-            | {"metadata": {"name": f"web-{number}", "namespace": "shop", "labels": {"app": f"web-{number}", "tier": "web"}}}
+            | {
+                "metadata": {
+                    "name": f"web-{number}",
+                    "namespace": "shop",
+                    "labels": {"app": f"web-{number}", "tier": "web"},
+                }
+            }
             for number in range(NUM_CLASSES)
         ),
         hostile("long", spec),
@@ -121,7 +141,9 @@ def test_long_pods_that_run_already_stop_nobody(attack: str, tmp_path: Path) -> 
     A pod is bound in a cluster in which long pods run, and after another one came to a node.
     """
     spec, state = {**ATTACKS[attack](), "nodeName": "node-1"}, tmp_path / "cluster.json"
-    state.write_text(json.dumps(shop(*nodes(10), *(hostile(f"long-{place}", spec_of(place, spec)) for place in range(NUM_RUNNING)))))
+    state.write_text(
+        json.dumps(shop(*nodes(10), *(hostile(f"long-{place}", spec_of(place, spec)) for place in range(NUM_RUNNING))))
+    )
     late = {**hostile("late", spec_of(NUM_RUNNING, spec)), "apiVersion": "v1"}
     del late["spec"]["priority"]
 

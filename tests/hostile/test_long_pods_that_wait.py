@@ -16,7 +16,11 @@ JSON = {"content-type": "application/json"}
 def between(number: int) -> Manifest:
     """A term that matches the node with this number only."""
     limits = (("Gt", number - 1), ("Lt", number + 1))
-    return {"matchExpressions": [{"key": "place", "operator": operator, "values": [str(limit)]} for operator, limit in limits]}
+    return {
+        "matchExpressions": [
+            {"key": "place", "operator": operator, "values": [str(limit)]} for operator, limit in limits
+        ]
+    }
 
 
 def on_no_node(place: int) -> Manifest:
@@ -40,7 +44,10 @@ def test_an_event_that_concerns_many_long_pods_is_handled_at_once(tmp_path: Path
 
     with held_too_long(MOST_SECONDS) as found, serving(loop="asyncio", state=state, schedule=True) as service:
         until_refused(service, names)
-        codes = [service.client.post("/api/v1/nodes", content=json.dumps(node), headers=JSON).status_code for node in nodes(13)[10:]]
+        codes = [
+            service.client.post("/api/v1/nodes", content=json.dumps(node), headers=JSON).status_code
+            for node in nodes(13)[10:]
+        ]
         service.client.post("/api/v1/namespaces/shop/pods", content=json.dumps(pod("ordinary", "100m")), headers=JSON)
         until_bound(service, ["shop/ordinary"])
 

@@ -13,8 +13,10 @@ from tests.hostile.test_device_selectors import until_bound
 from tests.loop_budget import held_too_long
 
 MOST_SECONDS = 0.1
-"""Twice what is promised, in CPU time. On a machine of its own no step of these takes more than 30 ms: what depends on how long a pod is
-is done in threads. But those threads, and whatever else a machine runs, share its cores and caches, and CPU time counts double then."""
+"""Twice what is promised, in CPU time. On a machine of its own no step of these takes more than 30 ms: what depends on
+how long a pod is is done in threads. But those threads, and whatever else a machine runs, share its cores and caches,
+and CPU time counts double then.
+"""
 
 MOST_BYTES = 1_000_000
 """About what the API server stores as one object: ten thousand terms."""
@@ -35,17 +37,28 @@ def selecting(**labels: str) -> Manifest:
 
 def as_many(make: Callable[[int], Any], most: int | None = None) -> list[Any]:
     """Returns as many different items as an object of so many bytes holds, MOST_BYTES unless said otherwise."""
-    return [make(number) for number in range((most or MOST_BYTES) // (len(json.dumps(make(99_999), separators=(",", ":"))) + 1) - 10)]
+    return [
+        make(number)
+        for number in range((most or MOST_BYTES) // (len(json.dumps(make(99_999), separators=(",", ":"))) + 1) - 10)
+    ]
 
 
 def affinity(kind: str, *, is_required: bool = True, **differing: Callable[[int], Any]) -> Manifest:
     """Returns a spec with terms that differ in this."""
 
     def one(number: int) -> Manifest:
-        written = {"labelSelector": selecting(app="web"), "topologyKey": "zone", **{key: make(number) for key, make in differing.items()}}
+        written = {
+            "labelSelector": selecting(app="web"),
+            "topologyKey": "zone",
+            **{key: make(number) for key, make in differing.items()},
+        }
         return written if is_required else {"weight": 1 + number % 100, "podAffinityTerm": written}
 
-    stanza = "requiredDuringSchedulingIgnoredDuringExecution" if is_required else "preferredDuringSchedulingIgnoredDuringExecution"
+    stanza = (
+        "requiredDuringSchedulingIgnoredDuringExecution"
+        if is_required
+        else "preferredDuringSchedulingIgnoredDuringExecution"
+    )
     return {"affinity": {kind: {stanza: as_many(one)}}}
 
 
@@ -62,11 +75,20 @@ def expression(number: int) -> Manifest:
 
 
 def spread(when: str) -> Callable[[int], Manifest]:
-    return lambda number: {"maxSkew": 1, "topologyKey": key(number), "whenUnsatisfiable": when, "labelSelector": selecting(app="web")}
+    return lambda number: {
+        "maxSkew": 1,
+        "topologyKey": key(number),
+        "whenUnsatisfiable": when,
+        "labelSelector": selecting(app="web"),
+    }
 
 
 def node_affinity(*terms: Manifest) -> Manifest:
-    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}}
+    return {
+        "affinity": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+        }
+    }
 
 
 def containers(**container: Any) -> Manifest:
@@ -82,20 +104,26 @@ def requesting(amount: str) -> Manifest:
 ATTACKS: dict[str, Callable[[], Manifest]] = {
     "anti-affinity, keys that no node has": lambda: affinity("podAntiAffinity", topologyKey=key),
     "anti-affinity, different selectors": lambda: affinity("podAntiAffinity", labelSelector=some_label),
-    "anti-affinity, different namespaces": lambda: affinity("podAntiAffinity", namespaces=lambda number: [f"team-{number}"]),
+    "anti-affinity, different namespaces": lambda: affinity(
+        "podAntiAffinity", namespaces=lambda number: [f"team-{number}"]
+    ),
     "anti-affinity to pods of all namespaces": lambda: affinity(
         "podAntiAffinity", labelSelector=lambda number: {}, namespaceSelector=lambda number: {}, topologyKey=key
     ),
     "affinity, keys that no node has": lambda: affinity("podAffinity", topologyKey=key),
     "affinity, different selectors": lambda: affinity("podAffinity", labelSelector=some_label),
     "preferred affinity, keys that no node has": lambda: affinity("podAffinity", is_required=False, topologyKey=key),
-    "preferred affinity, different selectors": lambda: affinity("podAffinity", is_required=False, labelSelector=some_label),
+    "preferred affinity, different selectors": lambda: affinity(
+        "podAffinity", is_required=False, labelSelector=some_label
+    ),
     "a selector with many values": lambda: {
         "affinity": {
             "podAntiAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": [
                     {
-                        "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", *as_many(str)]}]},
+                        "labelSelector": {
+                            "matchExpressions": [{"key": "app", "operator": "In", "values": ["web", *as_many(str)]}]
+                        },
                         "topologyKey": "zone",
                     }
                 ]
@@ -104,7 +132,9 @@ ATTACKS: dict[str, Callable[[], Manifest]] = {
     },
     "spread constraints that must hold": lambda: {"topologySpreadConstraints": as_many(spread("DoNotSchedule"))},
     "spread constraints that should hold": lambda: {"topologySpreadConstraints": as_many(spread("ScheduleAnyway"))},
-    "tolerations": lambda: {"tolerations": as_many(lambda number: {"key": f"k{number}", "operator": "Exists", "effect": "NoSchedule"})},
+    "tolerations": lambda: {
+        "tolerations": as_many(lambda number: {"key": f"k{number}", "operator": "Exists", "effect": "NoSchedule"})
+    },
     "node affinity terms": lambda: node_affinity(
         *as_many(lambda number: {"matchExpressions": [{"key": key(number), "operator": "Exists"}]})
     ),
@@ -121,7 +151,9 @@ ATTACKS: dict[str, Callable[[], Manifest]] = {
             }
         }
     },
-    "node selector": lambda: {"nodeSelector": {name: "x" for name, _ in as_many(lambda number: [f"nowhere-{number}", "x"])}},
+    "node selector": lambda: {
+        "nodeSelector": {name: "x" for name, _ in as_many(lambda number: [f"nowhere-{number}", "x"])}
+    },
     "host ports": lambda: containers(
         ports=as_many(lambda number: {"containerPort": 80, "hostPort": 1 + number % 65535, "protocol": "TCP"})
     ),
@@ -130,7 +162,11 @@ ATTACKS: dict[str, Callable[[], Manifest]] = {
     "distinct resources, one of each": lambda: requesting("1"),
     "containers": lambda: {
         "containers": as_many(
-            lambda number: {"name": f"c{number}", "image": f"i{number}", "resources": {"requests": {"cpu": f"{number}u"}}},
+            lambda number: {
+                "name": f"c{number}",
+                "image": f"i{number}",
+                "resources": {"requests": {"cpu": f"{number}u"}},
+            },
             MOST_BYTES_OF_CONTAINERS,
         )
     },
@@ -142,7 +178,9 @@ def with_device(name: str) -> Manifest:
 
 
 ATTACKS |= {
-    "containers with a device each": lambda: {"containers": as_many(lambda number: with_device(f"c{number}"), MOST_BYTES_OF_CONTAINERS)},
+    "containers with a device each": lambda: {
+        "containers": as_many(lambda number: with_device(f"c{number}"), MOST_BYTES_OF_CONTAINERS)
+    },
     "init containers with the devices of containers": lambda: {
         "initContainers": as_many(lambda number: with_device(f"i{number}"), MOST_BYTES_OF_CONTAINERS // 2),
         "containers": as_many(lambda number: with_device(f"c{number}"), MOST_BYTES_OF_CONTAINERS // 2),
@@ -151,7 +189,9 @@ ATTACKS |= {
 
 
 def hostile(name: str, spec: Manifest) -> Manifest:
-    return pod(name, "1m", priority=100, **spec) | {"metadata": {"name": name, "namespace": "shop", "labels": {"app": "web"}}}
+    return pod(name, "1m", priority=100, **spec) | {
+        "metadata": {"name": name, "namespace": "shop", "labels": {"app": "web"}}
+    }
 
 
 _GROUP = {"apiVersion": "resource.k8s.io/v1"}
@@ -218,8 +258,8 @@ def cluster(
 
 
 def stops_nobody(state: Path, spec: Manifest, metadata: Manifest | None = None, **settings: Any) -> None:
-    """Checks that others are served, and no step takes long, in a `cluster` of such pods; while one is asked about, and one comes with a
-    node.
+    """Checks that others are served, and no step takes long, in a `cluster` of such pods; while one is asked about, and
+    one comes with a node.
 
     Arguments:
         state: the file with the cluster.

@@ -1,4 +1,6 @@
-"""Pods with long lists of all that a pod can have do not keep the scheduler from others, in a cluster that has what they refer to."""
+"""Pods with long lists of all that a pod can have do not keep the scheduler from others, in a cluster that has what
+they refer to.
+"""
 
 import json
 from collections.abc import Callable
@@ -49,13 +51,19 @@ def with_images(place: int, node: Manifest) -> Manifest:
     return {**node, "status": {**node["status"], "images": images}}
 
 
-def named(kind: str, name: str, spec: Manifest, *, group: str = "v1", namespace: str | None = "shop", **meta: Any) -> Manifest:
+def named(
+    kind: str, name: str, spec: Manifest, *, group: str = "v1", namespace: str | None = "shop", **meta: Any
+) -> Manifest:
     where = {} if namespace is None else {"namespace": namespace}
     return {"apiVersion": group, "kind": kind, "metadata": {"name": name, **where, **meta}, "spec": spec}
 
 
 def a_claim(number: int) -> Manifest:
-    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "later", "resources": {"requests": {"storage": "1Gi"}}}
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "later",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
     return named("PersistentVolumeClaim", f"claim-{number}", spec)
 
 
@@ -107,7 +115,11 @@ ATTACKS: Final[dict[str, Callable[[], Attack]]] = {
         nodes=tuple(tainted(place, node) for place, node in enumerate(nodes(NUM_NODES))),
     ),
     "tolerations of each taint": lambda: Attack(
-        {"tolerations": as_many(lambda number: {"key": f"dedicated-{number}", "value": "team", "effect": "NoSchedule"})},
+        {
+            "tolerations": as_many(
+                lambda number: {"key": f"dedicated-{number}", "value": "team", "effect": "NoSchedule"}
+            )
+        },
         nodes=tuple(tainted(place, node) for place, node in enumerate(nodes(NUM_NODES))),
     ),
     "tolerations that differ in the last one": lambda: Attack(
@@ -119,13 +131,17 @@ ATTACKS: Final[dict[str, Callable[[], Attack]]] = {
         },
         nodes=tuple(tainted(place, node) for place, node in enumerate(nodes(NUM_NODES))),
     ),
-    "spread constraints with a selector each": lambda: Attack(spread(labelSelector=lambda number: selecting(app=f"web-{number}"))),
+    "spread constraints with a selector each": lambda: Attack(
+        spread(labelSelector=lambda number: selecting(app=f"web-{number}"))
+    ),
     "spread constraints that honor taints": lambda: Attack(
         spread(labelSelector=lambda number: selecting(app=f"web-{number}"), nodeTaintsPolicy=lambda _: "Honor"),
         nodes=tuple(tainted(place, node) for place, node in enumerate(nodes(NUM_NODES))),
     ),
     "spread constraints that should hold, with a selector each": lambda: Attack(
-        spread(labelSelector=lambda number: selecting(app=f"web-{number}"), whenUnsatisfiable=lambda _: "ScheduleAnyway")
+        spread(
+            labelSelector=lambda number: selecting(app=f"web-{number}"), whenUnsatisfiable=lambda _: "ScheduleAnyway"
+        )
     ),
     "spread constraints that ask for labels": lambda: Attack(
         spread(matchLabelKeys=lambda number: [f"label-{number}"]), metadata={"labels": {**MANY_LABELS, "app": "web"}}
@@ -144,14 +160,23 @@ ATTACKS: Final[dict[str, Callable[[], Attack]]] = {
         },
         metadata={"labels": {**MANY_LABELS, "app": "web"}},
     ),
-    "volumes of one claim": lambda: Attack({"volumes": as_many(lambda number: volume(number, 0))}, objects=(LATER, a_claim(0))),
+    "volumes of one claim": lambda: Attack(
+        {"volumes": as_many(lambda number: volume(number, 0))}, objects=(LATER, a_claim(0))
+    ),
     "volumes of a claim each": lambda: Attack(
-        {"volumes": [volume(number, number) for number in range(NUM_CLAIMS)]}, objects=(LATER, *map(a_claim, range(NUM_CLAIMS)))
+        {"volumes": [volume(number, number) for number in range(NUM_CLAIMS)]},
+        objects=(LATER, *map(a_claim, range(NUM_CLAIMS))),
     ),
     "volumes of claims that nobody made": lambda: Attack({"volumes": as_many(lambda number: volume(number, number))}),
-    "disks": lambda: Attack({"volumes": as_many(lambda number: {"name": f"v{number}", "gcePersistentDisk": {"pdName": f"disk-{number}"}})}),
+    "disks": lambda: Attack(
+        {"volumes": as_many(lambda number: {"name": f"v{number}", "gcePersistentDisk": {"pdName": f"disk-{number}"}})}
+    ),
     "volumes of images": lambda: Attack(
-        {"volumes": as_many(lambda number: {"name": f"v{number}", "image": {"reference": f"registry.example/app-1-{number}:1"}})},
+        {
+            "volumes": as_many(
+                lambda number: {"name": f"v{number}", "image": {"reference": f"registry.example/app-1-{number}:1"}}
+            )
+        },
         nodes=tuple(with_images(place, node) for place, node in enumerate(nodes(NUM_NODES))),
     ),
     "host ports with an address each": lambda: Attack(
@@ -167,14 +192,23 @@ ATTACKS: Final[dict[str, Callable[[], Attack]]] = {
         )
     ),
     "device claims": lambda: Attack(
-        {"resourceClaims": [{"name": f"c{number}", "resourceClaimName": f"claim-{number}"} for number in range(NUM_CLAIMS)]},
+        {
+            "resourceClaims": [
+                {"name": f"c{number}", "resourceClaimName": f"claim-{number}"} for number in range(NUM_CLAIMS)
+            ]
+        },
         objects=tuple(map(a_device_claim, range(NUM_CLAIMS))),
     ),
     "references to one device claim": lambda: Attack(
-        {"resourceClaims": as_many(lambda number: {"name": f"c{number}", "resourceClaimName": "claim-0"})}, objects=(a_device_claim(0),)
+        {"resourceClaims": as_many(lambda number: {"name": f"c{number}", "resourceClaimName": "claim-0"})},
+        objects=(a_device_claim(0),),
     ),
     "device claims of a template": lambda: Attack(
-        {"resourceClaims": as_many(lambda number: {"name": f"c{number}", "resourceClaimTemplateName": "nobody-made-it"})}
+        {
+            "resourceClaims": as_many(
+                lambda number: {"name": f"c{number}", "resourceClaimTemplateName": "nobody-made-it"}
+            )
+        }
     ),
     "containers with an image each": lambda: Attack(
         {
@@ -196,7 +230,8 @@ ATTACKS: Final[dict[str, Callable[[], Attack]]] = {
     ),
     "labels": lambda: Attack({}, metadata={"labels": {**MANY_LABELS, "app": "web"}}),
     "annotations": lambda: Attack(
-        {}, metadata={"annotations": {name: "x" for name, _ in as_many(lambda number: [f"note-{number}", "x"], 250_000)}}
+        {},
+        metadata={"annotations": {name: "x" for name, _ in as_many(lambda number: [f"note-{number}", "x"], 250_000)}},
     ),
 }
 

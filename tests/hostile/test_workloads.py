@@ -1,4 +1,6 @@
-"""Workloads with as many pods as a tenant asks for do not keep the embedded API's controllers from letting others have their turn."""
+"""Workloads with as many pods as a tenant asks for do not keep the embedded API's controllers from letting others have
+their turn.
+"""
 
 import json
 import time
@@ -65,10 +67,13 @@ def until(done: Callable[[], bool]) -> None:
 @pytest.mark.parametrize(("kind", "resource"), [("ReplicaSet", "replicasets"), ("StatefulSet", "statefulsets")])
 def test_a_workload_of_many_pods_is_counted_and_shrunk_in_parts(kind: str, resource: str, tmp_path: Path) -> None:
     """
-    The status says how many pods are ready, and the pods that are too many go, without a step that holds the event loop.
+    The status says how many pods are ready, and the pods that are too many go, without a step that holds the event
+    loop.
     """
     state = tmp_path / "cluster.json"
-    state.write_text(json.dumps(shop(*nodes(300), workload(kind), *(replica(kind, number) for number in range(REPLICAS)))))
+    state.write_text(
+        json.dumps(shop(*nodes(300), workload(kind), *(replica(kind, number) for number in range(REPLICAS))))
+    )
     fewer = json.dumps({"spec": {"replicas": SHRUNK}})
     merge = {"content-type": "application/merge-patch+json"}
 
@@ -76,7 +81,12 @@ def test_a_workload_of_many_pods_is_counted_and_shrunk_in_parts(kind: str, resou
         until(lambda: ready(service, resource) == REPLICAS)
         until(lambda: service.client.get("/readyz").status_code == 200)
         with held_too_long(MOST_SECONDS) as found:
-            assert service.client.patch(f"/apis/apps/v1/namespaces/shop/{resource}/many", content=fewer, headers=merge).status_code == 200
+            assert (
+                service.client.patch(
+                    f"/apis/apps/v1/namespaces/shop/{resource}/many", content=fewer, headers=merge
+                ).status_code
+                == 200
+            )
             until(lambda: ready(service, resource) < REPLICAS)
 
     assert not found, "\n".join(found)

@@ -15,7 +15,14 @@ APPLY = f"{PODS}/evil?fieldManager=tenant&force=true"
 
 
 @pytest.mark.parametrize(
-    "attack", ["tolerations", "scheduling gates", "containers", "distinct resources, one of each", "affinity, different selectors"]
+    "attack",
+    [
+        "tolerations",
+        "scheduling gates",
+        "containers",
+        "distinct resources, one of each",
+        "affinity, different selectors",
+    ],
 )
 def test_writing_hostile_pods_stops_nobody(attack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
@@ -31,7 +38,9 @@ def test_writing_hostile_pods_stops_nobody(attack: str, tmp_path: Path, monkeypa
     with held_too_long(MOST_SECONDS) as found, serving(loop="asyncio", state=state, schedule=False) as service:
 
         def code(method: str, path: str, media_type: str, body: bytes) -> int:
-            return service.client.request(method, path, content=body, headers={"content-type": f"application/{media_type}"}).status_code
+            return service.client.request(
+                method, path, content=body, headers={"content-type": f"application/{media_type}"}
+            ).status_code
 
         codes = [code("POST", PODS, "json", created)]
         stored = service.client.get(f"{PODS}/evil").json()

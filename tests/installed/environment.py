@@ -35,7 +35,12 @@ class Environment:
         """
         What a shell has after `activate`; nothing else of this process.
         """
-        return {"PATH": f"{self.bin}{os.pathsep}/usr/bin{os.pathsep}/bin", "HOME": str(self.elsewhere), "LANG": "C.UTF-8", **also}
+        return {
+            "PATH": f"{self.bin}{os.pathsep}/usr/bin{os.pathsep}/bin",
+            "HOME": str(self.elsewhere),
+            "LANG": "C.UTF-8",
+            **also,
+        }
 
     def run(self, command: str, *, cwd: Path | None = None, **also: str) -> subprocess.CompletedProcess[str]:
         """
@@ -79,8 +84,11 @@ def installed_into(root: Path) -> Environment:
 def _make(environment: Environment, wheel: Path) -> None:
     environment.elsewhere.mkdir()
     venv.create(environment.root, with_pip=True)
-    # What a registry would send, without one: exactly the packages that requirements.lock pins, as they are installed here.
-    for name in sorted(set(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))):
+    # What a registry would send, without one: exactly the packages that requirements.lock pins, as they are installed
+    # here.
+    for name in sorted(
+        set(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
+    ):
         link_distribution(name, environment.libraries)
     for arguments in (["install", "--quiet", "--no-index", "--no-deps", str(wheel)], ["check"]):
         done = subprocess.run(

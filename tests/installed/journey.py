@@ -1,4 +1,6 @@
-"""Journeys: commands that a person types one after the other, in an environment of its own, with the time that each took."""
+"""Journeys: commands that a person types one after the other, in an environment of its own, with the time that each
+took.
+"""
 
 import re
 import signal
@@ -29,7 +31,9 @@ class Journey:
     folder: Path
     steps: list[tuple[str, float]] = field(default_factory=list)
 
-    def type(self, command: str, *, fails: bool = False, says: str | None = None, also: Mapping[str, str] | None = None) -> str:
+    def type(
+        self, command: str, *, fails: bool = False, says: str | None = None, also: Mapping[str, str] | None = None
+    ) -> str:
         """What the command prints, on both outputs.
 
         Arguments:
@@ -53,7 +57,11 @@ class Journey:
         began = time.monotonic()
         with output.open("w") as file:
             process = subprocess.Popen(
-                ["bash", "-c", f"exec {command}"], cwd=self.folder, env=self.environment.variables(), stdout=file, stderr=subprocess.STDOUT
+                ["bash", "-c", f"exec {command}"],
+                cwd=self.folder,
+                env=self.environment.variables(),
+                stdout=file,
+                stderr=subprocess.STDOUT,
             )
         running = Running(process, output)
         try:

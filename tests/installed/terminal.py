@@ -1,4 +1,6 @@
-"""A terminal: what a person sees of commands that are typed into a real shell, as frames, and those as a moving picture."""
+"""A terminal: what a person sees of commands that are typed into a real shell, as frames, and those as a moving
+picture.
+"""
 
 import fcntl
 import html
@@ -26,7 +28,14 @@ _BUTTONS = ("#f85149", "#d29922", "#3fb950")
 _BETWEEN = "\n----\n"
 _VARYING = re.compile(r"\d+ ms")
 _WIDTH, _HEIGHT, _LEFT, _TOP = 8.4, 19.0, 18.0, 44.0
-_COLOURS = {"default": "#e6edf3", "green": "#3fb950", "red": "#f85149", "brown": "#d29922", "blue": "#58a6ff", "cyan": "#39c5cf"}
+_COLOURS = {
+    "default": "#e6edf3",
+    "green": "#3fb950",
+    "red": "#f85149",
+    "brown": "#d29922",
+    "blue": "#58a6ff",
+    "cyan": "#39c5cf",
+}
 
 
 @dataclass(frozen=True)
@@ -113,7 +122,9 @@ def picture(frames: Sequence[Frame], title: str) -> str:
     width, height = 2 * _LEFT + COLUMNS * _WIDTH, _TOP + LINES * _HEIGHT + 12
     parts, began = [], 0.0
     for number, frame in enumerate(frames):
-        parts.append(f'<g class="f" id="f{number}">{"".join(_line(row, runs) for row, runs in enumerate(frame.lines))}</g>')
+        parts.append(
+            f'<g class="f" id="f{number}">{"".join(_line(row, runs) for row, runs in enumerate(frame.lines))}</g>'
+        )
         begins, ends = 100 * began / total, 100 * (began + frame.seconds) / total
         hidden = f"0%,{begins:.3f}%{{visibility:hidden}}" if number else ""
         parts.append(
@@ -124,10 +135,13 @@ def picture(frames: Sequence[Frame], title: str) -> str:
         began += frame.seconds
     last = len(frames) - 1
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="{html.escape(title)}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="{html.escape(title)}">'
         f"<title>{html.escape(title)}</title><desc>{html.escape(_BETWEEN.join(told(frames)))}</desc>"
-        "<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre}.f{visibility:hidden}"
-        f"@media (prefers-reduced-motion:reduce){{.f{{animation:none!important}}#f{last}{{visibility:visible!important}}}}</style>"
+        "<style>text{font:14px "
+        "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre}.f{visibility:hidden}"
+        "@media "
+        f"(prefers-reduced-motion:reduce){{.f{{animation:none!important}}#f{last}{{visibility:visible!important}}}}</style>"
         f'<rect width="{width:.0f}" height="{height:.0f}" rx="10" fill="#0d1117"/>'
         + "".join(
             f'<circle cx="{_LEFT + 18 * place + 4}" cy="20" r="6" fill="{fill}"/>'

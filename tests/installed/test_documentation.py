@@ -1,7 +1,8 @@
-"""The documentation: it builds without a warning, no link leads nowhere, what is generated is up to date, and its commands work as written.
+"""The documentation: it builds without a warning, no link leads nowhere, what is generated is up to date, and its
+commands work as written.
 
-A block marked `console` is run, in an empty environment: every command has to succeed, and print what the page shows (`...` stands for
-anything). A block marked `sh` needs a real cluster; its commands have to be ones that there are.
+A block marked `console` is run, in an empty environment: every command has to succeed, and print what the page shows
+(`...` stands for anything). A block marked `sh` needs a real cluster; its commands have to be ones that there are.
 """
 
 import json
@@ -31,7 +32,10 @@ EVERY_PAGE = sorted(path for path in DOCS.rglob("*.md"))
 PLAYED = [
     "tutorial.md",
     "ten-questions.md",
-    *(f"how-to/{name}.md" for name in ("beside-kube-scheduler", "small-cluster", "shadow", "troubleshooting", "machines")),
+    *(
+        f"how-to/{name}.md"
+        for name in ("beside-kube-scheduler", "small-cluster", "shadow", "troubleshooting", "machines")
+    ),
 ]
 """The pages whose commands are run here."""
 ELSEWHERE = {
@@ -112,7 +116,9 @@ def test_no_link_of_the_site_leads_nowhere(site: Path) -> None:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             known = pages.get(target)
-            if not target.exists() or (parts.fragment and known is not None and unquote(parts.fragment) not in known.anchors):
+            if not target.exists() or (
+                parts.fragment and known is not None and unquote(parts.fragment) not in known.anchors
+            ):
                 lost.append((str(path.relative_to(site)), link))
 
     assert len(pages) > 25
@@ -147,7 +153,12 @@ def test_what_is_generated_is_up_to_date(name: str) -> None:
 def test_every_command_and_option_has_a_place_in_the_reference() -> None:
     page = (FOLDER / "commands.md").read_text()
     group: Any = typer.main.get_command(app)
-    shown = [each for command in SUBCOMMANDS for each in group.commands[command].load().params if not getattr(each, "hidden", False)]
+    shown = [
+        each
+        for command in SUBCOMMANDS
+        for each in group.commands[command].load().params
+        if not getattr(each, "hidden", False)
+    ]
     options = {name for each in shown for name in each.opts if name.startswith("-")}
 
     assert [command for command in SUBCOMMANDS if f"## reprieve {command}\n" not in page] == []
@@ -158,7 +169,9 @@ def test_every_command_and_option_has_a_place_in_the_reference() -> None:
 
 
 def test_every_page_with_commands_is_run_somewhere() -> None:
-    with_commands = {str(page.relative_to(DOCS)) for page in EVERY_PAGE if typed(page) and "decisions" not in page.parts}
+    with_commands = {
+        str(page.relative_to(DOCS)) for page in EVERY_PAGE if typed(page) and "decisions" not in page.parts
+    }
 
     assert with_commands - {*PLAYED} - {*ELSEWHERE} == set()
 
@@ -185,7 +198,9 @@ def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Pa
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     with ExitStack() as others:
         for command, output in typed(DOCS / name):
-            here = with_ports(command, ports).replace("pip install .", "pip install --no-build-isolation --no-deps --no-index .")
+            here = with_ports(command, ports).replace(
+                "pip install .", "pip install --no-build-isolation --no-deps --no-index ."
+            )
             if here.startswith("cd "):
                 journey.cd(here.removeprefix("cd "))
             elif here.endswith("&"):
@@ -223,7 +238,9 @@ def node_of_a_new_pod(kube: str, number: int) -> str:
     pods = f"http://127.0.0.1:{kube}/api/v1/namespaces/default/pods"
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
     pod = {"metadata": {"name": f"front-{number}", "labels": {"tier": "front"}}, "spec": {"containers": [container]}}
-    urllib.request.urlopen(urllib.request.Request(pods, json.dumps(pod).encode(), {"Content-Type": "application/json"}), timeout=30).close()
+    urllib.request.urlopen(
+        urllib.request.Request(pods, json.dumps(pod).encode(), {"Content-Type": "application/json"}), timeout=30
+    ).close()
     ends = time.monotonic() + 60
     while True:
         with urllib.request.urlopen(f"{pods}/front-{number}", timeout=30) as answer:
@@ -242,9 +259,12 @@ def with_ports(text: str, ports: dict[str, str]) -> str:
 
 def is_as_said(said: list[str], printed: str) -> bool:
     """
-    Whether the lines are those that were said, any number of them where `...` stands, and whatever where nothing is said.
+    Whether the lines are those that were said, any number of them where `...` stands, and whatever where nothing is
+    said.
     """
-    pattern = "".join(r"(?:.*\n)*?" if line.strip() == "..." else re.escape(VARYING.sub("N", line.rstrip())) + r"\n" for line in said)
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == "..." else re.escape(VARYING.sub("N", line.rstrip())) + r"\n" for line in said
+    )
     lines = "".join(f"{VARYING.sub('N', line.rstrip())}\n" for line in printed.splitlines())
     return not said or re.match(pattern, lines) is not None
 

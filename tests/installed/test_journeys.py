@@ -1,4 +1,6 @@
-"""Three people at work, each in a shell of an empty environment: one guards training jobs, one is on call, one tests rules in CI."""
+"""Three people at work, each in a shell of an empty environment: one guards training jobs, one is on call, one tests
+rules in CI.
+"""
 
 import json
 import xml.etree.ElementTree as ET
@@ -22,13 +24,22 @@ def ago(**time: float) -> str:
 def node(name: str, zone: str = "a", **allocatable: str) -> dict[str, Any]:
     labels = {"kubernetes.io/hostname": name, ZONE: zone}
     room = {"cpu": "8", "memory": "32Gi", "pods": "110", **allocatable}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": {"allocatable": room}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"allocatable": room},
+    }
 
 
-def pod(name: str, namespace: str, requests: dict[str, str], node: str = "", *, started: str = "", **further: Any) -> dict[str, Any]:
+def pod(
+    name: str, namespace: str, requests: dict[str, str], node: str = "", *, started: str = "", **further: Any
+) -> dict[str, Any]:
     kept: dict[str, Any] = {key: further.pop(key) for key in ("labels", "annotations") if key in further}
     metadata = {"name": name, "namespace": namespace, **kept}
-    containers = [{"name": "c", "image": "registry.example/app:1", "resources": {"requests": requests, "limits": requests}}]
+    containers = [
+        {"name": "c", "image": "registry.example/app:1", "resources": {"requests": requests, "limits": requests}}
+    ]
     spec = {"containers": containers, **({"nodeName": node} if node else {}), **further}
     status = {"phase": "Running", "startTime": started} if node else {}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
@@ -63,7 +74,9 @@ profiles:
 
 def training(name: str, node: str, *, started: str, checkpoint: str = "", **labels: str) -> dict[str, Any]:
     annotations = {"volcano.sh/last-checkpoint-time": checkpoint} if checkpoint else {}
-    return pod(name, "ml", {"nvidia.com/gpu": "8"}, node, started=started, priority=10, labels=labels, annotations=annotations)
+    return pod(
+        name, "ml", {"nvidia.com/gpu": "8"}, node, started=started, priority=10, labels=labels, annotations=annotations
+    )
 
 
 def test_an_administrator_spares_training_far_from_its_checkpoint(shell: Journey) -> None:
@@ -121,7 +134,10 @@ def test_somebody_on_call_finds_out_why_what_helps_and_who_went(shell: Journey) 
         assert "It would fit if" in why and "retried on" in why and "preemptionPolicy=Never" in why
         assert "batch/etl-4" in tried and "node-b-1" in tried
 
-        write(shell.folder / "high.yaml", pod("api-high", "payments", {"cpu": "3"}, nodeSelector={ZONE: "b"}, priorityClassName="high"))
+        write(
+            shell.folder / "high.yaml",
+            pod("api-high", "payments", {"cpu": "3"}, nodeSelector={ZONE: "b"}, priorityClassName="high"),
+        )
         pods = f"{server}/api/v1/namespaces/payments/pods"
         shell.type(f"curl -sf -H 'Content-Type: application/yaml' --data-binary @high.yaml {pods}")
         asked = "reprieve who-preempted batch/etl-4 --since 2d"
@@ -156,10 +172,16 @@ def test_an_engineer_of_ci_gates_a_change_by_rules(shell: Journey) -> None:
     spread = {**constraint, "labelSelector": {"matchLabels": {"app": "web"}}}
 
     def change(cpu: str) -> None:
-        spec = {"containers": pod("c", "shop", {"cpu": cpu})["spec"]["containers"], "topologySpreadConstraints": [spread]}
+        spec = {
+            "containers": pod("c", "shop", {"cpu": cpu})["spec"]["containers"],
+            "topologySpreadConstraints": [spread],
+        }
         template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
         workload = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
-        write(rules / "web.yaml", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": workload})
+        write(
+            rules / "web.yaml",
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": workload},
+        )
 
     change("1")
     shell.type("reprieve verify tests --golden golden.yaml --update")

@@ -35,7 +35,9 @@ def run(unpacked: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     The command, with no environment at all.
     """
     command = [str(unpacked / "kubectl-reprieve"), *arguments]
-    return subprocess.run(command, cwd="/", env={}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(
+        command, cwd="/", env={}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120
+    )
 
 
 def test_it_answers_about_a_dump(unpacked: Path) -> None:
@@ -69,7 +71,8 @@ def test_costly_device_selectors_get_their_process(unpacked: Path) -> None:
 
 def test_krew_can_read_the_manifest(archive: Path) -> None:
     """
-    After krew's validation: names, the version, and for each platform a selector, an address, a checksum, files and the binary.
+    After krew's validation: names, the version, and for each platform a selector, an address, a checksum, files and the
+    binary.
     """
     said = yaml.safe_load(yaml.safe_dump(manifest(archive.parent, URL)))
 

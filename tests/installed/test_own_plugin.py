@@ -1,6 +1,8 @@
-"""A platform engineer keeps a team's pods off nodes whose licence server is down: from the installed command to a decision.
+"""A platform engineer keeps a team's pods off nodes whose licence server is down: from the installed command to a
+decision.
 
-Every step is typed in an empty environment, outside the repository. kube-scheduler's requests are those that a real one sent.
+Every step is typed in an empty environment, outside the repository. kube-scheduler's requests are those that a real one
+sent.
 """
 
 import gzip
@@ -105,7 +107,8 @@ def in_zone_b() -> set[str]:
 @pytest.fixture(scope="module")
 def journey(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     """
-    In an environment of its own, since a plugin is installed there. What builds the plugin and runs its tests is there, too.
+    In an environment of its own, since a plugin is installed there. What builds the plugin and runs its tests is there,
+    too.
     """
     environment = installed_into(tmp_path_factory.mktemp("own"))
     for name in ("hatchling", "pytest", "iniconfig", "pluggy", "pathspec", "trove-classifiers", "packaging"):
@@ -142,18 +145,32 @@ def test_the_journey(journey: Journey, record_property: Any, tmp_path: Path) -> 
     # 4 beside kube-scheduler, which asks about its pods
     journey.type("pip install --no-build-isolation --no-deps --no-index .", says="pip install .")
     listed = journey.type("reprieve plugins --config extender-config.yaml")
-    assert listed.splitlines()[1].split() == ["LicenceAware", "licence-aware", "0.1.0", "filter,", "score", "default-scheduler"]
+    assert listed.splitlines()[1].split() == [
+        "LicenceAware",
+        "licence-aware",
+        "0.1.0",
+        "filter,",
+        "score",
+        "default-scheduler",
+    ]
     port, kube = free_port(), free_port()
-    serve = f"reprieve serve --config extender-config.yaml --no-schedule --state {TWELVE_NODES} --port {port} --kubernetes-port {kube}"
+    serve = (
+        f"reprieve serve --config extender-config.yaml --no-schedule --state {TWELVE_NODES} --port {port} "
+        f"--kubernetes-port {kube}"
+    )
     with journey.beside(serve) as service:
         service.until_ready(f"http://127.0.0.1:{port}/readyz")
         _answers_recorded_requests(port)
 
         # 5 what kube-scheduler's configuration needs
-        stanza = journey.type(f"reprieve print-scheduler-config --url http://127.0.0.1:{port} 2>/dev/null > stanza.yaml; cat stanza.yaml")
+        stanza = journey.type(
+            f"reprieve print-scheduler-config --url http://127.0.0.1:{port} 2>/dev/null > stanza.yaml; cat stanza.yaml"
+        )
         [extender] = load(stanza).extenders
         assert (extender.url_prefix, extender.node_cache_capable) == (f"http://127.0.0.1:{port}/extender", True)
-        checked = journey.type("kubectl-reprieve doctor --config stanza.yaml", says="kubectl reprieve doctor --config stanza.yaml")
+        checked = journey.type(
+            "kubectl-reprieve doctor --config stanza.yaml", says="kubectl reprieve doctor --config stanza.yaml"
+        )
         assert checked.splitlines()[-1].startswith("0 bad")
 
     # 6 into a cluster, as far as that goes without one
@@ -179,7 +196,9 @@ def _edits(journey: Journey, dev: Running) -> None:
 
 
 def _installed_by_helm(journey: Journey, helm: Path, folder: Path) -> None:
-    """The chart takes the project's values, says what kube-scheduler needs, and starts a pod whose plugin answers kube-scheduler."""
+    """The chart takes the project's values, says what kube-scheduler needs, and starts a pod whose plugin answers
+    kube-scheduler.
+    """
     (journey.environment.bin / "helm").symlink_to(helm)
     (journey.folder / "chart").symlink_to(CHART)
     install = "helm install reprieve chart --dry-run=client --namespace kube-system -f values.yaml"
@@ -190,13 +209,18 @@ def _installed_by_helm(journey: Journey, helm: Path, folder: Path) -> None:
         kubernetes_validate.validate(obj, "1.36", strict=True)
     assert container(objects)["image"] == "registry.example/licence-aware:0.1.0"
     stanza = notes[notes.index("extenders:") :].partition("\n\n")[0]
-    [extender] = load(f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{stanza}").extenders
+    [extender] = load(
+        f"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n{stanza}"
+    ).extenders
     assert extender.url_prefix == "https://10.96.0.42/extender"
 
     sidecar = "--set mode=sidecar --set schedulerName=default-scheduler"
     objects = objects_of(journey.type(f"{install} {sidecar}").partition("\nMANIFEST:\n")[2].partition("\nNOTES:\n")[0])
     reprieve = journey.environment.bin / "reprieve"
-    with serving(state=TWELVE_NODES, schedule=False) as cluster, running(objects, cluster.port, folder, program=[reprieve]) as pod:
+    with (
+        serving(state=TWELVE_NODES, schedule=False) as cluster,
+        running(objects, cluster.port, folder, program=[reprieve]) as pod,
+    ):
         eventually(lambda: pod.passes("readiness"))
         _answers_recorded_requests(pod.port)
 
@@ -212,14 +236,20 @@ def _answers_recorded_requests(port: int) -> None:
         assert answer["FailedAndUnresolvableNodes"] == dict.fromkeys(refused, REASON)
     batch = recorded("filter", "batch", by_name=True)
     assert asked(port, "filter", batch)["NodeNames"] == batch["NodeNames"]
-    scores = {each["Host"]: each["Score"] for each in asked(port, "prioritize", recorded("prioritize", "web", by_name=True))}
+    scores = {
+        each["Host"]: each["Score"] for each in asked(port, "prioritize", recorded("prioritize", "web", by_name=True))
+    }
     assert {*scores.values()} <= {0, 10}
     assert scores.get("worker-01", 10) == 10
 
 
 def write_kubeconfig(path: Path, port: int) -> Path:
     cluster = {"clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}]}
-    contexts = {"contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}], "users": [{"name": "u"}], "current-context": "c"}
+    contexts = {
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "users": [{"name": "u"}],
+        "current-context": "c",
+    }
     path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **cluster, **contexts}))
     return path
 
@@ -231,7 +261,9 @@ def resource_versions(port: int) -> dict[str, str]:
     found = {}
     for kind in ("pods", "nodes"):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{kind}", timeout=30) as answer:
-            found.update({item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in json.load(answer)["items"]})
+            found.update(
+                {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in json.load(answer)["items"]}
+            )
     return found
 
 
@@ -244,14 +276,21 @@ def test_the_stanza_has_the_authority_and_is_checked_over_tls(environment: Envir
     own = authority.sign("reprieve", "DNS:reprieve.kube-system.svc")
     port = free_port()
     journey = Journey(environment, tmp_path)
-    serve = f"reprieve serve --port {port} --kubernetes-port 0 --tls-cert-file {own.certificate} --tls-private-key-file {own.key}"
+    serve = (
+        f"reprieve serve --port {port} --kubernetes-port 0 --tls-cert-file {own.certificate} --tls-private-key-file "
+        f"{own.key}"
+    )
     with journey.beside(serve) as service:
         service.until("shows it")
         url = f"https://127.0.0.1:{port}"
         right = journey.type(
-            f"reprieve print-scheduler-config --url {url} --server-name reprieve.kube-system.svc --ca-file {tmp_path}/ca.crt"
+            f"reprieve print-scheduler-config --url {url} --server-name reprieve.kube-system.svc --ca-file "
+            f"{tmp_path}/ca.crt"
         )
-        wrong = journey.type(f"reprieve print-scheduler-config --url {url} --server-name other.svc --ca-file {tmp_path}/ca.crt", fails=True)
+        wrong = journey.type(
+            f"reprieve print-scheduler-config --url {url} --server-name other.svc --ca-file {tmp_path}/ca.crt",
+            fails=True,
+        )
         none = journey.type(f"reprieve print-scheduler-config --url {url}", fails=True)
 
     stanza, _, checked = right.partition("checked: ")
@@ -277,9 +316,15 @@ def test_kubectl_finds_the_doctor(environment: Environment) -> None:
     ("command", "words"),
     [
         pytest.param("reprieve init 7", "7: not a name; take letters", id="no name"),
-        pytest.param("mkdir there && reprieve init there", "there: exists already; choose another name", id="it exists"),
+        pytest.param(
+            "mkdir there && reprieve init there", "there: exists already; choose another name", id="it exists"
+        ),
         pytest.param("reprieve test", "make one with `reprieve init NAME`", id="no project"),
-        pytest.param("touch pyproject.toml && reprieve dev", 'add [project.entry-points."extender.plugins"]', id="no plugin in it"),
+        pytest.param(
+            "touch pyproject.toml && reprieve dev",
+            'add [project.entry-points."extender.plugins"]',
+            id="no plugin in it",
+        ),
         pytest.param(
             "reprieve init gpu && cd gpu && sed -i 's/name: Gpu/name: Gpus/' scheduler-config.yaml && reprieve dev",
             '"Gpus" does not exist; did you mean Gpu?',
@@ -295,8 +340,16 @@ def test_kubectl_finds_the_doctor(environment: Environment) -> None:
             "TypeError: filter returned int, not a Status",
             id="an answer that means nothing",
         ),
-        pytest.param("reprieve print-scheduler-config --url nowhere", "--url nowhere: not an address; write https://HOST:PORT", id="url"),
-        pytest.param("reprieve print-scheduler-config --url http://127.0.0.1:1", "bad: connection: takes connections", id="nobody there"),
+        pytest.param(
+            "reprieve print-scheduler-config --url nowhere",
+            "--url nowhere: not an address; write https://HOST:PORT",
+            id="url",
+        ),
+        pytest.param(
+            "reprieve print-scheduler-config --url http://127.0.0.1:1",
+            "bad: connection: takes connections",
+            id="nobody there",
+        ),
     ],
 )
 def test_errors_name_the_fix(environment: Environment, tmp_path: Path, command: str, words: str) -> None:

@@ -27,9 +27,15 @@ def names_in(wheel: zipfile.Path) -> set[str]:
 
 def test_every_file_of_both_packages_is_in_the_wheel(wheel: zipfile.Path) -> None:
     """
-    Templates, tables and the example cluster as well as modules; `py.typed`, so that plugins are checked against our types.
+    Templates, tables and the example cluster as well as modules; `py.typed`, so that plugins are checked against our
+    types.
     """
-    files = {str(path.relative_to(ROOT)) for package in ("api", "extender") for path in (ROOT / package).rglob("*") if path.is_file()}
+    files = {
+        str(path.relative_to(ROOT))
+        for package in ("api", "extender")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file()
+    }
     held = {name for name in names_in(wheel) if ".dist-info/" not in name}
 
     assert held == {file for file in files if "__pycache__" not in file} | {"reprieve.py"}
@@ -85,7 +91,9 @@ def test_an_extra_that_is_not_installed_is_named(environment: Environment) -> No
 
 
 def test_traces_without_their_extra_are_refused(environment: Environment) -> None:
-    done = environment.run("reprieve serve --port 0 --kubernetes-port 0", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318")
+    done = environment.run(
+        "reprieve serve --port 0 --kubernetes-port 0", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318"
+    )
 
     assert done.returncode == 1
     assert "pip install 'reprieve[otel]'" in done.stderr
@@ -108,7 +116,9 @@ def test_a_foreign_package_that_comes_first_is_named(environment: Environment, t
     )
 
 
-def test_a_package_of_ours_that_another_distribution_took_along_is_named(environment: Environment, tmp_path: Path) -> None:
+def test_a_package_of_ours_that_another_distribution_took_along_is_named(
+    environment: Environment, tmp_path: Path
+) -> None:
     """
     Uninstalling a distribution with a package `api` removes the files that both have.
     """
@@ -119,7 +129,9 @@ def test_a_package_of_ours_that_another_distribution_took_along_is_named(environ
     done = environment.run(f"PYTHONPATH={damaged} python -S -c 'import reprieve; reprieve.main()' --version")
 
     assert done.returncode == 1
-    assert done.stderr.startswith(f"reprieve: its package 'api' is incomplete: {damaged}/api/__init__.py is missing; install it again")
+    assert done.stderr.startswith(
+        f"reprieve: its package 'api' is incomplete: {damaged}/api/__init__.py is missing; install it again"
+    )
 
 
 # Completion.
@@ -170,7 +182,9 @@ def test_zsh_gets_the_same_candidates(environment: Environment) -> None:
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
 def test_zsh_reads_its_script(environment: Environment) -> None:
-    done = environment.run("zsh -fc 'autoload -Uz compinit; compinit -u -D; source <(reprieve completion zsh); echo ${_comps[reprieve]}'")
+    done = environment.run(
+        "zsh -fc 'autoload -Uz compinit; compinit -u -D; source <(reprieve completion zsh); echo ${_comps[reprieve]}'"
+    )
 
     assert done.stdout == "_reprieve_completion\n", done.stderr
 
@@ -190,6 +204,8 @@ def test_kubectl_completes_the_plugin(environment: Environment) -> None:
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl_itself_does(environment: Environment) -> None:
     kubectl = Path(str(shutil.which("kubectl"))).parent
-    done = environment.run("kubectl __complete reprieve who", PATH=os.pathsep.join([environment.variables()["PATH"], str(kubectl)]))
+    done = environment.run(
+        "kubectl __complete reprieve who", PATH=os.pathsep.join([environment.variables()["PATH"], str(kubectl)])
+    )
 
     assert done.stdout.splitlines()[0].startswith("who-preempted")

@@ -1,7 +1,8 @@
-"""An operator of a small cluster without a scheduler of its own (k3s with --disable-scheduler) lets Reprieve schedule it, alone.
+"""An operator of a small cluster without a scheduler of its own (k3s with --disable-scheduler) lets Reprieve schedule
+it, alone.
 
-The API server is an embedded one in another process, which schedules nothing. Every step is typed in an empty environment, outside the
-repository.
+The API server is an embedded one in another process, which schedules nothing. Every step is typed in an empty
+environment, outside the repository.
 """
 
 import json
@@ -28,15 +29,29 @@ def cluster() -> dict[str, Any]:
     """
 
     def pod(number: int, node: str | None) -> dict[str, Any]:
-        spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]}
+        spec = {
+            "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}}}]
+        }
         on_node = {"nodeName": node} if node else {}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p-{number}", "namespace": "default"}, "spec": {**spec, **on_node}}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"p-{number}", "namespace": "default"},
+            "spec": {**spec, **on_node},
+        }
 
     allocatable = {"cpu": "4", "memory": "8Gi", "pods": "110"}
     names = [f"edge-{number}" for number in range(NODES)]
-    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}} for name in names]
+    nodes = [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}}
+        for name in names
+    ]
     pods = [pod(number, names[number % NODES]) for number in range(RUNNING)]
-    return {"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods, *(pod(RUNNING + number, None) for number in range(PENDING))]}
+    return {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [*nodes, *pods, *(pod(RUNNING + number, None) for number in range(PENDING))],
+    }
 
 
 def read(url: str) -> str:
@@ -88,9 +103,14 @@ def test_the_journey(environment: Environment, tmp_path: Path) -> None:
             held = memory_of(deciding.process.pid)
             assert held < MOST_MEMORY
             metrics = read(f"http://127.0.0.1:{port}/metrics")
-            assert f'scheduler_schedule_attempts_total{{profile="default-scheduler",result="scheduled"}} {PENDING}.0' in metrics
+            assert (
+                f'scheduler_schedule_attempts_total{{profile="default-scheduler",result="scheduled"}} {PENDING}.0'
+                in metrics
+            )
             assert "scheduler_pending_pods" in metrics
-            assert journey.type(f"reprieve why p-{RUNNING} --kubeconfig {kubeconfig}").startswith(f"default/p-{RUNNING}  Scheduled on ")
+            assert journey.type(f"reprieve why p-{RUNNING} --kubeconfig {kubeconfig}").startswith(
+                f"default/p-{RUNNING}  Scheduled on "
+            )
 
             # 3 the API server goes away for a while, with a new pod when it comes back
             server.process.terminate()
@@ -103,7 +123,8 @@ def test_the_journey(environment: Environment, tmp_path: Path) -> None:
                 create(kube, "late")
                 until(lambda: unscheduled(kube) == 0)
 
-                # 4 the way back: it ends, and another scheduler goes on, here one that takes the lease of kube-scheduler
+                # 4 the way back: it ends, and another scheduler goes on, here one that takes the lease of
+                # kube-scheduler
                 deciding.process.terminate()
                 assert deciding.process.wait(DEADLINE) == 0
                 create(kube, "later")
@@ -125,4 +146,6 @@ def create(kube: int, name: str) -> None:
     """
     pod = {**cluster()["items"][-1], "metadata": {"name": name}}
     url = f"http://127.0.0.1:{kube}/api/v1/namespaces/default/pods"
-    urllib.request.urlopen(urllib.request.Request(url, json.dumps(pod).encode(), {"Content-Type": "application/json"}), timeout=30).close()
+    urllib.request.urlopen(
+        urllib.request.Request(url, json.dumps(pod).encode(), {"Content-Type": "application/json"}), timeout=30
+    ).close()

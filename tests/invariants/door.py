@@ -1,4 +1,6 @@
-"""The API server of a world behind a real socket, for schedulers that are processes; and requests that it holds at a moment."""
+"""The API server of a world behind a real socket, for schedulers that are processes; and requests that it holds at a
+moment.
+"""
 
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
@@ -93,13 +95,18 @@ async def a_door(world: World) -> AsyncIterator[Door]:
 async def _answer(server: httpx.AsyncBaseTransport, request: web.Request) -> web.StreamResponse:
     """As the server, which goes on with what it has begun even if nobody waits for it any more."""
     asked = httpx.Request(
-        request.method, f"http://api{request.raw_path}", headers=list(request.headers.items()), content=await request.read()
+        request.method,
+        f"http://api{request.raw_path}",
+        headers=list(request.headers.items()),
+        content=await request.read(),
     )
     try:
         found = await server.handle_async_request(asked)
     except httpx.TransportError:
         return _cut(request)
-    headers = {name: value for name, value in found.headers.items() if name not in ("content-length", "transfer-encoding")}
+    headers = {
+        name: value for name, value in found.headers.items() if name not in ("content-length", "transfer-encoding")
+    }
     if "content-length" in found.headers:
         return web.Response(status=found.status_code, headers=headers, body=await found.aread())
     response = web.StreamResponse(status=found.status_code, headers=headers)

@@ -1,7 +1,7 @@
 """A plugin that says where a pod has come to, and goes on only when it was heard.
 
-It asks `/moments/POINT/POD` of the server that the environment names, and whoever answers may take his time. The process stands still
-meanwhile, but for PreBind and PostBind, which wait beside everything else.
+It asks `/moments/POINT/POD` of the server that the environment names, and whoever answers may take his time. The
+process stands still meanwhile, but for PreBind and PostBind, which wait beside everything else.
 """
 
 import asyncio

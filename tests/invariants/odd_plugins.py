@@ -31,7 +31,9 @@ def perhaps_raise(pod: fwk.Pod, point: str) -> None:
 
 
 class OddOrder(fwk.QueueSortPlugin):
-    """First come, first served; but some pods cannot be put into an order, the first time or from the second time on."""
+    """First come, first served; but some pods cannot be put into an order, the first time or from the second time
+    on.
+    """
 
     def sort_key(self, pod: fwk.Pod, timestamp: float) -> tuple[float, ...]:
         perhaps_raise(pod, "order")
@@ -114,7 +116,9 @@ class Odd(
 
 HOLDS = "holds"
 BROKEN: set[str] = set()
-"""Extension points at which it raises for everybody; and `HOLDS`, while Permit lets nobody go on before five seconds are over."""
+"""Extension points at which it raises for everybody; and `HOLDS`, while Permit lets nobody go on before five seconds
+are over.
+"""
 TRIED: set[str] = set()
 """Names of pods that were popped."""
 UNRESERVED: list[str] = []

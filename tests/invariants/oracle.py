@@ -103,7 +103,11 @@ def misplaced_pods(world: World) -> Iterator[str]:
 
 def pending_pods(world: World) -> list[Object]:
     """Ours that have no node and are not finished."""
-    pods = [pod for pod in world.registry.list(PODS) if not pod["spec"].get("nodeName") and pod["spec"]["schedulerName"] == OURS]
+    pods = [
+        pod
+        for pod in world.registry.list(PODS)
+        if not pod["spec"].get("nodeName") and pod["spec"]["schedulerName"] == OURS
+    ]
     return [pod for pod in pods if pod.get("status", {}).get("phase") not in FINISHED]
 
 
@@ -127,14 +131,21 @@ def places_of(alone: Scheduling) -> dict[str, list[str]]:
 def queued(alone: Scheduling) -> list[QueuedPodInfo]:
     """All that wait."""
     queue = alone.world.queue
-    return [*queue.pods_in_active_q(), *queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True), *queue.unschedulable_pods()]
+    return [
+        *queue.pods_in_active_q(),
+        *queue.pods_in_backoff_q(),
+        *queue.pods_in_backoff_q(failed=True),
+        *queue.unschedulable_pods(),
+    ]
 
 
 # V7: the cache is what it would be if it were filled again.
 
 
 def cache_errors(world: World) -> Iterator[str]:
-    """Where the cache, and the columns that are made from it, differ from a cache filled with what the server has now."""
+    """Where the cache, and the columns that are made from it, differ from a cache filled with what the server has
+    now.
+    """
     fresh, cluster = Cluster(), world.life.alone.world.cluster
     for kind, resource in FOLLOWED.values():
         keep = keeper_of(kind)
@@ -204,7 +215,9 @@ def leftovers(world: World) -> Iterator[str]:
 
 
 def changed_objects(world: World) -> Iterator[str]:
-    """Objects that are not what they were when they came; or not what the server says, because they share something with such a one."""
+    """Objects that are not what they were when they came; or not what the server says, because they share something
+    with such a one.
+    """
     for key, (obj, before) in world.life.known.items():
         if msgspec.json.encode(obj) != before:
             yield f"{'/'.join(key)} was {before!r} and is {msgspec.json.encode(obj)!r}"
@@ -215,15 +228,24 @@ def changed_objects(world: World) -> Iterator[str]:
             known, _ = world.life.known.get((table, fresh.metadata.namespace, fresh.metadata.name), (fresh, b""))
             is_as_new = known.metadata.resource_version == fresh.metadata.resource_version
             if is_as_new and msgspec.json.encode(known) != msgspec.json.encode(fresh):
-                yield f"{table} {fresh.metadata.name} is {msgspec.json.encode(known)!r} and should be {msgspec.json.encode(fresh)!r}"
+                yield (
+                    f"{table} {fresh.metadata.name} is {msgspec.json.encode(known)!r} and should be "
+                    f"{msgspec.json.encode(fresh)!r}"
+                )
 
 
 # V13: whoever can run, runs.
 
 
 def neglected_pods(world: World) -> Iterator[str]:
-    """Pods that wait although there is room, what is promised to others left aside. Knows cpu, numbers, ports, cordons, names of nodes."""
-    waiting = [pod for pod in pending_pods(world) if not pod["spec"].get("schedulingGates") and "deletionTimestamp" not in pod["metadata"]]
+    """Pods that wait although there is room, what is promised to others left aside. Knows cpu, numbers, ports, cordons,
+    names of nodes.
+    """
+    waiting = [
+        pod
+        for pod in pending_pods(world)
+        if not pod["spec"].get("schedulingGates") and "deletionTimestamp" not in pod["metadata"]
+    ]
     nominated: Counter[str] = Counter()
     for pod in waiting:
         node = pod.get("status", {}).get("nominatedNodeName", "")
@@ -237,7 +259,9 @@ def neglected_pods(world: World) -> Iterator[str]:
         free = milli(allocatable["cpu"]) - sum(map(milli_cpu, pods))
         for pod in waiting:
             own = milli_cpu(pod) if pod.get("status", {}).get("nominatedNodeName") == name else 0
-            fits = milli_cpu(pod) <= free - nominated[name] + own and len(pods) + 1 <= milli(allocatable["pods"]) // 1000
+            fits = (
+                milli_cpu(pod) <= free - nominated[name] + own and len(pods) + 1 <= milli(allocatable["pods"]) // 1000
+            )
             fits = fits and not set(host_ports(pod)) & {port for other in pods for port in host_ports(other)}
             if fits and pod["spec"].get("nodeSelector", {}).get("name", name) == name:
                 yield f"pod {pod['metadata']['name']} waits, and fits on node {name}"

@@ -1,4 +1,6 @@
-"""V12: bugs between parts that are in order. Each is a line that somebody might have forgotten, and has the invariant that must find it."""
+"""V12: bugs between parts that are in order. Each is a line that somebody might have forgotten, and has the invariant
+that must find it.
+"""
 
 import asyncio
 import logging
@@ -186,7 +188,10 @@ BUGS: Final[Mapping[str, tuple[str, Bugs]]] = {
     "bindings and deletions name no UID": ("V1", writing(without_uid)),
     "bound pods take no room": ("V2", changing(lambda pod: None if pod.spec.node_name else pod)),
     "victims go before anything is promised": ("V3", writing(without_promises)),
-    "nobody is tried again without a reason": ("V5", losing(lambda alone: alone.world.queue, "flush_unschedulable_pods_leftover")),
+    "nobody is tried again without a reason": (
+        "V5",
+        losing(lambda alone: alone.world.queue, "flush_unschedulable_pods_leftover"),
+    ),
     "who fails is not queued again": ("V6", Bugs(losing=careless)),
     "some pods are never heard of": ("V6", taking(is_not_of_a_third_of_the_pods)),
     "bound pods never end": ("V7", taking(is_no_end_of_a_bound_pod)),
@@ -195,6 +200,9 @@ BUGS: Final[Mapping[str, tuple[str, Bugs]]] = {
     "an attempt is never done": ("V8", losing(lambda alone: alone.world.queue, "done")),
     "who comes back is tried again at once": ("V9", Bugs(losing=impatient)),
     "somebody writes into what informers hold": ("V11", changing(labelled)),
-    "nobody hears that something has changed": ("V13", losing(lambda alone: alone.world.queue, "move_all_to_active_or_backoff_queue")),
+    "nobody hears that something has changed": (
+        "V13",
+        losing(lambda alone: alone.world.queue, "move_all_to_active_or_backoff_queue"),
+    ),
     "a password is logged": ("V15", changing(talkative)),
 }

@@ -93,12 +93,16 @@ def a_nursery(plugins: dict[str, str], folder: Path, environment: dict[str, str]
     (about / "entry_points.txt").write_text(f"[extender.plugins]\n{lines}")
     environment = {"PATH": "", "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}", **(environment or {})}
     command = [sys.executable, str(Path(__file__))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+    ) as process:
         yield Nursery(process)
 
 
 @asynccontextmanager
-async def a_scheduler(nursery: Nursery, arguments: list[str], environment: dict[str, str], log: Path) -> AsyncIterator[Scheduler]:
+async def a_scheduler(
+    nursery: Nursery, arguments: list[str], environment: dict[str, str], log: Path
+) -> AsyncIterator[Scheduler]:
     """A process that has ended, one way or the other, at the end of the block."""
     pid = await asyncio.to_thread(nursery.fork, arguments, environment, log)
     scheduler = Scheduler(nursery, pid, log)

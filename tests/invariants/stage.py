@@ -68,7 +68,16 @@ class Stage:
         config = self._folder / "config.yaml"
         config.write_text(CONFIGURATION.format(elects=str(elects).lower()))
         kubeconfig = kubeconfig_for(int(self.door.url.rpartition(":")[2]), self._folder)
-        arguments = ["serve", "--schedule", "--port", str(self._port), "--kubeconfig", str(kubeconfig), "--config", str(config)]
+        arguments = [
+            "serve",
+            "--schedule",
+            "--port",
+            str(self._port),
+            "--kubeconfig",
+            str(kubeconfig),
+            "--config",
+            str(config),
+        ]
         arguments += [f"--feature-gates={self._gates}"] if self._gates else []
         log = self._folder / f"{self._started}.log"
         async with a_scheduler(self._nursery, arguments, {"MOMENTS": self.door.url}, log) as scheduler:
@@ -91,13 +100,18 @@ async def eventually(holds: Callable[[], Coroutine[Any, Any, bool]]) -> None:
 
 
 def on_a_stage(
-    nursery: Nursery, folder: Path, tell: Callable[[Stage], Coroutine[Any, Any, None]], gates: Mapping[str, bool] | None = None
+    nursery: Nursery,
+    folder: Path,
+    tell: Callable[[Stage], Coroutine[Any, Any, None]],
+    gates: Mapping[str, bool] | None = None,
 ) -> None:
     """
     Arguments:
         gates: feature gates of the API server and of the schedulers.
     """
-    configuration = load(CONFIGURATION.partition("leaderElection")[0], FeatureGates.of(gates)) if gates else Configuration()
+    configuration = (
+        load(CONFIGURATION.partition("leaderElection")[0], FeatureGates.of(gates)) if gates else Configuration()
+    )
     written = ",".join(f"{name}={str(on).lower()}" for name, on in (gates or {}).items())
 
     async def run() -> None:

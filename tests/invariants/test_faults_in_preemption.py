@@ -60,7 +60,8 @@ def test_a_victim_that_may_not_be_deleted_stops_the_others_and_is_tried_again_wi
 @pytest.mark.parametrize("code", [403, 500])
 def test_a_failure_among_the_victims_leaves_the_last_one_where_it_is(code: int) -> None:
     """
-    F44, V3, V4, V5: of four, one may not be deleted. The last one is not told before that one has gone, so that nobody goes for nothing.
+    F44, V3, V4, V5: of four, one may not be deleted. The last one is not told before that one has gone, so that nobody
+    goes for nothing.
     """
 
     async def tell() -> None:
@@ -249,7 +250,8 @@ def test_who_is_disrupted_already_counts_against_a_budget() -> None:
 @pytest.mark.parametrize("evicted", ["a", "b"])
 def test_who_was_evicted_a_moment_ago_is_not_counted_twice_against_its_budget(evicted: str) -> None:
     """
-    F48, V4: its budget lets one of two go, and says itself that this one is gone already; the other one is counted against it.
+    F48, V4: its budget lets one of two go, and says itself that this one is gone already; the other one is counted
+    against it.
     """
 
     async def tell() -> None:
@@ -261,7 +263,10 @@ def test_who_was_evicted_a_moment_ago_is_not_counted_twice_against_its_budget(ev
             budget = world.create(POD_DISRUPTION_BUDGETS, {"metadata": {"name": "kept"}, "spec": spec})
             await asyncio.sleep(5)
             budget = world.get("kept", POD_DISRUPTION_BUDGETS)
-            budget["status"] |= {"disruptionsAllowed": 0, "disruptedPods": {evicted: clock().strftime("%Y-%m-%dT%H:%M:%SZ")}}
+            budget["status"] |= {
+                "disruptionsAllowed": 0,
+                "disruptedPods": {evicted: clock().strftime("%Y-%m-%dT%H:%M:%SZ")},
+            }
             world.registry.update(POD_DISRUPTION_BUDGETS, "default", "kept", budget, subresource="status")
             await asyncio.sleep(1)
             world.pod("high", "1500m", priority="high")
@@ -335,7 +340,8 @@ def test_nothing_is_lost_while_all_nodes_flap_at_once() -> None:
             world.node("big", "16")
             await settles(world)
 
-            # Nobody else waits, so that pauses are cut short; but not each change of each node is a reason of its own for each pod.
+            # Nobody else waits, so that pauses are cut short; but not each change of each node is a reason of its own
+            # for each pod.
             assert attempts <= seconds * (2 * pods + len(nodes))
             assert sum(bool(world.node_of(f"p{number}")) for number in range(pods)) == 16
 

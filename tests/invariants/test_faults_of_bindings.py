@@ -22,14 +22,17 @@ def bound(world: World) -> list[str]:
 
 def test_a_pod_that_was_made_again_while_nobody_looked_is_another_pod() -> None:
     """
-    F19, V1, V6: the old UID's Binding is refused, and no more than now and then tried again until the watch tells; the new one is bound.
+    F19, V1, V6: the old UID's Binding is refused, and no more than now and then tried again until the watch tells; the
+    new one is bound.
     """
 
     async def tell() -> None:
         async with a_world() as world:
             world.node("n")
             await asyncio.sleep(5)
-            world.faults.add(Fault(answers.delay(5), **BINDING), Fault(watches.held(20), verb="watch", resource="pods", times=None))
+            world.faults.add(
+                Fault(answers.delay(5), **BINDING), Fault(watches.held(20), verb="watch", resource="pods", times=None)
+            )
             world.faults.cut()
             await asyncio.sleep(5)
             old = world.pod("web")["metadata"]["uid"]
@@ -38,7 +41,9 @@ def test_a_pod_that_was_made_again_while_nobody_looked_is_another_pod() -> None:
             new = world.pod("web")["metadata"]["uid"]
             await settles(world, but_first=60)
 
-            asked = [(write.body["metadata"]["uid"], write.status) for write in world.witness.writes if write.is_binding]
+            asked = [
+                (write.body["metadata"]["uid"], write.status) for write in world.witness.writes if write.is_binding
+            ]
             assert set(asked) == {(old, 409), (new, 201)}
             assert asked.count((old, 409)) <= 4
             assert asked.count((new, 201)) == 1
@@ -118,12 +123,15 @@ def test_a_pod_that_is_refused_as_gated_waits_for_its_gate() -> None:
         pytest.param(answers.commit_then_drop(), id="the connection is cut"),
         pytest.param(answers.commit_then(answers.black_hole()), id="the answer never comes"),
         pytest.param(answers.commit_then(answers.status(500)), id="the answer is 500"),
-        pytest.param(answers.commit_then(answers.answer("<html>", 502, content_type="text/html")), id="a proxy answers"),
+        pytest.param(
+            answers.commit_then(answers.answer("<html>", 502, content_type="text/html")), id="a proxy answers"
+        ),
     ],
 )
 def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) -> None:
     """
-    F22, V1, V2, V8: it is asked for again, for the same pod and node, and what it says then is success; one event says so.
+    F22, V1, V2, V8: it is asked for again, for the same pod and node, and what it says then is success; one event says
+    so.
     """
 
     async def tell() -> None:
@@ -134,7 +142,9 @@ def test_a_binding_whose_answer_is_lost_has_happened_once(lost: Action) -> None:
             world.pod("web")
             await settles(world, but_first=60)
 
-            assert {write.body["target"]["name"] for write in world.witness.writes if write.is_binding} == {world.node_of("web")}
+            assert {write.body["target"]["name"] for write in world.witness.writes if write.is_binding} == {
+                world.node_of("web")
+            }
             assert bound(world) == ["web"]
             assert world.events_of("web", "Scheduled") == 1
             assert not world.faults.missed
@@ -201,7 +211,9 @@ def test_a_binding_that_is_done_late_does_not_over_commit_the_node() -> None:
         async with a_world() as world:
             world.node("n")
             await asyncio.sleep(5)
-            world.faults.add(Fault(answers.commit_late(50), **BINDING), Fault(answers.drop_before_commit(), **BINDING, times=8))
+            world.faults.add(
+                Fault(answers.commit_late(50), **BINDING), Fault(answers.drop_before_commit(), **BINDING, times=8)
+            )
             world.pod("late", "1500m")
             await asyncio.sleep(40)
             world.pod("hopeful", "1500m")

@@ -19,7 +19,9 @@ from tests.invariants.worlds import SIZE, Bugs, Take, a_world, story
 AFTER_RESERVE = ("reserve", "permit", "permit-wrong", "preBind", "bind")
 
 
-@pytest.mark.parametrize("point", ["preFilter", "filter", "filter-wrong", "preScore", "score", "score-nan", "score-101", *AFTER_RESERVE])
+@pytest.mark.parametrize(
+    "point", ["preFilter", "filter", "filter-wrong", "preScore", "score", "score-nan", "score-101", *AFTER_RESERVE]
+)
 def test_a_plugin_that_goes_wrong_costs_its_pod_a_pause_and_others_nothing(point: str) -> None:
     """
     F35, V6, V8: the pod fails and comes back; what was kept for it is given back.
@@ -94,15 +96,20 @@ def raising(which: Callable[[fwk.ApiCall[Any]], bool]) -> Bugs:
     return writing(choke)
 
 
-@pytest.mark.parametrize("how", ["when it is refused", "when it is not bound", "when it is bound", "when it makes room"])
+@pytest.mark.parametrize(
+    "how", ["when it is refused", "when it is not bound", "when it is bound", "when it makes room"]
+)
 def test_nobody_but_the_pod_feels_that_its_failure_cannot_be_told(how: str) -> None:
     """
-    F35, V6, V8: whatever is to be done after an attempt goes wrong itself. The pod comes back, and the scheduler goes on.
+    F35, V6, V8: whatever is to be done after an attempt goes wrong itself. The pod comes back, and the scheduler goes
+    on.
     """
     room, priority = (how == "when it makes room"), "high" if how == "when it makes room" else ""
 
     def is_about_it(call: fwk.ApiCall[Any]) -> bool:
-        return isinstance(call, fwk.RecordEvent) and (call.regarding.name == "odd" or (room and call.reason == "Preempted"))
+        return isinstance(call, fwk.RecordEvent) and (
+            call.regarding.name == "odd" or (room and call.reason == "Preempted")
+        )
 
     async def tell() -> None:
         async with a_world(bugs=raising(is_about_it)) as world:
@@ -340,7 +347,10 @@ def test_a_crowd_that_waits_is_let_in_when_there_is_room_and_the_rest_pauses() -
             before = world.life.alone.world.queue.scheduling_cycle
             world.create(
                 NODES,
-                {"metadata": {"name": "big"}, "status": {"allocatable": {"cpu": "50", "memory": "99Gi", "pods": "200"}}},
+                {
+                    "metadata": {"name": "big"},
+                    "status": {"allocatable": {"cpu": "50", "memory": "99Gi", "pods": "200"}},
+                },
             )
             await asyncio.sleep(30)
 

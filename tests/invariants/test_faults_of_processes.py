@@ -20,7 +20,9 @@ Where = dict[str, str]
 
 
 def dying(world: World, *, after_commit: bool) -> Action:
-    """The process ends as this request is about to be sent, or right after the server has done it: nothing more comes from it."""
+    """The process ends as this request is about to be sent, or right after the server has done it: nothing more comes
+    from it.
+    """
 
     async def act(call: Call, forward: Forward) -> httpx.Response:
         if after_commit:
@@ -64,7 +66,14 @@ def test_the_next_process_carries_on_where_one_was_killed(
             await asyncio.sleep(10)
             verb, subresource = where["verb"], where.get("subresource")
             world.faults.add(
-                Fault(dying(world, after_commit=after_commit), verb=verb, resource="pods", subresource=subresource, where=which, skip=skip)
+                Fault(
+                    dying(world, after_commit=after_commit),
+                    verb=verb,
+                    resource="pods",
+                    subresource=subresource,
+                    where=which,
+                    skip=skip,
+                )
             )
             cpu = "3" if verb in ("patch", "delete") else "100m"
             if verb == "create":
@@ -122,7 +131,9 @@ def test_who_is_told_to_end_while_the_server_is_away_does_end() -> None:
         async with a_world() as world:
             await world.life.kill()
             world.node("n")
-            faults = FaultyTransport(world.witness, Fault(answers.drop_before_commit(), verb="create", subresource="binding", times=None))
+            faults = FaultyTransport(
+                world.witness, Fault(answers.drop_before_commit(), verb="create", subresource="binding", times=None)
+            )
             client = Client(Target("http://embedded"), transport=faults, rng=random.Random(1))
             async with live_backend(Configuration(), client, LiveOptions(decides=True), rng=random.Random(1)):
                 await asyncio.sleep(5)

@@ -1,6 +1,8 @@
-"""What is short where a scheduler runs: disk, descriptors, memory, somebody who reads its log. Real processes, real limits.
+"""What is short where a scheduler runs: disk, descriptors, memory, somebody who reads its log. Real processes, real
+limits.
 
-The fault matrix calls these F59, F60 and F62. Serving certificates (F58) are in `tests/api/test_rotated_certificate.py`.
+The fault matrix calls these F59, F60 and F62. Serving certificates (F58) are in
+`tests/api/test_rotated_certificate.py`.
 """
 
 import fcntl
@@ -74,7 +76,10 @@ def until(came: Callable[[], bool]) -> None:
 
 @contextmanager
 def a_scheduler(
-    *arguments: str | Path, limits: Sequence[tuple[int, int]] = (), log: int | IO[Any] = subprocess.DEVNULL, closed: bool = False
+    *arguments: str | Path,
+    limits: Sequence[tuple[int, int]] = (),
+    log: int | IO[Any] = subprocess.DEVNULL,
+    closed: bool = False,
 ) -> Iterator[Running]:
     """Runs until the end of the block.
 
@@ -116,12 +121,15 @@ def is_ready(running: Running) -> bool:
 
 def test_pods_are_bound_though_nobody_reads_the_log_and_the_disk_is_full(tmp_path: Path) -> None:
     """
-    F59, V13: a pipe of a page, and files of two pages at most. What was lost of the log is counted, and told to whoever reads on.
+    F59, V13: a pipe of a page, and files of two pages at most. What was lost of the log is counted, and told to whoever
+    reads on.
     """
     records, saved = tmp_path / "records.jsonl", tmp_path / "cluster.json"
     reads, writes = os.pipe()
     fcntl.fcntl(writes, F_SETPIPE_SZ, 4096)
-    with a_scheduler("--records", records, "--save", saved, "-v", "5", limits=[(resource.RLIMIT_FSIZE, 8192)], log=writes) as running:
+    with a_scheduler(
+        "--records", records, "--save", saved, "-v", "5", limits=[(resource.RLIMIT_FSIZE, 8192)], log=writes
+    ) as running:
         os.close(writes)
         running.pods_get_bound(40)
         until(lambda: records.stat().st_size == 8192)
@@ -134,18 +142,25 @@ def test_pods_are_bound_though_nobody_reads_the_log_and_the_disk_is_full(tmp_pat
     assert dropped > 100
     assert '"Lines of the log were dropped, as they could not be written" lines=' in log
     assert code == 1
-    assert log.endswith(f"reprieve: the cluster could not be saved to {saved}, which is as it was before: file too large\n")
+    assert log.endswith(
+        f"reprieve: the cluster could not be saved to {saved}, which is as it was before: file too large\n"
+    )
     assert not saved.exists()
 
 
-def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exit_code_does_not_depend_on_whether_the_last_line_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
     F59: the cluster cannot be saved, for the disk is full, and the log is on the same disk.
     """
     monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     full = [(resource.RLIMIT_FSIZE, 1)]
 
-    with (tmp_path / "log").open("wb") as log, a_scheduler("--save", tmp_path / "cluster.json", limits=full, log=log) as running:
+    with (
+        (tmp_path / "log").open("wb") as log,
+        a_scheduler("--save", tmp_path / "cluster.json", limits=full, log=log) as running,
+    ):
         assert running.ends() == 1
 
 
@@ -165,12 +180,17 @@ def test_more_connections_and_larger_bodies_than_there_is_room_for_are_sent_away
     """
     F60, V9: 64 descriptors, 512 MiB, one processor.
     """
-    with a_scheduler(limits=[(resource.RLIMIT_NOFILE, 64), (resource.RLIMIT_AS, 512 * MIB)]) as running, ExitStack() as open_ones:
+    with (
+        a_scheduler(limits=[(resource.RLIMIT_NOFILE, 64), (resource.RLIMIT_AS, 512 * MIB)]) as running,
+        ExitStack() as open_ones,
+    ):
         os.sched_setaffinity(running.process.pid, {min(os.sched_getaffinity(0))})
         running.api.get(PODS)  # who is connected already is not sent away
         for _ in range(100):
             open_ones.enter_context(socket.create_connection(("127.0.0.1", running.port)))
-        crowded = [httpx.get(f"http://127.0.0.1:{running.port}{path}", trust_env=False) for path in ("/v1/decisions", "/livez")]
+        crowded = [
+            httpx.get(f"http://127.0.0.1:{running.port}{path}", trust_env=False) for path in ("/v1/decisions", "/livez")
+        ]
         running.pods_get_bound(5)
         open_ones.close()
         until(lambda: running.client.get("/v1/decisions").status_code == 200)
@@ -187,7 +207,8 @@ def send_slowly(port: int, size: int) -> bytes:
     """What is answered to a body of so many blanks before it has come to its end."""
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(
-            f"POST /extender/filter HTTP/1.1\r\nHost: [::1]\r\nContent-Type: application/json\r\nContent-Length: {size}\r\n\r\n".encode()
+            "POST /extender/filter HTTP/1.1\r\nHost: [::1]\r\nContent-Type: application/json\r\nContent-Length: "
+            f"{size}\r\n\r\n".encode()
         )
         connection.setblocking(False)
         for _ in range(size // MIB):
@@ -213,10 +234,16 @@ def send_slowly(port: int, size: int) -> bytes:
             'leaderElection.leaseDuration: Invalid value: "2s": must be greater than `RenewDeadline`',
             id="a value",
         ),
-        pytest.param("profiles: [{plugins: {filter: {enabled: [{name: Nope}]}}}]", 'FilterPlugin "Nope" does not exist', id="a plugin"),
+        pytest.param(
+            "profiles: [{plugins: {filter: {enabled: [{name: Nope}]}}}]",
+            'FilterPlugin "Nope" does not exist',
+            id="a plugin",
+        ),
     ],
 )
-def test_who_is_started_with_a_wrong_configuration_says_why_in_a_line_and_asks_nobody(tmp_path: Path, text: str, cause: str) -> None:
+def test_who_is_started_with_a_wrong_configuration_says_why_in_a_line_and_asks_nobody(
+    tmp_path: Path, text: str, cause: str
+) -> None:
     """
     F62: exit code 1, before anything is known of the lease.
     """
@@ -228,11 +255,23 @@ def test_who_is_started_with_a_wrong_configuration_says_why_in_a_line_and_asks_n
             "kind": "Config", "current-context": "c", "clusters": [cluster], "users": [{"name": "c", "user": {}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
         }))  # fmt: skip
-        command = [sys.executable, "-m", "api.cli", "serve", "--schedule", "--kubeconfig", str(kubeconfig), "--config", str(configuration)]
+        command = [
+            sys.executable,
+            "-m",
+            "api.cli",
+            "serve",
+            "--schedule",
+            "--kubeconfig",
+            str(kubeconfig),
+            "--config",
+            str(configuration),
+        ]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
         api_server.setblocking(False)
 
         with pytest.raises(BlockingIOError):
             api_server.accept()
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.fullmatch(rf"reprieve: configuration {re.escape(str(configuration))}: [^\n]*{re.escape(cause)}[^\n]*\n", done.stderr)
+    assert re.fullmatch(
+        rf"reprieve: configuration {re.escape(str(configuration))}: [^\n]*{re.escape(cause)}[^\n]*\n", done.stderr
+    )

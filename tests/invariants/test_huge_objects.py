@@ -1,4 +1,6 @@
-"""F52: objects as large as an API server lets them be. They cost their own attempts something, and nobody else a place."""
+"""F52: objects as large as an API server lets them be. They cost their own attempts something, and nobody else a
+place.
+"""
 
 import asyncio
 from typing import Any
@@ -11,14 +13,19 @@ from tests.invariants.worlds import World, a_world, story
 
 
 def containers(count: int, **container: Any) -> list[Object]:
-    return [{"name": f"c{number}", "image": "web:1", "resources": {"requests": {"cpu": "1m"}}, **container} for number in range(count)]
+    return [
+        {"name": f"c{number}", "image": "web:1", "resources": {"requests": {"cpu": "1m"}}, **container}
+        for number in range(count)
+    ]
 
 
 def affinity(terms: int, kind: str) -> Object:
     """
     Nobody has what they ask for; the pod has a node label each besides.
     """
-    expressions = [{"matchExpressions": [{"key": f"k{number}", "operator": "In", "values": ["v", "w"]}]} for number in range(terms)]
+    expressions = [
+        {"matchExpressions": [{"key": f"k{number}", "operator": "In", "values": ["v", "w"]}]} for number in range(terms)
+    ]
     if kind == "node":
         wanted = [*expressions, {"matchExpressions": [{"key": "name", "operator": "In", "values": ["n"]}]}]
         return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": wanted}}}
@@ -34,7 +41,8 @@ HUGE: dict[str, dict[str, Any]] = {
     "three thousand containers": {"containers": containers(3000)},
     "a thousand containers with a thousand ports": {
         "containers": [
-            {"name": f"c{number}", "image": "i", "ports": [{"containerPort": 80, "hostPort": 1000 + number}]} for number in range(1000)
+            {"name": f"c{number}", "image": "i", "ports": [{"containerPort": 80, "hostPort": 1000 + number}]}
+            for number in range(1000)
         ]
     },
 }
@@ -63,7 +71,8 @@ def test_a_huge_pod_is_bound_like_any_other_and_others_go_on_between(what: str) 
 
 
 @pytest.mark.parametrize(
-    "what", ["ten thousand labels", "five thousand terms of node affinity", "a thousand containers with a thousand ports"]
+    "what",
+    ["ten thousand labels", "five thousand terms of node affinity", "a thousand containers with a thousand ports"],
 )
 def test_a_huge_pod_that_fits_nowhere_is_not_tried_more_often_than_others(what: str) -> None:
     async def tell() -> None:
@@ -98,7 +107,11 @@ def test_nodes_with_thousands_of_labels_and_taints_are_nodes() -> None:
 
 def node(world: World, labels: dict[str, str], taints: list[Object], status: Object) -> Object:
     made = world.create(NODES, {"metadata": {"name": "n", "labels": {"name": "n"}}, "status": status})
-    return {**made, "metadata": {**made["metadata"], "labels": {**made["metadata"]["labels"], **labels}}, "spec": {"taints": taints}}
+    return {
+        **made,
+        "metadata": {**made["metadata"], "labels": {**made["metadata"]["labels"], **labels}},
+        "spec": {"taints": taints},
+    }
 
 
 def put(world: World, name: str, labels: dict[str, str] | None = None, **spec: Any) -> None:

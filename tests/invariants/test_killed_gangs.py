@@ -1,8 +1,9 @@
-"""Real processes, real signals, real sockets: whatever happens to a scheduler of gangs, one that fits runs whole in the end, and of one
-that does not fit no pod is bound at any time.
+"""Real processes, real signals, real sockets: whatever happens to a scheduler of gangs, one that fits runs whole in the
+end, and of one that does not fit no pod is bound at any time.
 
-Bindings that were done are not taken back, here as upstream: a gang of which a scheduler had bound a part goes on whole with the next
-one. A condition that could not be written once all members are bound is not written again, either. Time is real, and decides nothing.
+Bindings that were done are not taken back, here as upstream: a gang of which a scheduler had bound a part goes on whole
+with the next one. A condition that could not be written once all members are bound is not written again, either. Time
+is real, and decides nothing.
 """
 
 import asyncio
@@ -98,7 +99,9 @@ async def converges(stage: Stage, *, makes_room: bool, says_so: bool = True) -> 
 
     async def is_settled() -> bool:
         fits, too_large = (scheduled(world.get(name, POD_GROUPS)) for name in "gh")
-        return all(map(world.node_of, FITS)) and fits in ("True", "" if not says_so else "True") and too_large == "False"
+        return (
+            all(map(world.node_of, FITS)) and fits in ("True", "" if not says_so else "True") and too_large == "False"
+        )
 
     await eventually(is_settled)
     bindings = [write.name for write in world.witness.writes if write.is_binding]
@@ -133,7 +136,8 @@ def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nurser
 @pytest.mark.parametrize("makes_room", [False, True])
 def test_each_process_is_killed_at_its_next_write(makes_room: bool, nursery: Nursery, tmp_path: Path) -> None:
     """
-    F28 for gangs: the first at its first write, the second at its second, and so on, before or after the server has done it.
+    F28 for gangs: the first at its first write, the second at its second, and so on, before or after the server has
+    done it.
     """
 
     async def tell(stage: Stage) -> None:

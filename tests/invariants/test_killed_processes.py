@@ -1,6 +1,8 @@
-"""Real processes, real signals, real sockets: a scheduler is killed, or told to end, at each moment that matters, and another one comes.
+"""Real processes, real signals, real sockets: a scheduler is killed, or told to end, at each moment that matters, and
+another one comes.
 
-Whoever comes afterwards finds what the first one has left at the API server, and nothing else. Time is real, and decides nothing.
+Whoever comes afterwards finds what the first one has left at the API server, and nothing else. Time is real, and
+decides nothing.
 """
 
 import asyncio
@@ -50,7 +52,12 @@ MOMENTS = {
     "its last victim was told": Moment(VICTIM, skip=2, is_done=True, makes_room=True),
 }
 each_moment = pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS.keys())
-MORE_OF_THE_SAME = ("its event is told", "room is promised to it", "its first victim is told", "its second victim was told")
+MORE_OF_THE_SAME = (
+    "its event is told",
+    "room is promised to it",
+    "its first victim is told",
+    "its second victim was told",
+)
 
 
 def holder(stage: Stage) -> str:
@@ -125,7 +132,9 @@ def test_the_next_process_carries_on_where_one_was_killed(moment: Moment, nurser
 
 
 @pytest.mark.parametrize("name", [name for name in MOMENTS if name not in MORE_OF_THE_SAME])
-def test_who_is_told_to_end_does_what_was_decided_and_leaves_the_rest(name: str, nursery: Nursery, tmp_path: Path) -> None:
+def test_who_is_told_to_end_does_what_was_decided_and_leaves_the_rest(
+    name: str, nursery: Nursery, tmp_path: Path
+) -> None:
     """
     F29: SIGTERM. It ends by itself and in order: nothing that it could still do is left when the lease is given back.
     """
@@ -154,7 +163,9 @@ def test_who_is_told_to_end_does_what_was_decided_and_leaves_the_rest(name: str,
     on_a_stage(nursery, tmp_path, tell)
 
 
-@pytest.mark.parametrize("name", ["it is prepared", "its binding was sent", "its binding is done", "its second victim is told"])
+@pytest.mark.parametrize(
+    "name", ["it is prepared", "its binding was sent", "its binding is done", "its second victim is told"]
+)
 def test_told_a_second_time_it_ends_at_once(name: str, nursery: Nursery, tmp_path: Path) -> None:
     """
     F29: what is under way is left to the next one, as if it had been killed; the exit code and the last line say so.

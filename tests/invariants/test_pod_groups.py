@@ -13,7 +13,13 @@ from extender.testing import virtual_time
 from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, members, node, pod_group, refusal
 from tests.stories.telling import Scene, a_scene
 
-REFUSALS: Final = [(403, "Forbidden"), (409, "Conflict"), (500, "InternalError"), (503, "ServiceUnavailable"), (422, "Invalid")]
+REFUSALS: Final = [
+    (403, "Forbidden"),
+    (409, "Conflict"),
+    (500, "InternalError"),
+    (503, "ServiceUnavailable"),
+    (422, "Invalid"),
+]
 FAULTS: Final = 12
 """Writes that fail, at most: after that the API server is well."""
 
@@ -51,7 +57,9 @@ class Trouble:
 def bound(scene: Scene) -> Counter[str]:
     """Group -> the number of its pods that have a node."""
     pods = [each for each in scene.api.list(PODS, "default") if each["spec"].get("nodeName")]
-    return Counter(each["spec"]["schedulingGroup"]["podGroupName"] for each in pods if "schedulingGroup" in each["spec"])
+    return Counter(
+        each["spec"]["schedulingGroup"]["podGroupName"] for each in pods if "schedulingGroup" in each["spec"]
+    )
 
 
 def use(scene: Scene) -> Counter[str]:
@@ -77,7 +85,9 @@ async def _play(seed: int) -> None:
                 await scene.has(node(f"m{chance.random()}", "1"), within=0.0)
         found = bound(scene)
         assert {name: placed for name, placed in trouble.begun.items() if placed < gangs[name]} == {}
-        assert {name: found[name] for name, least in gangs.items() if 0 < found[name] < least and name not in trouble.broken} == {}
+        assert {
+            name: found[name] for name, least in gangs.items() if 0 < found[name] < least and name not in trouble.broken
+        } == {}
         assert {name: count for name, count in use(scene).items() if count > capacity.get(name, 1)} == {}
 
 

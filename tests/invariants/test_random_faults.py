@@ -1,6 +1,8 @@
-"""Anything may happen to a cluster, and anything may go wrong between it and its scheduler: once it is quiet, all is as it should be.
+"""Anything may happen to a cluster, and anything may go wrong between it and its scheduler: once it is quiet, all is as
+it should be.
 
-Each run is a seed. It has phases: for a while things happen and faults come and go; then all is mended, and the oracle looks.
+Each run is a seed. It has phases: for a while things happen and faults come and go; then all is mended, and the oracle
+looks.
 """
 
 import asyncio
@@ -94,7 +96,10 @@ class Chaos:
             spec["nodeSelector"] = {"name": rng.choice(NODE_NAMES)}
         if rng.random() < 0.1:
             spec["container"] = {"ports": [{"containerPort": 80, "hostPort": rng.choice((80, 81))}]}
-        cpu, priority = rng.choice(("100m", "500m", "900m", "1500m", "3")), rng.choice(("", "", "low", "middle", "high"))
+        cpu, priority = (
+            rng.choice(("100m", "500m", "900m", "1500m", "3")),
+            rng.choice(("", "", "low", "middle", "high")),
+        )
         annotations = {"reprieve.dev/runs-for": "20s"} if rng.random() < 0.1 else {}
         self._world.pod(
             name,
@@ -164,9 +169,12 @@ class Chaos:
         rng = self._rng
         verb = rng.choice(("create", "create", "patch", "delete", "list", "watch", "get"))
         make = rng.choice({"watch": WATCHES, "list": LISTS, "get": LISTS}.get(verb, WRITES))
-        # In a list nothing is left out: who is lied to about what is there over-commits nodes, and so would kube-scheduler.
+        # In a list nothing is left out: who is lied to about what is there over-commits nodes, and so would
+        # kube-scheduler.
         times, probability = rng.choice((1, 3, None)), rng.choice((0.3, 1.0))
-        self._world.faults.add(Fault(make(), verb=verb, where=begins_with_no_list, times=times, probability=probability))
+        self._world.faults.add(
+            Fault(make(), verb=verb, where=begins_with_no_list, times=times, probability=probability)
+        )
 
     def _faults_end(self) -> None:
         self._world.faults.faults.clear()
@@ -233,7 +241,12 @@ def test_without_a_bug_nothing_is_found() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["bindings and deletions name no UID", "bound pods take no room", "some pods are never heard of", "bound pods never end"],
+    [
+        "bindings and deletions name no UID",
+        "bound pods take no room",
+        "some pods are never heard of",
+        "bound pods never end",
+    ],
 )
 def test_a_bug_does_not_go_unnoticed(name: str) -> None:
     invariant, bugs = BUGS[name]

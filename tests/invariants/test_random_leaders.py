@@ -1,6 +1,8 @@
-"""V10: whatever happens to replicas and to what lies between them and the API server, only one leads, and only who leads writes.
+"""V10: whatever happens to replicas and to what lies between them and the API server, only one leads, and only who
+leads writes.
 
-Each run is a seed. Replicas are cut off, fall asleep, die, are told to end, lose the lease, and others come; pods come all the time.
+Each run is a seed. Replicas are cut off, fall asleep, die, are told to end, lose the lease, and others come; pods come
+all the time.
 """
 
 import asyncio
@@ -37,7 +39,12 @@ LEASE_FAULTS: Final[tuple[Action, ...]] = (
     answers.drop_before_commit(),
     answers.delay(4),
 )
-OTHER_FAULTS: Final[tuple[Action, ...]] = (answers.delay(3), answers.commit_then_drop(), answers.status(500), answers.black_hole())
+OTHER_FAULTS: Final[tuple[Action, ...]] = (
+    answers.delay(3),
+    answers.commit_then_drop(),
+    answers.status(500),
+    answers.black_hole(),
+)
 
 
 @final
@@ -62,9 +69,13 @@ class Scribe(httpx.AsyncBaseTransport):
         self.num_writes += 1
         spec = self._world.registry.get(LEASES, "kube-system", "kube-scheduler")["spec"]
         if spec.get("holderIdentity") != self._name:
-            self.complaints.append(f"V10: {self._name} has written to {call.resource}, and {spec.get('holderIdentity')!r} leads")
+            self.complaints.append(
+                f"V10: {self._name} has written to {call.resource}, and {spec.get('holderIdentity')!r} leads"
+            )
         if now() - self._renewed > ELECTION.lease_duration.seconds:
-            self.complaints.append(f"V10: {self._name} has written {now() - self._renewed:.0f} s after it had renewed its lease")
+            self.complaints.append(
+                f"V10: {self._name} has written {now() - self._renewed:.0f} s after it had renewed its lease"
+            )
         return response
 
     async def aclose(self) -> None:
@@ -100,7 +111,9 @@ class Replica:
         self._stack = AsyncExitStack()
 
     async def start(self) -> "Replica":
-        opened = live_backend(Configuration(), self._client, LiveOptions(decides=True), elector=self.elector, rng=self._chance)
+        opened = live_backend(
+            Configuration(), self._client, LiveOptions(decides=True), elector=self.elector, rng=self._chance
+        )
         self.found = await self._stack.enter_async_context(opened)
         return self
 
@@ -147,7 +160,22 @@ class Company:
     async def something_happens(self) -> None:
         rng, replica = self._rng, self._rng.choice(self.replicas)
         with suppress(ApiStatus):
-            match rng.choice(("pod", "pod", "pod", "end", "lease", "lease", "other", "cut off", "asleep", "killed", "told to end", "lost")):
+            match rng.choice(
+                (
+                    "pod",
+                    "pod",
+                    "pod",
+                    "end",
+                    "lease",
+                    "lease",
+                    "other",
+                    "cut off",
+                    "asleep",
+                    "killed",
+                    "told to end",
+                    "lost",
+                )
+            ):
                 case "pod":
                     self._world.pod(f"p{rng.randrange(30)}", rng.choice(("500m", "1")), terminationGracePeriodSeconds=0)
                 case "end":
@@ -156,7 +184,9 @@ class Company:
                     fault = Fault(rng.choice(LEASE_FAULTS), resource="leases", times=rng.choice((1, 4, 20)))
                     replica.faults.add(fault)
                 case "other":
-                    replica.faults.add(Fault(rng.choice(OTHER_FAULTS), resource="pods", verb="create", times=rng.choice((1, 3))))
+                    replica.faults.add(
+                        Fault(rng.choice(OTHER_FAULTS), resource="pods", verb="create", times=rng.choice((1, 3)))
+                    )
                 case "cut off":
                     replica.faults.go_down()
                     await asyncio.sleep(rng.choice((1, 5, 12, 25)))

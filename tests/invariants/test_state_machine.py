@@ -1,7 +1,9 @@
-"""Whatever happens to a cluster, in whatever order, with whatever faults: a state machine, driven by hypothesis, which shrinks what fails.
+"""Whatever happens to a cluster, in whatever order, with whatever faults: a state machine, driven by hypothesis, which
+shrinks what fails.
 
-Everything is real but time and the network: the queue, the cache, the reflectors, the dispatcher, the bindings, the API server. What must
-hold at any time is looked at after each step; what must hold at rest, whenever all is mended and has had time to settle.
+Everything is real but time and the network: the queue, the cache, the reflectors, the dispatcher, the bindings, the API
+server. What must hold at any time is looked at after each step; what must hold at rest, whenever all is mended and has
+had time to settle.
 
 `INVARIANT_EXAMPLES=2000` makes it try so many stories, other ones each time.
 """
@@ -16,7 +18,14 @@ from typing import Any, Final, TypeVar
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from extender.apiserver.informers.reflector import SHORT_WATCH
 from extender.embedded.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
@@ -42,7 +51,10 @@ LOUD: Final = logging.INFO - 5
 
 numbers = st.integers(0, 11)
 pods = st.fixed_dictionaries(
-    {"cpu": st.sampled_from(("100m", "900m", "1500m", "3")), "priority": st.sampled_from(("", "low", "middle", "high"))},
+    {
+        "cpu": st.sampled_from(("100m", "900m", "1500m", "3")),
+        "priority": st.sampled_from(("", "low", "middle", "high")),
+    },
     optional={
         "schedulingGates": st.just([{"name": "wait"}]),
         "nodeSelector": st.sampled_from(NODE_NAMES).map(lambda name: {"name": name}),
@@ -93,7 +105,9 @@ class Cluster(RuleBasedStateMachine):
         self.stack = AsyncExitStack()
         self.listener = Listener()
         self.listener.begin()
-        self.world: World = self.run(self.stack.enter_async_context(a_world(bugs=self.bugs, relist=self.relist, **with_odd_plugin())))
+        self.world: World = self.run(
+            self.stack.enter_async_context(a_world(bugs=self.bugs, relist=self.relist, **with_odd_plugin()))
+        )
 
     def run(self, what: Coroutine[Any, Any, T]) -> T:
         """Time passes only here."""
@@ -189,7 +203,9 @@ class Cluster(RuleBasedStateMachine):
         node = self.one(NODES, number)
         if node is not None:
             node["status"]["allocatable"]["cpu"] = "2500m"
-            self.act(lambda: self.world.registry.update(NODES, "", node["metadata"]["name"], node, subresource="status"))
+            self.act(
+                lambda: self.world.registry.update(NODES, "", node["metadata"]["name"], node, subresource="status")
+            )
 
     @rule()
     def a_budget_comes_or_goes(self) -> None:
@@ -213,12 +229,19 @@ class Cluster(RuleBasedStateMachine):
     )
     def a_fault_begins(self, verb: str, which: int, times: int | None, skip: int) -> None:
         kinds = {"watch": WATCHES, "list": LISTS, "get": LISTS}.get(verb, WRITES)
-        # In a list nothing is left out: who is lied to about what is there over-commits nodes, and so would kube-scheduler.
-        self.world.faults.add(Fault(kinds[which % len(kinds)](), verb=verb, times=times, skip=skip, where=begins_with_no_list))
+        # In a list nothing is left out: who is lied to about what is there over-commits nodes, and so would
+        # kube-scheduler.
+        self.world.faults.add(
+            Fault(kinds[which % len(kinds)](), verb=verb, times=times, skip=skip, where=begins_with_no_list)
+        )
         if verb == "watch":
             self.act(self.world.faults.cut)
 
-    @rule(point=st.sampled_from(("preFilter", "filter", "preScore", "score", "reserve", "permit", "preBind", "bind", "postBind", HOLDS)))
+    @rule(
+        point=st.sampled_from(
+            ("preFilter", "filter", "preScore", "score", "reserve", "permit", "preBind", "bind", "postBind", HOLDS)
+        )
+    )
     def a_plugin_breaks(self, point: str) -> None:
         BROKEN.add(point)
 
@@ -271,7 +294,11 @@ class Cluster(RuleBasedStateMachine):
             if not wrong_at_rest(self.world):
                 break
             self.run(asyncio.sleep(1))
-        wrong = [*wrong_at_rest(self.world), *wrong_at_any_time(self.world), *(f"V15: {line}" for line in self.listener.told())]
+        wrong = [
+            *wrong_at_rest(self.world),
+            *wrong_at_any_time(self.world),
+            *(f"V15: {line}" for line in self.listener.told()),
+        ]
         assert not wrong, "; ".join(wrong)
 
     def mend(self) -> None:
@@ -372,7 +399,9 @@ def a_list_is_needed(machine: Cluster) -> None:
 
 
 STORY: Final[Sequence[Callable[[Cluster], None]]] = (
-    lambda machine: machine.pods_come([(0, {"cpu": "900m", "priority": "low"}), (1, {"cpu": "900m", "priority": "low"})]),
+    lambda machine: machine.pods_come(
+        [(0, {"cpu": "900m", "priority": "low"}), (1, {"cpu": "900m", "priority": "low"})]
+    ),
     lambda machine: machine.time_passes(4),
     lambda machine: machine.pods_come([(2, {"cpu": "900m", "priority": "low"})]),
     lambda machine: machine.time_passes(4),
@@ -383,7 +412,9 @@ STORY: Final[Sequence[Callable[[Cluster], None]]] = (
     lambda machine: machine.time_passes(0.3),
     lambda machine: machine.time_passes(12),
     a_list_is_needed,
-    lambda machine: machine.pods_come([(8, {"cpu": "900m", "priority": "low"}), (9, {"cpu": "900m", "priority": "low"})]),
+    lambda machine: machine.pods_come(
+        [(8, {"cpu": "900m", "priority": "low"}), (9, {"cpu": "900m", "priority": "low"})]
+    ),
     lambda machine: machine.time_passes(4),
 )
 
@@ -404,5 +435,6 @@ def test_a_bug_is_found_by_chance() -> None:
 
     with pytest.raises(AssertionError, match=r"\bV6: "):
         run_state_machine_as_test(
-            type("Buggy", (Cluster,), {"bugs": bugs}), settings=settings(QUICK, phases=[Phase.generate], report_multiple_bugs=False)
+            type("Buggy", (Cluster,), {"bugs": bugs}),
+            settings=settings(QUICK, phases=[Phase.generate], report_multiple_bugs=False),
         )

@@ -1,4 +1,6 @@
-"""A witness at the API server's door: it writes down what the scheduler had done there, and says what must not have been."""
+"""A witness at the API server's door: it writes down what the scheduler had done there, and says what must not have
+been.
+"""
 
 import asyncio
 import json
@@ -43,7 +45,9 @@ class Write:
 
 @final
 class Witness(httpx.AsyncBaseTransport):
-    """Between the faults and the server. What it complains about was done by a scheduler: others do not come by here."""
+    """Between the faults and the server. What it complains about was done by a scheduler: others do not come by
+    here.
+    """
 
     def __init__(self, registry: ObjectRegistry, inner: httpx.AsyncBaseTransport) -> None:
         self.writes: list[Write] = []
@@ -58,7 +62,11 @@ class Witness(httpx.AsyncBaseTransport):
 
     def done(self, subresource: str = "", verb: str | None = None) -> list[Write]:
         """Writes to pods that the server accepted."""
-        wanted = [write for write in self.writes if write.resource == "pods" and write.subresource == subresource and write.status < 300]
+        wanted = [
+            write
+            for write in self.writes
+            if write.resource == "pods" and write.subresource == subresource and write.status < 300
+        ]
         return [write for write in wanted if verb in (None, write.verb)]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -71,7 +79,9 @@ class Witness(httpx.AsyncBaseTransport):
         if (call.verb, call.resource, call.subresource) == ("delete", "pods", ""):
             self._look_at_deletion(call, body)
         response = await self._inner.handle_async_request(request)
-        self.writes.append(Write(call.at, call.verb, call.resource, call.subresource, call.name, response.status_code, body))
+        self.writes.append(
+            Write(call.at, call.verb, call.resource, call.subresource, call.name, response.status_code, body)
+        )
         if call.subresource == "binding":
             self._look_at_binding(call, body, accepted=response.status_code < 300)
         return response
@@ -86,7 +96,11 @@ class Witness(httpx.AsyncBaseTransport):
             self._complain("V1", f"the binding of {call.name} does not say which pod it means")
         if not accepted:
             return
-        bound = [write for write in self.writes if write.is_binding and write.status < 300 and write.body["metadata"].get("uid") == uid]
+        bound = [
+            write
+            for write in self.writes
+            if write.is_binding and write.status < 300 and write.body["metadata"].get("uid") == uid
+        ]
         if len(bound) > 1:
             self._complain("V1", f"{call.name} was bound {len(bound)} times")
         for what in over_committed(self._registry, node):
@@ -96,9 +110,9 @@ class Witness(httpx.AsyncBaseTransport):
         """
         V3: the victim is meant by its UID, and somebody more important has been promised its room.
 
-        A victim without a node at the server was assumed when it was chosen, and its binding failed on the way to the server. Such a pod
-        is deleted by kube-scheduler, too: only pods that wait in Permit or are in PreBind are rejected instead (preemption/executor.go,
-        preemptPod).
+        A victim without a node at the server was assumed when it was chosen, and its binding failed on the way to the
+        server. Such a pod is deleted by kube-scheduler, too: only pods that wait in Permit or are in PreBind are
+        rejected instead (preemption/executor.go, preemptPod).
         """
         victim = self._registry.store.get(PODS, call.namespace, call.name)
         if not (body or {}).get("preconditions", {}).get("uid"):
@@ -108,7 +122,11 @@ class Witness(httpx.AsyncBaseTransport):
             return
         spec = victim.decoded()["spec"]
         node, priority = spec.get("nodeName", ""), spec.get("priority", 0)
-        preemptors = [uid for (uid, promised), higher in self._nominations.items() if (not node or promised == node) and higher > priority]
+        preemptors = [
+            uid
+            for (uid, promised), higher in self._nominations.items()
+            if (not node or promised == node) and higher > priority
+        ]
         if not preemptors:
             self._complain("V3", f"{call.name} was told to leave {node}, where nobody more important was promised room")
         elif all(call.at - self._gone.get(uid, call.at) > LONGEST_LAG for uid in preemptors):
@@ -144,17 +162,29 @@ def over_committed(registry: ObjectRegistry, node: str) -> list[str]:
 def pods_on(registry: ObjectRegistry, node: str) -> list[Object]:
     """Those that are not finished."""
     pods = registry.list(PODS)
-    return [pod for pod in pods if pod["spec"].get("nodeName") == node and pod.get("status", {}).get("phase") not in FINISHED]
+    return [
+        pod
+        for pod in pods
+        if pod["spec"].get("nodeName") == node and pod.get("status", {}).get("phase") not in FINISHED
+    ]
 
 
 def milli_cpu(pod: Object) -> int:
     """What its containers ask for."""
-    return sum(milli(container.get("resources", {}).get("requests", {}).get("cpu", "0")) for container in pod["spec"]["containers"])
+    return sum(
+        milli(container.get("resources", {}).get("requests", {}).get("cpu", "0"))
+        for container in pod["spec"]["containers"]
+    )
 
 
 def host_ports(pod: Object) -> list[int]:
     """Of all its containers."""
-    return [port["hostPort"] for container in pod["spec"]["containers"] for port in container.get("ports", []) if port.get("hostPort")]
+    return [
+        port["hostPort"]
+        for container in pod["spec"]["containers"]
+        for port in container.get("ports", [])
+        if port.get("hostPort")
+    ]
 
 
 def milli(quantity: str) -> int:

@@ -1,4 +1,6 @@
-"""Whole clusters under virtual time, with faults between the scheduler and its API server: everything is real but time and the network."""
+"""Whole clusters under virtual time, with faults between the scheduler and its API server: everything is real but time
+and the network.
+"""
 
 import asyncio
 import os
@@ -59,7 +61,9 @@ def clock() -> datetime:
 
 @final
 class Bugs:
-    """What may be planted between parts that are in order: changes that never arrive, writes that are not as they were asked for."""
+    """What may be planted between parts that are in order: changes that never arrive, writes that are not as they were
+    asked for.
+    """
 
     def __init__(
         self,
@@ -85,7 +89,13 @@ class Life:
     """One process of the scheduler, from its start to its end."""
 
     def __init__(
-        self, witness: Witness, seed: int, configuration: Configuration, bugs: Bugs, plugins: Plugins | None, relist: float
+        self,
+        witness: Witness,
+        seed: int,
+        configuration: Configuration,
+        bugs: Bugs,
+        plugins: Plugins | None,
+        relist: float,
     ) -> None:
         chance = random.Random(seed)
         self.transport = FaultyTransport(witness, rng=random.Random(seed))
@@ -96,7 +106,9 @@ class Life:
         """Changes that could not be taken in."""
         self.known: dict[tuple[str, str, str], tuple[HasMetadata, bytes]] = {}
         """(table, namespace, name) -> an object as the informers hold it, and what it was when it came."""
-        self.alone = assemble_scheduler(configuration, Cluster(), bugs.writing(self.dispatcher), chance, plugins=plugins)
+        self.alone = assemble_scheduler(
+            configuration, Cluster(), bugs.writing(self.dispatcher), chance, plugins=plugins
+        )
         bugs.losing(self.alone)
         take = bugs.taking(self.alone.handlers.changed)
         for kind in KINDS:
@@ -144,11 +156,20 @@ class Life:
 class World:
     """An API server with all that moves in a cluster, and a scheduler that may be killed and started again."""
 
-    def __init__(self, seed: int, configuration: Configuration | None, bugs: Bugs, plugins: Plugins | None, relist: float = RELIST) -> None:
+    def __init__(
+        self,
+        seed: int,
+        configuration: Configuration | None,
+        bugs: Bugs,
+        plugins: Plugins | None,
+        relist: float = RELIST,
+    ) -> None:
         self.seed = seed
         self._configuration = configuration or Configuration()
         features = self._configuration.feature_gates
-        self.registry = ObjectRegistry(ObjectStore(resource_version=1000), now=clock, rng=random.Random(seed), features=features)
+        self.registry = ObjectRegistry(
+            ObjectStore(resource_version=1000), now=clock, rng=random.Random(seed), features=features
+        )
         self.witness = Witness(self.registry, EmbeddedTransport(KubeApi(self.registry)))
         self._bugs = bugs
         self._plugins = plugins
@@ -183,11 +204,17 @@ class World:
     def node(self, name: str, cpu: str = "2", **spec: Any) -> Object:
         """A node joins."""
         status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "20"}}
-        return self.create(NODES, {"metadata": {"name": name, "labels": {"name": name}}, "spec": spec, "status": status})
+        return self.create(
+            NODES, {"metadata": {"name": name, "labels": {"name": name}}, "spec": spec, "status": status}
+        )
 
-    def pod(self, name: str, cpu: str = "1", *, priority: str = "", labels: dict[str, str] | None = None, **spec: Any) -> Object:
+    def pod(
+        self, name: str, cpu: str = "1", *, priority: str = "", labels: dict[str, str] | None = None, **spec: Any
+    ) -> Object:
         """A pod that wants to run."""
-        container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}} | spec.pop("container", {})
+        container = {"name": "main", "image": "web:1", "resources": {"requests": {"cpu": cpu}}} | spec.pop(
+            "container", {}
+        )
         metadata = {"name": name, "labels": labels or {}, **spec.pop("metadata", {})}
         named = {"priorityClassName": priority} if priority else {}
         return self.create(PODS, {"metadata": metadata, "spec": {"containers": [container], **named, **spec}})

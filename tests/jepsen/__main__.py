@@ -1,4 +1,6 @@
-"""`python -m tests.jepsen --runs 200 --seed 1`: many runs, a line for each; the histories of those that have failed stay in a folder."""
+"""`python -m tests.jepsen --runs 200 --seed 1`: many runs, a line for each; the histories of those that have failed
+stay in a folder.
+"""
 
 import argparse
 import os
@@ -24,11 +26,14 @@ SETTLING: Final = "seconds to settle"
 
 
 REAL: Final = 10
-"""Where KUBEBUILDER_ASSETS is set, one run in so many has a real kube-apiserver, which takes half a minute to come up."""
+"""Where KUBEBUILDER_ASSETS is set, one run in so many has a real kube-apiserver, which takes half a minute to come up.
+"""
 
 
 def many(seeds: list[int], folder: Path) -> list[tuple[int, float, list[str], Counter[str]]]:
-    """Makes some runs, one after the other. Returns for each its seed, its duration, what is wrong, and what was counted."""
+    """Makes some runs, one after the other. Returns for each its seed, its duration, what is wrong, and what was
+    counted.
+    """
     os.nice(10)
     found = []
     with the_command(folder / f"command-{seeds[0]}") as nursery:
@@ -44,7 +49,10 @@ def many(seeds: list[int], folder: Path) -> list[tuple[int, float, list[str], Co
             except Exception as error:  # one run that fails must not keep the others from being made
                 records, wrong = [], [f"the run failed: {error!r}"]
                 (place / "error.txt").write_text(traceback.format_exc())
-            print(f"seed {seed}: {time.monotonic() - began:.1f} s, {len(records)} records, {'; '.join(wrong) or 'ok'}", flush=True)
+            print(
+                f"seed {seed}: {time.monotonic() - began:.1f} s, {len(records)} records, {'; '.join(wrong) or 'ok'}",
+                flush=True,
+            )
             found.append((seed, time.monotonic() - began, wrong, counted(records)))
             if not wrong:
                 shutil.rmtree(place)
@@ -56,15 +64,21 @@ def counted(records: History) -> Counter[str]:
     count: Counter[str] = Counter()
     for record in records:
         if isinstance(record, Request) and record.is_done and record.by != history.CLIENT:
-            count["bindings" if record.is_binding else "lease writes" if record.resource == "leases" else "other writes"] += 1
+            count[
+                "bindings" if record.is_binding else "lease writes" if record.resource == "leases" else "other writes"
+            ] += 1
         if isinstance(record, Request):
             count["copies"] += record.is_copy
             count["writes without an answer"] += not record.status
         count[type(record).__name__.lower()] += 1
-    count["ends that a busy machine leaves open"] = sum(record.is_starved for record in records if isinstance(record, Ended))
+    count["ends that a busy machine leaves open"] = sum(
+        record.is_starved for record in records if isinstance(record, Ended)
+    )
     times = {type(record): record.at for record in records if isinstance(record, Healed | Ended)}
     count[SETTLING] = round(times.get(Ended, 0) - times.get(Healed, 0))
-    count["leaders"] = len({record.by for record in records if isinstance(record, Request) and record.holder and record.is_done})
+    count["leaders"] = len(
+        {record.by for record in records if isinstance(record, Request) and record.holder and record.is_done}
+    )
     return count
 
 
@@ -74,7 +88,9 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the others follow")
     parser.add_argument("--jobs", type=int, default=2, help="runs at one time")
-    parser.add_argument("--folder", type=Path, default=None, help="for histories and logs of runs that fail; a new one unless told")
+    parser.add_argument(
+        "--folder", type=Path, default=None, help="for histories and logs of runs that fail; a new one unless told"
+    )
     asked = parser.parse_args()
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="jepsen-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +105,9 @@ def main() -> int:
     seconds = sorted(seconds for _, seconds, _, _ in results)
     settled = sorted(count[SETTLING] for *_, count in results)
     del total[SETTLING]
-    print(f"{len(results)} runs, {median(seconds):.1f} s each (longest {seconds[-1]:.1f} s); failed: {failed or 'none'}")
+    print(
+        f"{len(results)} runs, {median(seconds):.1f} s each (longest {seconds[-1]:.1f} s); failed: {failed or 'none'}"
+    )
     print(f"all in order {median(settled):.1f} s after the last fault (longest {settled[-1]} s)")
     print("faults: " + ", ".join(f"{kind} {number}" for kind, number in faults.most_common()))
     print("seen: " + ", ".join(f"{name} {number}" for name, number in total.most_common()))

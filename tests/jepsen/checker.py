@@ -1,7 +1,7 @@
 """The judge of a history: functions that yield a sentence for each thing that must not have happened.
 
-They know nothing of how the history came about. What nobody can know (whether a request without an answer was done) is decided in favour of
-the accused.
+They know nothing of how the history came about. What nobody can know (whether a request without an answer was done) is
+decided in favour of the accused.
 """
 
 from collections import defaultdict
@@ -12,7 +12,9 @@ from extender.assembly.own_cluster import SAVE_EVERY
 from tests.jepsen.history import CLIENT, Began, Ended, Event, Happened, Healed, History, Listed, Record, Request, Seen
 
 SETTLE_SECONDS: Final = 60.0
-"""The time after the last fault within which everything must be in order, without that in which processes wait for a processor."""
+"""The time after the last fault within which everything must be in order, without that in which processes wait for a
+processor.
+"""
 LEASE_SECONDS: Final = 3.0
 """The leaseDuration of the replicas."""
 LONGEST_WRITE: Final = 1.0
@@ -20,7 +22,8 @@ LONGEST_WRITE: Final = 1.0
 FINISHED: Final = ("Succeeded", "Failed")
 
 Position = tuple[int, int]
-"""The number of an API server and a resourceVersion of it: positions are in the order in which the servers did things."""
+"""The number of an API server and a resourceVersion of it: positions are in the order in which the servers did things.
+"""
 R = TypeVar("R", bound=Record)
 
 
@@ -56,13 +59,23 @@ def moved_pods(history: History) -> Iterator[str]:
 def rival_writers(history: History) -> Iterator[str]:
     """A replica writes only while the lease names it, in the order in which the API server did things.
 
-    Nothing but a fencing token, which the API of Kubernetes does not have, could stop a write that is very slow on its way.
+    Nothing but a fencing token, which the API of Kubernetes does not have, could stop a write that is very slow on its
+    way.
     """
     era_of, began_at = eras(history), {began.life: began.at for began in _of(history, Began)}
-    writers = {request.holder: request.by for request in _of(history, Request) if request.resource == "leases" and request.holder}
+    writers = {
+        request.holder: request.by
+        for request in _of(history, Request)
+        if request.resource == "leases" and request.holder
+    }
     leases = _leases(history)
     for request in _of(history, Request):
-        if request.by == CLIENT or request.resource == "leases" or not request.is_done or request.until - request.at > LONGEST_WRITE:
+        if (
+            request.by == CLIENT
+            or request.resource == "leases"
+            or not request.is_done
+            or request.until - request.at > LONGEST_WRITE
+        ):
             continue
         position = _position_of(request, history)
         if position is None:
@@ -76,17 +89,24 @@ def rival_writers(history: History) -> Iterator[str]:
         if first and request.at < began_at[first] + LEASE_SECONDS and _led_before(request.by, first, leases, writers):
             continue
         what = f"{request.verb} {request.resource}/{request.subresource} {request.name}"
-        yield f"{request.by} wrote ({what}) at {position}, {request.at:.2f} s, while {writers.get(holder, holder) or 'nobody'} led"
+        yield (
+            f"{request.by} wrote ({what}) at {position}, {request.at:.2f} s, while "
+            f"{writers.get(holder, holder) or 'nobody'} led"
+        )
 
 
 def lost_pods(history: History) -> Iterator[str]:
-    """What the API server has acknowledged is there until somebody deletes it, and at the end each pod is bound or cannot be."""
+    """What the API server has acknowledged is there until somebody deletes it, and at the end each pod is bound or
+    cannot be.
+    """
     era_of = eras(history)
     deleted: dict[str, float] = {}
     for request in _of(history, Request):
         if request.verb == "delete" and request.may_be_done:
             deleted[request.uid] = min(request.at, deleted.get(request.uid, request.at))
-    gone_nodes = {request.name for request in _of(history, Request) if (request.verb, request.resource) == ("delete", "nodes")}
+    gone_nodes = {
+        request.name for request in _of(history, Request) if (request.verb, request.resource) == ("delete", "nodes")
+    }
     places = defaultdict(set)
     for _, seen in _observed_pods(history):
         places[seen.uid].add(seen.node)
@@ -106,17 +126,26 @@ def lost_pods(history: History) -> Iterator[str]:
                 known[record.uid] = era_of[record.life]
             case Began():
                 if not record.forgets:
-                    yield from (f"pod {uid} was not saved" for uid in missing(record.saved, era_of[record.life], record.at))
+                    yield from (
+                        f"pod {uid} was not saved" for uid in missing(record.saved, era_of[record.life], record.at)
+                    )
                 known |= {seen.uid: era_of[record.life] for seen in record.saved}
             case Ended():
                 yield from (f"pod {uid} is gone" for uid in missing(record.pods, max(era_of.values()), record.at))
 
 
 def torn_files(history: History) -> Iterator[str]:
-    """An API server that could not save leaves its file as it was, if it has not lived long enough to save it meanwhile."""
+    """An API server that could not save leaves its file as it was, if it has not lived long enough to save it
+    meanwhile.
+    """
     before: Began | None = None
     for began in _of(history, Began):
-        if began.forgets and before is not None and began.at - before.at < SAVE_EVERY and _places(before.saved) != _places(began.saved):
+        if (
+            began.forgets
+            and before is not None
+            and began.at - before.at < SAVE_EVERY
+            and _places(before.saved) != _places(began.saved)
+        ):
             yield f"server {began.life} began with {_places(began.saved)}, and the file was {_places(before.saved)}"
         before = began
 
@@ -138,14 +167,21 @@ def crowded_nodes(history: History) -> Iterator[str]:
             pods[seen.uid] = seen
             taken = sum(pod.cpu for pod in pods.values() if pod.node == seen.node)
             if seen.node and (before is None or not before.node) and taken > rooms.get(seen.node, taken):
-                yield f"{seen.name} was bound to {seen.node} at {(life, version)}: {taken} of {rooms[seen.node]} millicores"
+                yield (
+                    f"{seen.name} was bound to {seen.node} at {(life, version)}: {taken} of {rooms[seen.node]} "
+                    "millicores"
+                )
 
 
 def watch_errors(history: History) -> Iterator[str]:
-    """Versions grow, watches show each change after their beginning once and in order, and lists are the sum of the changes before them."""
+    """Versions grow, watches show each change after their beginning once and in order, and lists are the sum of the
+    changes before them.
+    """
     highest = 0
     for life, lists, events in _timelines(history):
-        versions = {listed.version for each in lists.values() for listed in each} | {number for each in events.values() for number in each}
+        versions = {listed.version for each in lists.values() for listed in each} | {
+            number for each in events.values() for number in each
+        }
         if versions and min(versions) < highest:
             yield f"server {life} has a version {min(versions)}, and the one before had {highest}"
         highest = max(versions, default=highest)
@@ -153,11 +189,22 @@ def watch_errors(history: History) -> Iterator[str]:
             yield from _skipped(life, resource, known, history)
             if lists.get(resource):
                 yield from _wrong_lists(life, resource, known, lists[resource], is_last=life == max(eras(history)))
-        written = [each for each in _of(history, Request) if each.life == life and each.version and each.is_done and each.verb != "delete"]
+        written = [
+            each
+            for each in _of(history, Request)
+            if each.life == life and each.version and each.is_done and each.verb != "delete"
+        ]
         for request in written:
             known, first = events.get(request.resource, {}), next(iter(lists.get(request.resource, ())), None)
-            if first is not None and first.version < request.version < max(known, default=0) and request.version not in known:
-                yield f"{request.by} was told of version {request.version} of {request.resource} {request.name}, and no watch shows it"
+            if (
+                first is not None
+                and first.version < request.version < max(known, default=0)
+                and request.version not in known
+            ):
+                yield (
+                    f"{request.by} was told of version {request.version} of {request.resource} {request.name}, and no "
+                    "watch shows it"
+                )
 
 
 def unsettled(history: History) -> Iterator[str]:
@@ -174,7 +221,9 @@ def unsettled(history: History) -> Iterator[str]:
 
 
 def unexplained(pods: Iterable[Seen], nodes: Iterable[Seen]) -> Iterator[str]:
-    """Yields what should still change: pods that are leaving, or wait though there is room or could be made, or wait without a word."""
+    """Yields what should still change: pods that are leaving, or wait though there is room or could be made, or wait
+    without a word.
+    """
     pods = [pod for pod in pods if pod.phase not in FINISHED]
     for pod in pods:
         if pod.is_closed:
@@ -223,7 +272,9 @@ def _of(history: History, kind: type[R]) -> list[R]:
 
 
 def _observed_pods(history: History) -> list[tuple[Position, Seen]]:
-    """Pods as somebody saw them, in the order of the API servers. What is in a file comes before what its server did."""
+    """Pods as somebody saw them, in the order of the API servers. What is in a file comes before what its server
+    did.
+    """
     found: list[tuple[Position, Seen]] = []
     for record in history:
         match record:
@@ -257,17 +308,26 @@ def _led_before(process: str, life: int, leases: list[tuple[Position, str]], wri
 
 
 def _position_of(request: Request, history: History) -> Position | None:
-    """Returns where in the API server's order a write of a replica was done; None if nobody saw it, or another may have done the same."""
+    """Returns where in the API server's order a write of a replica was done; None if nobody saw it, or another may have
+    done the same.
+    """
     if request.is_binding or request.verb == "delete":
         if request.verb == "delete" and any(
-            other.verb == "delete" and other.uid == request.uid and other.by != request.by for other in _of(history, Request)
+            other.verb == "delete" and other.uid == request.uid and other.by != request.by
+            for other in _of(history, Request)
         ):
             return None
-        events = [event for event in _of(history, Event) if event.life == request.life and event.seen.uid == request.uid]
-        done = [event.seen.version for event in events if (event.seen.node if request.is_binding else event.seen.is_closed)]
+        events = [
+            event for event in _of(history, Event) if event.life == request.life and event.seen.uid == request.uid
+        ]
+        done = [
+            event.seen.version for event in events if (event.seen.node if request.is_binding else event.seen.is_closed)
+        ]
         return (request.life, min(done)) if done else None
     is_news = request.version and all(
-        event.at >= request.at for event in _of(history, Event) if (event.life, event.seen.version) == (request.life, request.version)
+        event.at >= request.at
+        for event in _of(history, Event)
+        if (event.life, event.seen.version) == (request.life, request.version)
     )
     return (request.life, request.version) if is_news else None
 
@@ -280,7 +340,9 @@ Timeline = tuple[int, dict[str, list[Listed]], dict[str, dict[int, Event]]]
 
 
 def _timelines(history: History) -> Iterator[Timeline]:
-    """Yields for each life of the API server the lists, by resource and version, and what any watch has shown, by resource and version."""
+    """Yields for each life of the API server the lists, by resource and version, and what any watch has shown, by
+    resource and version.
+    """
     for life in eras(history):
         lists: dict[str, list[Listed]] = defaultdict(list)
         events: dict[str, dict[int, Event]] = defaultdict(dict)
@@ -289,7 +351,11 @@ def _timelines(history: History) -> Iterator[Timeline]:
                 lists[record.resource].append(record)
             elif isinstance(record, Event) and record.life == life:
                 events[record.resource].setdefault(record.seen.version, record)
-        yield life, {resource: sorted(each, key=lambda listed: listed.version) for resource, each in lists.items()}, dict(events)
+        yield (
+            life,
+            {resource: sorted(each, key=lambda listed: listed.version) for resource, each in lists.items()},
+            dict(events),
+        )
 
 
 def _skipped(life: int, resource: str, known: dict[int, Event], history: History) -> Iterator[str]:
@@ -312,8 +378,12 @@ def _skipped(life: int, resource: str, known: dict[int, Event], history: History
                 yield f"{name} shows {event.type} {event.seen}, and another one {other.type} {other.seen}"
 
 
-def _wrong_lists(life: int, resource: str, known: dict[int, Event], lists: list[Listed], *, is_last: bool) -> Iterator[str]:
-    """Compares each list with the first one and the changes since then; but for lists after the last change that a watch has shown."""
+def _wrong_lists(
+    life: int, resource: str, known: dict[int, Event], lists: list[Listed], *, is_last: bool
+) -> Iterator[str]:
+    """Compares each list with the first one and the changes since then; but for lists after the last change that a
+    watch has shown.
+    """
     objects = {seen.name: seen for seen in lists[0].objects}
     changes = sorted((version, event) for version, event in known.items() if version > lists[0].version)
     for listed in lists[1:]:
@@ -325,4 +395,7 @@ def _wrong_lists(life: int, resource: str, known: dict[int, Event], lists: list[
         found = {seen.name: seen for seen in listed.objects}
         if found != objects and (changes or is_last):
             differing = sorted(name for name in {*found, *objects} if found.get(name) != objects.get(name))
-            yield f"the list of {resource} by {listed.by} at {(life, listed.version)} is not what the changes before it make: {differing}"
+            yield (
+                f"the list of {resource} by {listed.by} at {(life, listed.version)} is not what the changes before it "
+                f"make: {differing}"
+            )

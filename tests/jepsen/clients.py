@@ -1,4 +1,6 @@
-"""Clients that use the cluster, and clients that watch it. They speak with the API server directly: no fault lies between."""
+"""Clients that use the cluster, and clients that watch it. They speak with the API server directly: no fault lies
+between.
+"""
 
 import asyncio
 import itertools
@@ -17,7 +19,11 @@ from tests.jepsen.network import Address
 PODS: Final = path("", "v1", "pods", namespace="default")
 NODES: Final = path("", "v1", "nodes")
 PRIORITIES: Final = {"low": 10, "high": 1000}
-LISTS: Final = {"pods": PODS, "nodes": NODES, "leases": path("coordination.k8s.io", "v1", "leases", namespace="kube-system")}
+LISTS: Final = {
+    "pods": PODS,
+    "nodes": NODES,
+    "leases": path("coordination.k8s.io", "v1", "leases", namespace="kube-system"),
+}
 TIMEOUT: Final = 2.0
 _watches: Final = itertools.count(1)
 
@@ -42,7 +48,9 @@ class Http:
 class Workload(Http):
     """Creates and deletes pods and nodes, cordons and uncordons nodes. State: what it believes to be there."""
 
-    def __init__(self, server: Address, record: Callable[[Record], None], clock: Callable[[], float], rng: random.Random) -> None:
+    def __init__(
+        self, server: Address, record: Callable[[Record], None], clock: Callable[[], float], rng: random.Random
+    ) -> None:
         super().__init__(server, record, clock)
         self._rng = rng
         self._pods: dict[str, str] = {}
@@ -135,7 +143,10 @@ class Workload(Http):
             pass
         metadata = answer.json().get("metadata", {}) if answer is not None and answer.is_success else {}
         resource, _, name = (
-            where.removeprefix(path("", "v1", "namespaces", name="default")).removeprefix("/api/v1/").strip("/").partition("/")
+            where.removeprefix(path("", "v1", "namespaces", name="default"))
+            .removeprefix("/api/v1/")
+            .strip("/")
+            .partition("/")
         )
         self._record(
             Request(
@@ -166,7 +177,9 @@ class Workload(Http):
 
 @final
 class Observer(Http):
-    """Lists a kind of objects and watches it from there, and writes down what it sees. State: who holds the lease, if it watches that."""
+    """Lists a kind of objects and watches it from there, and writes down what it sees. State: who holds the lease, if
+    it watches that.
+    """
 
     def __init__(
         self,
@@ -180,7 +193,8 @@ class Observer(Http):
         """Nothing is asked yet.
 
         Arguments:
-            glance: for an observer that looks again and again, each time for a moment; another one watches for as long as it can.
+            glance: for an observer that looks again and again, each time for a moment; another one watches for as long
+                as it can.
         """
         super().__init__(server, record, clock)
         self._name, self._resource, self._glance = name, resource, glance

@@ -1,8 +1,9 @@
-"""The history of a run: what was asked of the API server and by whom, what observers saw of it, and which faults there were.
+"""The history of a run: what was asked of the API server and by whom, what observers saw of it, and which faults there
+were.
 
-Times are seconds since the start of the run. An *era* is a stretch of the API server's life in which nothing that it has acknowledged may
-be forgotten: a server that is told to end has saved everything, and the next one continues its era; after a crash, or where it could not
-save, the next one begins another era with the state of its file.
+Times are seconds since the start of the run. An *era* is a stretch of the API server's life in which nothing that it
+has acknowledged may be forgotten: a server that is told to end has saved everything, and the next one continues its
+era; after a crash, or where it could not save, the next one begins another era with the state of its file.
 """
 
 from collections.abc import Iterable
@@ -14,7 +15,9 @@ import msgspec
 from extender.objects.quantity import Quantity
 
 CLIENT = "client"
-"""The name under which the requests of the workload are recorded; processes of replicas are called a1, a2, b1 and so on."""
+"""The name under which the requests of the workload are recorded; processes of replicas are called a1, a2, b1 and so
+on.
+"""
 
 
 @final
@@ -47,7 +50,11 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
         metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
         requests = [each.get("resources", {}).get("requests", {}) for each in spec.get("containers", ())]
         amounts = [each.get("cpu", "0") for each in requests] or [status.get("allocatable", {}).get("cpu", "0")]
-        refused = [each for each in status.get("conditions", ()) if each["type"] == "PodScheduled" and each["status"] == "False"]
+        refused = [
+            each
+            for each in status.get("conditions", ())
+            if each["type"] == "PodScheduled" and each["status"] == "False"
+        ]
         return cls(
             name=metadata["name"],
             uid=metadata["uid"],

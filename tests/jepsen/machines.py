@@ -1,4 +1,6 @@
-"""Three machines with a clock and a disk each: one for the API server, two for the replicas of a scheduler, whose processes come and go."""
+"""Three machines with a clock and a disk each: one for the API server, two for the replicas of a scheduler, whose
+processes come and go.
+"""
 
 import asyncio
 import os
@@ -37,7 +39,11 @@ FAKETIME: Final = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), Non
 @contextmanager
 def the_command(folder: Path) -> Iterator[Nursery]:
     """Starts processes of the command, with a clock of their own if that can be."""
-    faked = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_CACHE_DURATION": "1"} if FAKETIME else {}
+    faked = (
+        {"LD_PRELOAD": str(FAKETIME), "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_CACHE_DURATION": "1"}
+        if FAKETIME
+        else {}
+    )
     with a_nursery({}, folder, faked) as nursery:
         yield nursery
 
@@ -46,7 +52,9 @@ def the_command(folder: Path) -> Iterator[Nursery]:
 class Machine:
     """Where one process runs at a time, in real time. State: the process, the clock and the disk."""
 
-    def __init__(self, name: str, nursery: Nursery, folder: Path, record: Callable[[Record], None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, name: str, nursery: Nursery, folder: Path, record: Callable[[Record], None], clock: Callable[[], float]
+    ) -> None:
         self.name = name
         self.folder = folder
         self.log = folder / f"{name}.log"
@@ -95,7 +103,9 @@ class Machine:
         text = self.log.read_text(errors="replace")
         last = (text.splitlines() or [""])[-1]
         if "Traceback" in text:
-            self.happened("\n".join(["Traceback in its log:", *text[text.index("Traceback") :].splitlines()[:40]]), broken=True)
+            self.happened(
+                "\n".join(["Traceback in its log:", *text[text.index("Traceback") :].splitlines()[:40]]), broken=True
+            )
         foreseen = code in (0, 1, -signal.SIGKILL)
         if code == -signal.SIGTERM:
             foreseen = "Application startup complete" not in text  # it does not listen to signals yet
@@ -119,10 +129,14 @@ class Machine:
         self._is_full = full
         if self.pid and not self._ended.is_set():
             with suppress(ProcessLookupError):
-                resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (1 if full else resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+                resource.prlimit(
+                    self.pid, resource.RLIMIT_FSIZE, (1 if full else resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+                )
 
     def step_clock(self, seconds: int) -> None:
-        """Sets the clock on the wall this far ahead of the true time, within a second. Without libfaketime that has no effect."""
+        """Sets the clock on the wall this far ahead of the true time, within a second. Without libfaketime that has no
+        effect.
+        """
         self._clock_file.write_text(f"{seconds:+d}\n")
 
     @property
@@ -200,7 +214,12 @@ class Replica:
     """A scheduler that is started again whenever it ends, each time with a network of its own."""
 
     def __init__(
-        self, machine: Machine, server: Address, record: Callable[[Record], None], rng: random.Random, flags: Sequence[str]
+        self,
+        machine: Machine,
+        server: Address,
+        record: Callable[[Record], None],
+        rng: random.Random,
+        flags: Sequence[str],
     ) -> None:
         """Nothing runs yet.
 

@@ -1,12 +1,13 @@
-"""The network between one process and the API server: it delays, holds, cuts and duplicates, and writes down what passes.
+"""The network between one process and the API server: it delays, holds, cuts and duplicates, and writes down what
+passes.
 
-It understands HTTP/1.1 as far as both sides speak it here: requests with a Content-Length, answers with one, and watches, which go on until
-one side hangs up.
+It understands HTTP/1.1 as far as both sides speak it here: requests with a Content-Length, answers with one, and
+watches, which go on until one side hangs up.
 
-What becomes of a request whose sender is gone is as with TCP: if the sender has reset the connection it never arrives, if it has closed
-the connection in order it still does. A write is held for at most LONGEST_DELAY if its sender is neither gone nor alive (SIGSTOP): a
-network that holds writes for longer than leaseDuration - renewDeadline can bring them to an API server that has another leader by then,
-and nothing but a fencing token would keep it from that.
+What becomes of a request whose sender is gone is as with TCP: if the sender has reset the connection it never arrives,
+if it has closed the connection in order it still does. A write is held for at most LONGEST_DELAY if its sender is
+neither gone nor alive (SIGSTOP): a network that holds writes for longer than leaseDuration - renewDeadline can bring
+them to an API server that has another leader by then, and nothing but a fencing token would keep it from that.
 """
 
 import asyncio
@@ -37,7 +38,14 @@ class Address:
 class Network:
     """Faults are switched on and off by setting attributes; `stop_holding` and `cut` act at once."""
 
-    def __init__(self, by: str, server: Address, record: Callable[[Request], None], clock: Callable[[], float], rng: random.Random) -> None:
+    def __init__(
+        self,
+        by: str,
+        server: Address,
+        record: Callable[[Request], None],
+        clock: Callable[[], float],
+        rng: random.Random,
+    ) -> None:
         self.port = 0
         self.request_delay = 0.0
         self.answer_delay = 0.0

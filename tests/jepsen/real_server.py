@@ -1,4 +1,6 @@
-"""A real kube-apiserver over etcd, behind a door that speaks plain HTTP and knows the token, so that the networks need not."""
+"""A real kube-apiserver over etcd, behind a door that speaks plain HTTP and knows the token, so that the networks need
+not.
+"""
 
 import asyncio
 import signal
@@ -18,21 +20,35 @@ from tests.jepsen.schedule import Fault, Kind
 
 PODS: Final = path("", "v1", "pods", namespace="default")
 KUBELET_SECONDS: Final = 0.3
-_OF_A_CONNECTION: Final = ("connection", "transfer-encoding", "content-length", "content-encoding", "host", "accept-encoding")
+_OF_A_CONNECTION: Final = (
+    "connection",
+    "transfer-encoding",
+    "content-length",
+    "content-encoding",
+    "host",
+    "accept-encoding",
+)
 """Headers that are not passed on."""
 
 
 @final
 class RealServer(ApiServer):
-    """It forgets nothing, for only the API server is killed, not etcd. Faults of its disk and of its clock are restarts."""
+    """It forgets nothing, for only the API server is killed, not etcd. Faults of its disk and of its clock are
+    restarts.
+    """
 
-    def __init__(self, plane: ControlPlane, machine: Machine, record: Callable[[Record], None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, plane: ControlPlane, machine: Machine, record: Callable[[Record], None], clock: Callable[[], float]
+    ) -> None:
         super().__init__(machine, record, clock)
         self._plane = plane
         self._is_open = True
         self._conversations: dict[asyncio.StreamWriter, asyncio.Task[None] | None] = {}
         self._client = httpx.AsyncClient(
-            base_url=plane.url, verify=context(plane.target().tls.read()), trust_env=False, limits=httpx.Limits(max_connections=None)
+            base_url=plane.url,
+            verify=context(plane.target().tls.read()),
+            trust_env=False,
+            limits=httpx.Limits(max_connections=None),
         )
 
     @asynccontextmanager
@@ -60,7 +76,9 @@ class RealServer(ApiServer):
             return
         # What the next one does belongs to its life, which begins when it is known what is there.
         self._is_open = False
-        await asyncio.to_thread(self._plane.kill_api_server if fault.kind is Kind.SERVER_CRASHED else self._plane.stop_api_server)
+        await asyncio.to_thread(
+            self._plane.kill_api_server if fault.kind is Kind.SERVER_CRASHED else self._plane.stop_api_server
+        )
         await asyncio.to_thread(self._plane.start_api_server)
         self._begins([Seen.of(pod) for pod in await self._pods()])
         self._is_open = True
@@ -112,7 +130,9 @@ class RealServer(ApiServer):
             begin = f"HTTP/1.1 {answer.status_code} {answer.reason_phrase}"
             if "watch=" not in where or answer.status_code != 200:
                 content = await answer.aread()
-                writer.write("\r\n".join([begin, *told, f"Content-Length: {len(content)}", "", ""]).encode("latin-1") + content)
+                writer.write(
+                    "\r\n".join([begin, *told, f"Content-Length: {len(content)}", "", ""]).encode("latin-1") + content
+                )
             else:
                 writer.write("\r\n".join([begin, *told, "Transfer-Encoding: chunked", "", ""]).encode("latin-1"))
                 async for part in answer.aiter_bytes():

@@ -61,12 +61,20 @@ class Story:
     """State: the processes, and the history so far."""
 
     def __init__(
-        self, seed: int, faults: list[Fault], nursery: Nursery, folder: Path, flags: Sequence[str], plane: ControlPlane | None
+        self,
+        seed: int,
+        faults: list[Fault],
+        nursery: Nursery,
+        folder: Path,
+        flags: Sequence[str],
+        plane: ControlPlane | None,
     ) -> None:
         self.history: History = []
         self._faults = faults
         self._began = time.monotonic()
-        machine = {name: Machine(name, nursery, folder, self.history.append, self._clock) for name in ("server", "a", "b")}
+        machine = {
+            name: Machine(name, nursery, folder, self.history.append, self._clock) for name in ("server", "a", "b")
+        }
         self._server = (
             EmbeddedServer(machine["server"], self.history.append, self._clock)
             if plane is None
@@ -74,12 +82,14 @@ class Story:
         )
         address = self._server.address
         self._replicas = [
-            Replica(machine[name], address, self.history.append, random.Random(f"{seed} network {name}"), flags) for name in ("a", "b")
+            Replica(machine[name], address, self.history.append, random.Random(f"{seed} network {name}"), flags)
+            for name in ("a", "b")
         ]
         self._workload = Workload(address, self.history.append, self._clock, random.Random(f"{seed} workload"))
         glance = random.Random(f"{seed} glance")
         self._observers = [
-            Observer("witness", what, address, self.history.append, self._clock, None) for what in ("leases", "pods", "nodes")
+            Observer("witness", what, address, self.history.append, self._clock, None)
+            for what in ("leases", "pods", "nodes")
         ]
         self._observers.append(Observer("glancer", "pods", address, self.history.append, self._clock, glance))
         self._processors = Processors(*machine.values())
@@ -90,7 +100,9 @@ class Story:
     async def tell(self) -> None:
         """Everything from the first process to the last."""
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(killed_afterwards(self._server.machine, *(each.machine for each in self._replicas)))
+            await stack.enter_async_context(
+                killed_afterwards(self._server.machine, *(each.machine for each in self._replicas))
+            )
             for http in (self._workload, *self._observers):
                 await stack.enter_async_context(http.opened())
             await stack.enter_async_context(self._server.running())
@@ -140,7 +152,9 @@ class Story:
         async with asyncio.TaskGroup() as group:
             for fault in self._faults:
                 await asyncio.sleep(max(0.0, began + fault.at - self._clock()))
-                group.create_task(self._strike_server(fault) if fault.kind in SERVER_KINDS else self._strike_replica(fault))
+                group.create_task(
+                    self._strike_server(fault) if fault.kind in SERVER_KINDS else self._strike_replica(fault)
+                )
 
     async def _strike_server(self, fault: Fault) -> None:
         async with self._server_is_free:
@@ -149,7 +163,9 @@ class Story:
 
     async def _strike_replica(self, fault: Fault) -> None:
         """Nothing happens if something else lasts there, or the replica is just being started."""
-        leads = {request.holder: request.by for request in self.history if isinstance(request, Request) and request.holder}
+        leads = {
+            request.holder: request.by for request in self.history if isinstance(request, Request) and request.holder
+        }
         leader = leads.get(self._observers[0].holder)
         replica = next((each for each in self._replicas if (each.by == leader) == fault.to_leader), self._replicas[0])
         if replica in self._busy or replica.network is None:

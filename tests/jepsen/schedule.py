@@ -30,7 +30,13 @@ class Kind(StrEnum):
 
 
 SERVER_KINDS: Final = frozenset(kind for kind in Kind if kind.name.startswith("SERVER"))
-_WEIGHTS: Final = {Kind.SERVER_CRASHED: 0.5, Kind.SERVER_CANNOT_SAVE: 0.5, Kind.SERVER_CLOCK: 0.5, Kind.FULL_DISK: 0.5, Kind.CLOCK: 0.5}
+_WEIGHTS: Final = {
+    Kind.SERVER_CRASHED: 0.5,
+    Kind.SERVER_CANNOT_SAVE: 0.5,
+    Kind.SERVER_CLOCK: 0.5,
+    Kind.FULL_DISK: 0.5,
+    Kind.CLOCK: 0.5,
+}
 _INSTANTANEOUS: Final = frozenset((Kind.CUT, Kind.KILLED, Kind.TOLD_TO_END, *SERVER_KINDS)) - {Kind.SERVER_PAUSED}
 
 FAULTY_SECONDS: Final = 7.0

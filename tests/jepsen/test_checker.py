@@ -8,7 +8,21 @@ import msgspec
 import pytest
 
 from tests.jepsen.checker import SETTLE_SECONDS, violations
-from tests.jepsen.history import CLIENT, Began, Ended, Event, Happened, Healed, History, Listed, Record, Request, Seen, read, write
+from tests.jepsen.history import (
+    CLIENT,
+    Began,
+    Ended,
+    Event,
+    Happened,
+    Healed,
+    History,
+    Listed,
+    Record,
+    Request,
+    Seen,
+    read,
+    write,
+)
 
 NODE = Seen("n1", "node-uid", 5, cpu=1000)
 FREE = Seen("p1", "u1", 12, cpu=500, phase="Pending")
@@ -26,25 +40,34 @@ def event(resource: str, seen: Seen, kind: str = "MODIFIED", watch: int = 1) -> 
 
 
 def lease(by: str, holder: str, version: int) -> list[Record]:
-    request = Request(version / 10, version / 10, 0, by, "update", "leases", name="l", status=200, version=version, holder=holder)
+    request = Request(
+        version / 10, version / 10, 0, by, "update", "leases", name="l", status=200, version=version, holder=holder
+    )
     return [request, event("leases", Seen("l", "lease-uid", version, holder=holder), watch=2)]
 
 
 def created(seen: Seen) -> list[Record]:
     at = seen.version / 10
-    return [Request(at, at, 0, CLIENT, "create", "pods", "", seen.name, seen.uid, 201, seen.version), event("pods", seen, "ADDED")]
+    return [
+        Request(at, at, 0, CLIENT, "create", "pods", "", seen.name, seen.uid, 201, seen.version),
+        event("pods", seen, "ADDED"),
+    ]
 
 
 def binding(by: str, seen: Seen, status: int = 201, at: float = 0.0) -> Request:
     at = at or seen.version / 10 - 0.05
-    return Request(at, seen.version / 10, 0, by, "create", "pods", "binding", seen.name, seen.uid, status, node=seen.node)
+    return Request(
+        at, seen.version / 10, 0, by, "create", "pods", "binding", seen.name, seen.uid, status, node=seen.node
+    )
 
 
 @dataclass
 class Told:
     """Two pods that are created and bound: the first one while a1 leads, the second one while b1 does."""
 
-    began: list[Record] = field(default_factory=lambda: [Began(0, 0, []), listed("leases"), listed("pods"), listed("nodes", NODE)])
+    began: list[Record] = field(
+        default_factory=lambda: [Began(0, 0, []), listed("leases"), listed("pods"), listed("nodes", NODE)]
+    )
     first_leads: list[Record] = field(default_factory=lambda: lease("a1", "A", 11))
     first: list[Record] = field(default_factory=lambda: created(FREE))
     first_binding: list[Record] = field(default_factory=lambda: [binding("a1", BOUND)])
@@ -79,7 +102,10 @@ def at_the_end(pod: Seen, **changes: Any) -> Told:
 
 def gap() -> list[Record]:
     """Two watches, one of which does not show that p2 is bound."""
-    return [event("pods", elsewhere(BOUND, number, "n1"), watch=watch) for watch, number in ((3, 12), (3, 13), (3, 15), (3, 18), (1, 18))]
+    return [
+        event("pods", elsewhere(BOUND, number, "n1"), watch=watch)
+        for watch, number in ((3, 12), (3, 13), (3, 15), (3, 18), (1, 18))
+    ]
 
 
 NOT_SAVED: list[Record] = [Began(2.5, 1, [SECOND_BOUND])]
@@ -97,11 +123,19 @@ WRONG: list[tuple[str, str, Callable[[], Told]]] = [
     ("lost_pods", "u1 is gone", lambda: Told(ended=[Ended(4.0, [SECOND_BOUND], [NODE])])),
     ("lost_pods", "u1 was not saved", lambda: Told(more=NOT_SAVED)),
     ("torn_files", "and the file was", lambda: Told(more=ANOTHER_FILE)),
-    ("crowded_nodes", "1200 of 1000", lambda: Told(second_bound=[event("pods", msgspec.structs.replace(SECOND_BOUND, cpu=700))])),
+    (
+        "crowded_nodes",
+        "1200 of 1000",
+        lambda: Told(second_bound=[event("pods", msgspec.structs.replace(SECOND_BOUND, cpu=700))]),
+    ),
     ("watch_errors", "skips [16]", lambda: Told(more=gap())),
     ("watch_errors", "shows [12, 13, 15, 16, 16]", lambda: Told(more=[event("pods", SECOND_BOUND)])),
     ("watch_errors", "and another one", lambda: Told(more=[event("pods", elsewhere(FREE, 12, "n2"), watch=3)])),
-    ("watch_errors", "not what the changes before it make: ['p2']", lambda: Told(more=[listed("pods", BOUND, version=16)])),
+    (
+        "watch_errors",
+        "not what the changes before it make: ['p2']",
+        lambda: Told(more=[listed("pods", BOUND, version=16)]),
+    ),
     ("watch_errors", "the one before had 16", lambda: Told(more=OLD_VERSIONS)),
     ("unsettled", "nothing is said about it", lambda: at_the_end(SECOND)),
     ("unsettled", "could be on node n1", lambda: at_the_end(SECOND, reason="Unschedulable")),
@@ -112,7 +146,9 @@ WRONG: list[tuple[str, str, Callable[[], Told]]] = [
 ]
 
 
-@pytest.mark.parametrize(("check", "words", "told"), [pytest.param(*each, id=f"{each[0]}: {each[1]}") for each in WRONG])
+@pytest.mark.parametrize(
+    ("check", "words", "told"), [pytest.param(*each, id=f"{each[0]}: {each[1]}") for each in WRONG]
+)
 def test_what_must_not_happen_is_found(check: str, words: str, told: Callable[[], Told]) -> None:
     found = violations(told().history())
 

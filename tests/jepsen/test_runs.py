@@ -42,7 +42,8 @@ def test_replicas_that_ask_for_no_lease_are_found_out(command: Nursery, tmp_path
 @pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
 def test_the_same_with_an_api_server_that_is_started_as_a_kube_apiserver(command: Nursery, tmp_path: Path) -> None:
     """
-    Where KUBEBUILDER_ASSETS is set it is one; elsewhere a stand-in takes the same flags and serves an embedded cluster over TLS.
+    Where KUBEBUILDER_ASSETS is set it is one; elsewhere a stand-in takes the same flags and serves an embedded cluster
+    over TLS.
     """
     assets = Path(os.environ.get("KUBEBUILDER_ASSETS") or stand_ins(tmp_path))
     history = run(24, command, tmp_path, faulty_seconds=SECONDS, assets=assets)
@@ -52,16 +53,20 @@ def test_the_same_with_an_api_server_that_is_started_as_a_kube_apiserver(command
 
 
 def stand_ins(folder: Path) -> Path:
-    """Writes programs in the place of etcd and kube-apiserver. The state of the cluster outlives the process in a file."""
+    """Writes programs in the place of etcd and kube-apiserver. The state of the cluster outlives the process in a
+    file.
+    """
     assets = folder / "assets"
     assets.mkdir()
     flags = (
-        "--no-schedule --port 0 --kubernetes-port $secure_port --tls-cert-file $tls_cert_file --tls-private-key-file $tls_private_key_file"
+        "--no-schedule --port 0 --kubernetes-port $secure_port --tls-cert-file $tls_cert_file --tls-private-key-file "
+        "$tls_private_key_file"
     )
     read_flags = 'for each in "$@"; do name=${each%%=*}; export "$(echo ${name#--} | tr - _)=${each#*=}"; done'
     programs = {
         "etcd": f'exec "{sys.executable}" -I "{FAKE}" etcd "{assets}" "$@"',
-        "kube-apiserver": f'{read_flags}; cd "{ROOT}"; exec "{sys.executable}" -m api.cli serve {flags} --save "{assets}/cluster.json"',
+        "kube-apiserver": f'{read_flags}; cd "{ROOT}"; exec "{sys.executable}" -m api.cli serve {flags} --save '
+        f'"{assets}/cluster.json"',
     }
     (assets / "cluster.json").write_text(EMPTY)
     for name, script in programs.items():

@@ -39,7 +39,12 @@ class Kubectl:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"HOME": str(self.home), "PATH": os.environ["PATH"], "KUBECONFIG": str(self.home / "none"), "EDITOR": "true"}
+        return {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "KUBECONFIG": str(self.home / "none"),
+            "EDITOR": "true",
+        }
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,16 @@ def test_version(kubectl: Kubectl) -> None:
 def test_the_server_says_what_it_has(kubectl: Kubectl) -> None:
     kinds = kubectl("api-resources", "--no-headers")
 
-    for kind in ("Pod", "Node", "PodDisruptionBudget", "PriorityClass", "Deployment", "StorageClass", "Lease", "ResourceClaim"):
+    for kind in (
+        "Pod",
+        "Node",
+        "PodDisruptionBudget",
+        "PriorityClass",
+        "Deployment",
+        "StorageClass",
+        "Lease",
+        "ResourceClaim",
+    ):
         assert re.search(rf"\b{kind}$", kinds, re.MULTILINE), kind
     assert "policy/v1" in kubectl("api-versions").splitlines()
 
@@ -141,7 +150,12 @@ def test_a_pod_is_scheduled_and_runs(kubectl: Kubectl) -> None:
 
 
 def test_a_pod_of_another_scheduler_waits_until_it_is_bound(kubectl: Kubectl) -> None:
-    kubectl("apply", "-f", "-", stdin=WEB.replace("name: web", "name: bound").replace("spec:", "spec:\n  schedulerName: kubectl"))
+    kubectl(
+        "apply",
+        "-f",
+        "-",
+        stdin=WEB.replace("name: web", "name: bound").replace("spec:", "spec:\n  schedulerName: kubectl"),
+    )
     assert columns(kubectl("get", "pod", "bound"))[1][:3] == ["bound", "0/1", "Pending"]
 
     bind(kubectl, "bound", "node-a1")
@@ -151,9 +165,22 @@ def test_a_pod_of_another_scheduler_waits_until_it_is_bound(kubectl: Kubectl) ->
 
 
 def test_a_bound_pod_stays_where_it_is(kubectl: Kubectl) -> None:
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "bound"}, "target": {"kind": "Node", "name": "node-b1"}}
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "bound"},
+        "target": {"kind": "Node", "name": "node-b1"},
+    }
 
-    said = kubectl("create", "--raw", "/api/v1/namespaces/default/pods/bound/binding", "-f", "-", stdin=json.dumps(binding), fails=True)
+    said = kubectl(
+        "create",
+        "--raw",
+        "/api/v1/namespaces/default/pods/bound/binding",
+        "-f",
+        "-",
+        stdin=json.dumps(binding),
+        fails=True,
+    )
 
     assert 'is already assigned to node "node-a1"' in said
 
@@ -164,15 +191,24 @@ def test_output_as_one_likes_it(kubectl: Kubectl) -> None:
     assert json.loads(kubectl("get", "pod", "web", "-o", "json"))["spec"]["nodeName"] == node
     assert f"nodeName: {node}" in kubectl("get", "pod", "web", "-o", "yaml")
     assert kubectl("get", "pods", "-l", "app=web", "-o", "name").splitlines() == ["pod/bound", "pod/web"]
-    assert columns(kubectl("get", "pod", "web", "-o", "custom-columns=NAME:.metadata.name,NODE:.spec.nodeName"))[1] == ["web", node]
+    assert columns(kubectl("get", "pod", "web", "-o", "custom-columns=NAME:.metadata.name,NODE:.spec.nodeName"))[1] == [
+        "web",
+        node,
+    ]
 
 
 def test_selectors(kubectl: Kubectl) -> None:
     kubectl("apply", "-f", "-", stdin=WEB.replace("web", "other").replace("spec:", "spec:\n  schedulerName: nobody"))
 
-    assert kubectl("get", "pods", "-l", "app in (web, nothing),app notin (x)", "-o", "name").splitlines() == ["pod/bound", "pod/web"]
+    assert kubectl("get", "pods", "-l", "app in (web, nothing),app notin (x)", "-o", "name").splitlines() == [
+        "pod/bound",
+        "pod/web",
+    ]
     assert kubectl("get", "pods", "-l", "app!=web", "--field-selector", "spec.nodeName=", "-o", "name") == "pod/other"
-    assert kubectl("get", "pods", "--field-selector", "spec.nodeName=node-a1,metadata.name=bound", "-o", "name") == "pod/bound"
+    assert (
+        kubectl("get", "pods", "--field-selector", "spec.nodeName=node-a1,metadata.name=bound", "-o", "name")
+        == "pod/bound"
+    )
     assert "field label not supported" in kubectl("get", "pods", "--field-selector", "spec.nothing=x", fails=True)
 
 
@@ -239,12 +275,19 @@ def test_cordon_and_uncordon(kubectl: Kubectl) -> None:
 
 def test_taint(kubectl: Kubectl) -> None:
     assert kubectl("taint", "node", "node-c2", "dedicated=db:NoSchedule") == "node/node-c2 tainted"
-    assert kubectl("get", "node", "node-c2", "-o", "jsonpath={.spec.taints[?(@.key=='dedicated')].effect}") == "NoSchedule"
+    assert (
+        kubectl("get", "node", "node-c2", "-o", "jsonpath={.spec.taints[?(@.key=='dedicated')].effect}") == "NoSchedule"
+    )
     assert kubectl("taint", "node", "node-c2", "dedicated-") == "node/node-c2 untainted"
 
 
 def test_a_node_comes_and_goes(kubectl: Kubectl) -> None:
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "extra"}, "status": {"allocatable": {"cpu": "4", "pods": "10"}}}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "extra"},
+        "status": {"allocatable": {"cpu": "4", "pods": "10"}},
+    }
 
     assert kubectl("create", "-f", "-", stdin=json.dumps(node)) == "node/extra created"
     assert kubectl("delete", "node", "extra") == 'node "extra" deleted'
@@ -303,7 +346,9 @@ def test_what_was_read_can_be_applied_again(kubectl: Kubectl) -> None:
 def test_a_kind_that_is_not_there(kubectl: Kubectl, version: str, kind: str, form: str) -> None:
     manifest = form.format(json.dumps({"apiVersion": version, "kind": kind, "metadata": {"name": "other"}}))
 
-    assert f'no matches for kind "{kind}" in version "{version}"' in kubectl("create", "-f", "-", stdin=manifest, fails=True)
+    assert f'no matches for kind "{kind}" in version "{version}"' in kubectl(
+        "create", "-f", "-", stdin=manifest, fails=True
+    )
 
 
 # The end.

@@ -93,7 +93,9 @@ Worlds = Callable[[], AbstractContextManager[World]]
 def new_world(tmp_path_factory: pytest.TempPathFactory) -> Worlds:
     if NO_KUBECTL:
         pytest.skip("kubectl is not installed")
-    version = json.loads(subprocess.run(["kubectl", "version", "--client", "-o", "json"], capture_output=True, check=True).stdout)
+    version = json.loads(
+        subprocess.run(["kubectl", "version", "--client", "-o", "json"], capture_output=True, check=True).stdout
+    )
     major, minor = (version["clientVersion"][part] for part in ("major", "minor"))
     if (int(major), int(minor.rstrip("+"))) < FIRST_WITH_PROTOBUF:
         pytest.skip(f"kubectl {major}.{minor} sends JSON only")
@@ -110,16 +112,40 @@ def here(new_world: Worlds) -> Iterator[World]:
     ("command", "resource", "namespace", "name"),
     [
         pytest.param("namespace team", NAMESPACES, "", "team", id="namespace"),
-        pytest.param("deployment shop --image=nginx --replicas=3 --port=80", DEPLOYMENTS, "default", "shop", id="deployment"),
-        pytest.param("deployment shop --image=nginx --image=redis", DEPLOYMENTS, "default", "shop", id="two containers"),
+        pytest.param(
+            "deployment shop --image=nginx --replicas=3 --port=80", DEPLOYMENTS, "default", "shop", id="deployment"
+        ),
+        pytest.param(
+            "deployment shop --image=nginx --image=redis", DEPLOYMENTS, "default", "shop", id="two containers"
+        ),
         pytest.param("deployment shop --image=busybox -- sleep 1", DEPLOYMENTS, "default", "shop", id="a command"),
         pytest.param("service clusterip shop --tcp=80:8080 --tcp=443:https", SERVICES, "default", "shop", id="service"),
-        pytest.param("service nodeport shop --tcp=80 --node-port=30080", SERVICES, "default", "shop", id="service on nodes"),
-        pytest.param("service externalname shop --external-name=a.example", SERVICES, "default", "shop", id="service elsewhere"),
-        pytest.param("pdb shop --selector=app=shop --min-available=50%", POD_DISRUPTION_BUDGETS, "default", "shop", id="pdb by percentage"),
-        pytest.param("pdb shop --selector=app=shop --max-unavailable=1", POD_DISRUPTION_BUDGETS, "default", "shop", id="pdb by number"),
         pytest.param(
-            "priorityclass low --value=-10 --description=later --preemption-policy=Never", PRIORITY_CLASSES, "", "low", id="priorityclass"
+            "service nodeport shop --tcp=80 --node-port=30080", SERVICES, "default", "shop", id="service on nodes"
+        ),
+        pytest.param(
+            "service externalname shop --external-name=a.example", SERVICES, "default", "shop", id="service elsewhere"
+        ),
+        pytest.param(
+            "pdb shop --selector=app=shop --min-available=50%",
+            POD_DISRUPTION_BUDGETS,
+            "default",
+            "shop",
+            id="pdb by percentage",
+        ),
+        pytest.param(
+            "pdb shop --selector=app=shop --max-unavailable=1",
+            POD_DISRUPTION_BUDGETS,
+            "default",
+            "shop",
+            id="pdb by number",
+        ),
+        pytest.param(
+            "priorityclass low --value=-10 --description=later --preemption-policy=Never",
+            PRIORITY_CLASSES,
+            "",
+            "low",
+            id="priorityclass",
         ),
     ],
 )
@@ -174,4 +200,10 @@ def test_auth_can_i(here: World) -> None:
     assert [kind for _, kind, _ in here.bodies] == [MEDIA_TYPE]
     (said,) = here.sent_to("/selfsubjectaccessreviews")
     asked = {key: value for key, value in said["spec"]["resourceAttributes"].items() if value}
-    assert asked == {"namespace": "default", "verb": "delete", "resource": "pods", "subresource": "status", "name": "web"}
+    assert asked == {
+        "namespace": "default",
+        "verb": "delete",
+        "resource": "pods",
+        "subresource": "status",
+        "name": "web",
+    }

@@ -10,7 +10,9 @@ from tests.kubectl.conftest import ROOT, SECONDS, Kubectl
 def commands() -> list[list[str]]:
     """The kubectl commands of the tour, without the server."""
     text = Path(ROOT / "docs" / "tour.md").read_text()
-    return [line.split() for line in re.findall(r"^\$ kubectl --server http://127.0.0.1:8080 (.*)$", text, re.MULTILINE)]
+    return [
+        line.split() for line in re.findall(r"^\$ kubectl --server http://127.0.0.1:8080 (.*)$", text, re.MULTILINE)
+    ]
 
 
 def test_the_story_of_the_tour(kubectl: Kubectl) -> None:

@@ -1,6 +1,8 @@
-"""docs/conformance.md: how many recorded answers of kube-scheduler this version agrees with, how fast it decides, and when that was found.
+"""docs/conformance.md: how many recorded answers of kube-scheduler this version agrees with, how fast it decides, and
+when that was found.
 
-`make conformance` runs the comparison and writes the page. The figures of versions that are on the page already stay there.
+`make conformance` runs the comparison and writes the page. The figures of versions that are on the page already stay
+there.
 """
 
 import importlib
@@ -83,7 +85,9 @@ def run() -> int:
             python=platform.python_version(),
             numpy=np.__version__,
             cores=os.cpu_count(),
-            cases="\n".join(f"| {_title(*key)} | {of:,} | {yes:,} |" for key, (of, yes) in sorted(counts.found.items())),
+            cases="\n".join(
+                f"| {_title(*key)} | {of:,} | {yes:,} |" for key, (of, yes) in sorted(counts.found.items())
+            ),
             number=number,
             agree=agree,
             versions="\n".join([row, *_earlier_versions()]),
@@ -105,7 +109,8 @@ def _measured() -> tuple[str, str, str]:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     held = pages * resource.getpagesize() / 2**20
     basic, mixed = (
-        decide(cache.fork(), [SHAPES[shape](place) for place in range(PODS)], time.process_time).per_second for shape in ("basic", "mixed")
+        decide(cache.fork(), [SHAPES[shape](place) for place in range(PODS)], time.process_time).per_second
+        for shape in ("basic", "mixed")
     )
     return f"{basic:,.0f}", f"{mixed:,.0f}", f"{held:,.0f} MiB"
 

@@ -11,9 +11,13 @@ NAMED = 20
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = [report for found in terminalreporter.stats.values() for report in found if isinstance(report, pytest.TestReport)]
+    reports = [
+        report for found in terminalreporter.stats.values() for report in found if isinstance(report, pytest.TestReport)
+    ]
     ours = [report for report in reports if report.when == "call" and report.nodeid.startswith("tests/parity/")]
-    by_test: list[Any] = [(report.nodeid, value) for report in ours for name, value in report.user_properties if name == CASES]
+    by_test: list[Any] = [
+        (report.nodeid, value) for report in ours for name, value in report.user_properties if name == CASES
+    ]
     counts = [value for _, value in by_test]
     for test, (number, names) in sorted(by_test):
         if "test_pod_groups" in test:

@@ -31,10 +31,12 @@ def test_cache_holds_what_upstreams_cache_holds(case: dict[str, Any]) -> None:
             name: without_zeros(node) for name, node in expected["cacheNodes"].items()
         }, where
         if "snapshot" in expected and expected["error"] is None:
-            # A node that was added twice, in different zones, is twice in upstream's list, and stays there when it is removed once.
-            # Ours is in the snapshot once, and while it exists.
+            # A node that was added twice, in different zones, is twice in upstream's list, and stays there when it is
+            # removed once. Ours is in the snapshot once, and while it exists.
             alive = {name: node for name, node in expected["cacheNodes"].items() if node["hasNode"]}
-            assert answer["snapshot"]["order"] == [name for name in dict.fromkeys(expected["snapshot"]["order"]) if name in alive], where
+            assert answer["snapshot"]["order"] == [
+                name for name in dict.fromkeys(expected["snapshot"]["order"]) if name in alive
+            ], where
             assert answer["snapshot"]["nodes"] == {
                 name: without_zeros(node) for name, node in expected["snapshot"]["nodes"].items() if name in alive
             }, where
@@ -57,7 +59,10 @@ def perform(cache: Cache, operation: dict[str, Any]) -> dict[str, Any]:
                 cache.update_pod(convert(Pod, operation["old"]), convert(Pod, operation["new"]))
             case "updateSnapshot":
                 nodes = dump_snapshot(cache.update_snapshot())
-                answer["snapshot"] = {"order": list(nodes), "nodes": {name: shown(node) for name, node in nodes.items()}}
+                answer["snapshot"] = {
+                    "order": list(nodes),
+                    "nodes": {name: shown(node) for name, node in nodes.items()},
+                }
             case "assumePod":
                 cache.assume_pod(convert(Pod, operation["pod"]))
             case "addPod":
@@ -95,14 +100,19 @@ def shown(node: NodeDump) -> dict[str, Any]:
 
 def without_zeros(node: dict[str, Any]) -> dict[str, Any]:
     """
-    The recorded node with amounts by resource name. Upstream keeps names whose sum went back to 0; a column of zeros says the same.
+    The recorded node with amounts by resource name. Upstream keeps names whose sum went back to 0; a column of zeros
+    says the same.
     """
     result = {"hasNode": True} | node
     for name in ("requested", "allocatable"):
         if name in node:
             amounts = dict(node[name])
             scalar = amounts.pop("scalar", {})
-            named = {"cpu": amounts.pop("milliCPU"), "memory": amounts.pop("memory"), "ephemeral-storage": amounts.pop("ephemeralStorage")}
+            named = {
+                "cpu": amounts.pop("milliCPU"),
+                "memory": amounts.pop("memory"),
+                "ephemeral-storage": amounts.pop("ephemeralStorage"),
+            }
             result[name] = {key: amount for key, amount in (named | amounts | scalar).items() if amount}
     result["podsWithAffinity"] = sorted(node["podsWithAffinity"])
     result["podsWithRequiredAntiAffinity"] = sorted(node["podsWithRequiredAntiAffinity"])

@@ -10,7 +10,8 @@ from tests.parity.cases import component_cases
 
 WITHOUT_PLUGINS_BY_DEFAULT = ("placementGenerate", "placementScore")
 
-# The wording of these is the Go release's, not Kubernetes': only that the document is refused is compared, and what stands before them.
+# The wording of these is the Go release's, not Kubernetes': only that the document is refused is compared, and what
+# stands before them.
 GO_WORDS = ("json: ", "invalid character", "unexpected end of JSON", "yaml: ")
 
 
@@ -32,7 +33,9 @@ def answer(text):
 
 
 def by_point(profile: ResolvedProfile):
-    points: dict[str, Any] = {point: list(names) for point, names in profile.plugins.items() if point not in WITHOUT_PLUGINS_BY_DEFAULT}
+    points: dict[str, Any] = {
+        point: list(names) for point, names in profile.plugins.items() if point not in WITHOUT_PLUGINS_BY_DEFAULT
+    }
     points["score"] = [{"name": name, "weight": profile.score_weights[name]} for name in profile.plugins["score"]]
     return points
 

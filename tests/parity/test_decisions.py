@@ -11,7 +11,18 @@ from tests.each_case import each_case
 from tests.parity.cases import FOLDER, decision_cases
 from tests.parity.compare import differences
 
-_COMPONENTS = {"cache", "config", "quantity", "requests", "selectors", "queue", "hints", "events", "extender-client", "podgroups"}
+_COMPONENTS = {
+    "cache",
+    "config",
+    "quantity",
+    "requests",
+    "selectors",
+    "queue",
+    "hints",
+    "events",
+    "extender-client",
+    "podgroups",
+}
 FAMILIES = sorted({path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("*.jsonl.gz")} - _COMPONENTS)
 CONFIGURATION = Configuration()
 

@@ -1,4 +1,6 @@
-"""Explanations of recorded situations: what people read is what the real scheduler said, reason by reason and victim by victim."""
+"""Explanations of recorded situations: what people read is what the real scheduler said, reason by reason and victim by
+victim.
+"""
 
 import asyncio
 import random
@@ -31,7 +33,11 @@ LEFT_OUT = "node(s) didn't satisfy plugin(s) ["
 def pending_cases() -> list[dict[str, Any]]:
     cases = all_decision_cases()
     # A pod that names its node in the spec is not pending; some recorded ones do.
-    pending = [case for case in cases if case["expected"].get("fitError") and not case["scenario"]["pod"]["spec"].get("nodeName")]
+    pending = [
+        case
+        for case in cases
+        if case["expected"].get("fitError") and not case["scenario"]["pod"]["spec"].get("nodeName")
+    ]
     return random.Random(CHOSEN_SEED).sample(pending, min(NUM_CASES, len(pending)))
 
 
@@ -42,7 +48,9 @@ def explained(scenario: dict[str, Any]) -> Explanation:
     configuration = Configuration() if written is None else load(msgspec.json.encode(written))
     frameworks = Registry(IN_TREE).make_frameworks(configuration, random.Random(0), is_exhaustive=True)
     cluster = Cluster.of(ClusterState.decode(scenario.get("objects", {})))
-    further = [(identified(decoding.convert(Pod, one["pod"])), one["nodeName"]) for one in scenario.get("nominated") or ()]
+    further = [
+        (identified(decoding.convert(Pod, one["pod"])), one["nodeName"]) for one in scenario.get("nominated") or ()
+    ]
     nominations = Nominations(cluster.nominees(frameworks, further))
     snapshot = cluster.cache.update_snapshot()
     return asyncio.run(explain(frameworks[pod.scheduler_name], snapshot, pod, nominations, picture=True))
@@ -75,7 +83,9 @@ def _check_waterfall(found: Explanation, expected: dict[str, Any]) -> None:
     reasons: Counter[str] = Counter()
     narrowed = expected["prefilter"]["nodeNames"] is not None
     for place, step in enumerate(found.waterfall):
-        told["" if narrowed and not place and step.reasons[0].reason.startswith(LEFT_OUT) else step.plugin] += step.refused
+        told["" if narrowed and not place and step.reasons[0].reason.startswith(LEFT_OUT) else step.plugin] += (
+            step.refused
+        )
         reasons.update({each.reason: each.nodes for each in step.reasons})
     assert +told == +refused_by
     assert reasons == Counter(reason for status in expected["filter"].values() for reason in status.get("reasons", ()))
@@ -133,6 +143,8 @@ def _check_preemption(found: PreemptionAnswer | None, expected: dict[str, Any] |
         assert sum(bool(victim.violates) for victim in candidate.victims) == recorded["numPDBViolations"]
         assert (candidate.why_not == "") == (at == 0)
         assert candidate.why_not.startswith("ties with") == (at > 0 and candidate.node in expected["bestSet"])
-    closed: Counter[str] = Counter(reason for status in expected["nodeStatuses"].values() for reason in status.get("reasons", ()))
+    closed: Counter[str] = Counter(
+        reason for status in expected["nodeStatuses"].values() for reason in status.get("reasons", ())
+    )
     not_helpful = {each.reason: each.nodes for each in found.not_helpful}
     assert {reason: count for reason, count in closed.items() if not_helpful.get(reason, 0) < count} == {}

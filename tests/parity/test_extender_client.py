@@ -1,4 +1,6 @@
-"""HTTPExtender against servers that say what the real client was told: the same requests, the same answers, the same failures."""
+"""HTTPExtender against servers that say what the real client was told: the same requests, the same answers, the same
+failures.
+"""
 
 import asyncio
 import itertools
@@ -50,10 +52,18 @@ def with_named_differences(case: dict[str, Any]) -> dict[str, Any]:
     given, expected = case["input"], dict(case["expect"])
     refused: dict[str, Any] = {"properties": expected["properties"], "requests": expected["requests"]}
     if "panic" in expected:
-        return refused | {"errorKind": "bad-answer", "error": "extender: URL claims to preempt pods on node: n1, but has null for them"}
-    violations = [each["numPDBViolations"] for each in expected.get("victims", {}).values() if each["numPDBViolations"] < 0]
+        return refused | {
+            "errorKind": "bad-answer",
+            "error": "extender: URL claims to preempt pods on node: n1, but has null for them",
+        }
+    violations = [
+        each["numPDBViolations"] for each in expected.get("victims", {}).values() if each["numPDBViolations"] < 0
+    ]
     if violations:
-        return refused | {"errorKind": "bad-answer", "error": f"extender: URL claims {violations[0]} PDB violations on node: n1"}
+        return refused | {
+            "errorKind": "bad-answer",
+            "error": f"extender: URL claims {violations[0]} PDB violations on node: n1",
+        }
     if "scores" in expected and not given["config"]["prioritizeVerb"]:
         # Who is not asked has no scores; upstream spells out a zero of weight zero for each node.
         expected |= {"scores": [], "weight": given["config"]["weight"]}
@@ -116,14 +126,20 @@ def configuration(given: dict[str, Any], address: str) -> Extender:
 async def called(extender: HTTPExtender, given: dict[str, Any]) -> dict[str, Any]:
     pod = convert(Pod, given["pod"])
     nodes = [convert(Node, entry["node"]) for entry in given["nodes"]]
-    pods_on = {entry["node"]["metadata"]["name"]: [convert(Pod, pod) for pod in entry["pods"]] for entry in given["nodes"]}
+    pods_on = {
+        entry["node"]["metadata"]["name"]: [convert(Pod, pod) for pod in entry["pods"]] for entry in given["nodes"]
+    }
     match given["verb"]:
         case "filter":
             result = await extender.filter(pod, nodes)
             return {
                 "nodes": [
                     # What comes back in full is a node of which nobody knows a pod.
-                    {"name": node.name, "labels": node.labels or None, "pods": len(pods_on[node.name]) if node in nodes else 0}
+                    {
+                        "name": node.name,
+                        "labels": node.labels or None,
+                        "pods": len(pods_on[node.name]) if node in nodes else 0,
+                    }
                     for node in result.nodes
                 ],
                 "failedNodes": result.failed,
@@ -142,7 +158,10 @@ async def called(extender: HTTPExtender, given: dict[str, Any]) -> dict[str, Any
             answered = await extender.process_preemption(pod, victims, snapshot)
             return {
                 "victims": {
-                    each.node: {"podUIDs": [victim.uid for victim in each.victims], "numPDBViolations": each.num_pdb_violations}
+                    each.node: {
+                        "podUIDs": [victim.uid for victim in each.victims],
+                        "numPDBViolations": each.num_pdb_violations,
+                    }
                     for each in answered
                 }
             }
@@ -205,7 +224,11 @@ def without_what_we_do_not_hold(value: Any) -> Any:
     Members of a node's status that say nothing to scheduling.
     """
     if isinstance(value, dict):
-        return {key: without_what_we_do_not_hold(member) for key, member in value.items() if key not in ("daemonEndpoints", "nodeInfo")}
+        return {
+            key: without_what_we_do_not_hold(member)
+            for key, member in value.items()
+            if key not in ("daemonEndpoints", "nodeInfo")
+        }
     if isinstance(value, list):
         return [without_what_we_do_not_hold(member) for member in value]
     return value

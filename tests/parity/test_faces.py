@@ -85,7 +85,9 @@ def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tm
     by_request, page, tried = asyncio.run(_asked(application, questions, namespace, name, as_served(scenario["pod"])))
     by_command = _by_command(objects, written, f"{namespace}/{name}", tmp_path)
 
-    told = asyncio.run(Questions.of(configuration, ClusterState.decode(objects), TrialRegistry).explain(namespace, name))
+    told = asyncio.run(
+        Questions.of(configuration, ClusterState.decode(objects), TrialRegistry).explain(namespace, name)
+    )
     assert told is not None
     if scenario["pod"]["metadata"].get("uid") and not _is_gated(scenario["pod"]):
         assert told.message.startswith(case["expected"]["fitError"])
@@ -94,7 +96,12 @@ def test_every_face_says_the_same(case: dict[str, Any], application: FastAPI, tm
     assert told.message in html.unescape(page)
     for victim in told.preemption.victims if told.preemption is not None else ():
         assert victim.pod.name in page
-    if tried is not None and told.preemption is not None and told.preemption.node and tried.placements[0].preemption is not None:
+    if (
+        tried is not None
+        and told.preemption is not None
+        and told.preemption.node
+        and tried.placements[0].preemption is not None
+    ):
         assert _without_hours(tried.placements[0].preemption.victims) == _without_hours(told.preemption.victims)
         seen.compared.append(name)
     if (case["expected"]["preemption"] or {}).get("bestSet"):
@@ -137,7 +144,9 @@ async def _asked(
 
 def _by_command(objects: dict[str, list[Any]], config: Any, pod: str, folder: Path) -> Explanation:
     dump, arguments = folder / "cluster.json", ["why", pod, "-o", "json"]
-    items = [{"apiVersion": "v1", "kind": NAME_OF_KIND[name], **item} for name, listed in objects.items() for item in listed]
+    items = [
+        {"apiVersion": "v1", "kind": NAME_OF_KIND[name], **item} for name, listed in objects.items() for item in listed
+    ]
     dump.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
     if config is not None:
         (folder / "config.yaml").write_text(yaml.safe_dump(config))

@@ -26,7 +26,8 @@ WORLD: dict[str, type[HasMetadata]] = {
 @each_case(lambda: component_cases("hints"))
 def test_hints(case: dict[str, Any]) -> None:
     """
-    The same pod and the same change get the same hint, or the same error; those without a hint function are always worth a try.
+    The same pod and the same change get the same hint, or the same error; those without a hint function are always
+    worth a try.
     """
     given = case["input"]
     objects = [convert(kind, written) for name, kind in WORLD.items() for written in given["world"].get(name) or ()]

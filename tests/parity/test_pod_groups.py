@@ -16,7 +16,9 @@ GATES = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling",
 SETTLING = 60.0
 """Seconds of virtual time after each step. A group that is tried in vain is tried again within ten."""
 SEEDS = 24
-"""Equally good nodes and placements are chosen by chance, there as here. A case is played until chance has chosen as it did there."""
+"""Equally good nodes and placements are chosen by chance, there as here. A case is played until chance has chosen as it
+did there.
+"""
 FINAL = ("Scheduled", "Preempted")
 """The reasons of events about final outcomes. Of those about attempts in between there may be more or fewer."""
 MEMBER = re.compile(r"\b(g|h|v\d+-)\d+\b")
@@ -78,11 +80,17 @@ def _do(scene: Scene, obj: Object) -> None:
         scene.api.delete(PODS, "default", obj["name"], {"gracePeriodSeconds": 0})
         return
     resource = resource_of(obj)
-    scene.api.create(resource, "default" if resource.namespaced else "", {key: value for key, value in obj.items() if key != "status"})
+    scene.api.create(
+        resource,
+        "default" if resource.namespaced else "",
+        {key: value for key, value in obj.items() if key != "status"},
+    )
     if "status" in obj:
         name = obj["metadata"]["name"]
         namespace = "default" if resource in (PODS, POD_DISRUPTION_BUDGETS) else ""
-        remote.change(scene.api, resource, namespace, name, lambda found: found.update(status=obj["status"]), subresource="status")
+        remote.change(
+            scene.api, resource, namespace, name, lambda found: found.update(status=obj["status"]), subresource="status"
+        )
 
 
 def _state(scene: Scene) -> Object:
@@ -105,7 +113,9 @@ def _state(scene: Scene) -> Object:
 
 
 def _pod(pod: Object) -> Object:
-    scheduled: Object = next((each for each in pod["status"].get("conditions", ()) if each["type"] == "PodScheduled"), {})
+    scheduled: Object = next(
+        (each for each in pod["status"].get("conditions", ()) if each["type"] == "PodScheduled"), {}
+    )
     return {
         "node": pod["spec"].get("nodeName"),
         "nominated": pod["status"].get("nominatedNodeName"),
@@ -136,15 +146,27 @@ def _compared(step: Object) -> Object:
 
 def _disputed(one: Object, other: Object) -> set[tuple[str, Any]]:
     """The names that two runs do not agree on."""
-    return {(kind, name) for kind in one for name in {*one[kind], *other[kind]} if one[kind].get(name) != other[kind].get(name)}
+    return {
+        (kind, name)
+        for kind in one
+        for name in {*one[kind], *other[kind]}
+        if one[kind].get(name) != other[kind].get(name)
+    }
 
 
 def _without(compared: Object, disputed: set[tuple[str, Any]]) -> Object:
-    return {kind: {name: each for name, each in named.items() if (kind, name) not in disputed} for kind, named in compared.items()}
+    return {
+        kind: {name: each for name, each in named.items() if (kind, name) not in disputed}
+        for kind, named in compared.items()
+    }
 
 
 def _differences(ours: list[Object], theirs: list[Object]) -> str:
     lines = []
     for place, (own, other) in enumerate(zip(ours, theirs, strict=True)):
-        lines += [f"step {place}, {what}:\n  ours   {own[what]}\n  theirs {other[what]}" for what in own if own[what] != other.get(what)]
+        lines += [
+            f"step {place}, {what}:\n  ours   {own[what]}\n  theirs {other[what]}"
+            for what in own
+            if own[what] != other.get(what)
+        ]
     return "\n".join(lines)

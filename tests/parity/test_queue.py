@@ -1,4 +1,6 @@
-"""The queue, replayed against the real one: after every operation every pod is in the same place, with the same counts and times."""
+"""The queue, replayed against the real one: after every operation every pod is in the same place, with the same counts
+and times.
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -146,8 +148,8 @@ class Driver:
 
     def is_near(self, pod: Pod) -> Callable[[QueuedPodInfo], bool]:
         """
-        Whether a required affinity term of a pod that waits means this pod, or spreading may count it. Upstream looks at that first where
-        hints are off; the recorded calls did so with hints on.
+        Whether a required affinity term of a pod that waits means this pod, or spreading may count it. Upstream looks
+        at that first where hints are off; the recorded calls did so with hints on.
         """
 
         def check(info: QueuedPodInfo) -> bool:
@@ -174,14 +176,18 @@ class Driver:
         ):
             for info in infos:
                 also = {"alsoIn": pods[info.key]} if info.key in pods else {}
-                pods[info.key] = self.info(info, "gated" if place == "unschedulable" and info.is_gated else place) | also
+                pods[info.key] = (
+                    self.info(info, "gated" if place == "unschedulable" and info.is_gated else place) | also
+                )
         return {
             "now": self.at,
             "schedulingCycle": queue.scheduling_cycle,
             "pods": pods,
             "activeOrder": [info.key for info in queue.pods_in_active_q()],
             "backoffOrder": [info.key for info in queue.pods_in_backoff_q()],
-            "nominated": {node: [f"{pod.key}#{pod.uid}" for pod in named] for node, named in queue.nominated_pods().items()},
+            "nominated": {
+                node: [f"{pod.key}#{pod.uid}" for pod in named] for node, named in queue.nominated_pods().items()
+            },
             "inFlightLog": [
                 f"event:{entry.label}" if isinstance(entry, ClusterEvent) else f"pod:{entry.key}#{entry.pod.uid}"
                 for entry in queue.in_flight_log()
@@ -215,7 +221,9 @@ def name_and_labels(written: dict[str, Any]) -> tuple[str, Mapping[str, str]]:
 
 def of_plugins(framework: Framework) -> tuple[QueueingHintMap, Callable[[Pod, str], str]]:
     plugins = framework.plugins
-    return queueing_hint_map(registrations(plugins)), lambda pod, gated_by: gating_plugin(plugins.pre_enqueue, pod, gated_by)
+    return queueing_hint_map(registrations(plugins)), lambda pod, gated_by: gating_plugin(
+        plugins.pre_enqueue, pod, gated_by
+    )
 
 
 def scripted(given: dict[str, Any]) -> tuple[QueueingHintMap, Callable[[Pod, str], str]]:

@@ -1,4 +1,6 @@
-"""A what-if on the dump of a real cluster names the victims that its kube-scheduler named when it asked its extenders to preempt."""
+"""A what-if on the dump of a real cluster names the victims that its kube-scheduler named when it asked its extenders
+to preempt.
+"""
 
 import gzip
 import json
@@ -24,14 +26,19 @@ CALLS = [
     for call in map(json.loads, gzip.decompress((DATA / "kube-scheduler-1.36.jsonl.gz").read_bytes()).splitlines())
     if call["run"] == "twelve-nodes"
 ]
-PREEMPTIONS = {call["body"]["Pod"]["metadata"]["name"]: call for call in CALLS if call["verb"] == "preempt" and call["nodeCacheCapable"]}
+PREEMPTIONS = {
+    call["body"]["Pod"]["metadata"]["name"]: call
+    for call in CALLS
+    if call["verb"] == "preempt" and call["nodeCacheCapable"]
+}
 KINDS = {"Node": "nodes", "Pod": "pods", "Namespace": "namespaces", "PodDisruptionBudget": "pdbs"}
 
 
 def cluster_when_asked(preemptor: str) -> Cluster:
     """
-    The cluster as the scheduler knew it at the call. The dump is of the end of the run, sorted by name; but among equals it matters who
-    came to a node first, and that follows from the order of the decisions and of the updates after them.
+    The cluster as the scheduler knew it at the call. The dump is of the end of the run, sorted by name; but among
+    equals it matters who came to a node first, and that follows from the order of the decisions and of the updates
+    after them.
     """
     decided = {call["body"]["Pod"]["metadata"]["uid"]: call["seq"] for call in CALLS if call["verb"] == "filter"}
     asked_later = {name for name, call in PREEMPTIONS.items() if call["seq"] >= PREEMPTIONS[preemptor]["seq"]}
@@ -66,14 +73,20 @@ def test_every_candidate_has_the_victims_that_the_real_scheduler_named(preemptor
 
     answer = victims_of(preemptor)
 
-    found = {each.node: ([victim.pod.uid for victim in each.victims], each.num_pdb_violations) for each in answer.candidates}
-    assert found == {node: ([pod["UID"] for pod in each["Pods"]], each["NumPDBViolations"]) for node, each in asked.items()}
+    found = {
+        each.node: ([victim.pod.uid for victim in each.victims], each.num_pdb_violations) for each in answer.candidates
+    }
+    assert found == {
+        node: ([pod["UID"] for pod in each["Pods"]], each["NumPDBViolations"]) for node, each in asked.items()
+    }
     assert answer.num_candidates == len(asked)
 
 
 @pytest.mark.parametrize("preemptor", PREEMPTIONS)
 def test_the_chosen_node_is_the_one_that_the_real_scheduler_promised(preemptor: str) -> None:
-    (promised,) = (item["status"]["nominatedNodeName"] for item in items_of(TWELVE_NODES) if item["metadata"]["name"] == preemptor)
+    (promised,) = (
+        item["status"]["nominatedNodeName"] for item in items_of(TWELVE_NODES) if item["metadata"]["name"] == preemptor
+    )
 
     assert victims_of(preemptor).node == promised
 

@@ -17,7 +17,9 @@ RECORDED = component_document("registered-events")
 pytestmark = pytest.mark.skipif(RECORDED is None, reason="a folder of other cases may lack this one")
 
 
-BY_DEFAULT = [plugin for name, plugin in IN_TREE.items() if name not in GATE_OF or DEFAULT_FEATURES.enabled(GATE_OF[name])]
+BY_DEFAULT = [
+    plugin for name, plugin in IN_TREE.items() if name not in GATE_OF or DEFAULT_FEATURES.enabled(GATE_OF[name])
+]
 """The table was recorded while feature gates had their defaults."""
 
 
@@ -51,11 +53,15 @@ def test_events_to_register() -> None:
 
 def test_the_table_for_the_queue() -> None:
     """
-    The queue gets one table: event -> plugins. Who hears of new nodes hears of taints as well, and is then always worth a try.
+    The queue gets one table: event -> plugins. Who hears of new nodes hears of taints as well, and is then always worth
+    a try.
     """
     table = queueing_hint_map(registrations(make_framework(*BY_DEFAULT).plugins))
 
     assert {(row["resource"], row["actionMask"]): row["plugins"] for row in recorded()["queueingHintMap"]} == {
-        (event.resource.value, int(event.action)): sorted(each.plugin_name for each in hints) for event, hints in table.items()
+        (event.resource.value, int(event.action)): sorted(each.plugin_name for each in hints)
+        for event, hints in table.items()
     }
-    assert {each.hint for event, hints in table.items() if event.action is ActionType.UPDATE_NODE_TAINT for each in hints} == {always_queue}
+    assert {
+        each.hint for event, hints in table.items() if event.action is ActionType.UPDATE_NODE_TAINT for each in hints
+    } == {always_queue}

@@ -40,7 +40,11 @@ def readings(pod: PodJson) -> Iterator["Reading"]:
     What was given to upstream, as far as the recorded pod tells: empty `resources` are left out of it, so any that is
     missing from a status may have been there and empty, which counts.
     """
-    places = [status for kind in ("containerStatuses", "initContainerStatuses") for status in pod.get("status", {}).get(kind, [])]
+    places = [
+        status
+        for kind in ("containerStatuses", "initContainerStatuses")
+        for status in pod.get("status", {}).get(kind, [])
+    ]
     places += [pod["status"]] if "status" in pod else []
     unsure = [index for index, place in enumerate(places) if "resources" not in place]
     for presences in itertools.product([False, True], repeat=len(unsure)):
@@ -59,8 +63,8 @@ def readings(pod: PodJson) -> Iterator["Reading"]:
 class Reading:
     """
     The pod as it was at each question. The memory of its pod-level `grown` lists was less than recorded: upstream adds
-    overhead to it inside the pod object, whenever it had a binary fraction (a big decimal is shared, not copied), and the
-    pod was recorded after the last question. We do not copy that.
+    overhead to it inside the pod object, whenever it had a binary fraction (a big decimal is shared, not copied), and
+    the pod was recorded after the last question. We do not copy that.
     """
 
     def __init__(self, pod: PodJson, grown: tuple[str, ...]) -> None:
@@ -80,7 +84,8 @@ class Reading:
 
 def answer(reading: Reading, expected: dict[str, Any]) -> dict[str, Any]:
     """
-    The views in the order in which they were asked for. Limits were asked for once, the balanced scorer once per resource.
+    The views in the order in which they were asked for. Limits were asked for once, the balanced scorer once per
+    resource.
     """
     balanced = sorted(expected["balancedScorer"], key=("cpu", "memory").__contains__, reverse=True)
     left = len(balanced)
@@ -94,7 +99,10 @@ def answer(reading: Reading, expected: dict[str, Any]) -> dict[str, Any]:
         "podLimits": written(pod_limits(reading.before(1))),
         "fit": described(filter_requests(reading.before(left + 1))),
         "fitScorer": {name: fit_scorer_requests(reading.before(0), [name])[0] for name in expected["fitScorer"]},
-        "balancedScorer": {name: balanced_scorer_requests(reading.before(left - asked), [name])[0] for asked, name in enumerate(balanced)},
+        "balancedScorer": {
+            name: balanced_scorer_requests(reading.before(left - asked), [name])[0]
+            for asked, name in enumerate(balanced)
+        },
     }
 
 

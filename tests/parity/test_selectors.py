@@ -10,7 +10,12 @@ from extender.objects.label_selectors import Selector, SelectorError, selector_o
 from extender.objects.label_syntax import parse_selector
 from extender.objects.meta import LabelSelector, NodeSelector
 from extender.objects.node import Node, Taint
-from extender.objects.node_selectors import node_selector_of, preferred_terms, required_node_affinity, strict_node_selector_of
+from extender.objects.node_selectors import (
+    node_selector_of,
+    preferred_terms,
+    required_node_affinity,
+    strict_node_selector_of,
+)
 from extender.objects.pod import Pod, Toleration
 from extender.objects.tolerations import Tolerations, find_untolerated_taint, tolerates
 from tests.each_case import each_case
@@ -32,7 +37,11 @@ def matched(case: dict[str, Any], select: Callable[[], Selector]) -> dict[str, A
     except SelectorError as exc:
         is_one_of = str(exc) in case["expect"].get("errorOneOf", [])
         return {"error": case["expect"]["error"] if is_one_of else str(exc)}
-    return {"match": selector.matches(case["input"]["labels"] or {}), "string": str(selector), "empty": selector.is_empty}
+    return {
+        "match": selector.matches(case["input"]["labels"] or {}),
+        "string": str(selector),
+        "empty": selector.is_empty,
+    }
 
 
 @of_kind("labelSelector")
@@ -61,7 +70,8 @@ def test_selector_texts(case: dict[str, Any]) -> None:
 @of_kind("nodeSelector")
 def test_node_selectors(case: dict[str, Any]) -> None:
     """
-    A node selector matches the same nodes; read strictly it is refused for any fault, read lazily only when nothing else matched.
+    A node selector matches the same nodes; read strictly it is refused for any fault, read lazily only when nothing
+    else matched.
     """
     selector, node = convert(NodeSelector, case["input"]["nodeSelector"]), convert(Node, case["input"]["node"])
     try:

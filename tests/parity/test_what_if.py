@@ -1,4 +1,6 @@
-"""What-ifs about recorded situations: where the pod goes, what it is told and whom it pushes out are what the real scheduler said."""
+"""What-ifs about recorded situations: where the pod goes, what it is told and whom it pushes out are what the real
+scheduler said.
+"""
 
 import random
 from typing import Any
@@ -19,11 +21,13 @@ MADE_BY_CONTROLLERS = "waiting for ephemeral volume controller"
 
 def is_comparable(case: dict[str, Any]) -> bool:
     """
-    Errors of plugins have no words that could be compared; a pod that names its node is on it; and claims for ephemeral volumes, which the
-    real scheduler waits for, are made with the pod.
+    Errors of plugins have no words that could be compared; a pod that names its node is on it; and claims for ephemeral
+    volumes, which the real scheduler waits for, are made with the pod.
     """
     scenario, expected = case["scenario"], case["expected"]
-    has_words = not (expected.get("error") or expected.get("scoreError")) and MADE_BY_CONTROLLERS not in expected["fitError"]
+    has_words = (
+        not (expected.get("error") or expected.get("scoreError")) and MADE_BY_CONTROLLERS not in expected["fitError"]
+    )
     return has_words and not scenario["pod"]["spec"].get("nodeName")
 
 
@@ -82,7 +86,12 @@ def as_served(pod: dict[str, Any]) -> dict[str, Any]:
     """
     The pod as a server would print it: taken as it is, for the situations hold more than a server would let pass.
     """
-    metadata = {"namespace": "default", "uid": f"asked-{pod['metadata'].get('name')}", **pod["metadata"], "resourceVersion": "1"}
+    metadata = {
+        "namespace": "default",
+        "uid": f"asked-{pod['metadata'].get('name')}",
+        **pod["metadata"],
+        "resourceVersion": "1",
+    }
     return {"apiVersion": "v1", "kind": "Pod", **pod, "metadata": metadata}
 
 

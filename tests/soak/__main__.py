@@ -1,4 +1,6 @@
-"""`python -m tests.soak --minutes 30`: mixed traffic, a line each minute, and the slopes of what the process holds after warm-up."""
+"""`python -m tests.soak --minutes 30`: mixed traffic, a line each minute, and the slopes of what the process holds
+after warm-up.
+"""
 
 import argparse
 import asyncio
@@ -17,7 +19,9 @@ from tests.soak.traffic import traffic_for
 WARM: Final = 1 / 3
 """The share of the time after which caches are full."""
 CROWDS: Final = 60
-"""Crowds of pods that come and go before the traffic, so that the histories of pods and events, and the records, are full."""
+"""Crowds of pods that come and go before the traffic, so that the histories of pods and events, and the records, are
+full.
+"""
 SECONDS_BETWEEN_SAMPLES: Final = 2.0
 
 
@@ -67,9 +71,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="soak-") as folder, a_service(Path(folder)) as service:
         samples, rounds = asyncio.run(soak(service, asked.minutes, asked.pause, asked.crowds))
     warm = [each for each in samples if each.at - samples[0].at >= WARM * (samples[-1].at - samples[0].at)]
-    print(f"warm: {described(warm[0])}; at the end: {described(warm[-1])}; highest RSS {max(each.rss for each in samples) / MIB:.1f} MiB")
+    print(
+        f"warm: {described(warm[0])}; at the end: {described(warm[-1])}; highest RSS "
+        f"{max(each.rss for each in samples) / MIB:.1f} MiB"
+    )
     found = slopes(warm)
-    print(f"slopes after warm-up, an hour: RSS {found.pop('rss') / MIB:+.1f} MiB, " + ", ".join(f"{k} {v:+.1f}" for k, v in found.items()))
+    print(
+        f"slopes after warm-up, an hour: RSS {found.pop('rss') / MIB:+.1f} MiB, "
+        + ", ".join(f"{k} {v:+.1f}" for k, v in found.items())
+    )
     in_cycles = (warm[-1].in_cycles - warm[0].in_cycles) / (len(warm) - 1) / (rounds / len(samples))
     print(f"a round left {in_cycles:.0f} objects in cycles for the collector")
     print("; ".join(wrong := leaks(warm, rounds / len(samples))) or "nothing leaks")

@@ -1,4 +1,6 @@
-"""A plugin that reports how many tasks the event loop has and how many objects in cycles were found, and that leaks if it is told to."""
+"""A plugin that reports how many tasks the event loop has and how many objects in cycles were found, and that leaks if
+it is told to.
+"""
 
 import asyncio
 import gc
@@ -64,7 +66,9 @@ class Probe(fwk.PreFilterPlugin):
         self._leaks = os.environ.get(LEAKS, "")
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        if threading.current_thread() is threading.main_thread():  # questions are answered in threads, some with a loop of their own
+        if (
+            threading.current_thread() is threading.main_thread()
+        ):  # questions are answered in threads, some with a loop of their own
             in_cycles = sum(generation["collected"] for generation in gc.get_stats())
             os.pwrite(_report(), f"{len(asyncio.all_tasks()):6} {in_cycles:12}".encode(), 0)
             wanted = holdings(Path(os.environ[REPORT]))

@@ -18,7 +18,9 @@ _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 @dataclass(frozen=True)
 class Sample:
-    """One moment: `rss` in bytes; as the probe has counted them last `tasks`, and the objects `in_cycles` that were found so far."""
+    """One moment: `rss` in bytes; as the probe has counted them last `tasks`, and the objects `in_cycles` that were
+    found so far.
+    """
 
     at: float
     rss: int
@@ -29,8 +31,9 @@ class Sample:
 
 
 MOST_IN_CYCLES: Final = 100
-"""Objects in cycles that a round of requests may leave behind: about 60, of libraries that are done with them in one step. Others may be
-under way when the collector begins to leave everything alone, and then they are never found."""
+"""Objects in cycles that a round of requests may leave behind: about 60, of libraries that are done with them in one
+step. Others may be under way when the collector begins to leave everything alone, and then they are never found.
+"""
 
 GROWTH: Final = {"rss": 12 * MIB, "descriptors": 8, "threads": 8, "tasks": 8}
 """What may come and go; more than that, from the first third of the samples to the last one, is a leak."""
@@ -63,7 +66,9 @@ def leaks(samples: Sequence[Sample], rounds_a_sample: float = 1.0) -> list[str]:
 def slopes(samples: Sequence[Sample]) -> dict[str, float]:
     """Returns how much of each there is more in an hour: the slope of the straight line through the samples."""
     times = [each.at / 3600 for each in samples]
-    return {name: statistics.linear_regression(times, [getattr(each, name) for each in samples]).slope for name in GROWTH}
+    return {
+        name: statistics.linear_regression(times, [getattr(each, name) for each in samples]).slope for name in GROWTH
+    }
 
 
 Holdings = dict[str, tuple[int, int]]
@@ -85,4 +90,6 @@ def grown(before: Holdings, after: Holdings, lines: int = 12) -> list[str]:
     """Returns the types of which there are more bytes, those with the most first."""
     grown = {name: tuple(map(int.__sub__, after[name], before.get(name, (0, 0)))) for name in after}
     most = sorted(grown, key=lambda name: grown[name][1], reverse=True)[:lines]
-    return [f"{name}: {grown[name][0]:+d} objects, {grown[name][1] / MIB:+.2f} MiB" for name in most if grown[name][1] > 0]
+    return [
+        f"{name}: {grown[name][0]:+d} objects, {grown[name][1] / MIB:+.2f} MiB" for name in most if grown[name][1] > 0
+    ]

@@ -52,16 +52,31 @@ def a_service(folder: Path, leaks: str = "") -> Iterator[Service]:
         leaks: what the probe leaks: some of the words memory, descriptors and tasks.
     """
     objects = [_node(number) for number in range(NUM_NODES)]
-    objects.append({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": URGENT}, "value": 100})
+    objects.append(
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": URGENT}, "value": 100}
+    )
     state, configuration, log, report = (folder / name for name in ("state.json", "configuration.yaml", "log", "tasks"))
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     configuration.write_text(CONFIGURATION)
     log.touch()
     report.write_text("0 0")
-    flags = ["--state", state, "--config", configuration, "--records", folder / "records.jsonl", "--port", "0", "--kubernetes-port", "0"]
+    flags = [
+        "--state",
+        state,
+        "--config",
+        configuration,
+        "--records",
+        folder / "records.jsonl",
+        "--port",
+        "0",
+        "--kubernetes-port",
+        "0",
+    ]
     with a_nursery({"Probe": "tests.soak.probe:Probe"}, folder) as nursery:
         pid = nursery.fork(
-            ["serve", *map(str, flags)], {REPORT: str(report), LEAKS: leaks, "REPRIEVE_RECORD_MEMORY": str(RECORD_MEMORY)}, log
+            ["serve", *map(str, flags)],
+            {REPORT: str(report), LEAKS: leaks, "REPRIEVE_RECORD_MEMORY": str(RECORD_MEMORY)},
+            log,
         )
         try:
             end = time.monotonic() + SECONDS
@@ -79,7 +94,10 @@ def a_service(folder: Path, leaks: str = "") -> Iterator[Service]:
 
 def _node(number: int) -> dict[str, Any]:
     name = f"node-{number}"
-    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 3}"}}
+    metadata = {
+        "name": name,
+        "labels": {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 3}"},
+    }
     return {
         "apiVersion": "v1",
         "kind": "Node",

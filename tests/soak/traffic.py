@@ -40,10 +40,17 @@ class Traffic:
 
         Then histories and records, which are bounded, are full, and as many events expire as come.
         """
-        crowd: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "crowd", "namespace": "default"}}
+        crowd: dict[str, Any] = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": "crowd", "namespace": "default"},
+        }
         labels = {"app": "crowd"}
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1m"}}}
-        template = {"metadata": {"labels": labels}, "spec": {"containers": [container], "terminationGracePeriodSeconds": 0}}
+        template = {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
+        }
         crowd["spec"] = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
         await self._asked(self._kubernetes, "POST", REPLICA_SETS, crowd)
         for _ in range(cycles):
@@ -83,7 +90,9 @@ class Traffic:
                 self._pods.append(created.json())
         while len(self._pods) > MOST_PODS:
             pod = self._pods.pop(0)
-            await self._asked(self._kubernetes, "DELETE", f"{PODS}/{pod['metadata']['name']}", {"gracePeriodSeconds": 0})
+            await self._asked(
+                self._kubernetes, "DELETE", f"{PODS}/{pod['metadata']['name']}", {"gracePeriodSeconds": 0}
+            )
 
     async def _node_changes(self) -> None:
         patch = {"metadata": {"labels": {"colour": self._rng.choice(("red", "green", "blue"))}}}
@@ -98,7 +107,10 @@ class Traffic:
             "uid": str(next(self._numbers)),
             "apiVersion": "v1",
         }
-        note = f"0/{NUM_NODES} nodes are available: {NUM_NODES} Insufficient cpu. " + "preemption: no nodes are helpful for this pod. " * 3
+        note = (
+            f"0/{NUM_NODES} nodes are available: {NUM_NODES} Insufficient cpu. "
+            + "preemption: no nodes are helpful for this pod. " * 3
+        )
         time = "2026-01-01T00:00:00.000000Z"
         event = {
             "apiVersion": "v1",
@@ -117,28 +129,50 @@ class Traffic:
         await self._streamed(self._service, "/v1/stream")
 
     async def _verbs(self) -> None:
-        pod = {**self._new_pod(), "metadata": {"name": "asked", "namespace": "default", "uid": f"u{next(self._numbers)}"}}
+        pod = {
+            **self._new_pod(),
+            "metadata": {"name": "asked", "namespace": "default", "uid": f"u{next(self._numbers)}"},
+        }
         names = [f"node-{number}" for number in range(NUM_NODES)]
         for verb in ("filter", "prioritize"):
             await self._asked(self._service, "POST", f"/extender/{verb}", {"Pod": pod, "NodeNames": names})
-        victims = {self._a_node(): {"NumPDBViolations": 0, "Pods": [{"UID": self._a_pod()["metadata"].get("uid", "gone")}]}}
+        victims = {
+            self._a_node(): {"NumPDBViolations": 0, "Pods": [{"UID": self._a_pod()["metadata"].get("uid", "gone")}]}
+        }
         await self._asked(self._service, "POST", "/extender/preempt", {"Pod": pod, "NodeNameToMetaVictims": victims})
 
     async def _evaluate(self) -> None:
         await self._asked(self._service, "POST", "/v1/evaluate", SCENARIO)
 
     async def _what_if(self) -> None:
-        await self._asked(self._service, "POST", "/v1/whatif", {"drainNodes": [self._a_node()], "create": [self._new_pod()]})
+        await self._asked(
+            self._service, "POST", "/v1/whatif", {"drainNodes": [self._a_node()], "create": [self._new_pod()]}
+        )
 
     async def _capacity(self) -> None:
         await self._asked(self._service, "POST", "/v1/capacity", self._new_pod())
 
     async def _page(self) -> None:
-        pages = ("/", "/ui/nodes", f"/ui/nodes/{self._a_node()}", f"/ui/pods/{self._place()}", "/ui/history", "/ui/what-if")
+        pages = (
+            "/",
+            "/ui/nodes",
+            f"/ui/nodes/{self._a_node()}",
+            f"/ui/pods/{self._place()}",
+            "/ui/history",
+            "/ui/what-if",
+        )
         await self._asked(self._service, "GET", self._rng.choice(pages))
 
     async def _question(self) -> None:
-        questions = (f"/v1/explain/{self._place()}", "/v1/queue", "/v1/decisions", "/v1/preemptions", "/v1/cluster", "/metrics", "/readyz")
+        questions = (
+            f"/v1/explain/{self._place()}",
+            "/v1/queue",
+            "/v1/decisions",
+            "/v1/preemptions",
+            "/v1/cluster",
+            "/metrics",
+            "/readyz",
+        )
         await self._asked(self._service, "GET", self._rng.choice(questions))
 
     async def _asked(
@@ -175,7 +209,11 @@ class Traffic:
         return {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": f"p{next(self._numbers)}", "namespace": "default", "labels": {"app": self._rng.choice("abc")}},
+            "metadata": {
+                "name": f"p{next(self._numbers)}",
+                "namespace": "default",
+                "labels": {"app": self._rng.choice("abc")},
+            },
             "spec": {
                 "containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}],
                 "terminationGracePeriodSeconds": 0,

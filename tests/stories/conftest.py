@@ -1,4 +1,6 @@
-"""The stages of each story: in memory; over a socket, to a server of ours; and, where there is one, to a kube-apiserver."""
+"""The stages of each story: in memory; over a socket, to a server of ours; and, where there is one, to a
+kube-apiserver.
+"""
 
 import json
 import os
@@ -23,7 +25,8 @@ ALL: Final = "STORIES_OVER_SOCKETS"
 IN_MEMORY, OURS, THEIRS = "in memory", "over a socket", "kube-apiserver"
 
 GATES: Final = ",".join(
-    f"{gate}=true" for gate in ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
+    f"{gate}=true"
+    for gate in ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "WorkloadAwarePreemption")
 )
 """The gates of servers, so that stories about what is behind them can be told there."""
 START_SECONDS: Final = 60.0
@@ -33,7 +36,9 @@ _ROOT: Final = Path(__file__).parents[2]
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "anywhere: a story that is told to a kube-apiserver too, where there is one")
     config.addinivalue_line("markers", "over_a_socket: a story that is told anywhere, and always over a socket too")
-    config.addinivalue_line("markers", "without_controllers: of those told anywhere, one for a server that has no controllers")
+    config.addinivalue_line(
+        "markers", "without_controllers: of those told anywhere, one for a server that has no controllers"
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -53,7 +58,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     """Where the story is told."""
     which = getattr(request, "param", IN_MEMORY)
-    chosen = InMemory() if which == IN_MEMORY else OverSockets(request.getfixturevalue("our_server" if which == OURS else "their_server"))
+    chosen = (
+        InMemory()
+        if which == IN_MEMORY
+        else OverSockets(request.getfixturevalue("our_server" if which == OURS else "their_server"))
+    )
     token = STAGE.set(chosen)
     yield chosen
     STAGE.reset(token)
@@ -66,7 +75,17 @@ def our_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     state, log = folder / "empty.json", folder / "log"
     state.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": []}))
     python = ["/usr/bin/env", f"PYTHONPATH={_ROOT}", sys.executable]
-    flags = ["--port", "0", "--kubernetes-port", "0", "--state", str(state), "--no-schedule", "--no-kubelet", f"--feature-gates={GATES}"]
+    flags = [
+        "--port",
+        "0",
+        "--kubernetes-port",
+        "0",
+        "--state",
+        str(state),
+        "--no-schedule",
+        "--no-kubelet",
+        f"--feature-gates={GATES}",
+    ]
     process = Process([*python, "-m", "api.cli", "serve", *flags], log)
     try:
         process.wait_until(lambda: "kubectl --server" in log.read_text(), START_SECONDS)

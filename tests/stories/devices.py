@@ -41,7 +41,12 @@ def plugged(name: str, amount: int, resource: str = GPU) -> Object:
 def container(name: str, amounts: Mapping[str, int], **more: Any) -> Object:
     """A container that requests extended resources beside a little cpu."""
     wanted = {resource: str(amount) for resource, amount in amounts.items()}
-    return {"name": name, "image": "web:1", "resources": {"requests": {"cpu": "100m", **wanted}, "limits": wanted}, **more}
+    return {
+        "name": name,
+        "image": "web:1",
+        "resources": {"requests": {"cpu": "100m", **wanted}, "limits": wanted},
+        **more,
+    }
 
 
 def wanting(name: str, amount: int = 1, resource: str = GPU, **spec: Any) -> Object:
@@ -50,7 +55,12 @@ def wanting(name: str, amount: int = 1, resource: str = GPU, **spec: Any) -> Obj
 
 
 def with_containers(name: str, *containers: Object, **spec: Any) -> Object:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": list(containers), **spec}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": list(containers), **spec},
+    }
 
 
 def leftover(scene: Scene, name: str, *, allocated: bool = True) -> None:
@@ -85,5 +95,9 @@ def claims(scene: Scene) -> list[Object]:
 
 def held(scene: Scene) -> list[str]:
     """The devices that claims have."""
-    results = [each["status"]["allocation"]["devices"]["results"] for each in claims(scene) if "allocation" in each.get("status", {})]
+    results = [
+        each["status"]["allocation"]["devices"]["results"]
+        for each in claims(scene)
+        if "allocation" in each.get("status", {})
+    ]
     return sorted(result["device"] for every in results for result in every)

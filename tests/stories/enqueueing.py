@@ -34,7 +34,9 @@ async def assert_called(case: Case) -> None:
         queue = scene.alone.world.queue
         await scene.has(*case.wait, within=0.1)
         await scene.tries(len(case.wait))
-        assert {info.pod.name for info in queue.unschedulable_pods()} == {each["metadata"]["name"] for each in case.wait}
+        assert {info.pod.name for info in queue.unschedulable_pods()} == {
+            each["metadata"]["name"] for each in case.wait
+        }
 
         case.happens(scene)
         await scene.passes(0.1)

@@ -22,7 +22,9 @@ def gating(
 
 
 def looking_first(
-    says: Callable[[Pod], fwk.Status], name: str = "LookingFirst", events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS
+    says: Callable[[Pod], fwk.Status],
+    name: str = "LookingFirst",
+    events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS,
 ) -> type[fwk.Plugin]:
     """Is asked once an attempt, which cannot be said of a Filter."""
 
@@ -37,7 +39,9 @@ def looking_first(
 
 
 def filtering(
-    says: Callable[[Pod, fwk.NodeInfo], fwk.Status], name: str = "Filtering", events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS
+    says: Callable[[Pod, fwk.NodeInfo], fwk.Status],
+    name: str = "Filtering",
+    events: Sequence[fwk.ClusterEventWithHint] = NO_EVENTS,
 ) -> type[fwk.Plugin]:
     class Filtering(fwk.EachNodeFilterPlugin):
         def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
@@ -141,7 +145,8 @@ def binding_when(may_go_on: Callable[[Pod], Awaitable[object]], name: str = "Pat
 
 
 def lending_one(name: str, is_known: Callable[[str], bool]) -> type[fwk.Plugin]:
-    """Something that there is one of: the pod of that name has it from Reserve to Unreserve, and meanwhile no other pod goes anywhere.
+    """Something that there is one of: the pod of that name has it from Reserve to Unreserve, and meanwhile no other pod
+    goes anywhere.
 
     It would be there for others if that pod went: that is how preemption hopes for it.
 

@@ -1,4 +1,6 @@
-"""An API server in another process, asked as the story asks: one question after the other, while the scheduler waits."""
+"""An API server in another process, asked as the story asks: one question after the other, while the scheduler
+waits.
+"""
 
 import builtins
 import json
@@ -35,8 +37,10 @@ from extender.embedded.api_resources import (
 from tests.stories.scenery import PRIORITIES
 
 _ALL: Final = (
-    PODS, POD_GROUPS, POD_DISRUPTION_BUDGETS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_DRIVERS, CSI_NODES,
-    CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES, NODES, PRIORITY_CLASSES, EVENTS,
+    PODS, POD_GROUPS, POD_DISRUPTION_BUDGETS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES,
+    CSI_DRIVERS, CSI_NODES,
+    CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES, NODES,
+    PRIORITY_CLASSES, EVENTS,
 )  # fmt: skip
 _KEPT: Final = {each["metadata"]["name"] for each in PRIORITIES}
 _ADMISSION_SECONDS: Final = 5.0
@@ -44,7 +48,9 @@ _ADMISSION_SECONDS: Final = 5.0
 
 
 class Api(Protocol):
-    """What a story does with the objects of a cluster. The registry of a cluster in memory is one; `RemoteApi` is the other."""
+    """What a story does with the objects of a cluster. The registry of a cluster in memory is one; `RemoteApi` is the
+    other.
+    """
 
     def get(self, resource: Resource, namespace: str, name: str) -> Object: ...
 
@@ -52,7 +58,9 @@ class Api(Protocol):
 
     def create(self, resource: Resource, namespace: str, obj: Object) -> Object: ...
 
-    def update(self, resource: Resource, namespace: str, name: str, obj: Object, *, subresource: str = "") -> Object: ...
+    def update(
+        self, resource: Resource, namespace: str, name: str, obj: Object, *, subresource: str = ""
+    ) -> Object: ...
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object: ...
 
@@ -66,7 +74,13 @@ class ConflictError(RefusedError):
 
 
 def change(
-    api: Api, resource: Resource, namespace: str, name: str, *changes: Callable[[Object], Any], subresource: str = "", tries: int = 5
+    api: Api,
+    resource: Resource,
+    namespace: str,
+    name: str,
+    *changes: Callable[[Object], Any],
+    subresource: str = "",
+    tries: int = 5,
 ) -> None:
     """An object is changed in place, as it is by then: a scheduler or a controller may write to it at the same time."""
     found = api.get(resource, namespace, name)
@@ -87,7 +101,9 @@ class RemoteApi:
     def __init__(self, target: Target) -> None:
         assert isinstance(target.credentials, Fixed)
         headers = {"Authorization": target.credentials.authorization} if target.credentials.authorization else {}
-        self._http = httpx.Client(base_url=target.server, headers=headers, verify=verification(target), trust_env=False, timeout=30)
+        self._http = httpx.Client(
+            base_url=target.server, headers=headers, verify=verification(target), trust_env=False, timeout=30
+        )
         self.touched: set[Resource] = set()
         """Kinds of which objects were written or deleted here."""
 
@@ -108,7 +124,14 @@ class RemoteApi:
         # Most kinds are created without their status, whatever it says.
         if obj.get("status") and not created.get("status", {}).items() >= obj["status"].items():
             name, status = obj["metadata"]["name"], obj["status"]
-            change(self, resource, namespace, name, lambda found: found.setdefault("status", {}).update(status), subresource="status")
+            change(
+                self,
+                resource,
+                namespace,
+                name,
+                lambda found: found.setdefault("status", {}).update(status),
+                subresource="status",
+            )
             return self.get(resource, namespace, name)
         return created
 
@@ -138,7 +161,9 @@ class RemoteApi:
 
     def clear(self) -> None:
         """Nothing is left of the stories before, and there is a namespace for the next one."""
-        self._try("POST", path("", "v1", "namespaces"), {"metadata": {"name": "default"}})  # it may take a new server a while
+        self._try(
+            "POST", path("", "v1", "namespaces"), {"metadata": {"name": "default"}}
+        )  # it may take a new server a while
         for resource in _ALL:
             for each in self.list(resource):
                 meta = each["metadata"]
@@ -181,5 +206,10 @@ def _taken(answer: httpx.Response) -> Object:
 
 def _path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
     return path(
-        resource.group, resource.version, resource.plural, namespace=namespace or None, name=name or None, subresource=subresource or None
+        resource.group,
+        resource.version,
+        resource.plural,
+        namespace=namespace or None,
+        name=name or None,
+        subresource=subresource or None,
     )

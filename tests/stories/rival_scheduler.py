@@ -16,7 +16,9 @@ PAUSE: Final = 0.02
 
 
 def asked(address: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    request = Request(f"{address}{path}", None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"})
+    request = Request(
+        f"{address}{path}", None if body is None else json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
     with urlopen(request, timeout=10) as answer:
         return json.loads(answer.read())
 
@@ -32,14 +34,25 @@ def schedule_once(address: str) -> None:
         return
     for node in asked(address, "/api/v1/nodes")["items"]:
         name = node["metadata"]["name"]
-        staying = [pod for pod in pods if pod["spec"].get("nodeName") == name and "deletionTimestamp" not in pod["metadata"]]
+        staying = [
+            pod for pod in pods if pod["spec"].get("nodeName") == name and "deletionTimestamp" not in pod["metadata"]
+        ]
         free = int(node["status"]["allocatable"]["cpu"]) - sum(map(cpu_of, staying))
         for pod in waiting:
             if cpu_of(pod) <= free:
                 metadata = {"name": pod["metadata"]["name"]}
-                binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": {"kind": "Node", "name": name}}
+                binding = {
+                    "apiVersion": "v1",
+                    "kind": "Binding",
+                    "metadata": metadata,
+                    "target": {"kind": "Node", "name": name},
+                }
                 try:
-                    asked(address, f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/binding", binding)
+                    asked(
+                        address,
+                        f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/binding",
+                        binding,
+                    )
                 except HTTPError:
                     return  # it is gone, or bound already
                 free -= cpu_of(pod)

@@ -9,7 +9,13 @@ from extender.embedded.api_resources import Object, Resource, of_kind
 
 
 def priority(name: str, value: int, **more: Any) -> Object:
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, **more}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        **more,
+    }
 
 
 LOW, MIDDLE, HIGH, HIGHER = priority("low", 10), priority("middle", 50), priority("high", 100), priority("higher", 200)
@@ -24,7 +30,9 @@ GROUP_GATES: Final = {
 ONLY_GANGS: Final = {"GenericWorkload": True, "GangScheduling": True}
 
 
-def node(name: str, cpu: str = "2", *, labels: Mapping[str, str] | None = None, pods: str = "110", **spec: Any) -> Object:
+def node(
+    name: str, cpu: str = "2", *, labels: Mapping[str, str] | None = None, pods: str = "110", **spec: Any
+) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -35,7 +43,13 @@ def node(name: str, cpu: str = "2", *, labels: Mapping[str, str] | None = None, 
 
 
 def pod(
-    name: str, cpu: str = "1", priority: str = "", *, labels: Mapping[str, str] | None = None, stays: bool = False, **spec: Any
+    name: str,
+    cpu: str = "1",
+    priority: str = "",
+    *,
+    labels: Mapping[str, str] | None = None,
+    stays: bool = False,
+    **spec: Any,
 ) -> Object:
     """A pod with one container.
 
@@ -48,11 +62,21 @@ def pod(
     if stays:
         metadata["finalizers"] = ["example.com/stays"]
     classes = {"priorityClassName": priority} if priority else {}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **classes, **spec}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": [container], **classes, **spec},
+    }
 
 
 def pod_group(
-    name: str = "g", min_count: int | None = None, priority: str = "", *, topology_key: str = "", as_a_whole: bool = False
+    name: str = "g",
+    min_count: int | None = None,
+    priority: str = "",
+    *,
+    topology_key: str = "",
+    as_a_whole: bool = False,
 ) -> Object:
     spec: Object = {"schedulingPolicy": {"basic": {}} if min_count is None else {"gang": {"minCount": min_count}}}
     if priority:
@@ -64,7 +88,9 @@ def pod_group(
     return {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": {"name": name}, "spec": spec}
 
 
-def members(number: int, of: str = "g", cpu: str = "1", priority: str = "", first: int = 0, **spec: Any) -> list[Object]:
+def members(
+    number: int, of: str = "g", cpu: str = "1", priority: str = "", first: int = 0, **spec: Any
+) -> list[Object]:
     """Pods of a group, named after it."""
     in_group = {"schedulingGroup": {"podGroupName": of}, **spec}
     return [pod(f"{of}{place}", cpu, priority, **in_group) for place in range(first, first + number)]
@@ -78,7 +104,14 @@ def resource_of(obj: Object) -> Resource:
 
 def refusal(code: int, reason: str, message: str) -> httpx.Response:
     """An API server's refusal."""
-    status = {"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
+    status = {
+        "apiVersion": "v1",
+        "kind": "Status",
+        "status": "Failure",
+        "code": code,
+        "reason": reason,
+        "message": message,
+    }
     return httpx.Response(code, json=status)
 
 

@@ -48,9 +48,13 @@ class Watched:
     def waits_until(self, when: float) -> bool:
         """True if something may happen by itself until then: a pause ends, or somebody lets a pod go on."""
         world = self.alone.world
-        pausing = [] if self.by_hand else [*world.queue.pods_in_backoff_q(), *world.queue.pods_in_backoff_q(failed=True)]
+        pausing = (
+            [] if self.by_hand else [*world.queue.pods_in_backoff_q(), *world.queue.pods_in_backoff_q(failed=True)]
+        )
         ends = [end for end in map(world.queue.backoff_time, pausing) if end is not None]
-        is_on_its_way = any(world.waiting_pods) or any(world.cluster.cache.pod(uid) is not None for uid in world.cluster.pending)
+        is_on_its_way = any(world.waiting_pods) or any(
+            world.cluster.cache.pod(uid) is not None for uid in world.cluster.pending
+        )
         return is_on_its_way or any(end <= when for end in ends)
 
 
@@ -64,7 +68,9 @@ class Settling:
         self._kubelet = kubelet
 
     async def passes(self, seconds: float, watched: Watched) -> None:
-        """Returns when nothing more is going to happen within so many seconds, which are not over at that time as a rule."""
+        """Returns when nothing more is going to happen within so many seconds, which are not over at that time as a
+        rule.
+        """
         now = asyncio.get_running_loop().time
         until, latest = now() + seconds, now() + seconds + PATIENCE
         glances = 0
@@ -90,7 +96,11 @@ class Settling:
             if resource is None:
                 continue
             heard_of = {key: each.metadata.resource_version for key, each in reflector.objects.items()}
-            there = {_key(each): each["metadata"]["resourceVersion"] for each in self._api.list(resource) if not _is_over(each)}
+            there = {
+                _key(each): each["metadata"]["resourceVersion"]
+                for each in self._api.list(resource)
+                if not _is_over(each)
+            }
             if heard_of != there:
                 return False
         return True

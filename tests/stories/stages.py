@@ -28,7 +28,9 @@ from tests.stories.scenery import PRIORITIES, resource_of
 from tests.stories.settling import Settling, Watched
 
 Interfere = Callable[[httpx.Request], Any]
-"""What stands between the scheduler and its API server: an answer of its own, None to let the request pass; or something to wait for."""
+"""What stands between the scheduler and its API server: an answer of its own, None to let the request pass; or
+something to wait for.
+"""
 
 LONGEST: Final = 120.0
 """Seconds that a story may take where time passes as it does."""
@@ -96,10 +98,14 @@ class InMemory(Stage):
         features: FeatureGates = DEFAULT_FEATURES,
     ) -> AsyncIterator[Setting]:
         if controllers:
-            async with own_cluster([*PRIORITIES, *map(_placed, objects)], rng=random.Random(1), kubelet=kubelet, features=features) as own:
+            async with own_cluster(
+                [*PRIORITIES, *map(_placed, objects)], rng=random.Random(1), kubelet=kubelet, features=features
+            ) as own:
                 yield _InMemorySetting(own.api, interfere)
         else:
-            registry = ObjectRegistry(ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1), features=features)
+            registry = ObjectRegistry(
+                ObjectStore(), now=lambda: datetime.now(UTC), rng=random.Random(1), features=features
+            )
             registry.create(NAMESPACES, "", {"metadata": {"name": "default"}})
             seed(registry, [*PRIORITIES, *map(_placed, objects)])
             yield _InMemorySetting(KubeApi(registry), interfere)
@@ -155,7 +161,9 @@ class _Between(httpx.AsyncBaseTransport):
 
 @final
 class OverSockets(Stage):
-    """A server in another process: a kube-apiserver, or ours. It has no kubelet, and it is all ours: each story begins by clearing it."""
+    """A server in another process: a kube-apiserver, or ours. It has no kubelet, and it is all ours: each story begins
+    by clearing it.
+    """
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -181,7 +189,9 @@ class OverSockets(Stage):
         between = None
         if interfere is not None:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-            between = _Between(httpx.AsyncHTTPTransport(verify=verification(self._target), trust_env=False, limits=limits), interfere)
+            between = _Between(
+                httpx.AsyncHTTPTransport(verify=verification(self._target), trust_env=False, limits=limits), interfere
+            )
         try:
             api.clear()
             known = {each["metadata"]["name"] for each in api.list(resource_of(PRIORITIES[0]))}

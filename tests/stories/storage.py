@@ -5,7 +5,9 @@ from typing import Any
 from extender.embedded.api_resources import Object
 
 
-def volume(name: str, *modes: str, zone: str = "", near: Object | None = None, storage_class: str = "", **source: Any) -> Object:
+def volume(
+    name: str, *modes: str, zone: str = "", near: Object | None = None, storage_class: str = "", **source: Any
+) -> Object:
     """A volume of one MiB.
 
     Arguments:
@@ -70,7 +72,11 @@ def csi_driver(name: str, *, storage_capacity: bool = True) -> Object:
 
 
 def capacity(name: str, storage_class: str, amount: str) -> Object:
-    return _of_storage("CSIStorageCapacity", name) | {"storageClassName": storage_class, "capacity": amount, "nodeTopology": {}}
+    return _of_storage("CSIStorageCapacity", name) | {
+        "storageClassName": storage_class,
+        "capacity": amount,
+        "nodeTopology": {},
+    }
 
 
 def attachment(name: str, driver: str, node: str, volume: str) -> Object:

@@ -31,7 +31,9 @@ P = ParamSpec("P")
 
 
 def story(tell: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """A test of what happens in a cluster. Its stage is in memory, where time passes at once, unless `conftest.py` has set another one."""
+    """A test of what happens in a cluster. Its stage is in memory, where time passes at once, unless `conftest.py` has
+    set another one.
+    """
 
     @wraps(tell)
     def test(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -71,15 +73,27 @@ class Scene:
         await self.passes(within)
 
     async def loses(self, name: str, *, resource: Resource = PODS, at_once: bool = False, within: float = 5.0) -> None:
-        """An object is deleted, a pod with the time it has to say goodbye unless it has to go at once; then time passes."""
-        self.api.delete(resource, "default" if resource.namespaced else "", name, {"gracePeriodSeconds": 0} if at_once else None)
+        """An object is deleted, a pod with the time it has to say goodbye unless it has to go at once; then time
+        passes.
+        """
+        self.api.delete(
+            resource, "default" if resource.namespaced else "", name, {"gracePeriodSeconds": 0} if at_once else None
+        )
         await self.passes(within)
 
     async def changes(
-        self, name: str, change: Callable[[Object], Any], *, resource: Resource = PODS, subresource: str = "", within: float = 5.0
+        self,
+        name: str,
+        change: Callable[[Object], Any],
+        *,
+        resource: Resource = PODS,
+        subresource: str = "",
+        within: float = 5.0,
     ) -> None:
         """An object is changed in place; then time passes."""
-        remote.change(self.api, resource, "default" if resource.namespaced else "", name, change, subresource=subresource)
+        remote.change(
+            self.api, resource, "default" if resource.namespaced else "", name, change, subresource=subresource
+        )
         await self.passes(within)
 
     async def lets_go(self, name: str, *, within: float = 5.0) -> None:
@@ -88,7 +102,10 @@ class Scene:
 
     def binds(self, name: str, node: str) -> None:
         """Somebody else gives a pod its node."""
-        body = {"metadata": {"name": name, "uid": self.pod(name)["metadata"]["uid"]}, "target": {"kind": "Node", "name": node}}
+        body = {
+            "metadata": {"name": name, "uid": self.pod(name)["metadata"]["uid"]},
+            "target": {"kind": "Node", "name": node},
+        }
         self.setting.bind(name, body)
 
     async def passes(self, seconds: float) -> None:
@@ -126,7 +143,11 @@ class Scene:
         return {each["metadata"]["name"] for each in self.api.list(PODS, "default")}
 
     def leaving(self) -> set[str]:
-        return {each["metadata"]["name"] for each in self.api.list(PODS, "default") if "deletionTimestamp" in each["metadata"]}
+        return {
+            each["metadata"]["name"]
+            for each in self.api.list(PODS, "default")
+            if "deletionTimestamp" in each["metadata"]
+        }
 
     def condition(self, name: str, kind: str = "PodScheduled") -> tuple[str, str, str] | None:
         """(status, reason, message)."""
@@ -172,7 +193,9 @@ class Scene:
         return 0 if info is None else info.attempts
 
     def is_assumed(self, name: str) -> bool:
-        return name in {each.name for each in map(self.alone.world.cluster.cache.pod, self._uids(name)) if each is not None}
+        return name in {
+            each.name for each in map(self.alone.world.cluster.cache.pod, self._uids(name)) if each is not None
+        }
 
     def _uids(self, name: str) -> list[str]:
         world = self.alone.world
@@ -200,7 +223,8 @@ async def a_scene(
     Arguments:
         plugins: enabled at all their extension points, after the default ones.
         without: default plugins that are disabled.
-        only: the default plugins that are enabled, if not all of them, besides those without which there is no scheduler.
+        only: the default plugins that are enabled, if not all of them, besides those without which there is no
+            scheduler.
         kubelet: whether bound pods run and deleted pods go.
         controllers: whether the cluster has those of a control plane, where it can; a kube-apiserver alone never has.
         by_hand: pods are tried when the story says so.
@@ -214,12 +238,16 @@ async def a_scene(
     configuration = replace(
         _configuration([*_needed(only), *also], ["*"] if only else without, profiles, gates), extenders=tuple(extenders)
     )
-    async with STAGE.get().open(objects, kubelet=kubelet, controllers=controllers, interfere=interfere, features=gates) as setting:
+    async with STAGE.get().open(
+        objects, kubelet=kubelet, controllers=controllers, interfere=interfere, features=gates
+    ) as setting:
         dispatcher = ApiDispatcher(setting.client, rng=random.Random(1), instance="host")
         informers = Informers(setting.client, rng=random.Random(1))
         plugins_there = Registry(IN_TREE, (), also=also)
         chance = random.Random(seed)
-        alone = assemble_scheduler(configuration, Cluster(), dispatcher, chance, transports=transports, plugins=plugins_there)
+        alone = assemble_scheduler(
+            configuration, Cluster(), dispatcher, chance, transports=transports, plugins=plugins_there
+        )
 
         async def schedule() -> None:
             await informers.wait_for_sync()
@@ -251,14 +279,17 @@ def _needed(only: Sequence[str]) -> Sequence[str]:
     return ("PrioritySort", "DefaultBinder", *only) if only else ()
 
 
-def _configuration(enabled: Sequence[str], disabled: Sequence[str], profiles: Sequence[str], gates: FeatureGates) -> Configuration:
+def _configuration(
+    enabled: Sequence[str], disabled: Sequence[str], profiles: Sequence[str], gates: FeatureGates
+) -> Configuration:
     def names(plugins: Sequence[str]) -> str:
         return "".join(f"\n      - name: '{name}'" for name in plugins) or "[]"
 
     return load(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
         + "".join(
-            f"- schedulerName: {name}\n  plugins:\n    multiPoint:\n      enabled: {names(enabled)}\n      disabled: {names(disabled)}\n"
+            f"- schedulerName: {name}\n  plugins:\n    multiPoint:\n      enabled: {names(enabled)}\n      disabled: "
+            f"{names(disabled)}\n"
             for name in profiles
         ),
         gates,

@@ -1,4 +1,6 @@
-"""What every cluster relies on. Upstream: test/integration/scheduler, TestHostPorts; test/e2e/scheduling/predicates.go (v1.36.2)."""
+"""What every cluster relies on. Upstream: test/integration/scheduler, TestHostPorts; test/e2e/scheduling/predicates.go
+(v1.36.2).
+"""
 
 import pytest
 
@@ -26,9 +28,13 @@ def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:
         pytest.param(port(8080, ip="127.0.0.1"), port(8080), False, id="no address means all"),
         pytest.param(port(8080), port(8080, ip="127.0.0.1"), False, id="no address first"),
         pytest.param(port(8080, ip="0.0.0.0"), port(8080), False, id="both mean all"),
-        pytest.param(port(8080, ip="0.0.0.0"), port(8080, "UDP", "0.0.0.0"), True, id="all addresses, another protocol"),
+        pytest.param(
+            port(8080, ip="0.0.0.0"), port(8080, "UDP", "0.0.0.0"), True, id="all addresses, another protocol"
+        ),
         pytest.param(port(8080, ip="127.0.0.1"), port(8081, ip="0.0.0.0"), True, id="all addresses, another port"),
-        pytest.param(port(8080, "UDP", "127.0.0.1"), port(8080, "UDP", "0.0.0.0"), False, id="all addresses, the same protocol"),
+        pytest.param(
+            port(8080, "UDP", "127.0.0.1"), port(8080, "UDP", "0.0.0.0"), False, id="all addresses, the same protocol"
+        ),
     ],
 )
 @pytest.mark.anywhere
@@ -74,7 +80,9 @@ async def test_resource_limits_are_respected_to_the_last_millicore() -> None:
 async def test_pods_go_where_their_node_selector_says() -> None:
     """e2e: validates that NodeSelector is respected if matching, and if not."""
     async with a_scene(node("n"), node("chosen", labels={"disk": "ssd"})) as scene:
-        await scene.has(pod("matching", nodeSelector={"disk": "ssd"}), pod("not-matching", nodeSelector={"disk": "tape"}))
+        await scene.has(
+            pod("matching", nodeSelector={"disk": "ssd"}), pod("not-matching", nodeSelector={"disk": "tape"})
+        )
 
         assert scene.node_of("matching") == "chosen"
         assert scene.node_of("not-matching") == ""

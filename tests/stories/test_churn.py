@@ -1,4 +1,5 @@
-"""Ordinary churn: pods come, preempt and go, nodes are cordoned and come back, and nobody is taken for a loop of preemptions.
+"""Ordinary churn: pods come, preempt and go, nodes are cordoned and come back, and nobody is taken for a loop of
+preemptions.
 
 CHURN_SEEDS says how many random stories are told: `make churn` tells 1,000 of them.
 """
@@ -28,11 +29,16 @@ async def churn(scene: Scene, chance: random.Random) -> None:
         match chance.choice(("comes", "comes", "comes", "rush", "goes", "goes", "cordon", "time")):
             case "comes":
                 made += 1
-                await scene.has(pod(f"p{made}", str(chance.randint(1, 3)), chance.choice(("low", "middle", "high", "higher"))), within=0)
+                await scene.has(
+                    pod(f"p{made}", str(chance.randint(1, 3)), chance.choice(("low", "middle", "high", "higher"))),
+                    within=0,
+                )
             case "rush":
                 for _ in range(chance.randint(2, 6)):
                     made += 1
-                    await scene.has(pod(f"p{made}", str(chance.randint(1, 2)), chance.choice(("middle", "high"))), within=0)
+                    await scene.has(
+                        pod(f"p{made}", str(chance.randint(1, 2)), chance.choice(("middle", "high"))), within=0
+                    )
             case "goes":
                 there = sorted(scene.pods() - scene.leaving())
                 if there:

@@ -1,4 +1,5 @@
-"""Administrators taint devices by rules, whichever driver publishes them. In memory only: a kube-apiserver has gates of its own.
+"""Administrators taint devices by rules, whichever driver publishes them. In memory only: a kube-apiserver has gates of
+its own.
 
 Upstream: test/integration/dra, device taints; resourceslice/tracker/tracker_test.go.
 """
@@ -23,7 +24,12 @@ NOT_ENOUGH = (
 
 def rule(selector: dict[str, str] | None, taint: dict[str, str] | None = None, *, name: str = "rule") -> Object:
     spec = {"taint": taint or BROKEN, **({} if selector is None else {"deviceSelector": selector})}
-    return {"apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceTaintRule", "metadata": {"name": name}, "spec": spec}
+    return {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
 
 
 @pytest.mark.parametrize(
@@ -40,7 +46,9 @@ def rule(selector: dict[str, str] | None, taint: dict[str, str] | None = None, *
 )
 @story
 async def test_a_rule_keeps_pods_off_the_devices_that_it_selects(selector: dict[str, str] | None, got: str) -> None:
-    async with a_scene(node("n"), device_class(), devices("n", "gpu-1", "gpu-2"), rule(selector), features=RULES) as scene:
+    async with a_scene(
+        node("n"), device_class(), devices("n", "gpu-1", "gpu-2"), rule(selector), features=RULES
+    ) as scene:
         await scene.has(wanting("p"))
 
         assert held(scene) == ([got] if got else [])
@@ -60,13 +68,19 @@ async def test_a_pod_that_waits_is_tried_again_when_the_rule_goes() -> None:
 
 @story
 async def test_a_rule_that_changes_requeues_pods_only_if_taints_of_devices_change() -> None:
-    async with a_scene(node("n"), device_class(), devices("n", "gpu-1"), rule({"driver": DRIVER}), features=RULES) as scene:
+    async with a_scene(
+        node("n"), device_class(), devices("n", "gpu-1"), rule({"driver": DRIVER}), features=RULES
+    ) as scene:
         await scene.has(wanting("p"))
 
-        await scene.changes("rule", lambda found: found["spec"].update(deviceSelector={"pool": "n"}), resource=DEVICE_TAINT_RULES)
+        await scene.changes(
+            "rule", lambda found: found["spec"].update(deviceSelector={"pool": "n"}), resource=DEVICE_TAINT_RULES
+        )
         assert (scene.waits_in("p"), scene.attempts("p")) == ("unschedulable", 1)
 
-        await scene.changes("rule", lambda found: found["spec"].update(deviceSelector={"pool": "m"}), resource=DEVICE_TAINT_RULES)
+        await scene.changes(
+            "rule", lambda found: found["spec"].update(deviceSelector={"pool": "m"}), resource=DEVICE_TAINT_RULES
+        )
         assert held(scene) == ["gpu-1"]
 
 
@@ -83,7 +97,11 @@ async def test_rules_taint_devices_that_are_published_later_beside_taints_of_the
 @story
 async def test_a_taint_of_a_rule_can_be_tolerated_and_a_mere_note_keeps_nobody_away() -> None:
     async with a_scene(
-        node("n"), device_class(), devices("n", "gpu-1"), rule({}, {"key": "example.com/note", "effect": "None"}), features=RULES
+        node("n"),
+        device_class(),
+        devices("n", "gpu-1"),
+        rule({}, {"key": "example.com/note", "effect": "None"}),
+        features=RULES,
     ) as scene:
         await scene.has(wanting("p"))
         assert held(scene) == ["gpu-1"]
@@ -103,8 +121,16 @@ async def test_a_device_that_is_tainted_later_stays_with_its_pod_and_goes_to_no_
     ("spec", "why"),
     [
         pytest.param({"taint": {"key": "k"}}, "spec.taint.effect: Required value", id="no effect"),
-        pytest.param({"taint": BROKEN, "deviceSelector": {"pool": "A/"}}, "spec.deviceSelector.pool: Invalid value", id="no pool name"),
-        pytest.param({"taint": BROKEN, "deviceSelector": {"driver": ""}}, "spec.deviceSelector.driver: Required value", id="empty driver"),
+        pytest.param(
+            {"taint": BROKEN, "deviceSelector": {"pool": "A/"}},
+            "spec.deviceSelector.pool: Invalid value",
+            id="no pool name",
+        ),
+        pytest.param(
+            {"taint": BROKEN, "deviceSelector": {"driver": ""}},
+            "spec.deviceSelector.driver: Required value",
+            id="empty driver",
+        ),
     ],
 )
 @story

@@ -1,10 +1,11 @@
 """Whom an event of nodes and pods calls, plugin by plugin.
 
-Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases (v1.36.2). Each case is one of upstream's, in its
-order.
+Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases (v1.36.2). Each case is one of
+upstream's, in its order.
 
-Not told: those of GangScheduling, which is behind a gate that is off; those of extended resources that device classes back (a known
-difference); and the pod that an update frees from a feature, for no feature that there is can be taken from a pod.
+Not told: those of GangScheduling, which is behind a gate that is off; those of extended resources that device classes
+back (a known difference); and the pod that an update frees from a feature, for no feature that there is can be taken
+from a pod.
 """
 
 from typing import Any
@@ -33,7 +34,13 @@ from tests.stories.scenery import node, pod
 from tests.stories.telling import story
 from tests.stories.wishes import away_from, near, on_node_named, on_nodes_with, port, spread, taint, tolerating
 
-TAINTS, AFFINITY, FIT, PODS, PORTS = "TaintToleration", "NodeAffinity", "NodeResourcesFit", "InterPodAffinity", "NodePorts"
+TAINTS, AFFINITY, FIT, PODS, PORTS = (
+    "TaintToleration",
+    "NodeAffinity",
+    "NodeResourcesFit",
+    "InterPodAffinity",
+    "NodePorts",
+)
 CORDON, SPREAD, FEATURES = "NodeUnschedulable", "PodTopologySpread", "NodeDeclaredFeatures"
 
 BROKEN: dict[str, Any] = {"taints": [taint("example.com/broken")]}
@@ -45,7 +52,9 @@ HOST_USERS: dict[str, Any] = {"hostNetwork": True, "hostUsers": False}
 
 def asks(**amounts: str) -> Object:
     requests = {name.replace("gpu", GPU): amount for name, amount in amounts.items()}
-    return {"container": {"resources": {"requests": requests, "limits": {GPU: requests[GPU]} if GPU in requests else {}}}}
+    return {
+        "container": {"resources": {"requests": requests, "limits": {GPU: requests[GPU]} if GPU in requests else {}}}
+    }
 
 
 def with_gpu() -> Object:
@@ -256,8 +265,10 @@ OF_FEATURES = {
         [FEATURES], [node("n")], [NEEDING_IT],
         changed_node("n", lambda found: found["status"].update(declaredFeatures=[FEATURE]), subresource="status"), {"p"},
     ),
-    "a label of a node helps nobody who needs a feature": Case([FEATURES], [node("n")], [NEEDING_IT], changed_node("n", labels(foo="bar"))),
-    "a label of a pod does not help it with features": Case([FEATURES], [node("n")], [NEEDING_IT], changed_pod("p", labels(foo="bar"))),
+    "a label of a node helps nobody who needs a "
+    "feature": Case([FEATURES], [node("n")], [NEEDING_IT], changed_node("n", labels(foo="bar"))),
+    "a label of a pod does not help it with "
+    "features": Case([FEATURES], [node("n")], [NEEDING_IT], changed_pod("p", labels(foo="bar"))),
 }  # fmt: skip
 
 
@@ -294,7 +305,9 @@ async def test_of_those_who_request_extended_resources_an_event_calls_whom_it_ma
 @pytest.mark.parametrize("case", OF_FEATURES.values(), ids=OF_FEATURES.keys())
 @story
 async def test_of_those_who_need_a_feature_an_event_calls_whom_it_may_help(case: Case) -> None:
-    """TestCoreResourceEnqueue. In memory only: behind its gates, a kube-apiserver takes no pod that needs such a feature."""
+    """TestCoreResourceEnqueue. In memory only: behind its gates, a kube-apiserver takes no pod that needs such a
+    feature.
+    """
     await assert_called(case)
 
 

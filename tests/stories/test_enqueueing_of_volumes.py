@@ -1,7 +1,7 @@
 """Whom an event of volumes, and of whatever they depend on, calls.
 
-Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases (v1.36.2). Each case is one of upstream's, in its
-order.
+Upstream: test/integration/scheduler/queueing/queue.go, CoreResourceEnqueueTestCases (v1.36.2). Each case is one of
+upstream's, in its order.
 """
 
 from typing import Any
@@ -18,7 +18,18 @@ from extender.embedded.api_resources import (
     Object,
 )
 from tests.stories.enqueueing import Case, assert_called
-from tests.stories.happenings import annotations, changed, changed_csi_node, changed_node, comes, goes, gone, labels, new_node, then
+from tests.stories.happenings import (
+    annotations,
+    changed,
+    changed_csi_node,
+    changed_node,
+    comes,
+    goes,
+    gone,
+    labels,
+    new_node,
+    then,
+)
 from tests.stories.scenery import node, pod
 from tests.stories.storage import (
     attachment,
@@ -72,7 +83,8 @@ OF_ZONES = {
     "a volume that moves helps": Case(
         ["VolumeZone"], [IN_WEST, *ITS, IN_THE_EAST, BOUND], [P], changed(PERSISTENT_VOLUMES, "data", labels(**{ZONE: "west"})), {"p"},
     ),
-    "a claim that was missing helps those who named it": Case(["VolumeZone"], [IN_WEST, *ITS, IN_THE_EAST], [P, Q], comes(BOUND), {"p"}),
+    "a claim that was missing helps those who named "
+    "it": Case(["VolumeZone"], [IN_WEST, *ITS, IN_THE_EAST], [P, Q], comes(BOUND), {"p"}),
     "a claim that is bound helps those who named it": Case(
         ["VolumeZone"], [IN_WEST, *ITS, IN_THE_EAST, claim("data", ONCE)], [P, Q], bound_later(), {"p"},
     ),
@@ -122,7 +134,8 @@ OF_BINDING = {
     "a claim that is bound now helps those who named it": Case(
         ["VolumeBinding"], [N, *UNBOUND, claim("more")], [P, Q], bound_later(), {"p"},
     ),
-    "a storage class that was missing helps": Case(["VolumeBinding"], [N, FAST, WANTS_FAST], [P], comes(storage_class("fast")), {"p"}),
+    "a storage class that was missing "
+    "helps": Case(["VolumeBinding"], [N, FAST, WANTS_FAST], [P], comes(storage_class("fast")), {"p"}),
     "a storage class that is for other zones now helps": Case(
         ["VolumeBinding"], [IN_WEST, FAST, WANTS_FAST, storage_class("fast", zones=("east",))], [P],
         changed(STORAGE_CLASSES, "fast", lambda found: found.update(allowedTopologies=topologies("west"))), {"p"},
@@ -131,7 +144,8 @@ OF_BINDING = {
         ["VolumeBinding"], [IN_EAST, FAST, WANTS_FAST, storage_class("fast", zones=("west",), key="old")], [P],
         changed(STORAGE_CLASSES, "fast", labels(key="new")),
     ),
-    "what a node says of its drivers may help": Case(["VolumeBinding"], [N, *UNBOUND], [P], comes(csi_node("n")), {"p"}),
+    "what a node says of its drivers may "
+    "help": Case(["VolumeBinding"], [N, *UNBOUND], [P], comes(csi_node("n")), {"p"}),
     "a node whose plugins have moved to drivers helps": Case(
         ["VolumeBinding"], [N, FAST, WANTS_FAST, csi_node("n")], [P],
         changed_csi_node("n", annotations(**{"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"})), {"p"},

@@ -1,4 +1,6 @@
-"""Nodes that are tainted, opened and joined. Upstream: test/integration/scheduler/scheduler_test.go, taint/taint_test.go (v1.36.2)."""
+"""Nodes that are tainted, opened and joined. Upstream: test/integration/scheduler/scheduler_test.go,
+taint/taint_test.go (v1.36.2).
+"""
 
 import pytest
 
@@ -12,7 +14,9 @@ from tests.stories.wishes import taint, tolerating
 @pytest.mark.anywhere
 @story
 async def test_a_node_that_is_opened_gets_the_pods_that_waited_and_then_no_more() -> None:
-    """TestNodeEvents: a taint that comes keeps out who comes later, and one that goes lets in who waited; who runs stays."""
+    """TestNodeEvents: a taint that comes keeps out who comes later, and one that goes lets in who waited; who runs
+    stays.
+    """
     async with a_scene(node("first", "1")) as scene:
         await scene.has(pod("one", "900m"))
         assert scene.node_of("one") == "first"
@@ -44,8 +48,12 @@ async def test_a_node_that_is_opened_gets_the_pods_that_waited_and_then_no_more(
     ],
 )
 @story
-async def test_what_is_wrong_with_a_node_keeps_out_who_does_not_tolerate_it(key: str, effect: str, goes_there: bool) -> None:
-    """TestTaintNodeByCondition, the scheduler's half. In memory without controllers, which would say themselves what is wrong."""
+async def test_what_is_wrong_with_a_node_keeps_out_who_does_not_tolerate_it(
+    key: str, effect: str, goes_there: bool
+) -> None:
+    """TestTaintNodeByCondition, the scheduler's half. In memory without controllers, which would say themselves what is
+    wrong.
+    """
     async with a_scene(node("n", taints=[taint(key, effect)]), controllers=False) as scene:
         await scene.has(pod("minds", "100m"), pod("tolerates", "100m", **tolerating(key)))
 

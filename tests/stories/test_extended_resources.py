@@ -1,6 +1,7 @@
 """Pods request extended resources that device classes back, and get devices for them.
 
-Upstream: framework/plugins/dynamicresources, dynamicresources_test.go, extendeddynamicresources_test.go; test/integration/dra (v1.36.2).
+Upstream: framework/plugins/dynamicresources, dynamicresources_test.go, extendeddynamicresources_test.go;
+test/integration/dra (v1.36.2).
 """
 
 import httpx
@@ -53,7 +54,9 @@ def why_not(scene: Scene, name: str) -> str:
     return condition[2]
 
 
-@pytest.mark.parametrize("resource", [pytest.param(GPU, id="that the class names"), pytest.param(BY_CLASS, id="named after the class")])
+@pytest.mark.parametrize(
+    "resource", [pytest.param(GPU, id="that the class names"), pytest.param(BY_CLASS, id="named after the class")]
+)
 @story
 async def test_a_pod_gets_devices_for_an_extended_resource(resource: str) -> None:
     """
@@ -200,7 +203,9 @@ async def test_a_class_that_is_changed_to_back_the_resource_ends_the_wait() -> N
         await scene.has(wanting("p"))
         assert why_not(scene, "p") == UNKNOWN
 
-        await scene.changes("gpu", lambda found: found["spec"].update(extendedResourceName=GPU), resource=DEVICE_CLASSES)
+        await scene.changes(
+            "gpu", lambda found: found["spec"].update(extendedResourceName=GPU), resource=DEVICE_CLASSES
+        )
 
         assert scene.node_of("p") == "n"
 
@@ -235,7 +240,9 @@ async def test_a_pod_that_goes_gives_its_devices_back() -> None:
 @story
 async def test_a_pod_that_is_done_gives_its_devices_back() -> None:
     async with a_scene(node("n"), device_class(), devices("n", "gpu-1")) as scene:
-        done = wanting("first", restartPolicy="Never") | {"metadata": {"name": "first", "annotations": {"reprieve.dev/runs-for": "2s"}}}
+        done = wanting("first", restartPolicy="Never") | {
+            "metadata": {"name": "first", "annotations": {"reprieve.dev/runs-for": "2s"}}
+        }
         await scene.has(done, wanting("second"), within=20)
 
         assert scene.pod("first")["status"]["phase"] == "Succeeded"
@@ -247,7 +254,9 @@ async def test_a_pod_that_is_done_gives_its_devices_back() -> None:
 async def test_a_device_plugin_that_starts_ends_the_wait() -> None:
     async with a_scene(node("n"), device_class()) as scene:
         await scene.has(wanting("p"))
-        await scene.changes("n", lambda found: found["status"]["allocatable"].update({GPU: "1"}), resource=NODES, subresource="status")
+        await scene.changes(
+            "n", lambda found: found["status"]["allocatable"].update({GPU: "1"}), resource=NODES, subresource="status"
+        )
 
         assert scene.node_of("p") == "n"
         assert claims(scene) == []
@@ -342,10 +351,15 @@ def refusing_once(method: str, ending: str, about: bytes = b"") -> Interfere:
 
 @story
 async def test_a_claim_that_can_not_be_created_holds_no_device() -> None:
-    async with a_scene(node("n"), device_class(), devices("n", "gpu-1"), interfere=refusing_once("POST", "/resourceclaims")) as scene:
+    async with a_scene(
+        node("n"), device_class(), devices("n", "gpu-1"), interfere=refusing_once("POST", "/resourceclaims")
+    ) as scene:
         await scene.has(wanting("p"), within=0.5)
         (event,) = scene.events("p")
-        assert event[1] == 'running PreBind plugin "DynamicResources": create claim for extended resources default/: not now'
+        assert (
+            event[1]
+            == 'running PreBind plugin "DynamicResources": create claim for extended resources default/: not now'
+        )
 
         await scene.passes(15)
 

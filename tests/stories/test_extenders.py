@@ -1,4 +1,6 @@
-"""Extenders that a scheduler asks. Upstream: test/integration/scheduler/extender; pkg/scheduler/extender_test.go (v1.36.2)."""
+"""Extenders that a scheduler asks. Upstream: test/integration/scheduler/extender; pkg/scheduler/extender_test.go
+(v1.36.2).
+"""
 
 from typing import Any
 
@@ -15,7 +17,8 @@ from tests.walks.extenders import NO_FAILURES, InMemory, Says, an_extender, keep
 @pytest.mark.over_a_socket
 @story
 async def test_extenders_filter_score_and_bind_together() -> None:
-    """TestSchedulerExtender: two are sent names and one is sent nodes; one binds; the one that manages another resource is not asked.
+    """TestSchedulerExtender: two are sent names and one is sent nodes; one binds; the one that manages another resource
+    is not asked.
 
     The third scores 50 where the protocol asks for 0 to 10, and wins by it.
     """
@@ -38,7 +41,9 @@ async def test_extenders_filter_score_and_bind_together() -> None:
         an_extender("three", weight=10, bind_verb="bind", **asked),
         an_extender("four", filter_verb="filter", managed_resources=(ExtenderManagedResource("example.com/gpu"),)),
     ]
-    async with a_scene(*(node(f"n{number}") for number in range(1, 6)), extenders=extenders, transports=memory.transport) as scene:
+    async with a_scene(
+        *(node(f"n{number}") for number in range(1, 6)), extenders=extenders, transports=memory.transport
+    ) as scene:
         scenes.append(scene)
         await scene.has(pod("p"))
 
@@ -117,7 +122,9 @@ async def test_a_pod_goes_where_its_extenders_want_it(
 ) -> None:
     """TestSchedulerWithExtenders, its eleven cases."""
     memory = InMemory(**says)
-    async with a_scene(node("a"), node("b"), extenders=extenders, transports=memory.transport, plugins=plugins) as scene:
+    async with a_scene(
+        node("a"), node("b"), extenders=extenders, transports=memory.transport, plugins=plugins
+    ) as scene:
         await scene.has(pod("p"), within=0.5)
 
         assert scene.node_of("p") in goes_to
@@ -152,14 +159,19 @@ async def test_extenders_are_not_asked_about_pods_that_fit_nowhere_anyhow() -> N
     ("one", "two", "message"),
     [
         pytest.param(
-            {"failed": {"a": "one minds"}}, {"failed": {"b": "two minds"}}, "1 one minds, 1 two minds", id="each speaks of its nodes"
+            {"failed": {"a": "one minds"}},
+            {"failed": {"b": "two minds"}},
+            "1 one minds, 1 two minds",
+            id="each speaks of its nodes",
         ),
         pytest.param({"failed": {"a": "why"}, "gone": {"a": "never"}}, {}, "1 never", id="for good counts"),
     ],
 )
 @pytest.mark.anywhere
 @story
-async def test_a_pod_is_told_what_extenders_have_against_nodes(one: dict[str, Any], two: dict[str, Any], message: str) -> None:
+async def test_a_pod_is_told_what_extenders_have_against_nodes(
+    one: dict[str, Any], two: dict[str, Any], message: str
+) -> None:
     """TestFindNodesThatPassExtenders: nodes that were refused for good cannot be won by preemption."""
     memory = InMemory(
         one_filter=keeping(*({"a", "b"} - set(one.get("failed", {}))), **one),
@@ -179,9 +191,19 @@ async def test_a_pod_is_told_what_extenders_have_against_nodes(one: dict[str, An
     ("extender", "says", "asked", "is_bound"),
     [
         pytest.param(an_extender("one", bind_verb="bind"), "binds", ["bind"], True, id="an extender that binds"),
-        pytest.param(an_extender("one", filter_verb="filter"), "binds", ["filter"], True, id="an extender that does not"),
-        pytest.param(an_extender("one", bind_verb="bind", managed_resources=GPU), "binds", [], True, id="an extender for other pods"),
-        pytest.param(an_extender("one", bind_verb="bind", ignorable=True), "fails", ["bind"], True, id="one that fails and may"),
+        pytest.param(
+            an_extender("one", filter_verb="filter"), "binds", ["filter"], True, id="an extender that does not"
+        ),
+        pytest.param(
+            an_extender("one", bind_verb="bind", managed_resources=GPU),
+            "binds",
+            [],
+            True,
+            id="an extender for other pods",
+        ),
+        pytest.param(
+            an_extender("one", bind_verb="bind", ignorable=True), "fails", ["bind"], True, id="one that fails and may"
+        ),
         pytest.param(an_extender("one", bind_verb="bind"), "fails", ["bind"], False, id="one that fails and may not"),
     ],
 )

@@ -30,7 +30,8 @@ COMPARING = {"TaintTolerationComparisonOperators": True}
 @story
 async def test_other_pods_wait_for_a_preemption_only_if_it_is_synchronous(is_asynchronous: bool) -> None:
     """
-    TestAsyncPreemption against SchedulerAsyncPreemption=false: the cycle waits until the victims are deleted, and nominates the pod then.
+    TestAsyncPreemption against SchedulerAsyncPreemption=false: the cycle waits until the victims are deleted, and
+    nominates the pod then.
     """
 
     async def later(request: httpx.Request) -> None:
@@ -133,9 +134,13 @@ async def _takes_a_while(_: Pod) -> fwk.Status:
 
 
 @pytest.mark.parametrize("is_on", [True, False], ids=["on", "off"])
-@pytest.mark.parametrize("plugin", [pre_binding(_takes_a_while), holding("p", 5.0)], ids=["PreBind takes long", "the pod waits at Permit"])
+@pytest.mark.parametrize(
+    "plugin", [pre_binding(_takes_a_while), holding("p", 5.0)], ids=["PreBind takes long", "the pod waits at Permit"]
+)
 @story
-async def test_the_node_is_nominated_before_a_long_binding_only_for_expectation(plugin: type[fwk.Plugin], is_on: bool) -> None:
+async def test_the_node_is_nominated_before_a_long_binding_only_for_expectation(
+    plugin: type[fwk.Plugin], is_on: bool
+) -> None:
     """
     TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit, with NominatedNodeNameForExpectation on and off.
     """
@@ -156,7 +161,9 @@ async def test_without_expectation_every_pre_bind_runs_even_one_that_has_nothing
         return fwk.SUCCESS
 
     nothing_to_do = pre_binding(prepare, concerns=lambda pod: False)
-    async with a_scene(node("n"), plugins=[nothing_to_do], features={"NominatedNodeNameForExpectation": False}) as scene:
+    async with a_scene(
+        node("n"), plugins=[nothing_to_do], features={"NominatedNodeNameForExpectation": False}
+    ) as scene:
         await scene.has(pod("p"))
 
         assert (scene.node_of("p"), asked) == ("n", ["p"])
@@ -185,7 +192,8 @@ def _tolerating(operator: str, value: str, key: str = "sla", effect: str = "NoSc
 @story
 async def test_a_toleration_compares_numbers(operator: str, own: str, of_taint: str, fits: bool) -> None:
     """
-    TestTaintTolerationFilter and TestTaintNodeByCondition with Gt and Lt, while TaintTolerationComparisonOperators is on.
+    TestTaintTolerationFilter and TestTaintNodeByCondition with Gt and Lt, while TaintTolerationComparisonOperators is
+    on.
     """
     tainted = node("n", taints=[{**taint("sla"), "value": of_taint}])
     async with a_scene(tainted, features=COMPARING, controllers=False) as scene:
@@ -207,7 +215,9 @@ async def test_a_taint_that_grows_far_enough_lets_in_who_waited() -> None:
     """
     TestTaintTolerationGtLtIntegration: a change of the node's taint requeues the pod, and only one that helps.
     """
-    async with a_scene(node("n", taints=[{**taint("sla"), "value": "800"}]), features=COMPARING, controllers=False) as scene:
+    async with a_scene(
+        node("n", taints=[{**taint("sla"), "value": "800"}]), features=COMPARING, controllers=False
+    ) as scene:
         await scene.has(pod("p", "100m", **_tolerating("Gt", "900")))
 
         await scene.changes("n", lambda found: found["spec"]["taints"][0].update(value="850"), resource=NODES)
@@ -230,7 +240,13 @@ async def test_a_soft_taint_whose_number_is_tolerated_costs_no_score() -> None:
 @pytest.mark.parametrize(
     ("features", "operator", "value", "why"),
     [
-        pytest.param({}, "Gt", "5", 'spec.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists"', id="off"),
+        pytest.param(
+            {},
+            "Gt",
+            "5",
+            'spec.tolerations[0].operator: Unsupported value: "Gt": supported values: "Equal", "Exists"',
+            id="off",
+        ),
         pytest.param(
             COMPARING,
             "Lt",
@@ -283,9 +299,16 @@ async def test_the_node_with_more_storage_is_better_only_while_storage_is_scored
     """
     StorageCapacityScoring. The other node has more processors left.
     """
-    storage = [storage_class("disks") | {"provisioner": DRIVER}, csi_driver(DRIVER), _room("fast", "2Mi"), _room("roomy", "100Mi")]
+    storage = [
+        storage_class("disks") | {"provisioner": DRIVER},
+        csi_driver(DRIVER),
+        _room("fast", "2Mi"),
+        _room("roomy", "100Mi"),
+    ]
     gates = {"StorageCapacityScoring": is_on}
-    async with a_scene(node("fast", "8"), node("roomy", "2"), *storage, claim("c", storage_class="disks"), features=gates) as scene:
+    async with a_scene(
+        node("fast", "8"), node("roomy", "2"), *storage, claim("c", storage_class="disks"), features=gates
+    ) as scene:
         await scene.has(_pod_with("c"))
 
         assert scene.node_of("p") == ("roomy" if is_on else "fast")
@@ -316,7 +339,9 @@ async def test_a_driver_keeps_pods_off_nodes_where_it_is_not_installed_only_whil
 
 @pytest.mark.parametrize(("version", "is_written"), [("1.33", False), ("1.36", True)])
 @story
-async def test_a_condition_names_the_generation_that_was_judged_from_the_version_on_that_tracks_it(version: str, is_written: bool) -> None:
+async def test_a_condition_names_the_generation_that_was_judged_from_the_version_on_that_tracks_it(
+    version: str, is_written: bool
+) -> None:
     """
     PodObservedGenerationTracking, which is alpha and off in 1.33.
     """
@@ -335,7 +360,11 @@ async def test_a_claim_gets_a_volume_of_another_attributes_class_until_those_cou
     """
     gold = claim("c", storage_class="local")
     gold["spec"]["volumeAttributesClassName"] = "gold"
-    storage = [storage_class("local") | {"provisioner": "kubernetes.io/no-provisioner"}, volume("v", storage_class="local"), gold]
+    storage = [
+        storage_class("local") | {"provisioner": "kubernetes.io/no-provisioner"},
+        volume("v", storage_class="local"),
+        gold,
+    ]
     async with a_scene(node("n"), *storage, features=FeatureGates.of({}, version)) as scene:
         await scene.has(_pod_with("c"))
 
@@ -348,7 +377,9 @@ async def test_pods_get_devices_for_extended_resources_only_while_their_gate_is_
     """
     While it is off, a node has what its device plugin offers, and nothing else.
     """
-    async with a_scene(node("n"), device_class(), devices("n", "gpu-1"), features={"DRAExtendedResource": is_on}) as scene:
+    async with a_scene(
+        node("n"), device_class(), devices("n", "gpu-1"), features={"DRAExtendedResource": is_on}
+    ) as scene:
         await scene.has(wanting("p"))
 
         assert (scene.node_of("p") == "n") is is_on

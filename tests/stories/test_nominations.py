@@ -37,7 +37,9 @@ async def _is_done(_: Pod) -> fwk.Status:
 )
 @pytest.mark.anywhere
 @story
-async def test_the_node_is_written_down_before_the_pod_waits_for_anything(plugins: list[type[fwk.Plugin]], is_written: bool) -> None:
+async def test_the_node_is_written_down_before_the_pod_waits_for_anything(
+    plugins: list[type[fwk.Plugin]], is_written: bool
+) -> None:
     """TestNominatedNodeNameIsSetBeforePreBindAndWaitOnPermit, four cases."""
     async with a_scene(node("n"), plugins=plugins) as scene:
         since = scene.now
@@ -48,13 +50,22 @@ async def test_the_node_is_written_down_before_the_pod_waits_for_anything(plugin
 
 
 def _nominate(scene: Scene, name: str, where: str) -> None:
-    change(scene.api, PODS, "default", name, lambda found: found["status"].update(nominatedNodeName=where), subresource="status")
+    change(
+        scene.api,
+        PODS,
+        "default",
+        name,
+        lambda found: found["status"].update(nominatedNodeName=where),
+        subresource="status",
+    )
 
 
 @pytest.mark.over_a_socket
 @story
 async def test_a_promise_of_others_is_kept() -> None:
-    """TestPreemptionAndNominatedNodeNameScenarios, a pod with a nominated node name goes there, though another node were better."""
+    """TestPreemptionAndNominatedNodeNameScenarios, a pod with a nominated node name goes there, though another node
+    were better.
+    """
     async with a_scene(node("better", "8"), node("n", "2")) as scene:
         await scene.has(pod("p", "500m", schedulingGates=[{"name": "wait"}]))
         _nominate(scene, "p", "n")
@@ -67,7 +78,9 @@ async def test_a_promise_of_others_is_kept() -> None:
 @pytest.mark.anywhere
 @story
 async def test_a_promise_that_does_not_fit_is_overwritten_by_where_the_pod_goes() -> None:
-    """TestPreemptionAndNominatedNodeNameScenarios, the nominated node does not fit: ignored, and cleared once the pod is bound."""
+    """TestPreemptionAndNominatedNodeNameScenarios, the nominated node does not fit: ignored, and cleared once the pod
+    is bound.
+    """
     async with a_scene(node("n", "200m"), node("other")) as scene:
         await scene.has(pod("p", schedulingGates=[{"name": "wait"}]))
         _nominate(scene, "p", "n")
@@ -119,16 +132,24 @@ async def test_a_pod_of_lower_priority_respects_a_promise() -> None:
 @pytest.mark.over_a_socket
 @story
 async def test_a_promise_is_overwritten_by_that_of_a_better_node() -> None:
-    """TestPreemptionAndNominatedNodeNameScenarios, overwrite NominatedNodeName with preemption: on the other node, fewer have to go."""
+    """TestPreemptionAndNominatedNodeNameScenarios, overwrite NominatedNodeName with preemption: on the other node,
+    fewer have to go.
+    """
     on: list[dict[str, Any]] = [{"nodeSelector": {"kubernetes.io/hostname": name}} for name in ("n", "m")]
     async with a_scene(node("n", "4"), node("m", "4")) as scene:
-        await scene.has(*(pod(f"low-{number}", "2", "low", **on[0]) for number in range(2)), pod("other", "3", "low", **on[1]))
+        await scene.has(
+            *(pod(f"low-{number}", "2", "low", **on[0]) for number in range(2)), pod("other", "3", "low", **on[1])
+        )
         await scene.has(pod("high", "4", "high", schedulingGates=[{"name": "wait"}]))
         _nominate(scene, "high", "n")
         since = scene.now
         await scene.changes("high", lambda found: found["spec"].pop("schedulingGates"), within=10)
 
-        promised = [each["status"].get("nominatedNodeName") for each in scene.history(since) if each["metadata"]["name"] == "high"]
+        promised = [
+            each["status"].get("nominatedNodeName")
+            for each in scene.history(since)
+            if each["metadata"]["name"] == "high"
+        ]
         assert "m" in promised
         assert scene.node_of("high") == "m"
         assert scene.pods() == {"low-0", "low-1", "high"}
@@ -151,7 +172,9 @@ async def test_a_promise_that_fits_nowhere_is_taken_back_and_keeps_nobody_out() 
 @pytest.mark.anywhere
 @story
 async def test_the_promise_of_a_pod_whose_room_was_taken_is_taken_back() -> None:
-    """TestPreemptionAndNominatedNodeNameScenarios, NNN is ignored on lower priority pod when a higher priority one is being scheduled."""
+    """TestPreemptionAndNominatedNodeNameScenarios, NNN is ignored on lower priority pod when a higher priority one is
+    being scheduled.
+    """
     async with a_scene(node("n", "4")) as scene:
         await scene.has(pod("low", "4", "low", schedulingGates=[{"name": "wait"}]))
         _nominate(scene, "low", "n")
@@ -239,7 +262,9 @@ def _labelled(found: Object) -> None:
 @pytest.mark.anywhere
 @story
 async def test_a_change_of_a_node_wakes_those_whom_it_may_help() -> None:
-    """TestUpdateNodeEvent: a label wakes who asked for it, lifting a cordon wakes who minded that, and nobody else is tried."""
+    """TestUpdateNodeEvent: a label wakes who asked for it, lifting a cordon wakes who minded that, and nobody else is
+    tried.
+    """
     async with a_scene(node("n", unschedulable=True)) as scene:
         await scene.has(pod("minds", "100m"), pod("too-big", "3"))
         assert (scene.refused_by("minds"), scene.waits_in("minds")) == ({"NodeUnschedulable"}, "unschedulable")

@@ -1,7 +1,7 @@
 """One attempt, and where it may end. Upstream: pkg/scheduler/schedule_one_test.go, TestSchedulerScheduleOne (v1.36.2).
 
-Two of its cases have a story of their own: a pod that is being deleted (test_outcomes.py), and one that is preempted while its node is
-prepared (test_preemption_under_way.py).
+Two of its cases have a story of their own: a pod that is being deleted (test_outcomes.py), and one that is preempted
+while its node is prepared (test_preemption_under_way.py).
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,9 @@ class Ends:
     binds: int = 0
 
 
-def failed(note: str, queue: str = FAILED, *, was_kept: bool = True, was_promised: bool = False, binds: int = 0) -> Ends:
+def failed(
+    note: str, queue: str = FAILED, *, was_kept: bool = True, was_promised: bool = False, binds: int = 0
+) -> Ends:
     return Ends(("FailedScheduling", note), queue, was_kept, was_promised, binds)
 
 
@@ -55,19 +57,23 @@ async def _fails(_: Pod) -> fwk.Status:
 
 ON_ONE = "0/1 nodes are available: 1 not now."
 UNSUPPORTED = (
-    'PreBindPreFlight PreBinding returned "Unschedulable", which is unsupported. It is supposed to return Success, Skip, or Error status'
+    'PreBindPreFlight PreBinding returned "Unschedulable", which is unsupported. It is supposed to return Success, '
+    "Skip, or Error status"
 )
 
 CASES = {
-    "the search fails": (filtering(lambda *_: fwk.error("broken")), failed('running "Filtering" filter plugin: broken', was_kept=False)),
+    "the search fails": (filtering(lambda *_: fwk.error("broken")), failed('running "Filtering" filter plugin: '
+                                                                           'broken', was_kept=False)),
     "Reserve fails": (reserving(lambda _: fwk.error("broken")), failed('running Reserve plugin "Reserving": broken')),
     "Reserve refuses": (reserving(lambda _: fwk.unschedulable("not now")), failed(ON_ONE, REFUSED)),
-    "Permit fails": (permitting(lambda *_: (fwk.error("broken"), 0)), failed('running Permit plugin "Permitting": broken')),
+    "Permit fails": (permitting(lambda *_: (fwk.error("broken"), 0)), failed('running Permit plugin "Permitting": '
+                                                                             'broken')),
     "Permit refuses": (permitting(lambda *_: (fwk.unschedulable("not now"), 0)), failed(ON_ONE, REFUSED)),
     "Permit never says yes": (
         permitting(lambda *_: (WAIT, 0.1)),
         failed(
-            "0/1 nodes are available: 1 rejected due to timeout after waiting 100ms at plugin Permitting.", REFUSED, was_promised=True
+            "0/1 nodes are available: 1 rejected due to timeout after waiting 100ms at plugin "
+            "Permitting.", REFUSED, was_promised=True
         ),
     ),
     "before PreBind, something is broken": (
@@ -86,7 +92,9 @@ CASES = {
 @pytest.mark.anywhere
 @story
 async def test_an_attempt_ends_well_or_leaves_nothing_behind(plugin: type[fwk.Plugin] | None, ends: Ends) -> None:
-    """Who fails is forgotten, its room and what was kept for it are given back, and it waits for time or for its refuser."""
+    """Who fails is forgotten, its room and what was kept for it are given back, and it waits for time or for its
+    refuser.
+    """
     given_back: list[str] = []
     binds: list[str] = []
     keeps = reserving(lambda _: fwk.SUCCESS, lambda each: given_back.append(each.name), "Keeping")

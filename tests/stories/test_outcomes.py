@@ -1,7 +1,8 @@
 """What one attempt leaves behind: the condition, the event, the promise, the place in the queue, what is kept.
 
 Upstream: pkg/scheduler/schedule_one_test.go, scheduler_test.go: TestSchedulerScheduleOne, TestFailureHandler (v1.36.2).
-Cases of one attempt that have a story of their own: those of plugins in test_plugins.py, those of preemption in test_preemption.py.
+Cases of one attempt that have a story of their own: those of plugins in test_plugins.py, those of preemption in
+test_preemption.py.
 """
 
 import asyncio
@@ -108,7 +109,9 @@ async def test_a_pod_that_is_being_deleted_is_not_attempted() -> None:
         await scene.has(pod("p", stays=True))
         before = scene.condition("p")
         await scene.loses("p")
-        await scene.changes("n", lambda found: found["status"]["allocatable"].update(cpu="4"), resource=NODES, subresource="status")
+        await scene.changes(
+            "n", lambda found: found["status"]["allocatable"].update(cpu="4"), resource=NODES, subresource="status"
+        )
         await scene.has(node("m"), within=15)
 
         assert scene.node_of("p") == ""
@@ -151,8 +154,12 @@ async def _takes_long(_: Pod) -> fwk.Status:
 @pytest.mark.anywhere
 @story
 async def test_a_pod_that_came_again_under_its_name_is_not_blamed() -> None:
-    """TestHandleSchedulingFailureSkipsRecreatedPod: neither requeued nor written about; the new one has an entry of its own."""
-    async with a_scene(node("n"), plugins=[pre_binding(_takes_long, concerns=lambda pod: "old" in pod.labels)]) as scene:
+    """TestHandleSchedulingFailureSkipsRecreatedPod: neither requeued nor written about; the new one has an entry of its
+    own.
+    """
+    async with a_scene(
+        node("n"), plugins=[pre_binding(_takes_long, concerns=lambda pod: "old" in pod.labels)]
+    ) as scene:
         await scene.has(pod("p", labels={"old": ""}), within=1)
         await scene.loses("p", at_once=True, within=0)
         await scene.has(pod("p", nodeSelector={"zone": "a"}), within=1)
@@ -167,7 +174,9 @@ async def test_a_pod_that_came_again_under_its_name_is_not_blamed() -> None:
 @pytest.mark.anywhere
 @story
 async def test_a_binding_is_for_one_pod_and_not_for_the_next_of_its_name() -> None:
-    """TestDefaultBinder: a binding that arrives after the pod was deleted and made again is refused by the UID in it."""
+    """TestDefaultBinder: a binding that arrives after the pod was deleted and made again is refused by the UID in
+    it.
+    """
 
     async def slow(request: httpx.Request) -> None:
         await asyncio.sleep(3)
@@ -224,13 +233,18 @@ async def test_a_pod_that_others_bind_is_dropped() -> None:
 
         assert scene.waits_in("p") == ""
         await scene.has(node("m"), within=15)
-        assert (scene.node_of("p"), scene.alone.world.cluster.cache.pod(scene.pod("p")["metadata"]["uid"]) is not None) == ("n", True)
+        assert (
+            scene.node_of("p"),
+            scene.alone.world.cluster.cache.pod(scene.pod("p")["metadata"]["uid"]) is not None,
+        ) == ("n", True)
 
 
 @pytest.mark.anywhere
 @story
 async def test_a_pod_that_others_bind_elsewhere_on_its_way_stays_there() -> None:
-    """TestAddPod, bind assumed pod to a different node: what others say counts, and nothing is left on the node we had chosen."""
+    """TestAddPod, bind assumed pod to a different node: what others say counts, and nothing is left on the node we had
+    chosen.
+    """
     async with a_scene(node("a"), node("b"), plugins=[holding("p", 5)]) as scene:
         await scene.has(pod("p", "1500m"), within=1)
         uid = scene.pod("p")["metadata"]["uid"]
@@ -268,7 +282,9 @@ async def test_a_binding_that_somebody_else_has_made_is_no_reason_to_try_again()
     async def slow(request: httpx.Request) -> None:
         await asyncio.sleep(2)
 
-    async with a_scene(node("a"), node("b"), interfere=lambda request: slow(request) if is_binding(request) else None) as scene:
+    async with a_scene(
+        node("a"), node("b"), interfere=lambda request: slow(request) if is_binding(request) else None
+    ) as scene:
         await scene.has(pod("p"), within=1)
         uid = scene.pod("p")["metadata"]["uid"]
         assumed = scene.alone.world.cluster.cache.pod(uid)
@@ -332,7 +348,9 @@ async def test_finished_pods_take_no_room() -> None:
         await scene.has(pod("done", "1500m", nodeName="n"), pod("p", "1500m"))
         assert scene.node_of("p") == ""
 
-        await scene.changes("done", lambda found: found["status"].update(phase="Succeeded"), subresource="status", within=10)
+        await scene.changes(
+            "done", lambda found: found["status"].update(phase="Succeeded"), subresource="status", within=10
+        )
 
         assert scene.node_of("p") == "n"
 
@@ -360,7 +378,9 @@ async def test_each_profile_schedules_the_pods_that_ask_for_it_and_speaks_in_its
         await scene.has(pod("ours", "1500m"), pod("theirs", "1500m", schedulerName="other"))
 
         assert (scene.node_of("ours"), scene.node_of("theirs")) == ("n", "")
-        spoke = {event["involvedObject"]["name"]: event["reportingComponent"] for event in scene.api.list(EVENTS, "default")}
+        spoke = {
+            event["involvedObject"]["name"]: event["reportingComponent"] for event in scene.api.list(EVENTS, "default")
+        }
         assert spoke == {"ours": "default-scheduler", "theirs": "other"}
 
         await scene.loses("ours")

@@ -1,6 +1,7 @@
 """A preemption with rules of a plugin's own.
 
-Upstream: defaultpreemption, default_preemption.go, IsEligiblePod; preemption, preemption.go, OrderedScoreFuncs (v1.36.2).
+Upstream: defaultpreemption, default_preemption.go, IsEligiblePod; preemption, preemption.go, OrderedScoreFuncs
+(v1.36.2).
 """
 
 from dataclasses import replace
@@ -73,7 +74,9 @@ class PreemptsAsOf117(fwk.PostFilterPlugin):
     preemption_rules = V1_17
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        outcome = await Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.preemption_rules).preempt(state, pod, statuses)
+        outcome = await Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.preemption_rules).preempt(
+            state, pod, statuses
+        )
         return fwk.PostFilterResult(outcome.status, outcome.nominated_node, outcome.chosen, outcome)
 
 
@@ -83,10 +86,16 @@ async def test_by_old_rules_a_pod_waits_for_a_node_that_only_an_extender_refuses
     It is nominated there, and nobody has to go; it is bound once the extender lets it.
     """
     refused = ["one"]
-    memory = InMemory(busy_filter=lambda asked: {"NodeNames": [], "FailedNodes": dict.fromkeys(refused, "busy")} if refused else asked)
+    memory = InMemory(
+        busy_filter=lambda asked: {"NodeNames": [], "FailedNodes": dict.fromkeys(refused, "busy")} if refused else asked
+    )
     extenders = [an_extender("busy", filter_verb="filter")]
     async with a_scene(
-        node("one"), plugins=[PreemptsAsOf117], without=("DefaultPreemption",), extenders=extenders, transports=memory.transport
+        node("one"),
+        plugins=[PreemptsAsOf117],
+        without=("DefaultPreemption",),
+        extenders=extenders,
+        transports=memory.transport,
     ) as scene:
         await scene.has(pod("running", "1", "low", stays=True, nodeName="one"))
         await scene.has(pod("high", "1", "high"), within=0.5)

@@ -1,4 +1,6 @@
-"""Plans that are carried out on a cluster, move by move; and where there is none, a search of all distributions of its pods finds none."""
+"""Plans that are carried out on a cluster, move by move; and where there is none, a search of all distributions of its
+pods finds none.
+"""
 
 import random
 from collections import deque
@@ -88,7 +90,11 @@ def cluster_of(seed: int) -> Sizes:
         zone = rng.choice(list(zones.values())) if rng.random() < 0.2 else ""
         nodes: list[str] = []
         for _ in range(count):
-            fitting = [name for name in cpu if free[name] >= size and not (keeps_apart and name in nodes) and zone in ("", zones[name])]
+            fitting = [
+                name
+                for name in cpu
+                if free[name] >= size and not (keeps_apart and name in nodes) and zone in ("", zones[name])
+            ]
             if fitting:
                 nodes.append(rng.choice(fitting))
                 free[nodes[-1]] -= size
@@ -137,7 +143,11 @@ def moved(sizes: Sizes, state: State, free: Mapping[str, int]) -> Iterator[State
         for place, own in enumerate(nodes):
             others = nodes[:place] + nodes[place + 1 :]
             for name in sizes.cpu:
-                allowed = free[name] >= app.cpu and app.zone in ("", sizes.zones[name]) and not (app.keeps_apart and name in others)
+                allowed = (
+                    free[name] >= app.cpu
+                    and app.zone in ("", sizes.zones[name])
+                    and not (app.keeps_apart and name in others)
+                )
                 if name != own and allowed:
                     yield (*state[:number], tuple(sorted((*others, name))), *state[number + 1 :])
 
@@ -158,9 +168,19 @@ async def filled(scene: Scene, sizes: Sizes) -> None:
         if not app.stays:
             spec = {"replicas": 0, "selector": {"matchLabels": {"app": app.name}}, "template": template}
             made = scene.api.create(
-                REPLICA_SETS, "default", {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": app.name}, "spec": spec}
+                REPLICA_SETS,
+                "default",
+                {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": app.name}, "spec": spec},
             )
-            owner = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app.name, "uid": made["metadata"]["uid"], "controller": True}]
+            owner = [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "ReplicaSet",
+                    "name": app.name,
+                    "uid": made["metadata"]["uid"],
+                    "controller": True,
+                }
+            ]
         for number, name in enumerate(app.nodes):
             obj = app.pod(f"{app.name}-{number}", name)
             obj["metadata"]["ownerReferences"] = owner
@@ -171,7 +191,12 @@ async def filled(scene: Scene, sizes: Sizes) -> None:
             scene.api.update(REPLICA_SETS, "default", app.name, made)
         if app.min_available is not None:
             spec = {"minAvailable": app.min_available, "selector": {"matchLabels": {"app": app.name}}}
-            budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": app.name}, "spec": spec}
+            budget = {
+                "apiVersion": "policy/v1",
+                "kind": "PodDisruptionBudget",
+                "metadata": {"name": app.name},
+                "spec": spec,
+            }
             scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget)
     await scene.passes(30)
 
@@ -187,11 +212,15 @@ def planned(scene: Scene, sizes: Sizes) -> PlanAnswer:
     cluster = scene.alone.world.cluster.fork()
     request = PlanRequest(create=[wanted(sizes)], max_moves=20)
     with ThreadPoolExecutor() as threads:  # it runs an event loop of its own
-        return threads.submit(plan, cluster, Configuration(), request, TrialRegistry, lambda: datetime.now(UTC)).result()
+        return threads.submit(
+            plan, cluster, Configuration(), request, TrialRegistry, lambda: datetime.now(UTC)
+        ).result()
 
 
 async def carried_out(scene: Scene, answer: PlanAnswer) -> None:
-    """Makes the moves in their order: an eviction request each, and the node that the plan names is the only one that is not cordoned."""
+    """Makes the moves in their order: an eviction request each, and the node that the plan names is the only one that
+    is not cordoned.
+    """
     names: dict[str, str] = {}  # the pods that have moved, as they are called now
     for move in answer.moves:
         name, before = names.get(move.pod.name, move.pod.name), scene.pods()
@@ -216,7 +245,9 @@ def cordon(scene: Scene, besides: str | None) -> None:
 def budgets(scene: Scene) -> dict[str, int]:
     """Returns by how many healthy pods each budget's app is above or below what it wants."""
     found = scene.api.list(POD_DISRUPTION_BUDGETS, "default")
-    return {each["metadata"]["name"]: each["status"]["currentHealthy"] - each["status"]["desiredHealthy"] for each in found}
+    return {
+        each["metadata"]["name"]: each["status"]["currentHealthy"] - each["status"]["desiredHealthy"] for each in found
+    }
 
 
 @pytest.mark.parametrize("first", range(0, CLUSTERS, AT_ONCE))

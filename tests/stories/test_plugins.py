@@ -35,7 +35,9 @@ async def _fails_to_prepare(_: Pod) -> fwk.Status:
     "failing",
     [
         pytest.param(reserving(_refuses, name="Failing"), id="TestUnReserveReservePlugins"),
-        pytest.param(permitting(lambda *_: (fwk.unschedulable("not now"), 0), "Failing"), id="TestUnReservePermitPlugins"),
+        pytest.param(
+            permitting(lambda *_: (fwk.unschedulable("not now"), 0), "Failing"), id="TestUnReservePermitPlugins"
+        ),
         pytest.param(permitting(lambda *_: (WAIT, 0.5), "Failing"), id="TestUnReservePermitPlugins, after a while"),
         pytest.param(pre_binding(_fails_to_prepare, "Failing"), id="TestUnReservePreBindPlugins"),
         pytest.param(None, id="TestUnReserveBindPlugins"),
@@ -43,7 +45,9 @@ async def _fails_to_prepare(_: Pod) -> fwk.Status:
 )
 @pytest.mark.anywhere
 @story
-async def test_whatever_fails_all_that_was_kept_is_given_back_once_the_last_first(failing: type[fwk.Plugin] | None) -> None:
+async def test_whatever_fails_all_that_was_kept_is_given_back_once_the_last_first(
+    failing: type[fwk.Plugin] | None,
+) -> None:
     """TestUnReserveReservePlugins, ...PermitPlugins, ...PreBindPlugins, ...BindPlugins."""
     given_back: list[str] = []
     plugins = [reserving(_done, lambda _, name=name: given_back.append(name), name) for name in ("First", "Second")]  # type: ignore[misc]
@@ -124,7 +128,9 @@ def _binder(status: fwk.Status, name: str, asked: list[str]) -> type[fwk.Plugin]
             [("FailedScheduling", 'running Bind plugin "First": broken')],
             id="an error",
         ),
-        pytest.param([fwk.unschedulable("never"), fwk.SUCCESS], ["First"], [("FailedScheduling", "never")], id="a refusal"),
+        pytest.param(
+            [fwk.unschedulable("never"), fwk.SUCCESS], ["First"], [("FailedScheduling", "never")], id="a refusal"
+        ),
     ],
 )
 @pytest.mark.anywhere
@@ -159,7 +165,9 @@ async def test_who_is_told_of_bindings_is_told_after_them_and_of_no_others() -> 
     async def prepares(each: Pod) -> fwk.Status:
         return fwk.error("broken") if each.name == "fails" else fwk.SUCCESS
 
-    async with a_scene(node("n"), plugins=[pre_binding(prepares), post_binding(lambda each, _: after.append(each.name))]) as scene:
+    async with a_scene(
+        node("n"), plugins=[pre_binding(prepares), post_binding(lambda each, _: after.append(each.name))]
+    ) as scene:
         await scene.has(pod("fails", "100m"), pod("works", "100m"))
 
         assert after == ["works"]
@@ -174,12 +182,23 @@ async def test_who_is_told_of_bindings_is_told_after_them_and_of_no_others() -> 
         pytest.param((fwk.SUCCESS, 0), BOUND, "", id="leave"),
         pytest.param((fwk.unschedulable("not now"), 0), ("FailedScheduling", REFUSED), "unschedulable", id="refused"),
         pytest.param(
-            (fwk.error("broken"), 0), ("FailedScheduling", 'running Permit plugin "Permitting": broken'), "error backoff", id="error"
+            (fwk.error("broken"), 0),
+            ("FailedScheduling", 'running Permit plugin "Permitting": broken'),
+            "error backoff",
+            id="error",
         ),
-        pytest.param((fwk.SKIP, 0), ("FailedScheduling", 'running Permit plugin "Permitting": '), "error backoff", id="no answer at all"),
+        pytest.param(
+            (fwk.SKIP, 0),
+            ("FailedScheduling", 'running Permit plugin "Permitting": '),
+            "error backoff",
+            id="no answer at all",
+        ),
         pytest.param(
             (WAIT, 2),
-            ("FailedScheduling", "0/1 nodes are available: 1 rejected due to timeout after waiting 2s at plugin Permitting."),
+            (
+                "FailedScheduling",
+                "0/1 nodes are available: 1 rejected due to timeout after waiting 2s at plugin Permitting.",
+            ),
             "unschedulable",
             id="time is up",
         ),
@@ -213,7 +232,11 @@ async def test_a_pod_that_waits_goes_on_once_it_is_allowed_to() -> None:
         assert (scene.node_of("held"), scene.node_of("other")) == ("", "")
 
         (waiting,) = handles[0].waiting_pods
-        assert (waiting.pod.name, waiting.pod.spec.node_name, list(waiting.pending_plugins)) == ("held", "n", ["Permitting"])
+        assert (waiting.pod.name, waiting.pod.spec.node_name, list(waiting.pending_plugins)) == (
+            "held",
+            "n",
+            ["Permitting"],
+        )
         waiting.allow("Permitting")
         await scene.passes(1)
 
@@ -377,11 +400,19 @@ def _unless_later(name: str, says: Callable[[Pod], Awaitable[fwk.Status]]) -> Ca
     ("broken", "message"),
     [
         pytest.param(filtering(_unless("p", _raises), "X"), 'running "X" filter plugin: out of order', id="Filter"),
-        pytest.param(reserving(_unless("p", _raises), name="X"), 'running Reserve plugin "X": out of order', id="Reserve"),
         pytest.param(
-            permitting(lambda each, _: (_unless("p", _raises)(each), 0), "X"), 'running Permit plugin "X": out of order', id="Permit"
+            reserving(_unless("p", _raises), name="X"), 'running Reserve plugin "X": out of order', id="Reserve"
         ),
-        pytest.param(pre_binding(_unless_later("p", _raises_later), "X"), 'running PreBind plugin "X": out of order', id="PreBind"),
+        pytest.param(
+            permitting(lambda each, _: (_unless("p", _raises)(each), 0), "X"),
+            'running Permit plugin "X": out of order',
+            id="Permit",
+        ),
+        pytest.param(
+            pre_binding(_unless_later("p", _raises_later), "X"),
+            'running PreBind plugin "X": out of order',
+            id="PreBind",
+        ),
         pytest.param(
             pre_binding(_unless_later("p", _is_cancelled), "X"),
             'running PreBind plugin "X": context canceled',

@@ -1,7 +1,7 @@
 """Pod groups that make room for themselves, and that have to go.
 
-Upstream: test/integration/scheduler/preemption/podgrouppreemption_test.go, TestPodGroupPreemption; podgroup/podgroup_test.go,
-TestWorkloadAwarePreemptionInvocation (v1.36.2).
+Upstream: test/integration/scheduler/preemption/podgrouppreemption_test.go, TestPodGroupPreemption;
+podgroup/podgroup_test.go, TestWorkloadAwarePreemptionInvocation (v1.36.2).
 """
 
 import logging
@@ -59,16 +59,29 @@ KEEP_TWO: Object = {
     "apiVersion": "policy/v1",
     "kind": "PodDisruptionBudget",
     "metadata": {"name": "keep"},
-    "spec": {"minAvailable": 2, "selector": {"matchExpressions": [{"key": "name", "operator": "In", "values": ["r0", "r1"]}]}},
+    "spec": {
+        "minAvailable": 2,
+        "selector": {"matchExpressions": [{"key": "name", "operator": "In", "values": ["r0", "r1"]}]},
+    },
 }
-GANG, BASIC, ONE = pod_group(min_count=3, priority="high"), pod_group(priority="high"), pod_group(min_count=1, priority="high")
+GANG, BASIC, ONE = (
+    pod_group(min_count=3, priority="high"),
+    pod_group(priority="high"),
+    pod_group(min_count=1, priority="high"),
+)
 WHOLE = {"v": pod_group("v", 3, "low", as_a_whole=True), "basic": pod_group("v", None, "low", as_a_whole=True)}
 PREEMPTIONS = {
     "all of them, if all are needed": Preemption({"n": "3"}, LOWS, "111", ALL_OF_THEM, GANG),
     "for a basic group, too": Preemption({"n": "3"}, LOWS, "111", ALL_OF_THEM, BASIC),
-    "only where there is no room": Preemption(TWO_NODES, {"r0": ("n", "2", "low"), "r1": ("m", "1", "low")}, "111", {"r0"}, GANG),
-    "for the rest of a basic group": Preemption(TWO_NODES, {"r0": ("n", "2", "low"), "r1": ("m", "1", "middle")}, "111", {"r0"}, BASIC),
-    "whom no budget keeps": Preemption({"n": "3"}, LOWS, ["500m"] * 2, {"r2"}, pod_group(min_count=2, priority="high"), budget=KEEP_TWO),
+    "only where there is no room": Preemption(
+        TWO_NODES, {"r0": ("n", "2", "low"), "r1": ("m", "1", "low")}, "111", {"r0"}, GANG
+    ),
+    "for the rest of a basic group": Preemption(
+        TWO_NODES, {"r0": ("n", "2", "low"), "r1": ("m", "1", "middle")}, "111", {"r0"}, BASIC
+    ),
+    "whom no budget keeps": Preemption(
+        {"n": "3"}, LOWS, ["500m"] * 2, {"r2"}, pod_group(min_count=2, priority="high"), budget=KEEP_TWO
+    ),
     "on several nodes": Preemption(
         TWO_NODES,
         {**on_n("low", "low"), "r2": ("m", "1", "low"), "r3": ("m", "1", "low")},
@@ -82,7 +95,9 @@ PREEMPTIONS = {
     ),
     "a whole group for one pod": Preemption({"n": "3"}, LOWS, "1", ALL_OF_THEM, ONE, victims=WHOLE["v"]),
     "a whole basic group for one pod": Preemption({"n": "3"}, LOWS, "1", ALL_OF_THEM, ONE, victims=WHOLE["basic"]),
-    "by the priority of groups, not of pods": Preemption({"n": "3"}, HIGHS, "1", ALL_OF_THEM, ONE, victims=WHOLE["v"], own="low"),
+    "by the priority of groups, not of pods": Preemption(
+        {"n": "3"}, HIGHS, "1", ALL_OF_THEM, ONE, victims=WHOLE["v"], own="low"
+    ),
     "nobody for a less important group": Preemption(
         {"n": "3"},
         LOWS,
@@ -93,7 +108,9 @@ PREEMPTIONS = {
         own="high",
         waits=True,
     ),
-    "one of a whole group for a single pod": Preemption({"n": "3"}, on_n("middle", "middle", "low"), "1", {"r2"}, None, victims=WHOLE["v"]),
+    "one of a whole group for a single pod": Preemption(
+        {"n": "3"}, on_n("middle", "middle", "low"), "1", {"r2"}, None, victims=WHOLE["v"]
+    ),
 }
 
 
@@ -109,7 +126,11 @@ async def test_a_group_evicts_as_a_whole(case: Preemption) -> None:
     ]
     priority = case.own or "high"
     own = [pod("g0", case.wants[0], priority)] if case.group is None else [case.group]
-    own += [] if case.group is None else [members(1, cpu=cpu, priority=priority, first=place)[0] for place, cpu in enumerate(case.wants)]
+    own += (
+        []
+        if case.group is None
+        else [members(1, cpu=cpu, priority=priority, first=place)[0] for place, cpu in enumerate(case.wants)]
+    )
     nodes = [node(name, cpu) for name, cpu in case.nodes.items()]
     async with a_scene(*nodes, *there, *running, *filter(None, [case.budget]), features=GROUP_GATES) as scene:
         await scene.has(*own, within=60.0)
@@ -126,7 +147,8 @@ async def test_a_group_evicts_as_a_whole(case: Preemption) -> None:
 @story
 async def test_a_gang_that_asks_for_it_evicts_as_few_as_it_can(asks: bool) -> None:
     """
-    One pod of middle priority has the room of four of low priority. It takes its time to go, in which nobody else is evicted.
+    One pod of middle priority has the room of four of low priority. It takes its time to go, in which nobody else is
+    evicted.
     """
     small = [pod(f"r{place}", "1", "low", nodeName="n", stays=True) for place in range(4)]
     large = pod("large", "4", "middle", nodeName="n", stays=True)
@@ -150,7 +172,9 @@ async def test_a_gang_that_asks_for_it_evicts_as_few_as_it_can(asks: bool) -> No
 
 @pytest.mark.anywhere
 @story
-async def test_who_misspells_what_the_annotation_asks_for_is_told_once_for_each_value(caplog: pytest.LogCaptureFixture) -> None:
+async def test_who_misspells_what_the_annotation_asks_for_is_told_once_for_each_value(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def says(value: str) -> Callable[[Object], Any]:
         return lambda found: found["metadata"].update(annotations={MINIMAL_VICTIMS: value})
 
@@ -226,14 +250,18 @@ class ServesV1Beta1(httpx.AsyncBaseTransport):
         asked = httpx.Request(request.method, url, headers=request.headers, content=await request.aread())
         answer = await self._server.handle_async_request(asked)
         lines = self._as_beta(answer.aiter_raw())
-        return httpx.Response(answer.status_code, headers={"Content-Type": "application/json"}, content=lines, request=request)
+        return httpx.Response(
+            answer.status_code, headers={"Content-Type": "application/json"}, content=lines, request=request
+        )
 
     async def _as_beta(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             yield chunk.replace(ALPHA, BETA).replace(b'"disruptionMode":"PodGroup"', b'"disruptionMode":{"all":{}}')
 
 
-@pytest.mark.parametrize("server", [pytest.param(EmbeddedTransport, id="v1alpha2"), pytest.param(ServesV1Beta1, id="v1beta1")])
+@pytest.mark.parametrize(
+    "server", [pytest.param(EmbeddedTransport, id="v1alpha2"), pytest.param(ServesV1Beta1, id="v1beta1")]
+)
 @story
 async def test_a_group_that_goes_as_a_whole_goes_as_a_whole(
     monkeypatch: pytest.MonkeyPatch, server: Callable[[KubeApi], httpx.AsyncBaseTransport]
@@ -244,7 +272,9 @@ async def test_a_group_that_goes_as_a_whole_goes_as_a_whole(
     monkeypatch.setattr(stages, "EmbeddedTransport", server)
     group_that_runs = pod_group("v", 2, "low", as_a_whole=True)
     running = members(2, "v", priority="low", nodeName="n")
-    async with a_scene(node("n", "3"), group_that_runs, *running, pod("r", "1", "middle", nodeName="n"), features=GROUP_GATES) as scene:
+    async with a_scene(
+        node("n", "3"), group_that_runs, *running, pod("r", "1", "middle", nodeName="n"), features=GROUP_GATES
+    ) as scene:
         await scene.has(pod_group(min_count=1, priority="high"), *members(1, priority="high"), within=60.0)
 
         assert nodes_of(scene, 1) == ["n"]

@@ -131,7 +131,9 @@ async def test_two_gangs_that_each_fit_alone_do_not_block_each_other() -> None:
     """
     async with a_scene(node("n", "4"), features=ONLY_GANGS) as scene:
         await scene.has(
-            pod_group("g", 3), pod_group("h", 3), *(each for pair in zip(members(3), members(3, "h"), strict=True) for each in pair)
+            pod_group("g", 3),
+            pod_group("h", 3),
+            *(each for pair in zip(members(3), members(3, "h"), strict=True) for each in pair),
         )
         started = [nodes_of(scene, 3, name) == ["n", "n", "n"] for name in ("g", "h")]
         waiting = [nodes_of(scene, 3, name) == ["", "", ""] for name in ("g", "h")]
@@ -144,7 +146,9 @@ async def test_two_gangs_that_each_fit_alone_do_not_block_each_other() -> None:
 @story
 async def test_a_group_of_several_schedulers_is_refused() -> None:
     async with a_scene(node("n", "4"), profiles=("one", "two"), features=ONLY_GANGS) as scene:
-        await scene.has(pod_group(min_count=2), *members(1, schedulerName="one"), *members(1, schedulerName="two", first=1))
+        await scene.has(
+            pod_group(min_count=2), *members(1, schedulerName="one"), *members(1, schedulerName="two", first=1)
+        )
 
         said = scene.condition("g0")
         assert said is not None
@@ -170,7 +174,11 @@ async def test_a_group_stays_in_one_domain() -> None:
     """
     The zone with the larger node has room for two only.
     """
-    zones = [node("a", "3", labels={"zone": "z1"}), node("b", "2", labels={"zone": "z2"}), node("c", "2", labels={"zone": "z2"})]
+    zones = [
+        node("a", "3", labels={"zone": "z1"}),
+        node("b", "2", labels={"zone": "z2"}),
+        node("c", "2", labels={"zone": "z2"}),
+    ]
     async with a_scene(*zones, features=GROUP_GATES) as scene:
         await scene.has(pod_group(min_count=4, topology_key="zone"), *members(4))
 

@@ -1,4 +1,6 @@
-"""Pods that fit nowhere, until something happens. Upstream: test/integration/scheduler/filters/filters_test.go (v1.36.2)."""
+"""Pods that fit nowhere, until something happens. Upstream: test/integration/scheduler/filters/filters_test.go
+(v1.36.2).
+"""
 
 import pytest
 
@@ -39,7 +41,8 @@ def bound(**where: str) -> list[Object]:
             id="the pod goes that has its claim, which only one may have",
         ),
         pytest.param(
-            bound(**{"kubernetes.io/hostname": "n"}), pod("p", **claims("data")), new_node("n"), id="the node comes that reaches its volume"
+            bound(**{"kubernetes.io/hostname": "n"}), pod("p", **claims("data")), new_node("n"), id="the node comes "
+                "that reaches its volume"
         ),
         pytest.param(
             [node("n", labels={"foo": "foo"}), *bound(foo="bar")], pod("p", **claims("data")), changed_node("n", labels(foo="bar")),

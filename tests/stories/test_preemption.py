@@ -1,7 +1,7 @@
 """Who has to go for whom. Upstream: test/integration/scheduler/preemption/preemption_test.go (v1.36.2).
 
-Not told: TestPodGroupPreemption (pod groups are behind a feature gate that is off), and rows that have a test of their own on a lower
-floor (ReadWriteOncePod: tests/extender/plugins/test_volume_restrictions.py).
+Not told: TestPodGroupPreemption (pod groups are behind a feature gate that is off), and rows that have a test of their
+own on a lower floor (ReadWriteOncePod: tests/extender/plugins/test_volume_restrictions.py).
 """
 
 import pytest
@@ -19,7 +19,9 @@ FITS_NOT = "0/1 nodes are available: 1 Insufficient cpu."
 @pytest.mark.over_a_socket
 @story
 async def test_basic_pod_preemption() -> None:
-    """TestPreemption, basic pod preemption: the victim is told why it has to go, and the pod where it may hope to run."""
+    """TestPreemption, basic pod preemption: the victim is told why it has to go, and the pod where it may hope to
+    run.
+    """
     async with a_scene(node("n")) as scene:
         await scene.has(pod("low", "1500m", "low", stays=True))
         await scene.has(pod("high", "1500m", "high"))
@@ -30,7 +32,10 @@ async def test_basic_pod_preemption() -> None:
             "PreemptionByScheduler",
             "default-scheduler: preempting to accommodate a higher priority pod",
         )
-        assert scene.events("low")[-1] == ("Preempted", f"Preempted by pod {scene.pod('high')['metadata']['uid']} on node n")
+        assert scene.events("low")[-1] == (
+            "Preempted",
+            f"Preempted by pod {scene.pod('high')['metadata']['uid']} on node n",
+        )
         assert scene.nominated_node_of("high") == "n"
         assert scene.condition("high") == ("False", "Unschedulable", FITS_NOT)
         assert scene.waits_in("high") == "unschedulable"
@@ -64,14 +69,18 @@ async def test_a_node_that_a_plugin_refuses_for_good_is_left_alone() -> None:
 @pytest.mark.anywhere
 @story
 async def test_pods_go_that_anti_affinity_minds_and_those_whose_anti_affinity_minds(topology: str) -> None:
-    """TestPreemption, preemption is performed to satisfy anti-affinity: of the pod, and of one that would mind it. Another one stays."""
+    """TestPreemption, preemption is performed to satisfy anti-affinity: of the pod, and of one that would mind it.
+    Another one stays.
+    """
     async with a_scene(node("n", labels={"rack": "a"})) as scene:
         await scene.has(
             pod("minded", "100m", "middle", labels={"pod": "p0"}),
             pod("minds", "100m", "low", affinity=away_from(topology, pod="preemptor")),
             pod("stays", "100m", "low", labels={"pod": "p2"}),
         )
-        await scene.has(pod("high", "100m", "high", labels={"pod": "preemptor"}, affinity=away_from(topology, pod="p0")), within=10)
+        await scene.has(
+            pod("high", "100m", "high", labels={"pod": "preemptor"}, affinity=away_from(topology, pod="p0")), within=10
+        )
 
         assert scene.pods() == {"stays", "high"}
         assert scene.node_of("high") == "n"
@@ -80,13 +89,17 @@ async def test_pods_go_that_anti_affinity_minds_and_those_whose_anti_affinity_mi
 @pytest.mark.anywhere
 @story
 async def test_nobody_goes_where_anti_affinity_would_still_be_minded() -> None:
-    """TestPreemption, preemption is not performed when anti-affinity is not satisfied: the one that minds is as important."""
+    """TestPreemption, preemption is not performed when anti-affinity is not satisfied: the one that minds is as
+    important.
+    """
     async with a_scene(node("n")) as scene:
         await scene.has(
             pod("minded", "100m", "middle", labels={"pod": "p0"}),
             pod("minds", "100m", "high", affinity=away_from(pod="preemptor")),
         )
-        await scene.has(pod("high", "100m", "high", labels={"pod": "preemptor"}, affinity=away_from(pod="p0")), within=10)
+        await scene.has(
+            pod("high", "100m", "high", labels={"pod": "preemptor"}, affinity=away_from(pod="p0")), within=10
+        )
 
         assert scene.pods() == {"minded", "minds", "high"}
         assert scene.leaving() == set()
@@ -127,7 +140,9 @@ async def test_many_pods_of_low_priority_do_not_starve_one_of_high() -> None:
     """TestPreemptionStarvation."""
     async with a_scene(node("n")) as scene:
         await scene.has(*(pod(f"low-{number}", "400m", "low") for number in range(5)))
-        await scene.has(*(pod(f"waits-{number}", "400m", "low") for number in range(10)), pod("high", "1500m", "high"), within=30)
+        await scene.has(
+            *(pod(f"waits-{number}", "400m", "low") for number in range(10)), pod("high", "1500m", "high"), within=30
+        )
 
         assert scene.node_of("high") == "n"
         assert sum(1 for name in scene.pods() if scene.node_of(name)) == 2
@@ -136,12 +151,16 @@ async def test_many_pods_of_low_priority_do_not_starve_one_of_high() -> None:
 @pytest.mark.anywhere
 @story
 async def test_room_that_was_made_is_not_taken_by_later_pods() -> None:
-    """TestPreemptionRaces: none of many pods of low priority gets into the room between the victims' going and the preemptor's coming."""
+    """TestPreemptionRaces: none of many pods of low priority gets into the room between the victims' going and the
+    preemptor's coming.
+    """
     async with a_scene(node("n", pods="500")) as scene:
         for race in range(5):
             await scene.has(*(pod(f"victim-{race}-{number}", "1", "low") for number in range(2)))
             await scene.has(
-                pod(f"high-{race}", "2", "high"), *(pod(f"later-{race}-{number}", "100m", "low") for number in range(20)), within=20
+                pod(f"high-{race}", "2", "high"),
+                *(pod(f"later-{race}-{number}", "100m", "low") for number in range(20)),
+                within=20,
             )
 
             assert [name for name in scene.pods() if scene.node_of(name)] == [f"high-{race}"]
@@ -166,7 +185,9 @@ async def test_pods_go_whom_no_budget_protects() -> None:
     """TestPDBInPreemption, a non-PDB violating pod is preempted despite its higher priority."""
     async with a_scene(node("n")) as scene:
         scene.api.create(POD_DISRUPTION_BUDGETS, "default", budget("kept", 2, app="kept"))
-        await scene.has(pod("kept-1", "500m", "low", labels={"app": "kept"}), pod("kept-2", "500m", "low", labels={"app": "kept"}))
+        await scene.has(
+            pod("kept-1", "500m", "low", labels={"app": "kept"}), pod("kept-2", "500m", "low", labels={"app": "kept"})
+        )
         await scene.has(pod("loose", "500m", "middle"))
         await scene.has(pod("high", "900m", "high"), within=10)
 

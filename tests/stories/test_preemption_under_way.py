@@ -1,6 +1,7 @@
 """Preemptions that are under way, and victims that are not bound yet.
 
-Upstream: test/integration/scheduler/preemption/preemption_test.go, TestAsyncPreemption; preemption/executor_test.go (v1.36.2).
+Upstream: test/integration/scheduler/preemption/preemption_test.go, TestAsyncPreemption; preemption/executor_test.go
+(v1.36.2).
 """
 
 import asyncio
@@ -50,7 +51,9 @@ async def test_a_victim_whose_node_is_being_prepared_is_sent_back_and_not_delete
         await asyncio.sleep(600)
         return fwk.SUCCESS
 
-    async with a_scene(node("n"), plugins=[pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared")]) as scene:
+    async with a_scene(
+        node("n"), plugins=[pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared")]
+    ) as scene:
         await scene.has(pod("prepared", "1500m", "low"))
         assert scene.nominated_node_of("prepared") == "n"
         await scene.has(pod("high", "1500m", "high"), within=3)
@@ -94,7 +97,9 @@ async def test_a_preemptor_is_held_back_while_its_victims_are_told_to_go() -> No
 @pytest.mark.anywhere
 @story
 async def test_pods_of_lower_priority_do_not_take_over_the_place_of_a_preemptor() -> None:
-    """TestAsyncPreemption, lower priority Pod doesn't take over the place for higher priority Pod that is running the preemption."""
+    """TestAsyncPreemption, lower priority Pod doesn't take over the place for higher priority Pod that is running the
+    preemption.
+    """
     async with a_scene(node("n"), interfere=slow_deletions(10)) as scene:
         await scene.has(pod("low", "1500m", "low"))
         await scene.has(pod("high", "1500m", "high"), pod("middle", "1", "middle"), within=30)
@@ -106,7 +111,9 @@ async def test_pods_of_lower_priority_do_not_take_over_the_place_of_a_preemptor(
 @pytest.mark.anywhere
 @story
 async def test_a_pod_of_higher_priority_takes_over_the_place_of_a_preemptor() -> None:
-    """TestAsyncPreemption, higher priority Pod takes over the place for lower priority Pod that is running the preemption."""
+    """TestAsyncPreemption, higher priority Pod takes over the place for lower priority Pod that is running the
+    preemption.
+    """
     async with a_scene(node("n"), interfere=slow_deletions(10)) as scene:
         await scene.has(pod("low", "1500m", "low"))
         await scene.has(pod("high", "1500m", "high"), within=2)
@@ -120,8 +127,9 @@ async def test_a_pod_of_higher_priority_takes_over_the_place_of_a_preemptor() ->
 @pytest.mark.anywhere
 @story
 async def test_a_small_pod_shares_a_node_with_a_promise() -> None:
-    """TestAsyncPreemption, lower priority Pod can select the same place where the higher priority Pod is preempting if the node is big
-    enough."""
+    """TestAsyncPreemption, lower priority Pod can select the same place where the higher priority Pod is preempting if
+    the node is big enough.
+    """
     async with a_scene(node("n", "4"), interfere=slow_deletions(10)) as scene:
         await scene.has(pod("low", "1", "low", labels={"app": "low"}))
         await scene.has(pod("high", "1", "high", affinity=away_from(app="low")), within=2)
@@ -135,11 +143,17 @@ async def test_a_small_pod_shares_a_node_with_a_promise() -> None:
 @pytest.mark.anywhere
 @story
 async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
-    """TestAsyncPreemption, when preemptor is waiting and a higher priority Pod takes its place, it's activated and goes to another node."""
+    """TestAsyncPreemption, when preemptor is waiting and a higher priority Pod takes its place, it's activated and goes
+    to another node.
+    """
     async with a_scene(node("n"), interfere=slow_deletions(5)) as scene:
         await scene.has(pod("low", "1500m", "low"))
         await scene.has(pod("high", "1500m", "high"), within=2)
-        await scene.has(node("other", "1600m"), pod("higher", "1500m", "higher", nodeSelector={"kubernetes.io/hostname": "n"}), within=40)
+        await scene.has(
+            node("other", "1600m"),
+            pod("higher", "1500m", "higher", nodeSelector={"kubernetes.io/hostname": "n"}),
+            within=40,
+        )
 
         assert scene.node_of("higher") == "n"
         assert scene.node_of("high") == "other"
@@ -148,8 +162,9 @@ async def test_a_preemptor_whose_place_is_taken_goes_elsewhere() -> None:
 @pytest.mark.anywhere
 @story
 async def test_a_preemptor_whose_place_is_taken_makes_room_elsewhere() -> None:
-    """TestAsyncPreemption, while lower priority Pod is waiting for preemption, higher priority Pod takes its place on the node: the first
-    one is not forgotten, and preempts on the other node."""
+    """TestAsyncPreemption, while lower priority Pod is waiting for preemption, higher priority Pod takes its place on
+    the node: the first one is not forgotten, and preempts on the other node.
+    """
     on_m: dict[str, Any] = {"nodeSelector": {"kubernetes.io/hostname": "m"}}
     async with a_scene(node("n", "4"), interfere=slow_deletions(10)) as scene:
         await scene.has(*(pod(f"low-{number}", "1", "low") for number in range(4)))
@@ -170,7 +185,9 @@ async def test_a_preemptor_whose_place_is_taken_makes_room_elsewhere() -> None:
 async def test_the_room_of_a_victim_whose_binding_does_not_end_is_free_once_it_goes_but_not_what_was_kept_for_it(
     stays: bool, lends: bool
 ) -> None:
-    """TestAsyncPreemption, victim blocked in binding: deleted, or under graceful termination; with and without what it has reserved."""
+    """TestAsyncPreemption, victim blocked in binding: deleted, or under graceful termination; with and without what it
+    has reserved.
+    """
     goes_on = asyncio.Event()
     waits = binding_when(lambda pod: goes_on.wait() if pod.name == "victim" else asyncio.sleep(0))
     lending = lending_one("victim", lambda uid: scene.alone.world.cluster.cache.pod(uid) is not None)
@@ -200,7 +217,9 @@ async def test_a_pod_that_is_deleted_while_it_is_prepared_takes_no_room_any_more
         await asyncio.sleep(600)
         return fwk.SUCCESS
 
-    async with a_scene(node("n"), plugins=[pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared")]) as scene:
+    async with a_scene(
+        node("n"), plugins=[pre_binding(takes_long, concerns=lambda pod: pod.name == "prepared")]
+    ) as scene:
         await scene.has(pod("prepared", "1500m", "low", stays=stays), within=1)
         assert scene.is_assumed("prepared")
         await scene.loses("prepared", within=1)
@@ -267,10 +286,14 @@ async def test_a_preemptor_that_goes_meanwhile_costs_nobody_else_his_place() -> 
 @pytest.mark.parametrize("happens", ["comes again", "gets a node"])
 @story
 async def test_nobody_goes_for_a_pod_that_needs_no_room_by_the_time_it_is_found(happens: str) -> None:
-    """What a PostFilter waits for may take long; meanwhile there is another pod of the name, or somebody else has bound it."""
+    """What a PostFilter waits for may take long; meanwhile there is another pod of the name, or somebody else has bound
+    it.
+    """
 
     class Slow(fwk.PostFilterPlugin):
-        async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        async def post_filter(
+            self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses
+        ) -> fwk.PostFilterResult:
             await asyncio.sleep(3)
             low = scene.alone.world.pod_by_key("default/low")
             assert low is not None

@@ -36,7 +36,9 @@ async def test_importance_is_what_the_class_says() -> None:
 )
 @pytest.mark.anywhere
 @story
-async def test_a_claim_that_only_one_pod_may_use_is_for_the_most_important(user: str, wanted: list[str], goes: bool) -> None:
+async def test_a_claim_that_only_one_pod_may_use_is_for_the_most_important(
+    user: str, wanted: list[str], goes: bool
+) -> None:
     """TestReadWriteOncePodPreemption (3)."""
     storage = [each for name in ("data", "more") for each in (volume(name, ONCE), claim(name, ONCE, bound_to=name))]
     async with a_scene(node("n"), *storage) as scene:
@@ -57,7 +59,14 @@ async def test_the_promised_node_is_tried_first(free: str, goes_to: str) -> None
     """TestPreferNominatedNode (2)."""
     async with a_scene(node("n", free), node("other", "8")) as scene:
         await scene.has(pod("p", "500m", "high", schedulingGates=[{"name": "wait"}]))
-        change(scene.api, PODS, "default", "p", lambda found: found["status"].update(nominatedNodeName="n"), subresource="status")
+        change(
+            scene.api,
+            PODS,
+            "default",
+            "p",
+            lambda found: found["status"].update(nominatedNodeName="n"),
+            subresource="status",
+        )
         await scene.changes("p", lambda found: found["spec"].pop("schedulingGates"))
 
         assert scene.node_of("p") == goes_to

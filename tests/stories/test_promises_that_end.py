@@ -1,4 +1,6 @@
-"""Promises that come to nothing. Upstream: preemption/nominatednodename/nominatednodename_test.go, TestNominatedNode (v1.36.2)."""
+"""Promises that come to nothing. Upstream: preemption/nominatednodename/nominatednodename_test.go, TestNominatedNode
+(v1.36.2).
+"""
 
 from typing import Any
 
@@ -33,7 +35,8 @@ OTHERS = [pod(f"low-{number}", "1", "low") for number in range(4)]
             id="a more important pod goes there without preemption",
         ),
         pytest.param(
-            [node("n", "1")], [[LOW], [pod("middle", "1", "middle")]], True, ["low"], [], id="the node goes, and it was the only one"
+            [node("n", "1")], [[LOW], [pod("middle", "1", "middle")]], True, ["low"], [], id="the node goes, and it "
+                "was the only one"
         ),
         pytest.param(
             [node("m", "1", taints=[taint("taint-node")]), node("n", "1")], [[LOW], [pod("middle", "1", "middle")]], True, ["low"], [],
@@ -48,9 +51,15 @@ OTHERS = [pod(f"low-{number}", "1", "low") for number in range(4)]
 @pytest.mark.anywhere
 @story
 async def test_the_promise_of_a_preemption_ends_when(
-    nodes: list[Object], waves: list[list[Object]], loses_its_node: bool, leaves: list[str], plugins: list[type[fwk.Plugin]]
+    nodes: list[Object],
+    waves: list[list[Object]],
+    loses_its_node: bool,
+    leaves: list[str],
+    plugins: list[type[fwk.Plugin]],
 ) -> None:
-    """TestNominatedNode, its five cases: pods that were told to go are on their way for as long as the story wants it."""
+    """TestNominatedNode, its five cases: pods that were told to go are on their way for as long as the story wants
+    it.
+    """
     async with a_scene(*nodes, plugins=plugins, kubelet=False) as scene:
         for wave in waves[:2]:
             await scene.has(*wave)
@@ -141,7 +150,11 @@ async def test_a_promise_ends_when_what_prepares_the_node_fails() -> None:
     async with a_scene(node("n"), plugins=[pre_binding(fails, concerns=lambda pod: pod.name == "middle")]) as scene:
         await scene.has(pod("middle", "1500m", "middle"), within=2.5)
 
-        assert scene.condition("middle") == ("False", "SchedulerError", 'running PreBind plugin "PreBinding": out of order')
+        assert scene.condition("middle") == (
+            "False",
+            "SchedulerError",
+            'running PreBind plugin "PreBinding": out of order',
+        )
         assert scene.nominated_node_of("middle") == ""
 
         await scene.has(pod("equal", "1500m", "middle"))

@@ -1,8 +1,9 @@
-"""Who is tried again, and after what. Upstream: test/integration/scheduler/queueing, rescheduling_test.go, filters (v1.36.2).
+"""Who is tried again, and after what. Upstream: test/integration/scheduler/queueing, rescheduling_test.go, filters
+(v1.36.2).
 
-Not told: TestCoreResourceEnqueueWithoutQueueingHints (hints cannot be turned off), the cases of GangScheduling and pod groups (behind
-gates that are off), TestCustomResourceEnqueue (plugins register for the kinds of `EventResource`). Every hint, event by event:
-tests/extender/plugins/test_hints.py and test_storage_hints.py.
+Not told: TestCoreResourceEnqueueWithoutQueueingHints (hints cannot be turned off), the cases of GangScheduling and pod
+groups (behind gates that are off), TestCustomResourceEnqueue (plugins register for the kinds of `EventResource`). Every
+hint, event by event: tests/extender/plugins/test_hints.py and test_storage_hints.py.
 """
 
 import httpx
@@ -373,7 +374,9 @@ async def test_pods_that_failed_wait_until_their_pause_is_over_though_there_is_n
 )
 @pytest.mark.anywhere
 @story
-async def test_who_was_refused_late_is_tried_after_an_event_that_counts_and_who_failed_without_one(where: str, code: fwk.Code) -> None:
+async def test_who_was_refused_late_is_tried_after_an_event_that_counts_and_who_failed_without_one(
+    where: str, code: fwk.Code
+) -> None:
     """TestReScheduling, six cases: the refusals of Reserve and of Permit, and their errors."""
     says = [fwk.Status(code, ("not now",))]
     events = [fwk.on(fwk.EventResource.NODE, fwk.ActionType.ADD)]
@@ -381,7 +384,11 @@ async def test_who_was_refused_late_is_tried_after_an_event_that_counts_and_who_
     def answer() -> fwk.Status:
         return says[0] if says else fwk.SUCCESS
 
-    plugin = reserving(lambda _: answer(), events=events) if where == "Reserving" else permitting(lambda *_: (answer(), 0), events=events)
+    plugin = (
+        reserving(lambda _: answer(), events=events)
+        if where == "Reserving"
+        else permitting(lambda *_: (answer(), 0), events=events)
+    )
     async with a_scene(node("n"), plugins=[plugin]) as scene:
         await scene.has(pod("p"), within=0.2)
         if code is fwk.Code.ERROR:
@@ -407,7 +414,9 @@ async def test_who_was_refused_late_is_tried_after_an_event_that_counts_and_who_
 @pytest.mark.anywhere
 @story
 async def test_the_room_of_who_was_refused_while_it_waited_is_free_for_others() -> None:
-    """TestReScheduling, Permit rejects after a while. The end of the promise alone would be no news to a pod of higher priority."""
+    """TestReScheduling, Permit rejects after a while. The end of the promise alone would be no news to a pod of higher
+    priority.
+    """
     events = [fwk.on(fwk.EventResource.POD, fwk.ActionType.DELETE)]
     handles: list[fwk.Handle] = []
 

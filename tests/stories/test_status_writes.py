@@ -16,7 +16,9 @@ LONG_AGO = "2020-05-12T01:01:01Z"
 WHY = "0/1 nodes are available: 1 not now."
 
 
-def condition(kind: str = "PodScheduled", status: str = "False", reason: str = "Unschedulable", message: str = WHY) -> Object:
+def condition(
+    kind: str = "PodScheduled", status: str = "False", reason: str = "Unschedulable", message: str = WHY
+) -> Object:
     return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": LONG_AGO}
 
 
@@ -35,8 +37,12 @@ def condition(kind: str = "PodScheduled", status: str = "False", reason: str = "
 )
 @pytest.mark.anywhere
 @story
-async def test_a_refusal_is_written_if_it_is_news(known: list[Object], promised: str, writes: int, is_of_today: bool) -> None:
-    """Eight cases: in one write at most, and with the time at which the status became what it is, not that of a new message."""
+async def test_a_refusal_is_written_if_it_is_news(
+    known: list[Object], promised: str, writes: int, is_of_today: bool
+) -> None:
+    """Eight cases: in one write at most, and with the time at which the status became what it is, not that of a new
+    message.
+    """
     written: list[bytes] = []
 
     def notes(request: httpx.Request) -> None:

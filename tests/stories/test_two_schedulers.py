@@ -1,4 +1,6 @@
-"""Two schedulers, each a process of its own, fight for the room of one node: evictions go on forever, unless the loop guard ends them."""
+"""Two schedulers, each a process of its own, fight for the room of one node: evictions go on forever, unless the loop
+guard ends them.
+"""
 
 import sys
 import time
@@ -66,13 +68,17 @@ class FoughtOver:
 
     def message(self, name: str) -> str:
         """What the condition of the pod says."""
-        conditions = self._kubernetes.get(f"/api/v1/namespaces/default/pods/{name}").json()["status"].get("conditions", [])
+        conditions = (
+            self._kubernetes.get(f"/api/v1/namespaces/default/pods/{name}").json()["status"].get("conditions", [])
+        )
         return next((each.get("message", "") for each in conditions if each["type"] == "PodScheduled"), "")
 
 
 @contextmanager
 def a_fight(folder: Path, *, guarded: bool) -> Iterator[FoughtOver]:
-    """A node with room for one pod, which a ReplicaSet of a rival scheduler fills, and an important pod of ours that wants it."""
+    """A node with room for one pod, which a ReplicaSet of a rival scheduler fills, and an important pod of ours that
+    wants it.
+    """
     config, state = folder / "config.yaml", folder / "state.yaml"
     config.write_text(CONFIGURATION % str(guarded).lower())
     state.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": [node("node-1", "2"), HIGH]}))
@@ -83,9 +89,13 @@ def a_fight(folder: Path, *, guarded: bool) -> Iterator[FoughtOver]:
     cluster = FoughtOver(f"http://127.0.0.1:{ours}", f"http://127.0.0.1:{kubernetes}")
     try:
         serving.wait_until(cluster.is_ready, SECONDS)
-        rival = Process([*python, "-u", "tests/stories/rival_scheduler.py", f"http://127.0.0.1:{kubernetes}"], folder / "rival.log")
+        rival = Process(
+            [*python, "-u", "tests/stories/rival_scheduler.py", f"http://127.0.0.1:{kubernetes}"], folder / "rival.log"
+        )
         try:
-            filler = pod("filler", "2", schedulerName="rival", terminationGracePeriodSeconds=1, labels={"app": "filler"})
+            filler = pod(
+                "filler", "2", schedulerName="rival", terminationGracePeriodSeconds=1, labels={"app": "filler"}
+            )
             template = {"metadata": {"labels": {"app": "filler"}}, "spec": filler["spec"]}
             spec = {"replicas": 1, "selector": {"matchLabels": {"app": "filler"}}, "template": template}
             cluster.create(
@@ -123,7 +133,9 @@ def test_with_the_guard_they_are_paused_and_both_pods_say_so(tmp_path: Path) -> 
 
         assert len(made) == 2
         assert "the room on node node-1 was taken by default/" + taker in cluster.message("important")
-        assert any("in a row that helped nobody" in attempt["message"] for attempt in cluster.why("important")["attempts"])
+        assert any(
+            "in a row that helped nobody" in attempt["message"] for attempt in cluster.why("important")["attempts"]
+        )
         assert [each["verdict"] for each in made] == ["wasted", "wasted"]
         assert [each["name"] for each in made[0]["roomTakenBy"]] == [taker]
         took = cluster.why(taker)["tookRoomOf"]

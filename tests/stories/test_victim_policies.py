@@ -35,7 +35,9 @@ class SparesLosses(Policed):
 
 
 class Waits(Policed):
-    args = DefaultPreemptionArgs(delay=PreemptionDelay(default=Duration.of(3600), by_priority_class={"system-node-critical": Duration()}))
+    args = DefaultPreemptionArgs(
+        delay=PreemptionDelay(default=Duration.of(3600), by_priority_class={"system-node-critical": Duration()})
+    )
 
 
 @story

@@ -40,7 +40,11 @@ def away_from(topology: str = HOSTNAME, *, labelled: str = "", **labels: str) ->
 
 
 def _required_pods(topology: str, labelled: str, labels: dict[str, str]) -> Object:
-    return {"requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": _selector(labelled, labels), "topologyKey": topology}]}
+    return {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": _selector(labelled, labels), "topologyKey": topology}
+        ]
+    }
 
 
 def _selector(labelled: str, labels: dict[str, str]) -> Object:
@@ -50,7 +54,12 @@ def _selector(labelled: str, labels: dict[str, str]) -> Object:
 def spread(topology: str, *, labelled: str = "", min_domains: int | None = None, **labels: str) -> Object:
     """Over at least so many domains, where no two differ by more than one."""
     more: Object = {} if min_domains is None else {"minDomains": min_domains}
-    constraint = {"maxSkew": 1, "topologyKey": topology, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _selector(labelled, labels)}
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": topology,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": _selector(labelled, labels),
+    }
     return {"topologySpreadConstraints": [constraint | more]}
 
 
@@ -61,7 +70,9 @@ def port(number: int, protocol: str = "TCP", ip: str = "") -> Object:
 
 def claims(*names: str) -> Object:
     """Volumes, each from a claim."""
-    volumes = [{"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": name}} for number, name in enumerate(names)]
+    volumes = [
+        {"name": f"volume-{number}", "persistentVolumeClaim": {"claimName": name}} for number, name in enumerate(names)
+    ]
     return {"volumes": volumes}
 
 

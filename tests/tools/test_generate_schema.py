@@ -85,10 +85,13 @@ def test_types_are_spelt_in_full(structs):
 
 
 def test_presence_is_what_go_writes_of_an_empty_value(structs):
-    found = {name: field.get("presence", "omit") for struct in structs.values() for name, field in fields(struct).items()}
+    found = {
+        name: field.get("presence", "omit") for struct in structs.values() for name, field in fields(struct).items()
+    }
 
     assert found == {
-        "kind": "omit", "apiVersion": "omit", "spec": "zero", "name": "zero", "width": "keep", "since": "null", "load": "zero",
+        "kind": "omit", "apiVersion": "omit", "spec": "zero", "name": "zero", "width": "keep", "since": "null",
+        "load": "zero",
         "owner": "null", "books": "omit", "labels": "null", "isbn": "zero", "uid": "zero",
     }  # fmt: skip
 
@@ -115,7 +118,11 @@ def test_the_text_has_a_line_for_each_field(structs):
     written = text(made)
 
     assert json.loads(written) == json.loads(json.dumps(made))
-    assert written.count('{"name": ') == len([line for line in written.splitlines() if line.strip().startswith('{"name": ')]) == 12
+    assert (
+        written.count('{"name": ')
+        == len([line for line in written.splitlines() if line.strip().startswith('{"name": ')])
+        == 12
+    )
 
 
 @pytest.mark.skipif(not PUBLISHED, reason="REPRIEVE_API_TYPES does not name a file with the published types")

@@ -16,7 +16,12 @@ from extender.testing import virtual_time
 
 
 def node(name: str, cpu: str = "2") -> Object:
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": {"allocatable": {"cpu": cpu, "pods": "110"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"allocatable": {"cpu": cpu, "pods": "110"}},
+    }
 
 
 def pod(name: str, cpu: str = "1", **spec: Any) -> Object:
@@ -38,7 +43,9 @@ async def a_followed_cluster(
     """The same, and what follows it."""
     async with own_cluster(objects, rng=random.Random(1)) as own:
         client, chosen = own.client(), configuration or Configuration()
-        async with live_backend(chosen, client, LiveOptions(decides=True, transports=transports), rng=random.Random(1)) as found:
+        async with live_backend(
+            chosen, client, LiveOptions(decides=True, transports=transports), rng=random.Random(1)
+        ) as found:
             yield own.api.registry, found
         await client.aclose()
 

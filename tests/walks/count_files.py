@@ -1,7 +1,7 @@
 """Counts the files that each walk of ARCHITECTURE.md passes through: python -m tests.walks.count_files
 
-A file counts if one of its functions is called. The plugins, the values of the lowest floor, the embedded cluster and the test kit are left
-out: they are the same for every layout.
+A file counts if one of its functions is called. The plugins, the values of the lowest floor, the embedded cluster and
+the test kit are left out: they are the same for every layout.
 """
 
 import asyncio
@@ -23,7 +23,19 @@ from tests.walks.clusters import a_cluster, node, pod, story
 ROOT = Path(__file__).parents[2]
 LEFT_OUT = tuple(
     f"extender/{name}"
-    for name in ("embedded", "testing", "workloads", "plugins", "objects", "golang", "config", "metrics", "klog", "log.py", "concurrency")
+    for name in (
+        "embedded",
+        "testing",
+        "workloads",
+        "plugins",
+        "objects",
+        "golang",
+        "config",
+        "metrics",
+        "klog",
+        "log.py",
+        "concurrency",
+    )
 )
 
 PENDING = "batch/train-3"
@@ -52,7 +64,11 @@ class Passed:
         self.is_on = True
         yield
         self.is_on = False
-        ours = sorted(str(Path(file).relative_to(ROOT)) for file in self._files if file.startswith((f"{ROOT}/extender", f"{ROOT}/api")))
+        ours = sorted(
+            str(Path(file).relative_to(ROOT))
+            for file in self._files
+            if file.startswith((f"{ROOT}/extender", f"{ROOT}/api"))
+        )
         counted = [file for file in ours if not file.startswith(LEFT_OUT)]
         print(f"{walk:34} {len(counted):3} files")
         if "-v" in sys.argv:

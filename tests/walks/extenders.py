@@ -39,7 +39,9 @@ class InMemory:
 
     def verbs_for(self, name: str) -> list[tuple[str, str]]:
         """(extender, verb) of the calls about a pod."""
-        return [(host, verb) for host, verb, arguments in self.asked if name in (arguments.get("PodName"), _name(arguments))]
+        return [
+            (host, verb) for host, verb, arguments in self.asked if name in (arguments.get("PodName"), _name(arguments))
+        ]
 
 
 class _Counted(httpx.MockTransport):
@@ -66,7 +68,9 @@ def keeping(*names: str, failed: dict[str, str] | None = None, gone: dict[str, s
         if arguments.get("NodeNames") is not None:
             kept: Any = {"NodeNames": [name for name in arguments["NodeNames"] if name in names]}
         else:
-            kept = {"Nodes": {"items": [node for node in arguments["Nodes"]["items"] if node["metadata"]["name"] in names]}}
+            kept = {
+                "Nodes": {"items": [node for node in arguments["Nodes"]["items"] if node["metadata"]["name"] in names]}
+            }
         return NO_FAILURES | kept | {"FailedNodes": failed or {}, "FailedAndUnresolvableNodes": gone or {}}
 
     return says

@@ -22,7 +22,9 @@ WRITES = ("create", "update", "patch", "delete")
 class Replica:
     """One of them, with a network and a boot clock of its own."""
 
-    def __init__(self, name: str, own: OwnCluster, faults: Iterable[Fault], configuration: Configuration | None = None) -> None:
+    def __init__(
+        self, name: str, own: OwnCluster, faults: Iterable[Fault], configuration: Configuration | None = None
+    ) -> None:
         self.transport = FaultyTransport(EmbeddedTransport(own.api), *faults)
         self.slept = 0.0
         loop = asyncio.get_running_loop()
@@ -35,7 +37,10 @@ class Replica:
             boot_time=lambda: loop.time() + self.slept,
         )
         self.client = Client(
-            Target("http://embedded"), transport=self.transport, fence=self.elector.fence, write_seconds=self.elector.write_seconds
+            Target("http://embedded"),
+            transport=self.transport,
+            fence=self.elector.fence,
+            write_seconds=self.elector.write_seconds,
         )
         self.following: Backend | None = None
         self._stack = AsyncExitStack()
@@ -75,7 +80,10 @@ class Replica:
 
 @asynccontextmanager
 async def replicas(
-    *objects: Object, first: Iterable[Fault] = (), second: Iterable[Fault] = (), configuration: Configuration | None = None
+    *objects: Object,
+    first: Iterable[Fault] = (),
+    second: Iterable[Fault] = (),
+    configuration: Configuration | None = None,
 ) -> AsyncIterator[tuple[OwnCluster, Replica, Replica]]:
     """A cluster with two replicas: the first leads.
 

@@ -1,4 +1,6 @@
-"""A scheduler that decides alone asks the extenders of its configuration, in upstream's order, and lives with what they answer."""
+"""A scheduler that decides alone asks the extenders of its configuration, in upstream's order, and lives with what they
+answer.
+"""
 
 import asyncio
 import random
@@ -25,7 +27,12 @@ def extenders(*configs: Extender) -> Configuration:
     return Configuration(extenders=configs)
 
 
-def told(configuration: Configuration, memory: InMemory, objects: Iterable[Any], tell: Callable[[ObjectRegistry], Awaitable[None]]) -> None:
+def told(
+    configuration: Configuration,
+    memory: InMemory,
+    objects: Iterable[Any],
+    tell: Callable[[ObjectRegistry], Awaitable[None]],
+) -> None:
     """A story in a cluster with these objects."""
 
     async def whole() -> None:
@@ -42,7 +49,9 @@ def node_of(cluster: ObjectRegistry, name: str) -> str:
 
 
 def condition_of(cluster: ObjectRegistry, name: str) -> dict[str, Any]:
-    (condition,) = (each for each in cluster.get(PODS, "default", name)["status"]["conditions"] if each["type"] == "PodScheduled")
+    (condition,) = (
+        each for each in cluster.get(PODS, "default", name)["status"]["conditions"] if each["type"] == "PodScheduled"
+    )
     return dict(condition)
 
 
@@ -94,7 +103,9 @@ def test_the_reasons_of_extenders_are_told_and_any_event_brings_the_pod_back() -
     told(extenders(an_extender("one", filter_verb="filter")), memory, [node("a"), node("b"), node("c")], tell)
 
 
-@pytest.mark.parametrize("answer", [500, 201, 302, {"Error": "on fire"}, {"NodeNames": ["nowhere"]}, {"NodeNames": 1}, [1]], ids=str)
+@pytest.mark.parametrize(
+    "answer", [500, 201, 302, {"Error": "on fire"}, {"NodeNames": ["nowhere"]}, {"NodeNames": 1}, [1]], ids=str
+)
 def test_an_extender_that_fails_keeps_pods_from_being_scheduled_until_it_recovers(answer: Any) -> None:
     memory = InMemory(one_filter=lambda _: answer)
 
@@ -124,7 +135,9 @@ def test_an_extender_that_fails_keeps_pods_from_being_scheduled_until_it_recover
 
 def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
     memory = InMemory(frail_filter=lambda _: 500, firm_filter=keeping("b"))
-    configuration = extenders(an_extender("frail", filter_verb="filter", ignorable=True), an_extender("firm", filter_verb="filter"))
+    configuration = extenders(
+        an_extender("frail", filter_verb="filter", ignorable=True), an_extender("firm", filter_verb="filter")
+    )
 
     async def tell(cluster: ObjectRegistry) -> None:
         cluster.create(PODS, "default", pod("p"))
@@ -138,7 +151,8 @@ def test_an_ignorable_extender_may_fail_and_is_asked_last() -> None:
 
 def test_scores_of_extenders_are_weighed_against_those_of_plugins() -> None:
     """
-    A weight of 5 makes 10 points 500: more than an empty node is worth. One that fails adds nothing. Scores above 10 count as they are.
+    A weight of 5 makes 10 points 500: more than an empty node is worth. One that fails adds nothing. Scores above 10
+    count as they are.
     """
     memory = InMemory(one_prioritize=scoring(full=10), down_prioritize=lambda _: 500, loud_prioritize=scoring(full=20))
     configuration = extenders(
@@ -175,7 +189,9 @@ def test_an_extender_binds_the_pods_it_is_interested_in() -> None:
         def bind(arguments: Any) -> Any:
             target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
             meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
-            pod_subresources.bind(cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target})
+            pod_subresources.bind(
+                cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target}
+            )
             return {"Error": ""}
 
         cluster.create(PODS, "default", pod("gpu") | {"spec": gpu})
@@ -218,7 +234,9 @@ def test_an_extender_may_spare_a_node() -> None:
         assert node_of(cluster, "low-a") == "a"
         asked = next(arguments for _, _, arguments in memory.asked)
         assert asked["NodeNameToVictims"] is None
-        assert asked["NodeNameToMetaVictims"] == {name: {"Pods": [{"UID": uid}], "NumPDBViolations": 0} for name, uid in low.items()}
+        assert asked["NodeNameToMetaVictims"] == {
+            name: {"Pods": [{"UID": uid}], "NumPDBViolations": 0} for name, uid in low.items()
+        }
 
     nodes = [node("a"), node("b")]
     for each in nodes:
@@ -247,8 +265,8 @@ def test_a_preemption_that_an_extender_fails_comes_to_nothing_and_nobody_goes() 
 
 def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_cycle() -> None:
     """
-    A node goes meanwhile, and with it all others move up in the columns of the verbs' snapshot. The cycle's stays as it was: the pod goes
-    to the empty node, not to the one whose place it has taken.
+    A node goes meanwhile, and with it all others move up in the columns of the verbs' snapshot. The cycle's stays as it
+    was: the pod goes to the empty node, not to the one whose place it has taken.
     """
     memory = InMemory()
     seen: list[set[str]] = []
@@ -256,7 +274,10 @@ def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_cycle(
     async def whole() -> None:
         nodes = [node(name) for name in ("a", "b-full", "c-empty", "d-full")]
         configuration = extenders(an_extender("slow", filter_verb="filter"))
-        async with a_followed_cluster(*nodes, configuration=configuration, transports=memory.transport) as (cluster, found):
+        async with a_followed_cluster(*nodes, configuration=configuration, transports=memory.transport) as (
+            cluster,
+            found,
+        ):
 
             async def slowly(arguments: Any) -> Any:
                 cluster.delete(NODES, "", "a")
@@ -317,7 +338,9 @@ def test_whatever_extenders_answer_pods_are_scheduled_once_they_come_to_their_se
         def bind(arguments: Any) -> Any:
             target = {"apiVersion": "v1", "kind": "Node", "name": arguments["Node"]}
             meta = {"name": arguments["PodName"], "uid": arguments["PodUID"]}
-            pod_subresources.bind(cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target})
+            pod_subresources.bind(
+                cluster, arguments["PodNamespace"], arguments["PodName"], {"metadata": meta, "target": target}
+            )
             return {}
 
         right: dict[str, Says] = {

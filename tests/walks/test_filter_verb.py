@@ -26,9 +26,13 @@ def open_verbs(_: Settings) -> Verbs:
 
 def filter_(service: Service, cpu: str = "2", **nodes: object) -> dict[str, Any]:
     """
-    The pod comes in Kubernetes' own JSON and wants two cores. The keys beside it are spelled as Go spells its fields; absent ones are null.
+    The pod comes in Kubernetes' own JSON and wants two cores. The keys beside it are spelled as Go spells its fields;
+    absent ones are null.
     """
-    pod = {"metadata": {"name": "web", "uid": "1"}, "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}}
+    pod = {
+        "metadata": {"name": "web", "uid": "1"},
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]},
+    }
     answer = service.call("filter", {"Pod": pod, "Nodes": None, "NodeNames": None} | nodes)
     assert answer.status_code == 200
     result: dict[str, Any] = answer.json()
@@ -37,11 +41,13 @@ def filter_(service: Service, cpu: str = "2", **nodes: object) -> dict[str, Any]
 
 def test_kube_scheduler_asks_where_a_pod_can_run() -> None:
     with serving(open_verbs) as service:
-        # 1 kube-scheduler knows that we keep a cache of our own, and sends the names of the nodes that its own plugins let pass.
+        # 1 kube-scheduler knows that we keep a cache of our own, and sends the names of the nodes that its own plugins
+        # let pass.
         by_name = filter_(service, NodeNames=["small", "roomy", "closed", "full", "brand-new"])
 
-        # Each node is in exactly one place. Those that fit keep their order. On the others it matters whether preemption can help:
-        # pods on `full` could go; `small` is too small for good, `closed` is closed, and of `brand-new` we have not heard yet.
+        # Each node is in exactly one place. Those that fit keep their order. On the others it matters whether
+        # preemption can help: pods on `full` could go; `small` is too small for good, `closed` is closed, and of
+        # `brand-new` we have not heard yet.
         assert by_name == {
             "Nodes": None,
             "NodeNames": ["roomy"],
@@ -50,8 +56,9 @@ def test_kube_scheduler_asks_where_a_pod_can_run() -> None:
             "Error": "",
         }
 
-        # 2 Another kube-scheduler sends its nodes in full. What it says of them wins: `full` has been given more cores since. What is on
-        # them is what we know: `busy` still takes three. The answer has the same form, and the nodes in it are its own, byte for byte.
+        # 2 Another kube-scheduler sends its nodes in full. What it says of them wins: `full` has been given more cores
+        # since. What is on them is what we know: `busy` still takes three. The answer has the same form, and the nodes
+        # in it are its own, byte for byte.
         larger = {"metadata": {"name": "full"}, "status": {"allocatable": {"cpu": "5", "pods": "10"}}, "ours": "kept"}
         tight = {"metadata": {"name": "roomy"}, "status": {"allocatable": {"cpu": "1", "pods": "10"}}}
         in_full = filter_(service, Nodes={"metadata": {}, "items": [larger, tight]})

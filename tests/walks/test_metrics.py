@@ -19,7 +19,9 @@ from tests.walks.replicas import Replica, replicas
 def value(found: Backend | None, name: str, /, **labels: str) -> float | None:
     assert found is not None
     families = text_string_to_metric_families(found.metrics().decode())
-    return next((one.value for family in families for one in family.samples if one.name == name and one.labels == labels), None)
+    return next(
+        (one.value for family in families for one in family.samples if one.name == name and one.labels == labels), None
+    )
 
 
 def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> None:
@@ -36,12 +38,19 @@ def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> No
             assert value(found, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 1
             assert value(found, "scheduler_scheduling_algorithm_duration_seconds_count") == 2
             assert value(found, "scheduler_pod_scheduled_after_flush_total") == 0
-            queues = [value(found, "scheduler_pending_pods", queue=name) for name in ("active", "backoff", "unschedulable", "gated")]
+            queues = [
+                value(found, "scheduler_pending_pods", queue=name)
+                for name in ("active", "backoff", "unschedulable", "gated")
+            ]
             assert queues == [0, 0, 1, 1]
             assert value(found, "scheduler_queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd") == 2
             assert value(found, "scheduler_unschedulable_pods", plugin="NodeResourcesFit", **profile) == 1
             assert value(found, "scheduler_unschedulable_pods", plugin="SchedulingGates", **profile) == 1
-            assert [value(found, "scheduler_cache_size", type=name) for name in ("nodes", "pods", "assumed_pods")] == [1, 1, 0]
+            assert [value(found, "scheduler_cache_size", type=name) for name in ("nodes", "pods", "assumed_pods")] == [
+                1,
+                1,
+                0,
+            ]
             for point in ("PreEnqueue", "PreFilter", "Filter", "Reserve", "Permit", "Bind", "PostBind"):
                 name = "scheduler_framework_extension_point_duration_seconds_count"
                 assert value(found, name, extension_point=point, status="Success", **profile), point
@@ -62,7 +71,8 @@ def test_a_pod_that_is_bound_one_that_fits_nowhere_and_one_that_is_gated() -> No
 
 def test_attempts_take_time_even_where_the_loop_stands_still() -> None:
     """
-    What is worked out is measured by a clock that runs meanwhile; a loop in virtual time has none, nor has one that reads it once a turn.
+    What is worked out is measured by a clock that runs meanwhile; a loop in virtual time has none, nor has one that
+    reads it once a turn.
     """
 
     async def tell() -> None:
@@ -80,7 +90,12 @@ def test_attempts_take_time_even_where_the_loop_stands_still() -> None:
 
 def test_victims_are_counted() -> None:
     async def tell() -> None:
-        high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+        high = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 1000,
+        }
         async with a_followed_cluster(high, node("a", "2")) as (cluster, found):
             for name in ("low-1", "low-2"):
                 cluster.create(PODS, "default", pod(name))
@@ -108,7 +123,12 @@ NO_PREEMPTION = load(
     ("configuration", "created", "attempts"),
     [
         pytest.param(Configuration(), pod("big", "7"), 1, id="there is nobody to evict"),
-        pytest.param(Configuration(), pod("claims", volumes=[CLAIM]), 0, id="a claim is missing, so that DynamicResources ends the chain"),
+        pytest.param(
+            Configuration(),
+            pod("claims", volumes=[CLAIM]),
+            0,
+            id="a claim is missing, so that DynamicResources ends the chain",
+        ),
         pytest.param(NO_PREEMPTION, pod("big", "7"), 0, id="preemption is switched off"),
     ],
 )
@@ -120,7 +140,10 @@ def test_a_run_of_post_filter_is_an_attempt_to_preempt_only_if_preemption_is_tri
             cluster.create(PODS, "default", created)
             await asyncio.sleep(5)
 
-            assert value(found, "scheduler_schedule_attempts_total", result="unschedulable", profile="default-scheduler") == 1
+            assert (
+                value(found, "scheduler_schedule_attempts_total", result="unschedulable", profile="default-scheduler")
+                == 1
+            )
             assert value(found, "scheduler_preemption_attempts_total") == attempts
 
     story(tell)
@@ -128,7 +151,12 @@ def test_a_run_of_post_filter_is_an_attempt_to_preempt_only_if_preemption_is_tri
 
 def test_victims_that_are_leaving_already_are_no_preemption() -> None:
     async def tell() -> None:
-        high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+        high = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 1000,
+        }
         async with a_followed_cluster(high, node("a", "1")) as (cluster, found):
             low = pod("low")
             low["metadata"]["finalizers"] = ["example.com/stay"]
@@ -163,7 +191,10 @@ def test_plugins_are_timed_in_one_cycle_of_ten_and_counted_in_each() -> None:
             counted = "scheduler_plugin_evaluation_total"
             for point in ("PreFilter", "Filter", "PreScore", "Score"):
                 assert value(found, counted, extension_point=point, profile="default-scheduler", **fit) == 20, point
-            assert value(found, counted, extension_point="Filter", profile="default-scheduler", plugin="VolumeBinding") is None
+            assert (
+                value(found, counted, extension_point="Filter", profile="default-scheduler", plugin="VolumeBinding")
+                is None
+            )
 
     story(tell)
 

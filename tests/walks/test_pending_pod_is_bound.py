@@ -29,7 +29,11 @@ def test_a_pod_that_fits_nowhere_says_why_and_waits_for_a_node() -> None:
             await asyncio.sleep(5)
 
             (condition,) = cluster.get(PODS, "default", "web")["status"]["conditions"]
-            assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "Unschedulable")
+            assert (condition["type"], condition["status"], condition["reason"]) == (
+                "PodScheduled",
+                "False",
+                "Unschedulable",
+            )
             assert condition["message"].startswith("0/1 nodes are available: 1 Insufficient cpu.")
             assert events_of(cluster, "web") == [("FailedScheduling", condition["message"])]
 

@@ -21,7 +21,10 @@ def test_the_victim_leaves_and_the_pod_takes_its_place() -> None:
             high = cluster.get(PODS, "default", "high")
             assert high["spec"]["nodeName"] == "n"
             assert "nominatedNodeName" not in high["status"]
-            assert events_of(cluster, "low")[-1] == ("Preempted", f"Preempted by pod {high['metadata']['uid']} on node n")
+            assert events_of(cluster, "low")[-1] == (
+                "Preempted",
+                f"Preempted by pod {high['metadata']['uid']} on node n",
+            )
             assert events_of(cluster, "high") == [
                 ("FailedScheduling", "0/1 nodes are available: 1 Insufficient cpu."),
                 ("Scheduled", "Successfully assigned default/high to n"),
@@ -94,7 +97,11 @@ def test_budgets_decide_where_pods_have_to_go() -> None:
 def test_a_promise_ends_when_the_pod_finds_room_elsewhere() -> None:
     async def tell() -> None:
         async with a_cluster(node("n"), HIGH) as cluster:
-            cluster.create(PODS, "default", {**pod("low", cpu="1500m"), "metadata": {"name": "low", "finalizers": ["example.com/stay"]}})
+            cluster.create(
+                PODS,
+                "default",
+                {**pod("low", cpu="1500m"), "metadata": {"name": "low", "finalizers": ["example.com/stay"]}},
+            )
             await asyncio.sleep(5)
             cluster.create(PODS, "default", pod("high", cpu="1500m", priorityClassName="high"))
             await asyncio.sleep(10)

@@ -1,4 +1,5 @@
-"""Walk (b) for pods that need more than room: before they are bound, volumes and devices are given to their claims, and got ready.
+"""Walk (b) for pods that need more than room: before they are bound, volumes and devices are given to their claims, and
+got ready.
 
 Everything is real but time, and the driver that gets a device ready: it is played here.
 """
@@ -31,11 +32,18 @@ def storage_class(provisioner: str) -> Object:
 
 def claim() -> Object:
     spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "std", "resources": {"requests": {"storage": "1Gi"}}}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data", "namespace": "default"}, "spec": spec}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": spec,
+    }
 
 
 def volume(name: str, on: str) -> Object:
-    terms = [{"matchFields": [], "matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [on]}]}]
+    terms = [
+        {"matchFields": [], "matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [on]}]}
+    ]
     spec: dict[str, Any] = {
         "capacity": {"storage": "1Gi"},
         "accessModes": ["ReadWriteOnce"],
@@ -136,7 +144,12 @@ def test_a_device_that_has_to_be_attached_is_waited_for() -> None:
             told = [reason for reason, _ in events_of(cluster, "web")]
             assert (where(cluster), told) == ("", ["BindingConditionsPending"])
 
-            condition = {"type": "attached", "status": "True", "reason": "Done", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+            condition = {
+                "type": "attached",
+                "status": "True",
+                "reason": "Done",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
             device = {"driver": "gpu.example.com", "pool": "pool", "device": "gpu-1", "conditions": [condition]}
             changed(cluster, "resourceclaims", "gpu", {"status": {"devices": [device]}}, "status")
             await asyncio.sleep(7)

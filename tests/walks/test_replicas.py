@@ -1,4 +1,6 @@
-"""Of several replicas one schedules; when it ends, however it ends, another goes on where it was, and no pod is bound twice."""
+"""Of several replicas one schedules; when it ends, however it ends, another goes on where it was, and no pod is bound
+twice.
+"""
 
 import asyncio
 from typing import Any
@@ -144,7 +146,9 @@ def test_one_that_loses_the_api_server_stops_and_says_why() -> None:
             first.transport.go_down()
             own.api.registry.create(PODS, "default", pod("web"))
             await asyncio.sleep(11)
-            assert first.why_over.startswith("leader election lost: failed to renew lease kube-system/kube-scheduler within 10 s: ")
+            assert first.why_over.startswith(
+                "leader election lost: failed to renew lease kube-system/kube-scheduler within 10 s: "
+            )
             first.transport.come_up()
             before = first.writes()
             own.api.registry.create(PODS, "default", pod("db"))
@@ -189,7 +193,11 @@ def test_who_takes_over_knows_what_was_bound_although_its_watch_lags() -> None:
 
     async def tell() -> None:
         unsaid = watches.skipping(watches.event_of("web", "MODIFIED"))
-        async with replicas(node("a", "1"), second=[Fault(unsaid, verb="watch", resource="pods")]) as (own, first, second):
+        async with replicas(node("a", "1"), second=[Fault(unsaid, verb="watch", resource="pods")]) as (
+            own,
+            first,
+            second,
+        ):
             cluster = own.api.registry
             cluster.create(PODS, "default", pod("web"))
             await asyncio.sleep(2)
@@ -212,7 +220,11 @@ def test_a_binding_whose_answer_was_lost_with_the_leader_is_not_made_again(at: f
     """
 
     async def tell() -> None:
-        async with replicas(node("a"), node("b"), first=[Fault(commit_then_drop(), **BINDING, times=None)]) as (own, first, second):
+        async with replicas(node("a"), node("b"), first=[Fault(commit_then_drop(), **BINDING, times=None)]) as (
+            own,
+            first,
+            second,
+        ):
             cluster = own.api.registry
             cluster.create(PODS, "default", pod("web"))
             await asyncio.sleep(at)

@@ -1,4 +1,6 @@
-"""What the log tells of a pod's way, in upstream's words and at upstream's verbosity: those who know kube-scheduler's log can read ours."""
+"""What the log tells of a pod's way, in upstream's words and at upstream's verbosity: those who know kube-scheduler's
+log can read ours.
+"""
 
 import asyncio
 import logging
@@ -11,7 +13,9 @@ from extender.embedded.api_resources import NODES, PODS
 from tests.walks.clusters import a_cluster, node, pod, story
 
 
-def said(tell: Callable[[], Coroutine[None, None, None]], verbosity: int, caplog: pytest.LogCaptureFixture) -> list[str]:
+def said(
+    tell: Callable[[], Coroutine[None, None, None]], verbosity: int, caplog: pytest.LogCaptureFixture
+) -> list[str]:
     """The lines at this verbosity and below."""
     with caplog.at_level(logging.INFO - verbosity, "extender"):
         story(tell)
@@ -39,7 +43,12 @@ async def one_pod_waits_for_a_node() -> None:
 
 
 async def one_pod_preempts_another() -> None:
-    high: dict[str, Any] = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 100}
+    high: dict[str, Any] = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 100,
+    }
     async with a_cluster(node("big", "1"), high) as cluster:
         cluster.create(PODS, "default", pod("low"))
         await asyncio.sleep(3)
@@ -69,9 +78,17 @@ async def one_pod_has_a_choice() -> None:
 def test_how_nodes_were_scored(caplog: pytest.LogCaptureFixture) -> None:
     lines = said(one_pod_has_a_choice, 10, caplog)
 
-    by_fit = [line for line in lines if line.startswith('"Plugin scored node for pod" pod="default/web" plugin="NodeResourcesFit"')]
+    by_fit = [
+        line
+        for line in lines
+        if line.startswith('"Plugin scored node for pod" pod="default/web" plugin="NodeResourcesFit"')
+    ]
     assert sorted(line.rpartition(" node=")[2] for line in by_fit) == ['"big" score=87', '"small" score=50']
-    totals = [line for line in lines if line.startswith('"Calculated node\'s final score for pod" pod="default/web" node="big" score=')]
+    totals = [
+        line
+        for line in lines
+        if line.startswith('"Calculated node\'s final score for pod" pod="default/web" node="big" score=')
+    ]
     assert len(totals) == 1
 
 
@@ -83,12 +100,17 @@ def test_why_a_pod_waits(caplog: pytest.LogCaptureFixture) -> None:
     lines = said(one_pod_waits_for_a_node, 3, caplog)
 
     assert '"Unable to schedule pod; no nodes are registered to the cluster; waiting" pod="default/web"' in lines
-    refusals = [line for line in lines if line.startswith('"Unable to schedule pod; no fit; waiting" pod="default/web" err="0/1 nodes are')]
+    refusals = [
+        line
+        for line in lines
+        if line.startswith('"Unable to schedule pod; no fit; waiting" pod="default/web" err="0/1 nodes are')
+    ]
     assert refusals
     assert "Insufficient cpu" in refusals[0]
     moves = [line for line in lines if line.startswith('"Pod moved to an internal scheduling queue"')]
     assert moves[-1].startswith(
-        '"Pod moved to an internal scheduling queue" pod="default/web" event="ScheduleAttemptFailure" queue="Unschedulable" '
+        '"Pod moved to an internal scheduling queue" pod="default/web" event="ScheduleAttemptFailure" '
+        'queue="Unschedulable" '
     )
     assert ' hint=0 unschedulable plugins=["NodeResourcesFit"]' in moves[-1]
 

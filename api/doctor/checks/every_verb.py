@@ -18,7 +18,9 @@ IS_IT_RUNNING: Final = "is it running, and is the port right?"
 def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | None:
     """Returns what is wrong with a reply before its content is looked at; None if nothing is."""
     if reply.failure:
-        advice = "look into the extender's log" if reply.seconds < patient.seconds else "answer faster, or raise httpTimeout"
+        advice = (
+            "look into the extender's log" if reply.seconds < patient.seconds else "answer faster, or raise httpTimeout"
+        )
         if reply.failure.endswith("connection refused"):
             advice = IS_IT_RUNNING
         return bad(verb, check, reply.failure, advice)
@@ -27,14 +29,29 @@ def reached(verb: str, patient: Patient, reply: Reply, check: str) -> Finding | 
         return bad(verb, check, f"status {reply.status}: it does not let this caller in", advice)
     if reply.status in (404, 405):
         return bad(
-            verb, check, f"status {reply.status}: nothing answers at {patient.url(verb)}", "register the route, or leave the verb empty"
+            verb,
+            check,
+            f"status {reply.status}: nothing answers at {patient.url(verb)}",
+            "register the route, or leave the verb empty",
         )
     if 300 <= reply.status < 400:
-        return bad(verb, check, f"status {reply.status}, a redirect: Go may ask again with GET", "answer at the path that is configured")
+        return bad(
+            verb,
+            check,
+            f"status {reply.status}, a redirect: Go may ask again with GET",
+            "answer at the path that is configured",
+        )
     if reply.status == 413:
-        return bad(verb, check, "status 413: the body is too large for it", "accept larger bodies, or be nodeCacheCapable")
+        return bad(
+            verb, check, "status 413: the body is too large for it", "accept larger bodies, or be nodeCacheCapable"
+        )
     if not reply.is_ok:
-        return bad(verb, check, f"{reply.words}; kube-scheduler keeps only the number", "answer 200 and say what is wrong in Error")
+        return bad(
+            verb,
+            check,
+            f"{reply.words}; kube-scheduler keeps only the number",
+            "answer 200 and say what is wrong in Error",
+        )
     return None
 
 
@@ -58,7 +75,9 @@ async def checks(patient: Patient, verb: str, body: bytes) -> AsyncIterator[Find
         yield bad(verb, check, broken.failure, "answer with status 400, or 200 and Error")
         return
     if broken.status >= 500:
-        yield warning(verb, check, f"status {broken.status}: it looks like a fault of the extender", "answer with status 400")
+        yield warning(
+            verb, check, f"status {broken.status}: it looks like a fault of the extender", "answer with status 400"
+        )
     else:
         yield ok(verb, check)
     check = "answers after that as before"
@@ -77,5 +96,10 @@ def _in_time(patient: Patient, verb: str, reply: Reply) -> Finding:
 
 def _kept_open(verb: str, reply: Reply) -> Finding:
     if reply.headers.get("connection", "").lower() == "close":
-        return warning(verb, KEPT_OPEN, "the answer says Connection: close", "every call pays for a new connection (and TLS handshake)")
+        return warning(
+            verb,
+            KEPT_OPEN,
+            "the answer says Connection: close",
+            "every call pays for a new connection (and TLS handshake)",
+        )
     return ok(verb, KEPT_OPEN)

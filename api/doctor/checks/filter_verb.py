@@ -34,7 +34,12 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
     yield is_valid(verb, "ExtenderFilterResult", first)
     answer = _read(first)
     if isinstance(answer, str):
-        yield bad(verb, READABLE, answer, "see ExtenderFilterResult: Nodes, NodeNames, FailedNodes, FailedAndUnresolvableNodes, Error")
+        yield bad(
+            verb,
+            READABLE,
+            answer,
+            "see ExtenderFilterResult: Nodes, NodeNames, FailedNodes, FailedAndUnresolvableNodes, Error",
+        )
     else:
         yield ok(verb, READABLE)
         for finding in _of_answer(verb, answer, names, in_full=in_full):
@@ -52,7 +57,9 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
 
 
 def _question(names: Sequence[str], *, in_full: bool) -> bytes:
-    return samples.encoded(samples.asked_in_full([samples.node(name) for name in names]) if in_full else samples.asked_by_name([*names]))
+    return samples.encoded(
+        samples.asked_in_full([samples.node(name) for name in names]) if in_full else samples.asked_by_name([*names])
+    )
 
 
 def _read(reply: Reply) -> Filtered | str:
@@ -69,13 +76,25 @@ def _of_answer(verb: str, answer: Filtered, names: Sequence[str], *, in_full: bo
     if (answer.nodes if in_full else answer.node_names) is None and other:
         wanted, given = ("Nodes", "NodeNames") if in_full else ("NodeNames", "Nodes")
         advice = f"fill {wanted}, or set nodeCacheCapable: {str(in_full).lower()}"
-        found.append(bad(verb, FORM, f"{given} is filled and {wanted} is null: kube-scheduler takes that for no node at all", advice))
+        found.append(
+            bad(
+                verb,
+                FORM,
+                f"{given} is filled and {wanted} is null: kube-scheduler takes that for no node at all",
+                advice,
+            )
+        )
     else:
         found.append(ok(verb, FORM))
     strangers = sorted({*passed} - {*names})
     if strangers:
         found.append(
-            bad(verb, SUBSET, f"{strangers[0]!r} was not asked for: kube-scheduler gives the whole call up", "pass only what was sent")
+            bad(
+                verb,
+                SUBSET,
+                f"{strangers[0]!r} was not asked for: kube-scheduler gives the whole call up",
+                "pass only what was sent",
+            )
         )
     else:
         found.append(ok(verb, SUBSET))
@@ -93,7 +112,12 @@ def _numbers_survive(verb: str, reply: Reply) -> Finding:
     for node in nodes:
         got = (node.get("metadata") or {}).get("generation", sent)
         if got != sent:
-            return bad(verb, check, f"a generation of {sent} came back as {got}", "read whole numbers as 64-bit integers, not as floats")
+            return bad(
+                verb,
+                check,
+                f"a generation of {sent} came back as {got}",
+                "read whole numbers as 64-bit integers, not as floats",
+            )
     return ok(verb, check)
 
 
@@ -144,7 +168,12 @@ async def _many_nodes(patient: Patient, verb: str) -> Finding:
     if isinstance(answer, str):
         return bad(verb, check, f"{size}: {answer}", "accept larger bodies, or be nodeCacheCapable")
     if reply.seconds > patient.seconds:
-        return bad(verb, check, f"{size} took {reply.seconds:.1f} s", "answer faster, raise httpTimeout, or be nodeCacheCapable")
+        return bad(
+            verb,
+            check,
+            f"{size} took {reply.seconds:.1f} s",
+            "answer faster, raise httpTimeout, or be nodeCacheCapable",
+        )
     return ok(verb, check, f"{size} in {reply.seconds:.2f} s")
 
 

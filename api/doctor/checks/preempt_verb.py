@@ -36,7 +36,12 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
     yield is_valid(verb, "ExtenderPreemptionResult", reply)
     answer = _read(reply)
     if isinstance(answer, str):
-        yield bad(verb, READABLE, answer, "see ExtenderPreemptionResult: NodeNameToMetaVictims with UIDs and a whole NumPDBViolations")
+        yield bad(
+            verb,
+            READABLE,
+            answer,
+            "see ExtenderPreemptionResult: NodeNameToMetaVictims with UIDs and a whole NumPDBViolations",
+        )
     else:
         yield _by_uid(verb, reply, answer)
         yield _known(verb, answer, sent)
@@ -60,7 +65,9 @@ def _read(reply: Reply) -> Answer | str:
 def _by_uid(verb: str, reply: Reply, answer: Answer) -> Finding:
     document: Any = orjson.loads(reply.body)
     if not answer and document.get("NodeNameToVictims"):
-        detail = "NodeNameToVictims is filled and NodeNameToMetaVictims is not: kube-scheduler takes that for no node at all"
+        detail = (
+            "NodeNameToVictims is filled and NodeNameToMetaVictims is not: kube-scheduler takes that for no node at all"
+        )
         return bad(verb, READABLE, detail, "answer NodeNameToMetaVictims, in whatever form was asked")
     return ok(verb, READABLE)
 
@@ -68,14 +75,19 @@ def _by_uid(verb: str, reply: Reply, answer: Answer) -> Finding:
 def _known(verb: str, answer: Answer, sent: Sent) -> Finding:
     for node, victims in answer.items():
         if node not in sent:
-            return bad(verb, KNOWN, f"node {node!r} was not sent: kube-scheduler gives the whole preemption up", "leave it out")
+            return bad(
+                verb, KNOWN, f"node {node!r} was not sent: kube-scheduler gives the whole preemption up", "leave it out"
+            )
         uids = {pod["metadata"]["uid"] for pod in sent[node] or ()}
         if victims is None:
             detail = f"null stands for victims on {node!r}: kube-scheduler follows it, which ends its process"
             return bad(verb, KNOWN, detail, "leave the node out, or name its victims")
         strangers = [uid for uid in victims.uids if uid not in uids]
         if strangers:
-            detail = f"a pod {strangers[0]!r} on {node!r} was not sent: kube-scheduler gives up when it does not know it there"
+            detail = (
+                f"a pod {strangers[0]!r} on {node!r} was not sent: kube-scheduler gives up when it does not know it "
+                "there"
+            )
             return bad(verb, KNOWN, detail, "name victims that were sent, or pods that are surely on that node")
     return ok(verb, KNOWN)
 
@@ -84,13 +96,21 @@ def _violations(verb: str, answer: Answer) -> Finding:
     check = "counts violations from 0 upwards"
     for node, victims in answer.items():
         if victims is not None and victims.num_pdb_violations < 0:
-            return bad(verb, check, f"{victims.num_pdb_violations} on {node!r}: it wins against every honest node", "count from 0")
+            return bad(
+                verb,
+                check,
+                f"{victims.num_pdb_violations} on {node!r}: it wins against every honest node",
+                "count from 0",
+            )
     return ok(verb, check)
 
 
 async def _without_victims(patient: Patient, verb: str, sent: Sent, check: str) -> Finding:
     reply = await patient.ask(verb, _question(patient, sent))
-    advice = "leave the node out, or name the victims that make the pod fit (kube-scheduler sends such candidates since 1.38)"
+    advice = (
+        "leave the node out, or name the victims that make the pod fit (kube-scheduler sends such candidates since "
+        "1.38)"
+    )
     if reply.failure or not reply.is_ok:
         return bad(verb, check, reply.words, advice)
     answer = _read(reply)

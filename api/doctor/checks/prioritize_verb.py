@@ -1,4 +1,6 @@
-"""Checks of prioritize: scores from 0 to 10. kube-scheduler silently drops an answer that it cannot read, and counts any integer."""
+"""Checks of prioritize: scores from 0 to 10. kube-scheduler silently drops an answer that it cannot read, and counts
+any integer.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -34,7 +36,10 @@ async def checks(patient: Patient) -> AsyncIterator[Finding]:
         scores = read_prioritize_result(reply.body)
     except ExtenderError as exc:
         yield bad(
-            verb, SCORES, str(exc), "answer a list of {Host, Score} with integers: kube-scheduler drops an answer that it cannot read"
+            verb,
+            SCORES,
+            str(exc),
+            "answer a list of {Host, Score} with integers: kube-scheduler drops an answer that it cannot read",
         )
         return
     yield ok(verb, SCORES)
@@ -55,7 +60,10 @@ def _of_range(verb: str, scores: Sequence[HostPriority]) -> Finding:
     beyond = next((each for each in scores if not 0 <= each.score <= MAX_EXTENDER_PRIORITY), None)
     if beyond is None:
         return ok(verb, RANGE)
-    outweighs = f"{beyond.score} for {beyond.host!r}: kube-scheduler adds ten times this and the weight to the scores of its plugins"
+    outweighs = (
+        f"{beyond.score} for {beyond.host!r}: kube-scheduler adds ten times this and the weight to the scores of its "
+        "plugins"
+    )
     return warning(verb, RANGE, outweighs, "answer 0 to 10, and let weight say how much it counts")
 
 

@@ -1,6 +1,8 @@
-"""The check of every verb that its answer is valid by the JSON Schema of the protocol, which the service has at /schemas/extender/v1.
+"""The check of every verb that its answer is valid by the JSON Schema of the protocol, which the service has at
+/schemas/extender/v1.
 
-kube-scheduler itself ignores fields that it does not know, and reads names in any case, so that a misspelt field is never reported by it.
+kube-scheduler itself ignores fields that it does not know, and reads names in any case, so that a misspelt field is
+never reported by it.
 """
 
 from functools import cache
@@ -33,7 +35,9 @@ def is_valid(verb: str, result: str, reply: Reply) -> Finding:
         return ok(verb, VALID)
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path).lstrip(".")
     said = f"{where}: {error.message}" if where else error.message
-    return warning(verb, VALID, said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...", f"see {result} at /schemas/extender/v1")
+    return warning(
+        verb, VALID, said if len(said) <= _LONGEST else f"{said[:_LONGEST]}...", f"see {result} at /schemas/extender/v1"
+    )
 
 
 @cache

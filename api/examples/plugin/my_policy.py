@@ -4,7 +4,9 @@ from extender import framework as fwk
 
 
 class MyPolicy(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
-    """Both methods get the pod, and one node with the pods on it. Change them, and `reprieve dev --reload` shows what that would change."""
+    """Both methods get the pod, and one node with the pods on it. Change them, and `reprieve dev --reload` shows what
+    that would change.
+    """
 
     def filter(self, state, pod, node):
         """Returns None if the node may have the pod, else why not, in the words of the pod's event."""

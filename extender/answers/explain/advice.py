@@ -45,7 +45,9 @@ class Advice:
 
     @cached_property
     def share_missing(self) -> Floats:
-        """(N,) the share of the requests that is missing, summed over resources; above 1 for a resource on an overcommitted node."""
+        """(N,) the share of the requests that is missing, summed over resources; above 1 for a resource on an
+        overcommitted node.
+        """
         missing: Floats = np.zeros(len(self._rows))
         for shortage in self._shortages:
             missing += np.maximum(shortage.requested - shortage.free, 0) / max(shortage.requested, 1)
@@ -53,7 +55,9 @@ class Advice:
 
     def lacks(self, place: int) -> tuple[Lack, ...]:
         """Returns what the node at this place has too little of."""
-        return tuple(_lack(each, int(each.free[place])) for each in self._shortages if each.requested > each.free[place])
+        return tuple(
+            _lack(each, int(each.free[place])) for each in self._shortages if each.requested > each.free[place]
+        )
 
     def for_one_plugin(self, plugins: Sequence[str], refusals: Refusals | None, nearest: Index) -> Iterator[Suggestion]:
         """Yields changes that may each satisfy one of the plugins.
@@ -70,7 +74,9 @@ class Advice:
             yield from found
 
     def for_all_plugins(self, refusals: Refusals, nearest: Index) -> Iterator[Suggestion]:
-        """Yields changes that may satisfy all plugins that refuse a node, for the nearest node of each set of plugins."""
+        """Yields changes that may satisfy all plugins that refuse a node, for the nearest node of each set of
+        plugins.
+        """
         places = nearest[refusals.counts[nearest] > 1]
         _, first = np.unique(refusals.plugin_sets[places], return_index=True)
         for place in places[np.sort(first)].tolist():

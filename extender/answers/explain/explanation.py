@@ -30,7 +30,9 @@ Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs"]
 """States in which a pod is not evaluated."""
 
 
-async def explain(framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations, *, picture: bool = False) -> Explanation:
+async def explain(
+    framework: Framework, snapshot: Snapshot, pod: Pod, nominations: Nominations, *, picture: bool = False
+) -> Explanation:
     """Returns all that the scheduler finds out about the pod. A pod that has a node, or has finished, is not evaluated.
 
     Arguments:
@@ -93,13 +95,17 @@ def settled(pod: Pod, state: Settled, node: str = "") -> Explanation:
 
 def unreadable(pod: PodName, why: str) -> Explanation:
     """Returns what is known of a pod that is left out because its spec cannot be read."""
-    return Explanation(pod=pod, state="Unreadable", summary=f"It is left out because it cannot be read: {why.removesuffix('.')}.")
+    return Explanation(
+        pod=pod, state="Unreadable", summary=f"It is left out because it cannot be read: {why.removesuffix('.')}."
+    )
 
 
 # The summary: one sentence about the pod. It names no other pod, since the caller may not be allowed to know of it.
 
 
-def summary(pod: Pod, evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None) -> str:
+def summary(
+    pod: Pod, evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemption: PreemptionAnswer | None
+) -> str:
     """Returns a sentence that says what happens to a pending pod, and why.
 
     Arguments:
@@ -114,7 +120,10 @@ def summary(pod: Pod, evaluation: Evaluation, steps: tuple[WaterfallStep, ...], 
     if nominated and evaluation.nominated_node_fits:
         return f"It is nominated to {nominated}, where it fits now."
     if nominated:
-        return f"It is nominated to {nominated}, where it does not fit as things are; {_chances(evaluation, steps, preemption)}."
+        return (
+            f"It is nominated to {nominated}, where it does not fit as things are; "
+            f"{_chances(evaluation, steps, preemption)}."
+        )
     sentence = _chances(evaluation, steps, preemption)
     return f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -134,8 +143,13 @@ def _chances(evaluation: Evaluation, steps: tuple[WaterfallStep, ...], preemptio
         # A plugin whose PreFilter has left nodes out may refuse others in its Filter.
         refused[step.plugin] += step.refused
     if number == 1:
-        return f"it does not fit on the only node: {_and([f'{plugin} refuses it' for plugin in refused])}{_room_made(preemption)}"
-    refusals = [f"{plugin} {'' if place else 'refuses '}{nodes}" for place, (plugin, nodes) in enumerate(refused.items())]
+        return (
+            "it does not fit on the only node: "
+            f"{_and([f'{plugin} refuses it' for plugin in refused])}{_room_made(preemption)}"
+        )
+    refusals = [
+        f"{plugin} {'' if place else 'refuses '}{nodes}" for place, (plugin, nodes) in enumerate(refused.items())
+    ]
     return f"it fits on none of {_nodes(number)}: {_and(refusals)}{_room_made(preemption)}"
 
 

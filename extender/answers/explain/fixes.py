@@ -33,15 +33,23 @@ MAX_FIXES: Final = 6
 MAX_TRIES: Final = 20
 """The number of suggestions tried that each satisfy one plugin."""
 MAX_TRIES_TOGETHER: Final = 4
-"""The number of suggestions tried that satisfy several plugins at once; only if no suggestion that satisfies one plugin helps."""
+"""The number of suggestions tried that satisfy several plugins at once; only if no suggestion that satisfies one plugin
+helps.
+"""
 MAX_PRIORITIES_TRIED: Final = 5
 _NODES_NAMED: Final = 5
 
 
 def fixes(
-    evaluation: Evaluation, refusals: Refusals | None, advice: Advice, framework: Framework, pod: Pod, nominations: Nominations
+    evaluation: Evaluation,
+    refusals: Refusals | None,
+    advice: Advice,
+    framework: Framework,
+    pod: Pod,
+    nominations: Nominations,
 ) -> tuple[Fix, ...]:
-    """Returns changes that would let the pod fit: first the one that opens most nodes. A pod that fits only has its gates removed.
+    """Returns changes that would let the pod fit: first the one that opens most nodes. A pod that fits only has its
+    gates removed.
 
     Arguments:
         refusals: those of the evaluation; None if no Filter was asked.
@@ -53,7 +61,9 @@ def fixes(
         places = np.array([evaluation.snapshot.nodes.index[name] for name in evaluation.feasible], np.intp)
         found = _OpeningFixes(evaluation.snapshot, pod, "")
         if gates:
-            found.add("gate", f"remove {_gates(gates)}", places, replaced(pod, spec=replaced(pod.spec, scheduling_gates=[])))
+            found.add(
+                "gate", f"remove {_gates(gates)}", places, replaced(pod, spec=replaced(pod.spec, scheduling_gates=[]))
+            )
         return found.best(1)
     if evaluation.statuses is None or evaluation.error:
         return ()
@@ -96,7 +106,8 @@ class _Trials:
     def opened_by_eviction(self, pod: Pod, potential: Index) -> Index:
         """Returns those of the potential nodes on which such a pod would fit if all pods of lower priority left.
 
-        This is the first step of the dry run. Which of those pods could stay makes no difference to whether the node is opened.
+        This is the first step of the dry run. Which of those pods could stay makes no difference to whether the node is
+        opened.
         """
         slots, row = lower_priority_pods(self._snapshot, pod, potential, self.rules)
         if not len(slots):
@@ -133,12 +144,16 @@ class _OpeningFixes:
             changed: the pod for which the change is as good as made.
         """
         if len(places) and (kind, places.tobytes()) not in self._fixes:
-            self._fixes[kind, places.tobytes()] = self._fix(kind, text + self._also, places, self._without_gates(changed))
+            self._fixes[kind, places.tobytes()] = self._fix(
+                kind, text + self._also, places, self._without_gates(changed)
+            )
 
     def add_node(self, model: str) -> None:
         """Adds the change that brings one more node, on which the pod fits."""
         objects = objects_to_try(self._without_gates(self._pod))
-        self._fixes["node", b""] = Fix(kind="node", text=f"add a node like {model}{self._also}", opens=1, objects=objects, add_like=model)
+        self._fixes["node", b""] = Fix(
+            kind="node", text=f"add a node like {model}{self._also}", opens=1, objects=objects, add_like=model
+        )
 
     def _fix(self, kind: Kind, text: str, places: Index, changed: Pod) -> Fix:
         nodes = self._snapshot.nodes
@@ -147,7 +162,15 @@ class _OpeningFixes:
         patch = {} if kind in ("node", "preemption") else patch_of(self._pod, changed)
         is_cordoned = kind == "node" and bool(nodes.unschedulable[places].all())
         command = uncordoning(named) if is_cordoned else command_of(self._pod, patch)
-        return Fix(kind=kind, text=text, opens=len(places), nodes=named, patch=patch, command=command, objects=objects_to_try(changed))
+        return Fix(
+            kind=kind,
+            text=text,
+            opens=len(places),
+            nodes=named,
+            patch=patch,
+            command=command,
+            objects=objects_to_try(changed),
+        )
 
     def _without_gates(self, pod: Pod) -> Pod:
         return replaced(pod, spec=replaced(pod.spec, scheduling_gates=[])) if pod.spec.scheduling_gates else pod
@@ -191,7 +214,8 @@ def _try_preemption(evaluation: Evaluation, pod: Pod, trials: _Trials, found: _O
     is_potential[potential] = True
     priorities = np.unique(snapshot.pods.priority[is_potential[snapshot.pods.node]])
     levels = priorities[(priorities >= pod.priority) & (priorities < HIGHEST_USER_PRIORITY)].tolist()
-    # Bisection for the lowest priority that helps, as far as a few tries find it. A higher one may evict more pods, and so open more nodes.
+    # Bisection for the lowest priority that helps, as far as a few tries find it. A higher one may evict more pods, and
+    # so open more nodes.
     low, high, best = 0, len(levels) - 1, None
     at = high
     for _ in range(MAX_PRIORITIES_TRIED):

@@ -13,7 +13,9 @@ MAX_NEAREST: Final = 5
 
 
 def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = MAX_NEAREST) -> tuple[NearNode, ...]:
-    """Returns the nearest nodes, in the order of `nearest_places`, with the reasons of each plugin that refuses them."""
+    """Returns the nearest nodes, in the order of `nearest_places`, with the reasons of each plugin that refuses
+    them.
+    """
     found: list[NearNode] = []
     for place in nearest_places(refusals, advice)[:limit].tolist():
         by_plugin = refusals.of_node(place)
@@ -26,8 +28,10 @@ def nearest_nodes(refusals: Refusals, advice: Advice, limit: int = MAX_NEAREST) 
 def nearest_places(refusals: Refusals, advice: Advice) -> Index:
     """Returns the places on axis N of all nodes that are refused, nearest first.
 
-    Nodes where evictions might help come before others, then nodes that fewer plugins refuse, then nodes that lack less.
+    Nodes where evictions might help come before others, then nodes that fewer plugins refuse, then nodes that lack
+    less.
     """
-    # A node that no Filter refuses by itself counts as refused by one: PreFilter left it out, or pods are nominated to it.
+    # A node that no Filter refuses by itself counts as refused by one: PreFilter left it out, or pods are nominated to
+    # it.
     order = np.lexsort((advice.share_missing, np.maximum(refusals.counts, 1), refusals.hopeless))
     return order[refusals.refused[order]]

@@ -21,10 +21,11 @@ MAX_KINDS: Final = 16
 
 
 def node_to_add(framework: Framework, refusals: Refusals, advice: Advice, pod: Pod) -> str | None:
-    """Returns the name of a node such that the pod would fit on a new node with its labels and taints, and with its DaemonSets' pods alone.
+    """Returns the name of a node such that the pod would fit on a new node with its labels and taints, and with its
+    DaemonSets' pods alone.
 
-    Returns None if there is no such node, if a plugin fails, and for pods that depend on other nodes or request a node by its name: the
-    verdict about an existing node says nothing about a new one then.
+    Returns None if there is no such node, if a plugin fails, and for pods that depend on other nodes or request a node
+    by its name: the verdict about an existing node says nothing about a new one then.
     """
     snapshot = refusals.evaluation.snapshot
     cycle = Cycle(framework, snapshot, pod)  # pods are nominated to nodes that exist, so that they do not count here
@@ -44,13 +45,17 @@ def node_to_add(framework: Framework, refusals: Refusals, advice: Advice, pod: P
 def _one_of_each_kind(snapshot: Snapshot, places: Index) -> Index:
     """Returns the first node of each kind: nodes of equal size and taints are one kind, whatever their labels."""
     nodes = snapshot.nodes
-    kinds = np.column_stack([nodes.allocatable[places], nodes.allowed_pods[places], nodes.taint_set[places], nodes.unschedulable[places]])
+    kinds = np.column_stack(
+        [nodes.allocatable[places], nodes.allowed_pods[places], nodes.taint_set[places], nodes.unschedulable[places]]
+    )
     _, first = np.unique(kinds, axis=0, return_index=True)
     return places[np.sort(first)]
 
 
 def depends_on_node_alone(cycle: Cycle) -> bool:
-    """Returns whether no Filter that is asked about the pod looks beyond one node, and nothing is to be reserved for the pod."""
+    """Returns whether no Filter that is asked about the pod looks beyond one node, and nothing is to be reserved for
+    the pod.
+    """
     skipped, plugins = cycle.skip_filter_plugins, cycle.framework.plugins
     looks_further = any(not plugin.looks_only_at_node for name, plugin in plugins.filter if name not in skipped)
     return not looks_further and all(plugin.name in skipped for plugin in plugins.reserve)
@@ -74,5 +79,7 @@ def _is_of_daemon_set(pod: Pod) -> bool:
 def _requests_by_name(pod: Pod) -> bool:
     of_nodes = (pod.spec.affinity or Affinity()).node_affinity
     terms = of_nodes.required.node_selector_terms if of_nodes is not None and of_nodes.required is not None else []
-    keys = {each.key for term in terms for each in (*term.match_expressions, *term.match_fields)} | (pod.spec.node_selector or {}).keys()
+    keys = {each.key for term in terms for each in (*term.match_expressions, *term.match_fields)} | (
+        pod.spec.node_selector or {}
+    ).keys()
     return bool(keys & {HOSTNAME_LABEL, NAME_FIELD})

@@ -1,5 +1,6 @@
-"""Why a pod is on its node: the scores of the best nodes, plugin by plugin. They are those of the decision where they were kept, and are
-otherwise worked out again."""
+"""Why a pod is on its node: the scores of the best nodes, plugin by plugin. They are those of the decision where they
+were kept, and are otherwise worked out again.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -27,7 +28,9 @@ def best_scores(evaluation: Evaluation, limit: int = MAX_SCORES) -> tuple[NodeSc
     if scores is None:
         return ()
     best = np.argsort(-scores.total, kind="stable")[:limit].tolist()
-    return tuple(_at(row, evaluation.feasible[row], scores.total, scores.weights, scores.raw, scores.weighted) for row in best)
+    return tuple(
+        _at(row, evaluation.feasible[row], scores.total, scores.weights, scores.raw, scores.weighted) for row in best
+    )
 
 
 def kept_scores(kept: KeptScores) -> tuple[NodeScore, ...]:
@@ -38,11 +41,19 @@ def kept_scores(kept: KeptScores) -> tuple[NodeScore, ...]:
 
 
 def _at(
-    row: int, node: str, total: Int64s, weights: Mapping[str, int], raw: Mapping[str, Int64s], weighted: Mapping[str, Int64s]
+    row: int,
+    node: str,
+    total: Int64s,
+    weights: Mapping[str, int],
+    raw: Mapping[str, Int64s],
+    weighted: Mapping[str, Int64s],
 ) -> NodeScore:
     plugins = {
         name: PluginScore(
-            raw=int(raw[name][row]), normalized=int(weighted[name][row]) // weight, weight=weight, weighted=int(weighted[name][row])
+            raw=int(raw[name][row]),
+            normalized=int(weighted[name][row]) // weight,
+            weight=weight,
+            weighted=int(weighted[name][row]),
         )
         for name, weight in weights.items()
     }
@@ -59,7 +70,9 @@ def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation 
     for made in attempts:
         if made.outcome == "Scheduled" and made.pod.uid == answer.pod.uid and made.node == answer.node:
             if made.feasible == 1:
-                return msgspec.structs.replace(answer, scores_of="decision", choice="No other node passed, so that nothing was scored.")
+                return msgspec.structs.replace(
+                    answer, scores_of="decision", choice="No other node passed, so that nothing was scored."
+                )
             if not made.scores:
                 return None
             text = _sentence(made.node, made.scores, made.feasible, "had")
@@ -67,7 +80,9 @@ def as_decided(answer: Explanation, attempts: Iterable[Attempt]) -> Explanation 
     return None
 
 
-async def worked_out_again(cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, answer: Explanation) -> Explanation:
+async def worked_out_again(
+    cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, answer: Explanation
+) -> Explanation:
     """Returns the explanation of a pod that has a node with the scores that nodes have now, as if the pod had none.
 
     Arguments:
@@ -82,7 +97,9 @@ async def worked_out_again(cluster: Cluster, frameworks: Mapping[str, Framework]
     evaluation = await evaluate(Cycle(framework, cluster.cache.update_snapshot(), pod, nominations))
     scores, fits = best_scores(evaluation), answer.node in evaluation.feasible
     if not fits:
-        text = f"As things are now, {answer.node} would refuse this pod; it would find {_nodes(len(evaluation.feasible))}."
+        text = (
+            f"As things are now, {answer.node} would refuse this pod; it would find {_nodes(len(evaluation.feasible))}."
+        )
     elif len(scores) == 1:
         scores = ()
         text = "As things are now, no other node passes, so that nothing would be scored."

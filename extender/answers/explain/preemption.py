@@ -28,7 +28,8 @@ _LATEST: Final = int(datetime.max.replace(tzinfo=UTC).timestamp())
 def preemption_answer(
     outcome: PreemptionOutcome, snapshot: Snapshot, pod: Pod, now: float, limit: int = MAX_CANDIDATES
 ) -> PreemptionAnswer:
-    """Returns the chosen node and its victims, the runners-up and why they lost, and why evictions on other nodes do not help.
+    """Returns the chosen node and its victims, the runners-up and why they lost, and why evictions on other nodes do
+    not help.
 
     Arguments:
         snapshot: the snapshot that the outcome is about.
@@ -74,10 +75,14 @@ def _lost(outcome: PreemptionOutcome, gpu_hours: float, now: float) -> dict[str,
     return {"gpu_hours": gpu_hours, "without_policies": node, "gpu_hours_without_policies": gpu_hours_of(victims)}
 
 
-def _listed(candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: str, now: float, limit: int) -> tuple[CandidateNode, ...]:
+def _listed(
+    candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: str, now: float, limit: int
+) -> tuple[CandidateNode, ...]:
     """The chosen candidate, then the others, best first."""
     if chosen is not None and not chosen.victims:
-        others = _listed(candidates, None, pod, f"some of its pods would have to go, none of those on {chosen.node}", now, limit - 1)
+        others = _listed(
+            candidates, None, pod, f"some of its pods would have to go, none of those on {chosen.node}", now, limit - 1
+        )
         return CandidateNode(node=chosen.node, victims=(), num_pdb_violations=0), *others
     if not len(candidates) or not limit:
         return ()
@@ -95,7 +100,11 @@ def _listed(candidates: Candidates, chosen: Candidate | None, pod: Pod, failed: 
             victims=tuple(victim(gone, now, violates.get(gone.uid, ())) for gone in one.victims),
             num_pdb_violations=one.num_pdb_violations,
             # Without a chosen node, an extender has failed, which kept all of them from being chosen.
-            why_not=failed if chosen is None else "" if one.node == chosen.node else why_not(costs[at], costs[0], chosen.node, first),
+            why_not=failed
+            if chosen is None
+            else ""
+            if one.node == chosen.node
+            else why_not(costs[at], costs[0], chosen.node, first),
         )
         for at, one in enumerate(listed)
     )

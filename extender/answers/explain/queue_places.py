@@ -47,12 +47,17 @@ def queue_view(queue: SchedulingQueue, registered: Mapping[str, Registered], clo
         places.append(_place_of(info, "active", registered, clock, position))
     pausing = [*queue.pods_in_backoff_q(), *queue.pods_in_backoff_q(failed=True)]
     places += [_of_backoff(queue, info, registered, clock) for info in pausing[: _MAX_PLACES - len(places)]]
-    places += [_of_unschedulable(info, registered, clock) for info in queue.unschedulable_pods()[: max(0, _MAX_PLACES - len(places))]]
+    places += [
+        _of_unschedulable(info, registered, clock)
+        for info in queue.unschedulable_pods()[: max(0, _MAX_PLACES - len(places))]
+    ]
     counts = queue.pending_counts() | {"inFlight": len(queue.in_flight_pods())}
     return Queue(items=tuple(places), counts=counts)
 
 
-def queue_place(queue: SchedulingQueue, key: str, registered: Mapping[str, Registered], clock: WallClock) -> QueuePlace | None:
+def queue_place(
+    queue: SchedulingQueue, key: str, registered: Mapping[str, Registered], clock: WallClock
+) -> QueuePlace | None:
     """Returns where the pod namespace/name waits; None if it does not."""
     tried = next((info for info in queue.in_flight_pods() if info.key == key), None)
     if tried is not None:
@@ -85,17 +90,25 @@ def without_a_queue(pods: Iterable[Pod]) -> Queue:
 
 def _in_flight(info: QueuedPodInfo, clock: WallClock) -> QueuePlace:
     return QueuePlace(
-        pod=PodName.of(info.pod), queue="inFlight", attempts=info.attempts, since=_since(info, clock), workload=workload_of(info.pod)
+        pod=PodName.of(info.pod),
+        queue="inFlight",
+        attempts=info.attempts,
+        since=_since(info, clock),
+        workload=workload_of(info.pod),
     )
 
 
 def _since(info: QueuedPodInfo, clock: WallClock) -> str:
-    """Returns since when the pod waits, over all its attempts: when it was first queued to be tried, or when it came if it never was."""
+    """Returns since when the pod waits, over all its attempts: when it was first queued to be tried, or when it came if
+    it never was.
+    """
     first = info.initial_attempt_timestamp
     return clock.text(info.timestamp if first is None else first)
 
 
-def _of_backoff(queue: SchedulingQueue, info: QueuedPodInfo, registered: Mapping[str, Registered], clock: WallClock) -> QueuePlace:
+def _of_backoff(
+    queue: SchedulingQueue, info: QueuedPodInfo, registered: Mapping[str, Registered], clock: WallClock
+) -> QueuePlace:
     return _place_of(info, "backoff", registered, clock, None, queue.backoff_time(info))
 
 
@@ -130,11 +143,15 @@ def _place_of(
 
 def _last_message(pod: Pod) -> str:
     """Returns the message of its condition PodScheduled, which its scheduler writes."""
-    return next((each.message for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), "")
+    return next(
+        (each.message for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), ""
+    )
 
 
 def _wakes_on(plugins: Sequence[str], registered: Registered) -> tuple[WakesOn, ...]:
-    """Returns the events for which the plugins that refused the pod have registered. Whether one helps is up to the queueing hint."""
+    """Returns the events for which the plugins that refused the pod have registered. Whether one helps is up to the
+    queueing hint.
+    """
     by_event: dict[str, list[str]] = {}
     for plugin in plugins:
         for each in registered.get(plugin, ()):

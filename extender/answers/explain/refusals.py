@@ -70,8 +70,14 @@ class Refusals:
         return only if plugin in self.pre_filter.narrowed_by else only & ~self.left_out
 
     def of_node(self, place: int) -> dict[str, list[str]]:
-        """Returns plugin -> its reasons, for one node that is refused; that of the node's status where no Filter refuses it by itself."""
-        alone = {plugin: verdicts.reasons_of(place) for plugin, verdicts in self.by_plugin.items() if verdicts.codes[place] != Code.SUCCESS}
+        """Returns plugin -> its reasons, for one node that is refused; that of the node's status where no Filter
+        refuses it by itself.
+        """
+        alone = {
+            plugin: verdicts.reasons_of(place)
+            for plugin, verdicts in self.by_plugin.items()
+            if verdicts.codes[place] != Code.SUCCESS
+        }
         status = self.statuses.at_place(place, self.evaluation.snapshot)
         if status is not self.statuses.absent:
             alone.setdefault(status.plugin, list(status.reasons))

@@ -1,4 +1,6 @@
-"""The verdicts of the Filters as tables: how many nodes each plugin left over, and what each answers about every node."""
+"""The verdicts of the Filters as tables: how many nodes each plugin left over, and what each answers about every
+node.
+"""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -22,9 +24,11 @@ def reason_counts(reasons: Mapping[str, int]) -> tuple[ReasonCount, ...]:
 
 
 def waterfall(evaluation: Evaluation) -> tuple[WaterfallStep, ...]:
-    """Returns a step for each plugin that refused nodes, in the profile's order; refused and feasible nodes together are all nodes.
+    """Returns a step for each plugin that refused nodes, in the profile's order; refused and feasible nodes together
+    are all nodes.
 
-    Where PreFilter refused the pod, or narrowed the search, that is the first step. There are no steps where no plugin was asked.
+    Where PreFilter refused the pod, or narrowed the search, that is the first step. There are no steps where no plugin
+    was asked.
     """
     statuses, pre_filter = evaluation.statuses, evaluation.pre_filter
     if statuses is None or pre_filter is None:
@@ -52,7 +56,9 @@ def _step(plugin: str, counts: Counter[Status], refused: int, left: int) -> Wate
         for reason in status.reasons:
             reasons[reason] += nodes
     unresolvable = sum(nodes for status, nodes in counts.items() if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-    return WaterfallStep(plugin=plugin, reasons=reason_counts(reasons), refused=refused, unresolvable=unresolvable, left=left)
+    return WaterfallStep(
+        plugin=plugin, reasons=reason_counts(reasons), refused=refused, unresolvable=unresolvable, left=left
+    )
 
 
 def _pre_filter_plugins(pre_filter: PreFilterOutcome) -> str:
@@ -92,7 +98,8 @@ def _distinct_verdicts(verdicts: Verdicts) -> tuple[Index, Index]:
     which = verdicts.codes.astype(np.int64)
     first: Index = np.zeros(0, np.intp)
     for held in (None, *(mask for _, mask in verdicts.reasons)):
-        # One reason after the other. The verdicts get new numbers each time, so that any number of reasons fits into an int64.
+        # One reason after the other. The verdicts get new numbers each time, so that any number of reasons fits into an
+        # int64.
         joined = which if held is None else 2 * which + held
         _, first, which = np.unique(joined, return_index=True, return_inverse=True)
     return first, which

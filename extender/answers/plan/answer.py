@@ -15,7 +15,9 @@ class PlanRequest(msgspec.Struct, kw_only=True, rename="camel", forbid_unknown_f
     """The body of POST /v1/plan: the pods that need room."""
 
     create: list[dict[str, Any]]
-    """Kubernetes objects: the pods or workloads that are to fit, and what they refer to (pod groups, priority classes, claims)."""
+    """Kubernetes objects: the pods or workloads that are to fit, and what they refer to (pod groups, priority classes,
+    claims).
+    """
     max_moves: Annotated[int, msgspec.Meta(ge=1, le=MOST_MOVES)] = 8
     """The most pods that may move."""
 
@@ -36,7 +38,9 @@ class PlannedMove(Answer, frozen=True, kw_only=True):
     needs_steering: bool = False
     """Whether the scheduler would choose another node for it of its own accord, the one that it leaves aside."""
     waits_for: tuple[str, ...] = ()
-    """The PodDisruptionBudget that earlier moves have used up: the pods that these moved have to be ready again before this one goes."""
+    """The PodDisruptionBudget that earlier moves have used up: the pods that these moved have to be ready again before
+    this one goes.
+    """
 
 
 @final
@@ -58,7 +62,9 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
     placements: tuple[Placement, ...] = ()
     """The pods that were asked about, each with its node after the moves; without one if there is no plan."""
     are_pinned: bool = False
-    """Whether each of these pods has to be given just this node, since not all of them fit on those that the scheduler would prefer."""
+    """Whether each of these pods has to be given just this node, since not all of them fit on those that the scheduler
+    would prefer.
+    """
     gpu_hours: float = 0.0
     """The GPU time that all moves together lose."""
     instead: tuple[Eviction, ...] = ()
@@ -68,6 +74,8 @@ class PlanAnswer(Answer, frozen=True, kw_only=True):
     looked_through: int = 0
     """Every plan with at most so many moves was looked at; -1 if not even the cluster as it is."""
     is_complete: bool = False
-    """Whether the search was exact: no plan has fewer moves, or without a plan, there is none within the limit of moves."""
+    """Whether the search was exact: no plan has fewer moves, or without a plan, there is none within the limit of
+    moves.
+    """
     notes: tuple[str, ...] = ()
     """What was taken for granted, and what is not known: sentences for people."""

@@ -24,7 +24,9 @@ class ExactSearch:
         self._seen: set[Hashable] = {trial.state}
         self._frontier: list[tuple[Move, ...]] = [()]
         self._is_spread = False
-        """Whether the moves from the frontier are still to be made, because only those that make room at once were looked at."""
+        """Whether the moves from the frontier are still to be made, because only those that make room at once were
+        looked at.
+        """
         self.has_met_budget = False
         """Whether a pod was left where it is because earlier moves had used its budget up."""
 
@@ -52,8 +54,9 @@ class ExactSearch:
             self.has_met_budget = self.has_met_budget or trial.has_met_budget
 
     def _opened(self) -> FoundPlan | None:
-        """Returns a plan whose last move leaves the node on which the wanted pod fits then. No other last move can help where each node
-        decides by itself."""
+        """Returns a plan whose last move leaves the node on which the wanted pod fits then. No other last move can help
+        where each node decides by itself.
+        """
         (pod,) = self._wanted.pods
         for moves in self._made():
             for each in self._trial.in_the_way(pod, self._trial.different_pods_everywhere()):

@@ -52,8 +52,8 @@ class MovablePods:
     """The running pods of a cluster, by whether they may move.
 
     Attributes:
-        by_uid: UID -> a pod that may move. The pods that lose least by it come first: those of the lowest priority, then those that have
-            computed least.
+        by_uid: UID -> a pod that may move. The pods that lose least by it come first: those of the lowest priority,
+            then those that have computed least.
         staying: why pods stay -> how many.
         allowed: namespace/name of a PodDisruptionBudget -> the evictions that it allows now.
     """
@@ -63,7 +63,9 @@ class MovablePods:
     allowed: Mapping[str, int]
 
 
-def movable_pods(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Pod, now: Callable[[], datetime]) -> MovablePods:
+def movable_pods(
+    cluster: Cluster, frameworks: Mapping[str, Framework], wanted: Pod, now: Callable[[], datetime]
+) -> MovablePods:
     """Returns the pods that may be evicted by an eviction request as things are, and that come back somewhere.
 
     Arguments:
@@ -77,7 +79,9 @@ def movable_pods(cluster: Cluster, frameworks: Mapping[str, Framework], wanted: 
     staying: Counter[str] = Counter()
     for running in cluster.cache.pods:
         spent = tuple(
-            name for name, namespace, selector, _ in budgets if namespace == running.namespace and selector.matches(running.labels)
+            name
+            for name, namespace, selector, _ in budgets
+            if namespace == running.namespace and selector.matches(running.labels)
         )
         why = _why_it_stays(running, frameworks.get(running.scheduler_name)) or (
             "are protected by the victim policy" if running.uid in protected else _why_budgets_forbid(spent, budgets)
@@ -96,7 +100,9 @@ _Budget = tuple[str, str, Selector, int]
 
 
 def _budgets(cluster: Cluster) -> list[_Budget]:
-    """Returns the budgets as the eviction API reads them: an empty selector selects all pods, one that cannot be read none."""
+    """Returns the budgets as the eviction API reads them: an empty selector selects all pods, one that cannot be read
+    none.
+    """
     found: list[_Budget] = []
     for budget in cluster.cache.objects.pdbs.values():
         namespace, selector = budget.metadata.namespace or "default", budget.spec.parsed_selector

@@ -64,7 +64,12 @@ def plan(
     """
     try:
         without = what_if(
-            cluster.fork(), configuration, WhatIfRequest(create=request.create), admits, for_everybody=for_everybody, is_wanted=is_wanted
+            cluster.fork(),
+            configuration,
+            WhatIfRequest(create=request.create),
+            admits,
+            for_everybody=for_everybody,
+            is_wanted=is_wanted,
         )
         applied = apply_manifests(cluster, request.create, admits())
     except (ManifestError, WhatIfError) as exc:
@@ -79,12 +84,17 @@ def plan(
         trial = TrialMoves(cluster, frameworks, movable, is_wanted)
         result = PlanSearch(trial, WantedPods(trial, with_groups), trials).run(request.max_moves)
         moves = () if result.plan is None else _moves(trial, result.plan)
-    return _answer(pods, result, moves, without, movable, request.max_moves, (*stand_in_notes(frameworks), *_notes(applied)))
+    return _answer(
+        pods, result, moves, without, movable, request.max_moves, (*stand_in_notes(frameworks), *_notes(applied))
+    )
 
 
 def _wanted_of(applied: Applied) -> Sequence[Pod]:
     if applied.surplus or applied.rollouts or applied.on_named_nodes or applied.daemons:
-        raise PlanError("a plan is for new pods that a scheduler places: leave out pods with a node, changed workloads and new nodes")
+        raise PlanError(
+            "a plan is for new pods that a scheduler places: leave out pods with a node, changed workloads and new "
+            "nodes"
+        )
     if not applied.pods:
         raise PlanError("there is no pod without a node in it")
     if len(applied.pods) > MAX_WANTED:
@@ -106,8 +116,15 @@ def _framework_of(pod: Pod, frameworks: Mapping[str, Framework]) -> Framework:
 
 def _notes(applied: Applied) -> tuple[str, ...]:
     gated = [pod.key for pod in applied.pods if pod.spec.scheduling_gates]
-    missing = (f"ResourceClaimTemplate {name} is not known here: put it into the file as well" for name in applied.missing_templates)
-    return (*applied.notes, *missing, *(f"{key} has scheduling gates: the plan is for the time when they are gone" for key in gated))
+    missing = (
+        f"ResourceClaimTemplate {name} is not known here: put it into the file as well"
+        for name in applied.missing_templates
+    )
+    return (
+        *applied.notes,
+        *missing,
+        *(f"{key} has scheduling gates: the plan is for the time when they are gone" for key in gated),
+    )
 
 
 def _moves(trial: TrialMoves, found: FoundPlan) -> tuple[PlannedMove, ...]:
@@ -169,9 +186,12 @@ def _answer(
         placements=placements,
         are_pinned=found is not None and found.is_pinned,
         gpu_hours=round(sum((move.gpu_hours for move in moves), 0.0), 3),
-        instead=() if found is not None and not found.moves else tuple(each for each in without.evictions if each.why == "preempted"),
+        instead=()
+        if found is not None and not found.moves
+        else tuple(each for each in without.evictions if each.why == "preempted"),
         staying=tuple(
-            StayingPods(reason=why, pods=number) for why, number in sorted(movable.staying.items(), key=lambda each: (-each[1], each[0]))
+            StayingPods(reason=why, pods=number)
+            for why, number in sorted(movable.staying.items(), key=lambda each: (-each[1], each[0]))
         ),
         looked_through=result.looked_through,
         is_complete=result.is_complete,
@@ -179,14 +199,20 @@ def _answer(
     )
 
 
-def _summary(pods: Sequence[Pod], nodes: Mapping[str, str], moves: Sequence[PlannedMove], result: SearchResult, max_moves: int) -> str:
+def _summary(
+    pods: Sequence[Pod], nodes: Mapping[str, str], moves: Sequence[PlannedMove], result: SearchResult, max_moves: int
+) -> str:
     """Returns the answer in a sentence or two."""
     who = pods[0].key if len(pods) == 1 else f"All {len(pods)} pods"
     if result.plan is None:
         whom = pods[0].key if len(pods) == 1 else f"all {len(pods)} pods"
         if result.is_complete:
             return f"No plan of at most {_times(max_moves)} makes room for {whom}."
-        looked = f", and all plans of at most {_times(result.looked_through)} were looked at" if result.looked_through > 0 else ""
+        looked = (
+            f", and all plans of at most {_times(result.looked_through)} were looked at"
+            if result.looked_through > 0
+            else ""
+        )
         return f"No plan was found that makes room for {whom}. The search reached its bound{looked}: there may be one."
     where = f" on {nodes[pods[0].uid]}" if len(pods) == 1 else ""
     if not moves:

@@ -1,9 +1,9 @@
 """PlanSearch: finds the fewest moves, one after the other, after which the wanted pods fit.
 
-A pod moves when it is evicted and another node takes it; it runs there before the next pod is evicted. Plans are looked for by the
-number of their moves. As long as the cluster is small enough, every distribution of its pods that so many moves lead to is looked at;
-then the answer is exact. Beyond that, room is made node by node: pods leave a node that would take the wanted pod without them, and where
-one of them finds no place, room is made for it first in the same way.
+A pod moves when it is evicted and another node takes it; it runs there before the next pod is evicted. Plans are looked
+for by the number of their moves. As long as the cluster is small enough, every distribution of its pods that so many
+moves lead to is looked at; then the answer is exact. Beyond that, room is made node by node: pods leave a node that
+would take the wanted pod without them, and where one of them finds no place, room is made for it first in the same way.
 """
 
 from collections.abc import Generator, Sequence
@@ -33,7 +33,8 @@ class SearchResult:
     Attributes:
         plan: None if none was found.
         looked_through: every plan with at most so many moves was looked at; -1 if not even the cluster as it is.
-        is_complete: whether there is no plan with fewer moves, or without a plan, none at all within the limit of moves.
+        is_complete: whether there is no plan with fewer moves, or without a plan, none at all within the limit of
+            moves.
     """
 
     plan: FoundPlan | None
@@ -101,7 +102,9 @@ class PlanSearch:
         return SearchResult(None, self._looked_through, is_complete=self._looked_through >= max_moves)
 
     def _exactly(self, searches: list[ExactSearch], limit: int) -> FoundPlan | None:
-        """Returns a plan of just so many moves; first without, and then with moves that wait until a budget has recovered."""
+        """Returns a plan of just so many moves; first without, and then with moves that wait until a budget has
+        recovered.
+        """
         plan = searches[0].with_one_more_move()
         if plan is not None or not searches[0].has_met_budget:
             return plan
@@ -114,7 +117,9 @@ class PlanSearch:
     # The guided search.
 
     def _guided(self, limit: int) -> FoundPlan | None:
-        """Returns a plan of at most so many moves; first without, and then with moves that wait until a budget has recovered."""
+        """Returns a plan of at most so many moves; first without, and then with moves that wait until a budget has
+        recovered.
+        """
         trial = self._trial
         trial.allow(self._guided_trials)
         try:
@@ -157,7 +162,9 @@ class PlanSearch:
             return FoundPlan(tuple(moves), {pod.uid: node for pod, node in placed}, is_pinned=True)
 
     def _room_for(self, turn: int, left: int, domain: Domain) -> Generator[None]:
-        """Places the wanted pods from this one on, each after moves that make room for it; yields once all of them are placed."""
+        """Places the wanted pods from this one on, each after moves that make room for it; yields once all of them are
+        placed.
+        """
         if turn == len(self._wanted.pods):
             yield
             return
@@ -203,7 +210,9 @@ class PlanSearch:
             self._busy = busy
 
     def _moved_away(self, each: MovablePod, target: str, pod: Pod, node: str, left: int) -> Generator[None]:
-        """Moves a pod from the node to the target, after moves that make room for it there, and goes on making room for the other pod."""
+        """Moves a pod from the node to the target, after moves that make room for it there, and goes on making room for
+        the other pod.
+        """
         before = len(self._moves)
         for _ in self._made_room(each.pod, target, left - 1):
             with self._trial.moved(each, target) as has_moved:
@@ -215,7 +224,9 @@ class PlanSearch:
                         self._moves.pop()
 
     def _targets(self, each: MovablePod, left: int) -> list[str]:
-        """Returns the nodes to try for a pod that leaves its own: those that take it at once, or else after as many further moves."""
+        """Returns the nodes to try for a pod that leaves its own: those that take it at once, or else after as many
+        further moves.
+        """
         free = self._trial.nodes_for(each.pod)[:WIDTH]
         if free or not left:
             return free

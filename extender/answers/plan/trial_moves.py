@@ -1,6 +1,7 @@
 """TrialMoves: a copy of a cluster in which pods are evicted, placed elsewhere, and moved back.
 
-Every verdict is one of the profile's Filters about the cluster as the moves before have left it, and every placement runs Reserve.
+Every verdict is one of the profile's Filters about the cluster as the moves before have left it, and every placement
+runs Reserve.
 """
 
 from collections import Counter
@@ -39,12 +40,15 @@ class BoundReachedError(Exception):
 
 @final
 class TrialMoves:
-    """State: the cluster, the node of each movable pod, what is reserved, what budgets have given, and how many trials are left.
+    """State: the cluster, the node of each movable pod, what is reserved, what budgets have given, and how many trials
+    are left.
 
     Moves are context managers: at the end of the block everything is as before.
     """
 
-    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework], pods: MovablePods, is_wanted: IsWanted) -> None:
+    def __init__(
+        self, cluster: Cluster, frameworks: Mapping[str, Framework], pods: MovablePods, is_wanted: IsWanted
+    ) -> None:
         """Nothing has moved yet.
 
         Arguments:
@@ -118,7 +122,9 @@ class TrialMoves:
 
     def different_pods_everywhere(self) -> list[MovablePod]:
         """Returns one pod of each kind on each node that may move now, those that lose least first."""
-        return sorted((each for node in self._on for each in self.different_pods(node)), key=lambda each: self._rank[each.uid])
+        return sorted(
+            (each for node in self._on for each in self.different_pods(node)), key=lambda each: self._rank[each.uid]
+        )
 
     def _movable_on(self, node: str) -> list[MovablePod]:
         """Returns the pods on the node that may move now, those that lose least first."""
@@ -161,18 +167,29 @@ class TrialMoves:
         return frozenset(name for name, score in scored if score == highest)
 
     def in_the_way(self, pod: Pod, leaving: Sequence[MovablePod]) -> list[MovablePod]:
-        """Returns those of the pods of which one has to leave its node, and no other pod, so that the pod fits there."""
+        """Returns those of the pods of which one has to leave its node, and no other pod, so that the pod fits
+        there.
+        """
         with self._without(pod):
             cycle = self._cycle(pod)
             if cycle is None:
                 return []
             places = [_place(cycle, self._node_of[each.uid]) for each in leaving]
-            leaving = [each for each, place in zip(leaving, places, strict=True) if place is not None and each.uid != pod.uid]
+            leaving = [
+                each for each, place in zip(leaving, places, strict=True) if place is not None and each.uid != pod.uid
+            ]
             if not leaving:
                 return []
-            going = PodChanges(np.arange(len(leaving)), _slots(cycle.snapshot, leaving), np.full(len(leaving), -1), rows_are_distinct=True)
+            going = PodChanges(
+                np.arange(len(leaving)),
+                _slots(cycle.snapshot, leaving),
+                np.full(len(leaving), -1),
+                rows_are_distinct=True,
+            )
             index = cycle.snapshot.nodes.index
-            rows = Rows.of(cycle.snapshot, np.array([index[self._node_of[each.uid]] for each in leaving], np.intp)).changed(going)
+            rows = Rows.of(
+                cycle.snapshot, np.array([index[self._node_of[each.uid]] for each in leaving], np.intp)
+            ).changed(going)
             try:
                 ok = cycle.run_filters_with_nominated_pods(rows).ok
             except PluginError:
@@ -180,7 +197,8 @@ class TrialMoves:
             return [each for each, opens in zip(leaving, ok.tolist(), strict=True) if opens]
 
     def nodes_to_clear(self, pod: Pod, domain: Domain = None) -> list[tuple[str, int]]:
-        """Returns the nodes that would take the pod if all that may move left them, and how many have to leave: those where fewest first.
+        """Returns the nodes that would take the pod if all that may move left them, and how many have to leave: those
+        where fewest first.
 
         The numbers come from taking the pods back one by one, those that lose most first, and so may be too high.
         """
@@ -224,14 +242,18 @@ class TrialMoves:
         """Returns whether each node by itself decides whether it takes the pod. Then more pods on a node never help."""
         cycle = self._cycle(pod, is_counted=False)
         return cycle is not None and all(
-            plugin.looks_only_at_node for name, plugin in cycle.framework.plugins.filter if name not in cycle.skip_filter_plugins
+            plugin.looks_only_at_node
+            for name, plugin in cycle.framework.plugins.filter
+            if name not in cycle.skip_filter_plugins
         )
 
     # Moves.
 
     @contextmanager
     def moved(self, each: MovablePod, node: str) -> Iterator[bool]:
-        """Moves the pod to another node for the block. Yields False, and nothing has moved, if the node does not take it."""
+        """Moves the pod to another node for the block. Yields False, and nothing has moved, if the node does not take
+        it.
+        """
         before = self._node_of[each.uid]
         with self._evicted(each):
             if not self._settle(each.pod, node):
@@ -345,7 +367,9 @@ class TrialMoves:
         return names if domain is None else [name for name in names if name in domain]
 
     def _scored(self, pod: Pod, *, with_scores: bool = True) -> list[tuple[str, int]]:
-        """Returns the nodes that would take a pending pod, with their total scores; all of them are 0 without scores."""
+        """Returns the nodes that would take a pending pod, with their total scores; all of them are 0 without
+        scores.
+        """
         cycle = self._cycle(pod)
         if cycle is None:
             return []
@@ -389,5 +413,6 @@ def _claims_of(cluster: Cluster, pod: Pod) -> list[ResourceClaim]:
     return [
         claim
         for (namespace, claim_name), claim in cluster.cache.objects.resource_claims.items()
-        if (namespace, claim_name) == (pod.namespace, name) or any(each.uid == pod.uid for each in claim.status.reserved_for)
+        if (namespace, claim_name) == (pod.namespace, name)
+        or any(each.uid == pod.uid for each in claim.status.reserved_for)
     ]

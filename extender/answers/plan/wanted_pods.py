@@ -23,7 +23,8 @@ class FoundPlan:
 
     Attributes:
         nodes: UID of a wanted pod -> its node.
-        is_pinned: whether the wanted pods fit only if each gets just this node, and not the one that the scheduler prefers.
+        is_pinned: whether the wanted pods fit only if each gets just this node, and not the one that the scheduler
+            prefers.
     """
 
     moves: tuple[Move, ...]
@@ -48,7 +49,9 @@ class WantedPods:
             self._units.setdefault(key or pod.uid, []).append(pod)
         self._groups: Final = {key for key, _ in pods if key is not None}
         self._attempts = GroupAttempts(trial.cluster, trial.frameworks)
-        self.is_decided_by_nodes: Final = len(pods) == 1 and not self._groups and trial.is_decided_by_nodes(self.pods[0])
+        self.is_decided_by_nodes: Final = (
+            len(pods) == 1 and not self._groups and trial.is_decided_by_nodes(self.pods[0])
+        )
         """Whether there is only one pod, and each node by itself decides whether it takes it."""
 
     @property
@@ -58,7 +61,9 @@ class WantedPods:
     def domains(self) -> Sequence[Domain]:
         """Returns the sets of nodes of which one has to take all pods."""
         cache = self._trial.cluster.cache
-        keys = [group.topology_key for each in self._groups if (group := cache.objects.pod_groups.get(each)) is not None]
+        keys = [
+            group.topology_key for each in self._groups if (group := cache.objects.pod_groups.get(each)) is not None
+        ]
         if len(self._groups) != 1 or not keys or not keys[0]:
             return (None,)
         domains: dict[str, set[str]] = {}
@@ -78,7 +83,11 @@ class WantedPods:
                     if chosen is None:
                         return None
                     nodes |= chosen
-                    if not all(stack.enter_context(self._trial.placed(pod, chosen[pod.uid])) for pod in pods if pod.uid in chosen):
+                    if not all(
+                        stack.enter_context(self._trial.placed(pod, chosen[pod.uid]))
+                        for pod in pods
+                        if pod.uid in chosen
+                    ):
                         return None
                     continue
                 choices = self._trial.nodes_for(pods[0])

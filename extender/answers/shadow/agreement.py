@@ -6,9 +6,13 @@ from extender.answers.types import Answer
 from extender.evaluation.decided import Decided
 from extender.records.values import PodName
 
-DifferenceKind = Literal["elsewhere", "kept-waiting", "room", "freed-elsewhere", "would-evict", "would-not-evict", "spared"]
-"""What the shadow would have done about a pod: placed it on another node; found no node for it; found room where the scheduler found none;
-preempted on another node; preempted where the scheduler did not; not preempted where it did; not evicted it."""
+DifferenceKind = Literal[
+    "elsewhere", "kept-waiting", "room", "freed-elsewhere", "would-evict", "would-not-evict", "spared"
+]
+"""What the shadow would have done about a pod: placed it on another node; found no node for it; found room where the
+scheduler found none; preempted on another node; preempted where the scheduler did not; not preempted where it did; not
+evicted it.
+"""
 
 
 @final
@@ -57,7 +61,9 @@ class ShadowCosts(Answer, frozen=True, kw_only=True):
     per_decision: float
     """The same for each decision, looks at other orders of events included."""
     behind: float
-    """For how many seconds the next change has waited beyond what it has to; nothing is decided by a shadow that is far behind."""
+    """For how many seconds the next change has waited beyond what it has to; nothing is decided by a shadow that is far
+    behind.
+    """
     waiting: int
     """Changes that wait to be looked at."""
 
@@ -81,7 +87,8 @@ class Agreement(Answer, frozen=True, kw_only=True):
     by_shape: tuple[AgreementShare, ...]
     """By what the pods ask for."""
     by_reason: tuple[AgreementShare, ...]
-    """The pods that the scheduler could not place, by the reason that it gave for most nodes; and those that it placed."""
+    """The pods that the scheduler could not place, by the reason that it gave for most nodes; and those that it placed.
+    """
     evicted: int
     """Pods that the scheduler evicted for others."""
     spared: int

@@ -1,4 +1,6 @@
-"""BeforeBinding: volumes and devices as they were when a pod's node was chosen. They are bound to that node before the pod is."""
+"""BeforeBinding: volumes and devices as they were when a pod's node was chosen. They are bound to that node before the
+pod is.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,7 +93,9 @@ def _binds(old: HasMetadata | None, new: HasMetadata | None) -> bool:
             was_free = old is None or (isinstance(old, PersistentVolume) and old.spec.claim_ref is None)
             return was_free and new.spec.claim_ref is not None
         case ResourceClaim():
-            return isinstance(old, ResourceClaim) and old.status.allocation is None and new.status.allocation is not None
+            return (
+                isinstance(old, ResourceClaim) and old.status.allocation is None and new.status.allocation is not None
+            )
         case _:
             return False
 

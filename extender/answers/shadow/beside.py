@@ -1,4 +1,6 @@
-"""Beside: decides a pod in the state that another scheduler saw, compares both decisions, and says which plugin makes the difference."""
+"""Beside: decides a pod in the state that another scheduler saw, compares both decisions, and says which plugin makes
+the difference.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -107,7 +109,9 @@ class Beside:
         cause = _cause(outcome, theirs) if verdict == "different" and explains else None
         preemption = None if outcome.post_filter is None else outcome.post_filter.preemption
         chosen = None if outcome.post_filter is None else outcome.post_filter.candidate
-        there = _candidate_on(preemption, theirs.nominated) or (chosen if chosen is not None and chosen.node == theirs.nominated else None)
+        there = _candidate_on(preemption, theirs.nominated) or (
+            chosen if chosen is not None and chosen.node == theirs.nominated else None
+        )
         return Compared(
             verdict,
             outcome.ours,
@@ -153,7 +157,9 @@ def _verdict(outcome: _Outcome, theirs: Decided) -> Verdict:
         return "different"
     if ours.nominated == theirs.nominated:
         return "same"
-    return "tie" if ours.nominated and theirs.nominated and _is_equal_candidate(outcome, theirs.nominated) else "different"
+    return (
+        "tie" if ours.nominated and theirs.nominated and _is_equal_candidate(outcome, theirs.nominated) else "different"
+    )
 
 
 def _is_tie(outcome: _Outcome, node: str) -> bool:
@@ -193,13 +199,21 @@ def _cause(outcome: _Outcome, theirs: Decided) -> Cause:
         plugin, reason = _why_not_there(outcome, theirs.node)
         return Cause("elsewhere" if ours.node else "kept-waiting", plugin, reason)
     said = main_reason(theirs.message)
-    preempts = next((plugin.name for plugin in outcome.cycle.framework.plugins.post_filter if plugin.chooses_candidates), "")
+    preempts = next(
+        (plugin.name for plugin in outcome.cycle.framework.plugins.post_filter if plugin.chooses_candidates), ""
+    )
     if ours.node:
-        return Cause("would-not-evict" if theirs.nominated else "room", "", f"the scheduler says: {said}" if said else "")
+        return Cause(
+            "would-not-evict" if theirs.nominated else "room", "", f"the scheduler says: {said}" if said else ""
+        )
     if not theirs.nominated:
         return Cause("would-evict", preempts, f"{_count(len(ours.victims))} would make room on {ours.nominated}")
     if not ours.nominated:
-        why = outcome.post_filter.status.message if preempts and outcome.post_filter is not None else "no plugin of the profile preempts"
+        why = (
+            outcome.post_filter.status.message
+            if preempts and outcome.post_filter is not None
+            else "no plugin of the profile preempts"
+        )
         return Cause("would-not-evict", preempts, why)
     return Cause("freed-elsewhere", preempts, f"{ours.nominated} costs less: {_count(len(ours.victims))}")
 
@@ -235,7 +249,9 @@ def _why_not_there(outcome: _Outcome, node: str) -> tuple[str, str]:
 
 
 def main_reason(message: str) -> str:
-    """Returns the reason in kube-scheduler's message that holds on most nodes; the message itself if it is of another form."""
+    """Returns the reason in kube-scheduler's message that holds on most nodes; the message itself if it is of another
+    form.
+    """
     _, found, rest = message.partition(" nodes are available: ")
     if not found:
         return message

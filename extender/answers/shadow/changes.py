@@ -27,13 +27,17 @@ class SeenChange:
 
     @property
     def is_placement(self) -> bool:
-        """Whether a scheduler gave a pod a node, or nominated it to one. The scheduler itself knows that before it is written."""
+        """Whether a scheduler gave a pod a node, or nominated it to one. The scheduler itself knows that before it is
+        written.
+        """
         decided = decision_in(self.old, self.new)
         return decided is not None and bool(decided.node or decided.nominated)
 
     @property
     def matters(self) -> bool:
-        """Whether a decision could be another one without the change. Most are heartbeats of nodes, and pods that begin to run."""
+        """Whether a decision could be another one without the change. Most are heartbeats of nodes, and pods that begin
+        to run.
+        """
         old, new = self.old, self.new
         if old is None or new is None:
             return True
@@ -46,19 +50,35 @@ class SeenChange:
 
 def _looked_at(pod: Pod) -> tuple[object, ...]:
     status = pod.status
-    return pod.spec, pod.is_terminating, pod.is_terminal, status.nominated_node_name, status.start_time, pod.metadata.labels
+    return (
+        pod.spec,
+        pod.is_terminating,
+        pod.is_terminal,
+        status.nominated_node_name,
+        status.start_time,
+        pod.metadata.labels,
+    )
 
 
 def decision_in(old: HasMetadata | None, new: HasMetadata | None) -> Decided | None:
-    """Returns what a scheduler has decided about a pod, as a change of the pod shows it; None if the change shows no decision."""
-    if not isinstance(old, Pod) or not isinstance(new, Pod) or old.uid != new.uid or old.spec.node_name or old.is_terminating:
+    """Returns what a scheduler has decided about a pod, as a change of the pod shows it; None if the change shows no
+    decision.
+    """
+    if (
+        not isinstance(old, Pod)
+        or not isinstance(new, Pod)
+        or old.uid != new.uid
+        or old.spec.node_name
+        or old.is_terminating
+    ):
         return None
     if new.spec.node_name:
         return Decided(node=new.spec.node_name)
     was, now = _refusal(old), _refusal(new)
     nominated, before = new.status.nominated_node_name, old.status.nominated_node_name
     if was == now:
-        # Not a preemption, which says that the pod fits nowhere: the node is written where volumes or Permit may take long.
+        # Not a preemption, which says that the pod fits nowhere: the node is written where volumes or Permit may take
+        # long.
         return Decided(node=nominated) if nominated and not before else None
     if now is None or now.reason == "SchedulingGated" or new.is_terminal:
         return None
@@ -66,7 +86,9 @@ def decision_in(old: HasMetadata | None, new: HasMetadata | None) -> Decided | N
 
 
 def _refusal(pod: Pod) -> Condition | None:
-    return next((each for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), None)
+    return next(
+        (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), None
+    )
 
 
 def evicted_in(old: HasMetadata | None, new: HasMetadata | None) -> Pod | None:

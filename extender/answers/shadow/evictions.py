@@ -1,4 +1,6 @@
-"""Evictions: for which pod a scheduler evicts another one. The API server does not say, so that it follows from the nominated node."""
+"""Evictions: for which pod a scheduler evicts another one. The API server does not say, so that it follows from the
+nominated node.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -66,7 +68,9 @@ class Evictions:
         return [victim for victim in self._unexplained.values() if victim.spec.node_name == node]
 
     def evicted(self, victim: Pod) -> SeenEviction | None:
-        """Returns for whom a pod was evicted: the last preemptor there, unless an earlier one needs it; None if that is not known yet."""
+        """Returns for whom a pod was evicted: the last preemptor there, unless an earlier one needs it; None if that is
+        not known yet.
+        """
         preemptors = self._by_node.get(victim.spec.node_name)
         if preemptors is not None:
             return SeenEviction(victim, next((each for each in preemptors if each.needs(victim)), preemptors[0]))
@@ -77,5 +81,7 @@ class Evictions:
 
 
 def _importance(pod: Pod) -> tuple[int, str | None]:
-    """Returns what makes pods equally important. Upstream: util.MoreImportantPod, which compares priorities, then start times."""
+    """Returns what makes pods equally important. Upstream: util.MoreImportantPod, which compares priorities, then start
+    times.
+    """
     return pod.priority, pod.status.start_time

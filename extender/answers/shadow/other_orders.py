@@ -15,14 +15,19 @@ MAX_STATES: Final = 60
 
 
 async def in_another_order(
-    cluster: Cluster, earlier: Sequence[SeenChange], later: Sequence[SeenChange], looks: Callable[[], Awaitable[Found | None]]
+    cluster: Cluster,
+    earlier: Sequence[SeenChange],
+    later: Sequence[SeenChange],
+    looks: Callable[[], Awaitable[Found | None]],
 ) -> Found | None:
-    """Returns what `looks` finds in the first state in which it finds something, of those that the scheduler may have seen.
+    """Returns what `looks` finds in the first state in which it finds something, of those that the scheduler may have
+    seen.
 
     The cluster is the same again afterwards.
 
-    A scheduler knows of its own decisions at once: placements that are seen later may have been decided before. Of what others changed it
-    hears late. And where two of its writes overtook each other, a placement that was seen earlier was decided later.
+    A scheduler knows of its own decisions at once: placements that are seen later may have been decided before. Of what
+    others changed it hears late. And where two of its writes overtook each other, a placement that was seen earlier was
+    decided later.
 
     Arguments:
         earlier: changes that were taken in before, the last one first.
@@ -41,7 +46,9 @@ async def in_another_order(
 
 
 def _by_others(earlier: Sequence[SeenChange]) -> list[SeenChange]:
-    """Returns the changes that the scheduler did not make itself, the last one first. What was changed again cannot be taken back alone."""
+    """Returns the changes that the scheduler did not make itself, the last one first. What was changed again cannot be
+    taken back alone.
+    """
     found: list[SeenChange] = []
     kept: set[tuple[str, str, str]] = set()
     for change in earlier:

@@ -1,4 +1,6 @@
-"""The shadow of a recorded cluster: what this configuration would have decided, beside the scheduler that decided then."""
+"""The shadow of a recorded cluster: what this configuration would have decided, beside the scheduler that decided
+then.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -12,16 +14,29 @@ from extender.concurrency import virtual_time
 from extender.config.configuration import Configuration
 from extender.objects.decoding import DecodeError
 from extender.objects.meta import HasMetadata
-from extender.recordings.entries import Begins, ObjectGone, ObjectPut, Ready, Recording, RecordingError, key_of, object_of
+from extender.recordings.entries import (
+    Begins,
+    ObjectGone,
+    ObjectPut,
+    Ready,
+    Recording,
+    RecordingError,
+    key_of,
+    object_of,
+)
 
 _HORIZON: Final = 10 * 366 * 24 * 3600.0
 _AT_ONCE: Final = MAX_WAITING // 10
 
 
 def agreement_over(
-    recording: Recording, configuration: Configuration, name: str, advance: Callable[[int, int], None] = lambda done, expected: None
+    recording: Recording,
+    configuration: Configuration,
+    name: str,
+    advance: Callable[[int, int], None] = lambda done, expected: None,
 ) -> Agreement:
-    """Returns how far the configuration agrees with what was decided in the recording. It need not have been decided by Reprieve.
+    """Returns how far the configuration agrees with what was decided in the recording. It need not have been decided by
+    Reprieve.
 
     Arguments:
         name: what the answer calls the configuration.
@@ -34,7 +49,9 @@ def agreement_over(
     return virtual_time.run(_followed(recording, configuration, name, advance), horizon=_HORIZON)
 
 
-async def _followed(recording: Recording, configuration: Configuration, name: str, advance: Callable[[int, int], None]) -> Agreement:
+async def _followed(
+    recording: Recording, configuration: Configuration, name: str, advance: Callable[[int, int], None]
+) -> Agreement:
     loop, began = asyncio.get_running_loop(), recording.began
     shadow = Shadow(configuration, name, now=lambda: began + timedelta(seconds=loop.time()))
     running = asyncio.create_task(shadow.run(), name="shadow")

@@ -1,9 +1,11 @@
-"""Shadow: follows a cluster that another scheduler schedules, and decides each of its pods beside it, in the state that it saw.
+"""Shadow: follows a cluster that another scheduler schedules, and decides each of its pods beside it, in the state that
+it saw.
 
-A pod that gets its node is decided in the cluster without that binding: with the pods that were bound before it, and without those bound
-after. A pod that stays pending is decided when its condition says so. The shadow has a cluster of its own, a second behind, so that
-it also knows what came next: where the decisions differ, it looks whether they agree once what happened at about that time comes in another
-order, because bindings are written in another order than decided, and a watch shows changes later to one client than to another.
+A pod that gets its node is decided in the cluster without that binding: with the pods that were bound before it, and
+without those bound after. A pod that stays pending is decided when its condition says so. The shadow has a cluster of
+its own, a second behind, so that it also knows what came next: where the decisions differ, it looks whether they agree
+once what happened at about that time comes in another order, because bindings are written in another order than
+decided, and a watch shows changes later to one client than to another.
 """
 
 import asyncio
@@ -62,7 +64,11 @@ class Shadow:
     """State: a cluster of its own, the changes that wait for it and the last ones it took in, and what was counted."""
 
     def __init__(
-        self, configuration: Configuration, name: str = "default", *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        configuration: Configuration,
+        name: str = "default",
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Begins with an empty cluster. Call it in the event loop that will run it.
 
@@ -155,7 +161,9 @@ class Shadow:
             self._before_binding.forget(pod)
 
     def _is_known_choice(self, change: SeenChange, pod: Pod, node: str) -> bool:
-        """Whether this binding was decided when its node was written as the nominated one. Takes note of a node that is only written so."""
+        """Whether this binding was decided when its node was written as the nominated one. Takes note of a node that is
+        only written so.
+        """
         if isinstance(change.new, Pod) and change.new.spec.node_name:
             return self._chosen.pop(pod.uid, "") == node
         self._chosen[pod.uid] = node
@@ -179,7 +187,9 @@ class Shadow:
         if found.verdict == "not-decided":
             self.tally.not_decided[found.ours.message] += 1
             return
-        is_clear = found.verdict != "different" or not await self._in_another_order(change, pod, theirs, unbound, _agrees)
+        is_clear = found.verdict != "different" or not await self._in_another_order(
+            change, pod, theirs, unbound, _agrees
+        )
         if theirs.nominated and theirs.nominated != pod.status.nominated_node_name:
             would_go = () if found.verdict == "different" else await self._would_go(change, pod, theirs, unbound, found)
             for eviction in self._evictions.preempts(theirs.nominated, Preemptor(pod, would_go, is_clear)):
@@ -210,7 +220,9 @@ class Shadow:
         await self._pause()
         return found
 
-    async def _would_go(self, change: SeenChange, pod: Pod, theirs: Decided, unbound: Container[Key], found: Compared) -> tuple[Pod, ...]:
+    async def _would_go(
+        self, change: SeenChange, pod: Pod, theirs: Decided, unbound: Container[Key], found: Compared
+    ) -> tuple[Pod, ...]:
         """Returns our victims on their node, in the state that explains the evictions seen there, if there is one."""
         seen = self._evictions.unexplained(theirs.nominated)
         victims = (evicted_in(each.old, each.new) for each in self._near(change))
@@ -225,13 +237,17 @@ class Shadow:
     async def _in_another_order(
         self, change: SeenChange, pod: Pod, theirs: Decided, unbound: Container[Key], holds: Callable[[Compared], bool]
     ) -> Compared | None:
-        """Returns the comparison in the first state for which the condition holds, of those that the scheduler may have seen."""
+        """Returns the comparison in the first state for which the condition holds, of those that the scheduler may have
+        seen.
+        """
 
         async def compares() -> Compared | None:
             found = await self._compared(pod, theirs, explains=False)
             return found if holds(found) else None
 
-        earlier = [each for each in reversed(self._taken_in) if change.at - each.at <= SETTLING and each.key not in unbound]
+        earlier = [
+            each for each in reversed(self._taken_in) if change.at - each.at <= SETTLING and each.key not in unbound
+        ]
         later = [each for each in self._near(change) if each.is_placement][:MAX_LOOKS]
         return await in_another_order(self._cluster, earlier, later, compares)
 
@@ -312,7 +328,8 @@ class Shadow:
         notes = [f"not compared: {count} x {why}" for why, count in self.tally.not_decided.most_common(5)]
         if len(self._cluster.nodes) > MIN_SAMPLED:
             notes.append(
-                f"with more than {MIN_SAMPLED} nodes kube-scheduler looks at a part of them only, unless percentageOfNodesToScore is 100; "
+                f"with more than {MIN_SAMPLED} nodes kube-scheduler looks at a part of them only, unless "
+                "percentageOfNodesToScore is 100; "
                 "the shadow looks at all"
             )
         return tuple(notes)

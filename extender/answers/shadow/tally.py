@@ -1,4 +1,6 @@
-"""AgreementTally: counts how often the decisions of a shadow and of the scheduler agree, and keeps the last differences, within bounds."""
+"""AgreementTally: counts how often the decisions of a shadow and of the scheduler agree, and keeps the last
+differences, within bounds.
+"""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
@@ -123,7 +125,9 @@ def shape_of(pod: Pod) -> str:
         "anti-affinity": affinity is not None and affinity.pod_anti_affinity is not None,
         "tolerations": any(toleration.key not in _ADDED_TOLERATIONS for toleration in spec.tolerations),
         "ports": any(port.host_port for container in spec.containers for port in container.ports),
-        "volumes": any(volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in spec.volumes),
+        "volumes": any(
+            volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in spec.volumes
+        ),
         "devices": bool(spec.resource_claims),
         "group": spec.scheduling_group is not None,
     }

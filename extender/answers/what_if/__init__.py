@@ -1,1 +1,3 @@
-"""What would happen if: a copy of the cluster is played through. Manifests come in, and placements and evictions come out."""
+"""What would happen if: a copy of the cluster is played through. Manifests come in, and placements and evictions come
+out.
+"""

@@ -1,4 +1,6 @@
-"""How many of a pod fit, one after the other, without evictions: the scheduler's own decisions, until one copy fails."""
+"""How many of a pod fit, one after the other, without evictions: the scheduler's own decisions, until one copy
+fails.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -90,7 +92,8 @@ def with_groups(obj: Mapping[str, Any]) -> tuple[Mapping[str, Any], Sequence[Map
 
 
 def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
-    """Returns the pod, or one of those that a workload makes, as it would be created now. The pod may be one that runs already.
+    """Returns the pod, or one of those that a workload makes, as it would be created now. The pod may be one that runs
+    already.
 
     Raises:
         NoPodsError: the object makes no pods.
@@ -110,12 +113,21 @@ def sample_pod(obj: Mapping[str, Any], cluster: Cluster) -> SamplePod:
     metadata = {key: value for key, value in _member(obj, "metadata").items() if key not in _LEFT_OUT}
     spec = obj.get("spec")
     wanted = {key: value for key, value in spec.items() if key != "nodeName"} if isinstance(spec, Mapping) else spec
-    pod = {"apiVersion": "v1", **obj, "kind": "Pod", "metadata": {**metadata, "name": name}, "spec": wanted, "status": {}}
+    pod = {
+        "apiVersion": "v1",
+        **obj,
+        "kind": "Pod",
+        "metadata": {**metadata, "name": name},
+        "spec": wanted,
+        "status": {},
+    }
     return SamplePod(pod, written_name, notes)
 
 
 def _pod_of(workload: Mapping[str, Any], kind: str) -> Object:
-    """The pod template, in the namespace of the workload. Volumes that a StatefulSet would claim are empty volumes here."""
+    """The pod template, in the namespace of the workload. Volumes that a StatefulSet would claim are empty volumes
+    here.
+    """
     spec = _member(workload, "spec")
     if kind == "CronJob":
         spec = _member(_member(spec, "jobTemplate"), "spec")
@@ -124,7 +136,11 @@ def _pod_of(workload: Mapping[str, Any], kind: str) -> Object:
     pod_spec = template.get("spec")
     claims = spec.get("volumeClaimTemplates")
     if isinstance(pod_spec, Mapping) and isinstance(claims, list):
-        empty: list[Any] = [{"name": _member(claim, "metadata").get("name"), "emptyDir": {}} for claim in claims if isinstance(claim, dict)]
+        empty: list[Any] = [
+            {"name": _member(claim, "metadata").get("name"), "emptyDir": {}}
+            for claim in claims
+            if isinstance(claim, dict)
+        ]
         pod_spec = {**pod_spec, "volumes": [*(pod_spec.get("volumes") or ()), *empty]}
     return {"metadata": metadata | ({"namespace": namespace} if namespace else {}), "spec": pod_spec}
 
@@ -138,14 +154,19 @@ def _member(obj: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def capacity(
-    cluster: Cluster, frameworks: Mapping[str, Framework], pod: Pod, limit: int | None, is_wanted: IsWanted = always_wanted
+    cluster: Cluster,
+    frameworks: Mapping[str, Framework],
+    pod: Pod,
+    limit: int | None,
+    is_wanted: IsWanted = always_wanted,
 ) -> Capacity:
-    """Places copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is reserved.
+    """Places copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is
+    reserved.
 
-    Copies are new pods: they have no node, no nomination and no scheduling gates, and claims of their own where controllers have made
-    claims for the pod. Where Filters look at one node only, all nodes are filled up at once instead, which counts the same; where more fit
-    than a limit above a thousand, they are filled evenly, and not as the scheduler would. Otherwise counting stops at 20,000 copies,
-    whatever the limit, and the answer says so.
+    Copies are new pods: they have no node, no nomination and no scheduling gates, and claims of their own where
+    controllers have made claims for the pod. Where Filters look at one node only, all nodes are filled up at once
+    instead, which counts the same; where more fit than a limit above a thousand, they are filled evenly, and not as the
+    scheduler would. Otherwise counting stops at 20,000 copies, whatever the limit, and the answer says so.
 
     Arguments:
         cluster: changed by counting; pass a fork.
@@ -165,7 +186,9 @@ def capacity(
         return _stopped(Counter(), str(exc))
     nominations = Nominations(cluster.nominees(frameworks))
     try:
-        counted = _count_on_all_nodes(cluster, framework, nominations, _copy(pod, 0), MOST_COUNTED if limit is None else limit)
+        counted = _count_on_all_nodes(
+            cluster, framework, nominations, _copy(pod, 0), MOST_COUNTED if limit is None else limit
+        )
     except PluginError as exc:
         return _stopped(Counter(), str(exc))
     if counted is not None:
@@ -177,12 +200,16 @@ def capacity(
         if not is_wanted():
             raise AbandonedError
         try:
-            node = _placed(cluster, framework, algorithm, nominations, _with_claims(cluster, pod, _copy(pod, by_node.total())))
+            node = _placed(
+                cluster, framework, algorithm, nominations, _with_claims(cluster, pod, _copy(pod, by_node.total()))
+            )
         except (FitError, fwk.NoNodesAvailableError, PluginError, _ReserveError) as exc:
             return _stopped(by_node, str(exc))
         if (fits := by_node.total()) >= most:
             why = (
-                "the most that are placed one by one" if limit is not None else "since they are placed one by one; a higher limit counts on"
+                "the most that are placed one by one"
+                if limit is not None
+                else "since they are placed one by one; a higher limit counts on"
             )
             notes = () if fits == limit else (f"counting ends at {fits}, {why}",)
             return Capacity(fits=fits, by_node=_sorted_by_node(by_node), stopped_by="", is_limit=True, notes=notes)
@@ -198,33 +225,57 @@ def _copy(pod: Pod, number: int) -> Pod:
     # Only names differ, so that a verdict that is kept for one copy holds for the next.
     return replaced(
         pod,
-        metadata=replaced(pod.metadata, name=f"{pod.name}-{number}", uid=f"{pod.uid or pod.key}/copy-{number}", deletion_timestamp=None),
+        metadata=replaced(
+            pod.metadata,
+            name=f"{pod.name}-{number}",
+            uid=f"{pod.uid or pod.key}/copy-{number}",
+            deletion_timestamp=None,
+        ),
         spec=replaced(pod.spec, node_name="", scheduling_gates=[]),
         status=PodStatus(),
     )
 
 
 def _with_claims(cluster: Cluster, pod: Pod, copy: Pod) -> Pod:
-    """The copy with claims like those that controllers made for the pod: for its claim templates and its ephemeral volumes."""
-    objects, owner = cluster.cache.objects, OwnerReference(api_version="v1", kind="Pod", name=copy.name, uid=copy.uid, controller=True)
+    """The copy with claims like those that controllers made for the pod: for its claim templates and its ephemeral
+    volumes.
+    """
+    objects, owner = (
+        cluster.cache.objects,
+        OwnerReference(api_version="v1", kind="Pod", name=copy.name, uid=copy.uid, controller=True),
+    )
     statuses = []
     made = {claim.name for claim in pod.spec.resource_claims if claim.resource_claim_template_name}
     for status in pod.status.resource_claim_statuses:
         claim = objects.resource_claims.get((pod.namespace, status.resource_claim_name or ""))
         if claim is None or status.name not in made:
             continue
-        meta = replaced(claim.metadata, name=f"{copy.name}-{status.name}-1", uid=f"{copy.uid}/{status.name}", owner_references=[owner])
+        meta = replaced(
+            claim.metadata,
+            name=f"{copy.name}-{status.name}-1",
+            uid=f"{copy.uid}/{status.name}",
+            owner_references=[owner],
+        )
         cluster.changed(None, replaced(claim, metadata=meta, status=ResourceClaimStatus()))
         statuses.append(PodResourceClaimStatus(name=status.name, resource_claim_name=meta.name))
     for volume in pod.spec.volumes:
-        wanted = objects.pvcs.get((pod.namespace, f"{pod.name}-{volume.name}")) if volume.ephemeral is not None else None
+        wanted = (
+            objects.pvcs.get((pod.namespace, f"{pod.name}-{volume.name}")) if volume.ephemeral is not None else None
+        )
         if wanted is not None and not wanted.spec.volume_name:
-            meta = replaced(wanted.metadata, name=f"{copy.name}-{volume.name}", uid=f"{copy.uid}/{volume.name}", owner_references=[owner])
+            meta = replaced(
+                wanted.metadata,
+                name=f"{copy.name}-{volume.name}",
+                uid=f"{copy.uid}/{volume.name}",
+                owner_references=[owner],
+            )
             cluster.changed(None, replaced(wanted, metadata=meta))
     return replaced(copy, status=PodStatus(resource_claim_statuses=statuses)) if statuses else copy
 
 
-def _placed(cluster: Cluster, framework: Framework, algorithm: SchedulingAlgorithm, nominations: Nominations, pod: Pod) -> str:
+def _placed(
+    cluster: Cluster, framework: Framework, algorithm: SchedulingAlgorithm, nominations: Nominations, pod: Pod
+) -> str:
     """Places the pod, and returns its node."""
     snapshot = cluster.cache.update_snapshot()
     cycle = Cycle(framework, snapshot, pod, nominations)
@@ -245,13 +296,17 @@ def _stopped(by_node: Counter[str], why: str) -> Capacity:
 
 def _sorted_by_node(by_node: Counter[str]) -> tuple[NodeRoom, ...]:
     """The nodes that take most copies come first."""
-    return tuple(NodeRoom(node=node, pods=pods) for node, pods in sorted(by_node.items(), key=lambda item: (-item[1], item[0])))
+    return tuple(
+        NodeRoom(node=node, pods=pods) for node, pods in sorted(by_node.items(), key=lambda item: (-item[1], item[0]))
+    )
 
 
 # All nodes at once.
 
 
-def _count_on_all_nodes(cluster: Cluster, framework: Framework, nominations: Nominations, pod: Pod, limit: int) -> Capacity | None:
+def _count_on_all_nodes(
+    cluster: Cluster, framework: Framework, nominations: Nominations, pod: Pod, limit: int
+) -> Capacity | None:
     """None if copies of the pod have to be placed one by one."""
     slot = cluster.cache.nominate(pod)
     counted = _fill_up(framework, cluster.cache.update_snapshot(), nominations, pod, slot, limit)
@@ -259,18 +314,20 @@ def _count_on_all_nodes(cluster: Cluster, framework: Framework, nominations: Nom
     return counted
 
 
-def _fill_up(framework: Framework, snapshot: Snapshot, nominations: Nominations, pod: Pod, slot: int, limit: int) -> Capacity | None:
+def _fill_up(
+    framework: Framework, snapshot: Snapshot, nominations: Nominations, pod: Pod, slot: int, limit: int
+) -> Capacity | None:
     """Fills every node with copies of the pod, one more on all nodes at a time.
 
-    Where all Filters look at a node and its pods only, it makes no difference which node a scheduler would choose first: each is filled
-    up in the end. A row with so many copies is a hypothesis, so that nothing has to be placed.
+    Where all Filters look at a node and its pods only, it makes no difference which node a scheduler would choose
+    first: each is filled up in the end. A row with so many copies is a hypothesis, so that nothing has to be placed.
 
     Arguments:
         slot: the pod's slot in the snapshot.
 
     Returns:
-        None where copies have to be placed one by one, since Filters look at other nodes or plugins reserve something; where PreFilter
-        refuses the pod; and where more copies fit than a limit that is soon reached.
+        None where copies have to be placed one by one, since Filters look at other nodes or plugins reserve something;
+        where PreFilter refuses the pod; and where more copies fit than a limit that is soon reached.
 
     Raises:
         PluginError: a plugin failed.
@@ -294,7 +351,9 @@ def _fill_up(framework: Framework, snapshot: Snapshot, nominations: Nominations,
         if total > limit:
             return None if limit <= _FIRST_PLACED else _filled_evenly(by_node, rows, copies, limit)
         rows = _with_one_more(rows, slot) if copies % _STEPS_KEPT else _with_copies(snapshot, rows.node, slot, copies)
-    message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(fwk.NodeStatuses(explicit, status_out_of_play(cycle))))
+    message = fwk.fit_error_message(
+        len(snapshot.nodes), fwk.Diagnosis(fwk.NodeStatuses(explicit, status_out_of_play(cycle)))
+    )
     return _stopped(Counter({name: number for name, number in by_node.items() if number}), message)
 
 
@@ -308,12 +367,20 @@ def _filled_evenly(by_node: Mapping[str, int], rows: Rows, copies: int, limit: i
     rest = limit - sum(by_node.values()) - len(rows) * (copies - 1)
     shares = {name: copies if place < rest else copies - 1 for place, name in enumerate(rows.names)}
     note = f"counting ends at {limit}; the nodes are filled evenly up to there, not in the scheduler's order"
-    return Capacity(fits=limit, by_node=_sorted_by_node(Counter(by_node) + Counter(shares)), stopped_by="", is_limit=True, notes=(note,))
+    return Capacity(
+        fits=limit,
+        by_node=_sorted_by_node(Counter(by_node) + Counter(shares)),
+        stopped_by="",
+        is_limit=True,
+        notes=(note,),
+    )
 
 
 def _with_one_more(rows: Rows, slot: int) -> Rows:
     number = len(rows)
-    return rows.changed(PodChanges(np.arange(number), np.full(number, slot), np.ones(number, np.int64), rows_are_distinct=True))
+    return rows.changed(
+        PodChanges(np.arange(number), np.full(number, slot), np.ones(number, np.int64), rows_are_distinct=True)
+    )
 
 
 def _with_copies(snapshot: Snapshot, nodes: Index, slot: int, copies: int) -> Rows:

@@ -1,4 +1,6 @@
-"""Pods that leave a simulated cluster: what they release, which of them are recreated, and which evict each other forever."""
+"""Pods that leave a simulated cluster: what they release, which of them are recreated, and which evict each other
+forever.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +54,9 @@ class Departure:
 
 @final
 class Departures:
-    """All departures in the order in which they happen. State: these, and which pod last preempted which from which node."""
+    """All departures in the order in which they happen. State: these, and which pod last preempted which from which
+    node.
+    """
 
     def __init__(self) -> None:
         self._all: list[Departure] = []
@@ -72,8 +76,8 @@ class Departures:
     def loop(self, pod: Pod, candidate: fwk.Candidate) -> EvictionLoop | None:
         """Returns the loop that would begin again if these victims left for the pod; None if there is none.
 
-        There is a loop if the victims have left the same node for the pod before, and if all pods that have evicted others since then were
-        evicted themselves: the cluster is in the same state as before.
+        There is a loop if the victims have left the same node for the pod before, and if all pods that have evicted
+        others since then were evicted themselves: the cluster is in the same state as before.
         """
         times = [self._last_time.get((pod.uid, victim.uid, candidate.node)) for victim in candidate.victims]
         known = [at for at in times if at is not None]
@@ -81,7 +85,9 @@ class Departures:
         by = {each.by.uid if each.by is not None else "" for each in since}
         if not since or by - {each.victim.pod.uid for each in since} - {pod.uid}:
             return None
-        steps = [f"{_key(each.by)} evicts {_key(each.victim.pod)} from {each.node}" for each in since if each.by is not None]
+        steps = [
+            f"{_key(each.by)} evicts {_key(each.victim.pod)} from {each.node}" for each in since if each.by is not None
+        ]
         steps.append(f"{pod.key} would evict {candidate.victims[0].key} from {candidate.node} again")
         return EvictionLoop(pods=tuple(_names(pod, since).values()), text=f"{', then '.join(steps)}, and so on forever")
 
@@ -114,7 +120,9 @@ def belongs_to_node(pod: Pod) -> bool:
 
 
 def recreated(pod: Pod) -> Pod:
-    """Returns the pod as its controller recreates it: the same, without a node. It keeps its UID, so that it can be followed."""
+    """Returns the pod as its controller recreates it: the same, without a node. It keeps its UID, so that it can be
+    followed.
+    """
     claims = pod.status.resource_claim_statuses
     return replaced(
         pod,
@@ -144,8 +152,9 @@ def take_from_budgets(cluster: Cluster, pod: Pod) -> tuple[str, ...]:
 
 
 def give_back_claims(cluster: Cluster, pod: Pod) -> None:
-    """Takes the pod off the reservations of its ResourceClaims; a claim without reservations releases its devices. The claim for extended
-    resources goes with the pod."""
+    """Takes the pod off the reservations of its ResourceClaims; a claim without reservations releases its devices. The
+    claim for extended resources goes with the pod.
+    """
     special = pod.status.extended_resource_claim_status
     if special is not None:
         made = cluster.cache.objects.resource_claims.get((pod.namespace, special.resource_claim_name))
@@ -160,7 +169,9 @@ def give_back_claims(cluster: Cluster, pod: Pod) -> None:
 
 
 def drop_leftover_claims(cluster: Cluster, pods: Iterable[Pod]) -> None:
-    """Deletes the claims for extended resources that earlier attempts have left for these pods, as the next attempt would do."""
+    """Deletes the claims for extended resources that earlier attempts have left for these pods, as the next attempt
+    would do.
+    """
     claims = cluster.cache.objects.resource_claims.values()
     marked = [claim for claim in claims if SPECIAL_CLAIM_ANNOTATION in claim.metadata.annotations]
     by_owner = {owner.uid: claim for claim in marked for owner in claim.metadata.owner_references}
@@ -178,12 +189,16 @@ def _reserved_for(claim: ResourceClaim, consumers: Sequence[ResourceClaimConsume
 def _protecting(cluster: Cluster, pod: Pod) -> Iterator[PodDisruptionBudget]:
     for budget in cluster.cache.objects.pdbs.values():
         # A pod in `disruptedPods` was counted when its eviction was allowed.
-        is_its = (budget.metadata.namespace or "default") == pod.namespace and pod.name not in budget.status.disrupted_pods
+        is_its = (
+            budget.metadata.namespace or "default"
+        ) == pod.namespace and pod.name not in budget.status.disrupted_pods
         if is_its and selects(budget, pod):
             yield budget
 
 
 def selects(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    """Returns whether the budget's selector matches the labels of the pod as preemption reads it: an empty selector protects no pod."""
+    """Returns whether the budget's selector matches the labels of the pod as preemption reads it: an empty selector
+    protects no pod.
+    """
     selector = budget.spec.parsed_selector
     return bool(pod.labels) and not selector.is_empty and selector.matches(pod.labels)

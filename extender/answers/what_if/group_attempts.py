@@ -1,4 +1,6 @@
-"""GroupAttempts: decides about pod groups in a simulation, by the scheduler's own trial and search for victims. Nothing is written."""
+"""GroupAttempts: decides about pod groups in a simulation, by the scheduler's own trial and search for victims. Nothing
+is written.
+"""
 
 import asyncio
 from collections import Counter
@@ -90,18 +92,31 @@ class GroupAttempts:
         return PodGroupTrial(self._world(framework), self._algorithm, framework, key, group, pods)
 
     async def outcome_now(self, key: GroupKey) -> GroupOutcome | None:
-        """Returns what would become of the group now; None if no member waits, or too many to be tried for an answer."""
+        """Returns what would become of the group now; None if no member waits, or too many to be tried for an
+        answer.
+        """
         cache = self._cluster.cache
-        pods = [pod for uid, pod in cache.group_members(key).items() if cache.pod(uid) is None and not pod.spec.scheduling_gates]
+        pods = [
+            pod
+            for uid, pod in cache.group_members(key).items()
+            if cache.pod(uid) is None and not pod.spec.scheduling_gates
+        ]
         if not 0 < len(pods) <= MOST_MEMBERS:
             return None
         result, victims = await self.result(key, sorted(pods, key=lambda pod: -pod.priority))
         now = self._frameworks[pods[0].scheduler_name].now().timestamp()
-        evicted, instead_of = ([victim(pod, now) for pod in each.victims] if each else [] for each in (victims, result.without_policies))
+        evicted, instead_of = (
+            [victim(pod, now) for pod in each.victims] if each else [] for each in (victims, result.without_policies)
+        )
         return self.outcome(key, len(pods), result, evicted, instead_of)
 
     def outcome(
-        self, key: GroupKey, num_members: int, result: GroupResult, evicted: Sequence[Victim] = (), instead_of: Sequence[Victim] = ()
+        self,
+        key: GroupKey,
+        num_members: int,
+        result: GroupResult,
+        evicted: Sequence[Victim] = (),
+        instead_of: Sequence[Victim] = (),
     ) -> GroupOutcome:
         """Returns the result as a part of an answer.
 
@@ -127,16 +142,27 @@ class GroupAttempts:
             without_policies=tuple(instead_of),
             pods=tuple(map(_member, shown.members)),
         )
-        refusal = next((f"{each.pod.key}: {_first(each.failure.status.message)}" for each in shown.members if each.failure is not None), "")
+        refusal = next(
+            (
+                f"{each.pod.key}: {_first(each.failure.status.message)}"
+                for each in shown.members
+                if each.failure is not None
+            ),
+            "",
+        )
         ignored = "" if group is None else why_ignored(group)
         return msgspec.structs.replace(outcome, text="; ".join(filter(None, [_sentence(outcome, refusal), ignored])))
 
     def _world(self, framework: Framework) -> World:
-        queue = SchedulingQueue(framework.plugins.queue_sort.sort_key, {}, _not_gated, now=float, pod_lister=self._cluster.find)
+        queue = SchedulingQueue(
+            framework.plugins.queue_sort.sort_key, {}, _not_gated, now=float, pod_lister=self._cluster.find
+        )
         for node, nominees in self._cluster.nominees(self._frameworks).items():
             for _, pod in nominees:
                 queue.add_nominated_pod(pod, node)
-        return World(self._cluster, queue, WaitingPodsMap(), PodsInPreBind(), _NoWrites(), self._cluster.find, has_groups=True)
+        return World(
+            self._cluster, queue, WaitingPodsMap(), PodsInPreBind(), _NoWrites(), self._cluster.find, has_groups=True
+        )
 
 
 def _sentence(outcome: GroupOutcome, refusal: str) -> str:
@@ -152,7 +178,9 @@ def _sentence(outcome: GroupOutcome, refusal: str) -> str:
     needs = "" if outcome.min_count is None else f" (the gang needs {outcome.min_count})"
     verb = "be scheduled" if outcome.scheduled else "wait"
     why = refusal or outcome.message
-    return f"{name} would {verb}: {outcome.fits} of {outcome.members} pods fit{where}{needs}" + (f"; {why}" if why else "")
+    return f"{name} would {verb}: {outcome.fits} of {outcome.members} pods fit{where}{needs}" + (
+        f"; {why}" if why else ""
+    )
 
 
 def _saving(outcome: GroupOutcome) -> str:

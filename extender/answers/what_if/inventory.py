@@ -1,4 +1,6 @@
-"""What is in a cluster when manifests are applied to it: pods by name and by owner, and the classes that pods and claims can name."""
+"""What is in a cluster when manifests are applied to it: pods by name and by owner, and the classes that pods and
+claims can name.
+"""
 
 from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -18,7 +20,9 @@ _IN_EVERY_CLUSTER: Final = "default"
 
 @final
 class Inventory:
-    """The pods and objects of a cluster by name and by owner. State: which of them leave, and which names are taken by new ones."""
+    """The pods and objects of a cluster by name and by owner. State: which of them leave, and which names are taken by
+    new ones.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self.nodes: Final = list(cluster.nodes.values())
@@ -30,10 +34,14 @@ class Inventory:
             "ResourceClaim": objects.resource_claims,
         }
         self._running = {(pod.namespace, pod.name) for pod in cluster.cache.pods}
-        self._pending = {(pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)}
+        self._pending = {
+            (pod.namespace, pod.name): pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)
+        }
         self._added: set[tuple[str, str]] = set()
         self._holder_of_uid = {
-            pod.uid: (pod.namespace, pod.name) for pods in (cluster.cache.pods, cluster.pending.values()) for pod in pods
+            pod.uid: (pod.namespace, pod.name)
+            for pods in (cluster.cache.pods, cluster.pending.values())
+            for pod in pods
         }
         self._owned: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
         deployment_of = {
@@ -48,7 +56,9 @@ class Inventory:
                     self._owned[owner.kind, pod.namespace, owner.name].append(pod)
                     deployment = None
                     if owner.kind == "ReplicaSet":
-                        deployment = deployment_of.get((pod.namespace, owner.name)) or deployment_named_by(pod, owner.name)
+                        deployment = deployment_of.get((pod.namespace, owner.name)) or deployment_named_by(
+                            pod, owner.name
+                        )
                     if deployment is not None:
                         self._owned["Deployment", pod.namespace, deployment].append(pod)
 
@@ -75,7 +85,9 @@ class Inventory:
         self._added.add((namespace, name))
 
     def owns_uid(self, namespace: str, name: str, uid: str) -> bool:
-        """Returns whether the pod of that name has the UID; the first one that asks for a free UID has it from then on."""
+        """Returns whether the pod of that name has the UID; the first one that asks for a free UID has it from then
+        on.
+        """
         return self._holder_of_uid.setdefault(uid, (namespace, name)) == (namespace, name)
 
     def pending(self, pod: Pod) -> Pod | None:
@@ -96,9 +108,11 @@ class Inventory:
 
 
 def priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Object]:
-    """Yields the PriorityClasses of the cluster that the objects name or that are the default, unless the objects bring them.
+    """Yields the PriorityClasses of the cluster that the objects name or that are the default, unless the objects bring
+    them.
 
-    Where the classes of the cluster are not known, those of its pods stand in: of a dump without classes, or where they may not be read.
+    Where the classes of the cluster are not known, those of its pods stand in: of a dump without classes, or where they
+    may not be read.
     """
     brought = {obj["metadata"].get("name") for obj in wanted if obj["kind"] == "PriorityClass"}
     named = set(_class_names(wanted)) - brought
@@ -115,7 +129,12 @@ def priority_classes(cluster: Cluster, wanted: Sequence[Object]) -> Iterator[Obj
         if pod.spec.priority_class_name in named and pod.spec.priority_class_name not in found:
             found[pod.spec.priority_class_name] = pod.priority, pod.spec.preemption_policy
     for name, (value, policy) in found.items():
-        written = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
+        written = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
         yield written | ({"preemptionPolicy": policy} if policy else {})
 
 

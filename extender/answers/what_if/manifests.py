@@ -39,7 +39,8 @@ MAX_OBJECTS: Final = 20_000
 IGNORED_KINDS: Final = frozenset(
     (
         "ClusterRole", "ClusterRoleBinding", "ConfigMap", "ControllerRevision", "Endpoints", "EndpointSlice", "Event",
-        "HorizontalPodAutoscaler", "Ingress", "IngressClass", "Lease", "MutatingWebhookConfiguration", "NetworkPolicy", "Role",
+        "HorizontalPodAutoscaler", "Ingress", "IngressClass", "Lease", "MutatingWebhookConfiguration", "NetworkPolicy",
+        "Role",
         "RoleBinding", "Secret", "ServiceAccount", "ValidatingWebhookConfiguration",
     )
 )  # fmt: skip
@@ -110,11 +111,12 @@ def apply_manifests(
 
     Arguments:
         admission: an API server without objects.
-        keeps_priorities: whether a new pod may have another priority than its class; an API server refuses that. Where the classes of the
-            cluster are not known, it may.
+        keeps_priorities: whether a new pod may have another priority than its class; an API server refuses that. Where
+            the classes of the cluster are not known, it may.
 
     Raises:
-        ManifestError: an object is wrong, or of an unknown kind, or a pod that runs already. Then nothing has been applied.
+        ManifestError: an object is wrong, or of an unknown kind, or a pod that runs already. Then nothing has been
+            applied.
     """
     wanted = [obj for obj in unrolled(objects, admission) if obj["kind"] not in IGNORED_KINDS]
     if len(wanted) > MAX_OBJECTS:
@@ -138,12 +140,16 @@ def apply_manifests(
         cluster.changed(None, pod)
     if not daemons:
         return applied
-    note = "DaemonSets of the cluster are known by their pods alone: a node that is added gets one like those, where its selector allows"
+    note = (
+        "DaemonSets of the cluster are known by their pods alone: a node that is added gets one like those, where its "
+        "selector allows"
+    )
     return dataclasses.replace(applied, daemons=daemons, notes=(*applied.notes, note))
 
 
 def unrolled(objects: Iterable[Mapping[str, Any]], admission: Admission) -> list[Object]:
-    """Returns each object by itself, with its kind and apiVersion; a List stands for its items, and a JobSet for its Jobs.
+    """Returns each object by itself, with its kind and apiVersion; a List stands for its items, and a JobSet for its
+    Jobs.
 
     Raises:
         ManifestError: an item is no object, or a JobSet has a wrong member or too many Jobs.
@@ -199,9 +205,13 @@ class At(NamedTuple):
 
 @final
 class _Batch:
-    """The objects that are applied together. State: the API server that they pass through, and the workloads among them."""
+    """The objects that are applied together. State: the API server that they pass through, and the workloads among
+    them.
+    """
 
-    def __init__(self, cluster: Cluster, wanted: Sequence[Object], admission: Admission, *, checks_priorities: bool) -> None:
+    def __init__(
+        self, cluster: Cluster, wanted: Sequence[Object], admission: Admission, *, checks_priorities: bool
+    ) -> None:
         self._inventory = Inventory(cluster)
         self._knows_classes = knows_classes(cluster)
         self._checks_priorities = checks_priorities
@@ -235,11 +245,19 @@ class _Batch:
                 self._refuse_unknown_fields(obj)
                 self._workloads.append(_read_workload(obj))
             else:
-                raise ManifestError(f"{obj['kind']} {_name(obj)}: objects of kind {obj['kind']} ({obj['apiVersion']}) are not known here")
-        in_namespaces = [*((at.namespace, obj) for at, obj in served), *((each["metadata"]["namespace"], each) for each in self._workloads)]
+                raise ManifestError(
+                    f"{obj['kind']} {_name(obj)}: objects of kind {obj['kind']} ({obj['apiVersion']}) are not known "
+                    "here"
+                )
+        in_namespaces = [
+            *((at.namespace, obj) for at, obj in served),
+            *((each["metadata"]["namespace"], each) for each in self._workloads),
+        ]
         self._refuse_unknown_namespaces(in_namespaces)
         # A workload that does not give its replicas keeps the number that it has: an autoscaler sets it.
-        unscaled = {at for at, obj in served if isinstance(obj.get("spec"), Mapping) and obj["spec"].get("replicas") is None}
+        unscaled = {
+            at for at, obj in served if isinstance(obj.get("spec"), Mapping) and obj["spec"].get("replicas") is None
+        }
         self._store(served)
         for at in [at for at, obj in served if (obj["apiVersion"], obj["kind"]) in WORKLOADS]:
             workload = self._get(at)
@@ -268,7 +286,9 @@ class _Batch:
                     made.append((at, obj))
                 num_pods += at.kind == "Pod"
                 if num_pods > MAX_PODS:
-                    raise ManifestError(f"{workload['kind']} {_name(workload)}: more than {MAX_PODS} pods cannot be created at a time")
+                    raise ManifestError(
+                        f"{workload['kind']} {_name(workload)}: more than {MAX_PODS} pods cannot be created at a time"
+                    )
             self._store(made)
             self._plans.append((plan, [at for at, _ in made if at.kind == "Pod"]))
 
@@ -293,7 +313,9 @@ class _Batch:
         self._store(made)
 
     def _resource_claims(self, pod: Object) -> tuple[list[Object], list[PodResourceClaimStatus]]:
-        """The claims of the templates that the pod names, as far as these are known, and what its status says of them then."""
+        """The claims of the templates that the pod names, as far as these are known, and what its status says of them
+        then.
+        """
         made, said = [], []
         for claim in claims_without_object(pod):
             namespace, template_name = pod["metadata"]["namespace"], claim["resourceClaimTemplateName"]
@@ -308,7 +330,9 @@ class _Batch:
         return made, said
 
     def _exists(self, at: At) -> bool:
-        """Whether an object that controllers would make exists: a claim of an earlier pod of the name, a ReplicaSet. It is used as is."""
+        """Whether an object that controllers would make exists: a claim of an earlier pod of the name, a ReplicaSet. It
+        is used as is.
+        """
         return self._server.get(*at) is not None or self._inventory.has(*at)
 
     def _get(self, at: At) -> Object:
@@ -318,7 +342,9 @@ class _Batch:
         return obj
 
     def put_into(self, cluster: Cluster) -> Applied:
-        """Hands everything to the cluster: nodes and what pods refer to first, then the pods that are created at once."""
+        """Hands everything to the cluster: nodes and what pods refer to first, then the pods that are created at
+        once.
+        """
         made: dict[At, Pod] = {}
         for at in sorted(self._admitted, key=lambda at: at.kind == "Pod"):
             obj = self._get(at)
@@ -335,7 +361,11 @@ class _Batch:
                 cluster.changed(None, decoding.convert(PersistentVolumeClaim, bound_claim(obj, volume)))
             else:
                 cluster.changed(None, item)
-        rollouts = [(plan.rollout, *_divided(plan.rollout, [made[at] for at in places])) for plan, places in self._plans if plan.rollout]
+        rollouts = [
+            (plan.rollout, *_divided(plan.rollout, [made[at] for at in places]))
+            for plan, places in self._plans
+            if plan.rollout
+        ]
         later = {pod.uid for _, successors, _ in rollouts for pod in successors}
         named = [pod for pod in made.values() if pod.spec.node_name and not pod.is_terminal]
         for pod in made.values():
@@ -353,11 +383,15 @@ class _Batch:
         )
 
     def _provisioned(self, claim: Object) -> Object | None:
-        """The volume that is provisioned for the claim at once; None if it has one, waits for its pod, or its class has no provisioner."""
+        """The volume that is provisioned for the claim at once; None if it has one, waits for its pod, or its class has
+        no provisioner.
+        """
         storage_class = self._server.get("StorageClass", "", class_of(claim))
         if storage_class is None or waits_for_consumer(storage_class) or claim["spec"].get("volumeName"):
             return None
-        return None if storage_class.get("provisioner") == NO_PROVISIONER else provisioned(claim, storage_class, None, ())
+        return (
+            None if storage_class.get("provisioner") == NO_PROVISIONER else provisioned(claim, storage_class, None, ())
+        )
 
     def _refuse_unknown_fields(self, obj: Object) -> None:
         why = self._server.why_undecodable(obj)
@@ -396,7 +430,9 @@ class _Batch:
 
 
 def _priority_taken_out(pod: Object) -> object:
-    """Takes the priority out of a pod that no server has admitted yet, so that it gets that of its class; returns what it was."""
+    """Takes the priority out of a pod that no server has admitted yet, so that it gets that of its class; returns what
+    it was.
+    """
     metadata, spec = pod["metadata"], pod.get("spec")
     if metadata.get("resourceVersion") or metadata.get("creationTimestamp") or not isinstance(spec, dict):
         return None
@@ -442,7 +478,10 @@ def _read_workload(obj: Object) -> Object:
     """
     try:
         workload = decoding.convert(_Workload, obj)
-        for template in (workload.spec.template, workload.spec.job_template and workload.spec.job_template.spec.template):
+        for template in (
+            workload.spec.template,
+            workload.spec.job_template and workload.spec.job_template.spec.template,
+        ):
             if template is not None:
                 decoding.convert(PodSpec, template.spec)
     except decoding.DecodeError as exc:
@@ -458,9 +497,13 @@ def _read_workload(obj: Object) -> Object:
 
 
 def _with_disruptions_allowed(cluster: Cluster, budget: PodDisruptionBudget, spec: Object) -> PodDisruptionBudget:
-    """Returns a new budget with the number of disruptions that it allows as things are, as its controller would set it."""
+    """Returns a new budget with the number of disruptions that it allows as things are, as its controller would set
+    it.
+    """
     namespace = budget.metadata.namespace or "default"
-    healthy = sum(pod.namespace == namespace and not pod.is_terminating and selects(budget, pod) for pod in cluster.cache.pods)
+    healthy = sum(
+        pod.namespace == namespace and not pod.is_terminating and selects(budget, pod) for pod in cluster.cache.pods
+    )
     waiting = sum(pod.namespace == namespace and selects(budget, pod) for pod in cluster.pending.values())
     try:
         allowed = max(healthy - desired_healthy(spec, healthy + waiting), 0)

@@ -1,4 +1,6 @@
-"""Pods whose node is given before a scheduler sees them: those that name it, and those of DaemonSets on nodes that are added."""
+"""Pods whose node is given before a scheduler sees them: those that name it, and those of DaemonSets on nodes that are
+added.
+"""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import Final
@@ -37,9 +39,15 @@ def run_on_named_nodes(cluster: Cluster, pods: Sequence[Pod]) -> tuple[str, ...]
 
     Upstream: pkg/kubelet/lifecycle/predicate.go, Admit (v1.36.2), as far as amounts go.
     """
-    places = {node.name: place for place, node in enumerate(cluster.cache.update_snapshot().nodes.objects)} if pods else {}
+    places = (
+        {node.name: place for place, node in enumerate(cluster.cache.update_snapshot().nodes.objects)} if pods else {}
+    )
     sentences = [_run(cluster, pod, places) for pod in pods]
-    more = [f"{len(sentences) - _MAX_SENTENCES} more pods name their nodes themselves"] if len(sentences) > _MAX_SENTENCES else []
+    more = (
+        [f"{len(sentences) - _MAX_SENTENCES} more pods name their nodes themselves"]
+        if len(sentences) > _MAX_SENTENCES
+        else []
+    )
     return (*sentences[:_MAX_SENTENCES], *more)
 
 
@@ -56,7 +64,10 @@ def _run(cluster: Cluster, pod: Pod, places: Mapping[str, int]) -> str:
         cluster.changed(None, pod)
     if lacking:
         reasons = ", ".join(f"OutOf{resource}" for resource in lacking)
-        return f"{what}, whose kubelet {'would refuse' if pod.status.phase != 'Running' else 'refuses'} such a pod: {reasons}"
+        return (
+            f"{what}, whose kubelet {'would refuse' if pod.status.phase != 'Running' else 'refuses'} such a pod: "
+            f"{reasons}"
+        )
     return f"{what}, which takes it as it is"
 
 
@@ -65,7 +76,11 @@ def _lacking(cluster: Cluster, pod: Pod, place: int) -> list[str]:
     row = Rows.of(cluster.cache.update_snapshot(), np.array([place]))
 
     def free(resource: str) -> int:
-        left = row.allowed_pods - row.pod_count if resource == PODS else row.allocatable_of(resource) - row.requested_of(resource)
+        left = (
+            row.allowed_pods - row.pod_count
+            if resource == PODS
+            else row.allocatable_of(resource) - row.requested_of(resource)
+        )
         return int(left[0])
 
     return [resource for resource, amount in requested_amounts(pod).items() if 0 < amount > free(resource)]
@@ -75,10 +90,11 @@ def _lacking(cluster: Cluster, pod: Pod, place: int) -> list[str]:
 
 
 def daemon_pods(cluster: Cluster, nodes: Sequence[Node], besides: Container[Key]) -> list[Pod]:
-    """Returns the pods that DaemonSets with pods put on the nodes: each a copy of another pod of its DaemonSet, pinned to its node.
+    """Returns the pods that DaemonSets with pods put on the nodes: each a copy of another pod of its DaemonSet, pinned
+    to its node.
 
-    The DaemonSets themselves are not in the cluster's cache. A node selector that they require is on their pods; node affinity that they
-    require is not, since the DaemonSet controller replaces it by the node's name.
+    The DaemonSets themselves are not in the cluster's cache. A node selector that they require is on their pods; node
+    affinity that they require is not, since the DaemonSet controller replaces it by the node's name.
 
     Arguments:
         besides: DaemonSets that are left out, since their pods are made from their templates.

@@ -91,7 +91,13 @@ class FailedAttempts:
 
 
 def _signature(pod: Pod) -> bytes:
-    """Returns a text that is equal for pods with equal outcomes; empty for pods whose outcome may differ from all others."""
-    if pod.spec.resource_claims or pod.status.nominated_node_name or any(volume.ephemeral is not None for volume in pod.spec.volumes):
+    """Returns a text that is equal for pods with equal outcomes; empty for pods whose outcome may differ from all
+    others.
+    """
+    if (
+        pod.spec.resource_claims
+        or pod.status.nominated_node_name
+        or any(volume.ephemeral is not None for volume in pod.spec.volumes)
+    ):
         return b""
     return signature_of(pod)

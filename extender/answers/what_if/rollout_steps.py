@@ -15,7 +15,9 @@ _OLD, _NEW = "old", "new"
 class RunningRollout:
     """One rollout. State: its pods that exist, and those that are still to be created."""
 
-    def __init__(self, simulation: Simulation, rollout: Rollout, successors: Sequence[Pod], others: Sequence[Pod] = ()) -> None:
+    def __init__(
+        self, simulation: Simulation, rollout: Rollout, successors: Sequence[Pod], others: Sequence[Pod] = ()
+    ) -> None:
         """Nothing has moved yet.
 
         Arguments:
@@ -44,12 +46,16 @@ class RunningRollout:
             return
         # The Deployment was scaled as well.
         active = [each for each in (self._revision(_OLD, self._old), self._revision(_NEW, self._new)) if each.wanted]
-        wanted = {active[0].name: rollout.replicas} if len(active) == 1 else scaled(rollout.replicas, rollout.surge, active)
+        wanted = (
+            {active[0].name: rollout.replicas} if len(active) == 1 else scaled(rollout.replicas, rollout.surge, active)
+        )
         self._shrink(self._old, wanted.get(_OLD, len(self._old)), "scaled down")
         self._shrink(self._new, wanted.get(_NEW, len(self._new)), "scaled down")
 
     def advance(self) -> bool:
-        """Takes the next step, now that pods have been placed as far as they fit; returns False if the rollout has ended or is stuck."""
+        """Takes the next step, now that pods have been placed as far as they fit; returns False if the rollout has
+        ended or is stuck.
+        """
         rollout = self._rollout
         if rollout.how == "ordered":
             return self._advance_in_order()

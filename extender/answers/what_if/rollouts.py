@@ -1,7 +1,8 @@
-"""What a workload does with the pods that it has: which are surplus, and which are of another template and are replaced.
+"""What a workload does with the pods that it has: which are surplus, and which are of another template and are
+replaced.
 
-Upstream: pkg/controller/deployment/rolling.go; pkg/controller/replicaset/replica_set.go, getPodsToDelete; pkg/controller/statefulset/
-stateful_set_control.go (v1.36.2).
+Upstream: pkg/controller/deployment/rolling.go; pkg/controller/replicaset/replica_set.go, getPodsToDelete;
+pkg/controller/statefulset/ stateful_set_control.go (v1.36.2).
 """
 
 from collections import Counter
@@ -31,8 +32,8 @@ class Rollout:
     """Pods of an old template are replaced by pods of the new one.
 
     Attributes:
-        how: rolling: new and old pods in turn, within surge and unavailable; recreate: all old pods are deleted first; ordered: one after
-            the other, the highest ordinal first, each new pod under the name of the old one.
+        how: rolling: new and old pods in turn, within surge and unavailable; recreate: all old pods are deleted first;
+            ordered: one after the other, the highest ordinal first, each new pod under the name of the old one.
         kept: pods that are of the new template already.
         old: the others; those that are deleted first come first.
         in_turn: of ordered ones: no pod is replaced before all have a node.
@@ -83,7 +84,10 @@ def plan_of(workload: Object, owned: Sequence[Pod]) -> Plan:
         return _of_replicas(workload, owned)
     if kind == "DaemonSet":
         _, notes = _of_another_template(workload, owned)
-        return Plan(notes=notes and (*notes, f"{_name(workload)}: an update of its pods is not followed here; they are taken as they are"))
+        return Plan(
+            notes=notes
+            and (*notes, f"{_name(workload)}: an update of its pods is not followed here; they are taken as they are")
+        )
     return Plan()
 
 
@@ -98,7 +102,9 @@ def _of_replicas(workload: Object, owned: Sequence[Pod]) -> Plan:
     if workload["kind"] != "Deployment" or spec.get("paused"):
         why = "it is paused" if spec.get("paused") else f"a {workload['kind']} does not change pods that it has"
         return Plan(surplus, notes=(*notes, f"{_name(workload)}: these pods stay as they are: {why}"))
-    how: Literal["rolling", "recreate"] = "recreate" if (spec.get("strategy") or {}).get("type") == "Recreate" else "rolling"
+    how: Literal["rolling", "recreate"] = (
+        "recreate" if (spec.get("strategy") or {}).get("type") == "Recreate" else "rolling"
+    )
     surge, unavailable = fenceposts(spec)
     kept = tuple(pod for pod in in_order if pod.uid not in old)
     replaced = tuple(pod for pod in in_order if pod.uid in old)
@@ -115,12 +121,20 @@ def _of_stateful_set(workload: Object, owned: Sequence[Pod]) -> Plan:
     old, notes = _of_another_template(workload, list(stays.values()))
     strategy = spec.get("updateStrategy") or {}
     partition = max((strategy.get("rollingUpdate") or {}).get("partition", 0), 0)
-    waits = [pod for ordinal, pod in stays.items() if pod.uid in old and (strategy.get("type") == "OnDelete" or ordinal < partition)]
+    waits = [
+        pod
+        for ordinal, pod in stays.items()
+        if pod.uid in old and (strategy.get("type") == "OnDelete" or ordinal < partition)
+    ]
     if waits:
-        why = "its updateStrategy is OnDelete" if strategy.get("type") == "OnDelete" else f"its partition is {partition}"
+        why = (
+            "its updateStrategy is OnDelete" if strategy.get("type") == "OnDelete" else f"its partition is {partition}"
+        )
         notes = (*notes, f"{_name(workload)}: {_some(waits)} as {_it(waits)} until {_it(waits)} deleted: {why}")
     waiting = {pod.uid for pod in waits}
-    replaced = tuple(stays[each] for each in sorted(stays, reverse=True) if stays[each].uid in old and stays[each].uid not in waiting)
+    replaced = tuple(
+        stays[each] for each in sorted(stays, reverse=True) if stays[each].uid in old and stays[each].uid not in waiting
+    )
     if not replaced:
         return Plan(surplus, notes=notes)
     gone = {pod.uid for pod in replaced}
@@ -154,12 +168,18 @@ def _of_another_template(workload: Object, owned: Sequence[Pod]) -> tuple[frozen
         few = f"{len(old)} of its {len(owned)} pods" if len(owned) > 1 else "its pod"
         notes.append(f"{_name(workload)}: {few} {_are(old)} not of this template ({_listed(changed)})")
     if added:
-        notes.append(f"{_name(workload)}: what its pods have besides the template is taken as added on admission ({_listed(added)})")
+        notes.append(
+            f"{_name(workload)}: what its pods have besides the template is taken as added on admission "
+            f"({_listed(added)})"
+        )
     return frozenset(old), tuple(notes)
 
 
 def _not_claims(workload: Object, parts: Iterable[str]) -> list[str]:
-    mine = {f"volume {(each.get('metadata') or {}).get('name')}" for each in workload["spec"].get("volumeClaimTemplates") or ()}
+    mine = {
+        f"volume {(each.get('metadata') or {}).get('name')}"
+        for each in workload["spec"].get("volumeClaimTemplates") or ()
+    }
     return [part for part in parts if part not in mine]
 
 
@@ -188,7 +208,9 @@ def _name(workload: Object) -> str:
 
 def _listed(parts: Mapping[str, None]) -> str:
     names = list(parts)
-    return ", ".join(names[:_MAX_LISTED]) + (f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else "")
+    return ", ".join(names[:_MAX_LISTED]) + (
+        f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+    )
 
 
 def _are(pods: Iterable[object]) -> str:
@@ -204,7 +226,15 @@ def _it(pods: Sequence[Pod]) -> str:
 
 
 _LABELS_OF_CONTROLLERS: Final = frozenset(
-    (HASH_LABEL, REVISION_LABEL, POD_NAME_LABEL, INDEX_LABEL, "pod-template-generation", "batch.kubernetes.io/job-name", "job-name")
+    (
+        HASH_LABEL,
+        REVISION_LABEL,
+        POD_NAME_LABEL,
+        INDEX_LABEL,
+        "pod-template-generation",
+        "batch.kubernetes.io/job-name",
+        "job-name",
+    )
 )
 """Labels that controllers put on pods."""
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
@@ -230,16 +260,20 @@ class Differences:
 def differences(template: Object, pod: Pod, *, is_pinned: bool = False) -> Differences:
     """Returns where the pod is not what the template would make.
 
-    What scheduling does not look at (environments, commands) is not compared, since the scheduler's view of pods does not hold it.
+    What scheduling does not look at (environments, commands) is not compared, since the scheduler's view of pods does
+    not hold it.
 
     Arguments:
-        is_pinned: whether it is a pod of a DaemonSet: its node affinity and many of its tolerations are the controller's.
+        is_pinned: whether it is a pod of a DaemonSet: its node affinity and many of its tolerations are the
+            controller's.
 
     Raises:
         DecodeError: the template has the wrong form.
     """
     metadata = template.get("metadata") or {}
-    wanted = dict(_parts(metadata.get("labels") or {}, decoding.convert(PodSpec, template.get("spec") or {}), is_pinned=is_pinned))
+    wanted = dict(
+        _parts(metadata.get("labels") or {}, decoding.convert(PodSpec, template.get("spec") or {}), is_pinned=is_pinned)
+    )
     has = dict(_parts(pod.labels, pod.spec, is_pinned=is_pinned))
     more = [part for part in has if part not in wanted]
     added = tuple(part for part in more if part.startswith(_OFTEN_ADDED))

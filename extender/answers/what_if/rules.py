@@ -44,7 +44,8 @@ class Given(_Part, frozen=True, kw_only=True):
 
     nodes: NodeGroup | tuple[NodeGroup, ...] = ()
     existing: str | tuple[str, ...] = ()
-    """Files or folders: manifests, or a dump of a cluster. Pods without a node are placed before anything else happens."""
+    """Files or folders: manifests, or a dump of a cluster. Pods without a node are placed before anything else happens.
+    """
     objects: tuple[dict[str, Any], ...] = ()
     """The same, written into the rule."""
     configuration: str | dict[str, Any] | None = None
@@ -77,8 +78,9 @@ class Expectation(_Part, frozen=True, kw_only=True):
     """What has to hold in the end: every field that is given."""
 
     pods: str | None = None
-    """The pods that it is about, as `kubectl -l` selects them, or by `name=`, `namespace=` and `priorityClass=`. None: the pods that were
-    applied or had to be placed."""
+    """The pods that it is about, as `kubectl -l` selects them, or by `name=`, `namespace=` and `priorityClass=`. None:
+    the pods that were applied or had to be placed.
+    """
     placed: int | None = None
     pending: int | None = None
     nodes: int | None = None
@@ -141,7 +143,9 @@ def nodes_of(groups: NodeGroup | tuple[NodeGroup, ...]) -> Iterator[Object]:
                 "apiVersion": "v1",
                 "kind": "Node",
                 "metadata": {"name": name, "labels": {HOSTNAME_LABEL: name, **zone, **group.labels}},
-                "spec": {"taints": [{"key": each.key, "value": each.value, "effect": each.effect} for each in group.taints]},
+                "spec": {
+                    "taints": [{"key": each.key, "value": each.value, "effect": each.effect} for each in group.taints]
+                },
                 "status": {"capacity": amounts | {key: str(amount) for key, amount in group.resources.items()}},
             }
 

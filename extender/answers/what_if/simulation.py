@@ -1,7 +1,9 @@
-"""Simulation: plays a cluster through until nothing more would happen. Pods are placed and preempt others, which are placed again.
+"""Simulation: plays a cluster through until nothing more would happen. Pods are placed and preempt others, which are
+placed again.
 
-Every decision is that of the scheduling cycle: the same algorithm, the same preemption, the same order of the queue. Time does not pass:
-a victim is gone at once, and a pod that a controller recreates exists at once. Nothing is written, and no extender is called.
+Every decision is that of the scheduling cycle: the same algorithm, the same preemption, the same order of the queue.
+Time does not pass: a victim is gone at once, and a pod that a controller recreates exists at once. Nothing is written,
+and no extender is called.
 """
 
 import heapq
@@ -54,10 +56,16 @@ _LOG: Final = Logger(__name__)
 
 @final
 class Simulation:
-    """State: the cluster, the submitted pods and what became of them, what is reserved for them, and how many events have happened."""
+    """State: the cluster, the submitted pods and what became of them, what is reserved for them, and how many events
+    have happened.
+    """
 
     def __init__(
-        self, cluster: Cluster, frameworks: Mapping[str, Framework], steps: int = STEPS, is_wanted: IsWanted = always_wanted
+        self,
+        cluster: Cluster,
+        frameworks: Mapping[str, Framework],
+        steps: int = STEPS,
+        is_wanted: IsWanted = always_wanted,
     ) -> None:
         """Nothing has happened yet.
 
@@ -105,7 +113,9 @@ class Simulation:
         self._num_events += 1
 
     def drain_node(self, name: str) -> None:
-        """Cordons the node and evicts its pods, except those that belong to it: last those whose budget makes the drain wait."""
+        """Cordons the node and evicts its pods, except those that belong to it: last those whose budget makes the drain
+        wait.
+        """
         node = self.cluster.nodes[name]
         self.cluster.set_node(replaced(node, spec=replaced(node.spec, unschedulable=True)))
         drained = [pod for pod in self._pods_on(name) if not (pod.is_terminating or belongs_to_node(pod))]
@@ -119,7 +129,9 @@ class Simulation:
         self._pods.pop(pod.uid, None)
         if known is None:
             return
-        departure = Departure(victim=victim(known, self._now), node=known.spec.node_name, why=why, by=None, returns=False, depth=1)
+        departure = Departure(
+            victim=victim(known, self._now), node=known.spec.node_name, why=why, by=None, returns=False, depth=1
+        )
         self._departures.add(departure)
         self._remove(known)
         self._num_events += 1
@@ -209,7 +221,9 @@ class Simulation:
             self._enqueue(simulated)  # pods were evicted for it, and there are no steps left to place it
 
     async def _attempt(self, framework: Framework, simulated: SimulatedPod) -> bool:
-        """Tries to place the pod once. Returns False if it has no node then: it has failed, or others were evicted for it."""
+        """Tries to place the pod once. Returns False if it has no node then: it has failed, or others were evicted for
+        it.
+        """
         pod, known = simulated.pod, self._failed.of(simulated.pod, self._num_events)
         if known is not None:
             self._steps -= 1
@@ -246,8 +260,8 @@ class Simulation:
             self._fail(simulated, refused_on_one_node(status).status.message if status.is_rejected else status.message)
             return False
         if not all(plugin.name in cycle.skip_filter_plugins for plugin in cycle.framework.plugins.reserve):
-            # A plugin that skipped the pod in PreFilter reserves nothing for it. The cycles of many pods, with arrays along all nodes,
-            # would take gigabytes.
+            # A plugin that skipped the pod in PreFilter reserves nothing for it. The cycles of many pods, with arrays
+            # along all nodes, would take gigabytes.
             self._reserved[simulated.pod.uid] = cycle, assumed
         self._num_events += 1
         simulated.node = node
@@ -263,7 +277,9 @@ class Simulation:
             found = fwk.PostFilterResult(fwk.error(str(exc)))
         post_filter = "" if found.status.is_success or not cycle.framework.plugins.post_filter else found.status.message
         diagnosis = refusal.diagnosis
-        complete = fwk.Diagnosis(diagnosis.statuses, pre_filter_message=diagnosis.pre_filter_message, post_filter_message=post_filter)
+        complete = fwk.Diagnosis(
+            diagnosis.statuses, pre_filter_message=diagnosis.pre_filter_message, post_filter_message=post_filter
+        )
         message = fwk.fit_error_message(refusal.num_all_nodes, complete)
         outcome = found.preemption
         preemption = None
@@ -350,7 +366,10 @@ class Simulation:
                     self._settle_member(simulated, decided(result, place))
                 return
             candidates = [victims] if victims is not None else [candidate for _, candidate in own]
-            loop = next((found for each in candidates if (found := self._departures.loop(members[0].pod, each)) is not None), None)
+            loop = next(
+                (found for each in candidates if (found := self._departures.loop(members[0].pod, each)) is not None),
+                None,
+            )
             if loop is not None:
                 self._loops.append(loop)
                 for simulated in members:
@@ -373,7 +392,11 @@ class Simulation:
 
     def _is_ready_in(self, simulated: SimulatedPod, key: GroupKey) -> bool:
         framework = self._frameworks.get(simulated.pod.scheduler_name)
-        return framework is not None and group_key(framework, simulated.pod) == key and not _why_gated(framework, simulated.pod)
+        return (
+            framework is not None
+            and group_key(framework, simulated.pod) == key
+            and not _why_gated(framework, simulated.pod)
+        )
 
     def _settle_member(self, simulated: SimulatedPod, outcome: tuple[Cycle, ScheduleResult] | Failure) -> None:
         if isinstance(outcome, Failure):
@@ -389,7 +412,13 @@ class Simulation:
         return [pod for pod in self.cluster.cache.pods if pod.spec.node_name == node]
 
     def _evict(
-        self, pod: Pod, why: Why, *, gone: Victim | None = None, by: SimulatedPod | None = None, waits_for: tuple[str, ...] = ()
+        self,
+        pod: Pod,
+        why: Why,
+        *,
+        gone: Victim | None = None,
+        by: SimulatedPod | None = None,
+        waits_for: tuple[str, ...] = (),
     ) -> None:
         node, returns = pod.spec.node_name, is_recreated(pod)
         departure = Departure(

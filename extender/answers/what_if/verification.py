@@ -1,4 +1,6 @@
-"""Verifies rules: makes the cluster of a rule, plays through what happens in it, and compares the end with what is expected."""
+"""Verifies rules: makes the cluster of a rule, plays through what happens in it, and compares the end with what is
+expected.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,7 +64,9 @@ class RuleError(ValueError):
     """The rule cannot be verified; the message says why."""
 
 
-def verify(rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits) -> RuleOutcome:
+def verify(
+    rule: Rule, existing: Written, applied: Written, configuration: Configuration, admits: Admits
+) -> RuleOutcome:
     """Returns the expectations of the rule that do not hold, and where the pods went.
 
     Arguments:
@@ -76,7 +80,9 @@ def verify(rule: Rule, existing: Written, applied: Written, configuration: Confi
     """
     try:
         end = _played(rule, [*existing, *rule.given.objects], [*applied, *rule.when.create], configuration, admits)
-        return RuleOutcome([failure for expectation in rule.then for failure in _failures(expectation, end)], _decisions(end))
+        return RuleOutcome(
+            [failure for expectation in rule.then for failure in _failures(expectation, end)], _decisions(end)
+        )
     except (WhatIfError, ManifestError, SelectorError) as exc:
         raise RuleError(str(exc)) from exc
 
@@ -131,10 +137,16 @@ def _played(rule: Rule, existing: Written, applied: Written, configuration: Conf
     return _End(
         nodes=cluster.nodes,
         placed=placed,
-        pending=[_PendingPod(pod, messages.get(pod.uid, "")) for pod in cluster.pending.values() if pod.uid not in on_nodes],
+        pending=[
+            _PendingPod(pod, messages.get(pod.uid, "")) for pod in cluster.pending.values() if pod.uid not in on_nodes
+        ],
         concerned=frozenset(messages),
         # Pods that their controllers delete are not evicted.
-        evictions=[(known[each.victim.pod.uid], each) for each in simulation.evictions if each.why not in ("scaled down", "replaced")],
+        evictions=[
+            (known[each.victim.pod.uid], each)
+            for each in simulation.evictions
+            if each.why not in ("scaled down", "replaced")
+        ],
     )
 
 
@@ -186,11 +198,14 @@ def _wrong_message(who: str, text: str, pending: Sequence[_PendingPod]) -> Itera
     others = [each for each in pending if text not in each.message]
     if not pending or others:
         yield UnmetExpectation(
-            f"{who}: pending with {text!r}", "none is pending" if not pending else _and_pending(others).removeprefix("; ")
+            f"{who}: pending with {text!r}",
+            "none is pending" if not pending else _and_pending(others).removeprefix("; "),
         )
 
 
-def _wrong_nodes(who: str, expected: Expectation, placed: Sequence[Pod], nodes: Mapping[str, Node]) -> Iterator[UnmetExpectation]:
+def _wrong_nodes(
+    who: str, expected: Expectation, placed: Sequence[Pod], nodes: Mapping[str, Node]
+) -> Iterator[UnmetExpectation]:
     for text, is_wanted in ((expected.on_nodes, True), (expected.not_on_nodes, False)):
         if text is None:
             continue
@@ -211,7 +226,13 @@ def _uneven(who: str, spread: Spread, placed: Sequence[Pod], nodes: Mapping[str,
     skew = max(counts.values(), default=0) - min(counts.values(), default=0)
     if not domains or not placed or skew > spread.max_skew:
         found = ", ".join(f"{count} in {domain}" for domain, count in sorted(counts.items()))
-        happened = f"no node has the label {label}" if not domains else f"a skew of {skew}: {found}" if placed else "none is placed"
+        happened = (
+            f"no node has the label {label}"
+            if not domains
+            else f"a skew of {skew}: {found}"
+            if placed
+            else "none is placed"
+        )
         yield UnmetExpectation(f"{who}: spread by {spread.by} with a skew of at most {spread.max_skew}", happened)
 
 
@@ -242,7 +263,8 @@ def _evictions(gone: Sequence[tuple[Pod, Eviction]]) -> str:
     if not gone:
         return "none is evicted"
     shown = ", ".join(
-        f"{pod.key} from {each.node} ({each.why}{f' by {each.by.namespace}/{each.by.name}' if each.by is not None else ''}"
+        f"{pod.key} from {each.node} "
+        f"({each.why}{f' by {each.by.namespace}/{each.by.name}' if each.by is not None else ''}"
         f"{f', once {each.waits_for[0]} allows it' if each.waits_for else ''})"
         for pod, each in gone[:_SHOWN]
     )

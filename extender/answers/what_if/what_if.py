@@ -32,7 +32,10 @@ MAX_PENDING: Final = 2_000
 """The number of pending pods that are tried without being asked about."""
 MAX_PROFILES: Final = 100
 """The number of profiles that a configuration may have."""
-_WITHDRAWN: Final = {"scaled down": "deleted, since fewer are wanted", "replaced": "replaced by pods of the new template"}
+_WITHDRAWN: Final = {
+    "scaled down": "deleted, since fewer are wanted",
+    "replaced": "replaced by pods of the new template",
+}
 """Why a controller deletes its pods -> in words."""
 
 
@@ -70,14 +73,18 @@ def what_if(
         configuration = load(msgspec.json.encode(request.configuration), configuration.feature_gates)
         if len(configuration.profiles) > MAX_PROFILES:
             raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
-    would_fit = _pending_that_would_fit(cluster, configuration, request, admits, for_everybody=for_everybody, is_wanted=is_wanted)
+    would_fit = _pending_that_would_fit(
+        cluster, configuration, request, admits, for_everybody=for_everybody, is_wanted=is_wanted
+    )
     frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
     with closed_at_the_end(frameworks):
         simulation = Simulation(cluster, frameworks, steps, is_wanted)
         further, notes = play(simulation, request, admits)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
-        summary=summary(placements, evictions, loops, (*further, *(group.text for group in simulation.groups), *would_fit)),
+        summary=summary(
+            placements, evictions, loops, (*further, *(group.text for group in simulation.groups), *would_fit)
+        ),
         placements=placements,
         groups=simulation.groups,
         evictions=evictions,
@@ -99,7 +106,11 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
         WhatIfError: an object cannot be created, or a node that should go is not there.
     """
     cluster = simulation.cluster
-    pending = [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)] if request.include_pending else []
+    pending = (
+        [pod for pod in cluster.pending.values() if not cluster.cache.is_assumed(pod)]
+        if request.include_pending
+        else []
+    )
     try:
         applied = apply_manifests(cluster, [*nodes_like(cluster, request.add_nodes), *request.create], admits())
     except ManifestError as exc:
@@ -131,7 +142,10 @@ def play(simulation: Simulation, request: WhatIfRequest, admits: Admits) -> tupl
             simulation.drain_node(name)
     asyncio.run(run_all(simulation, rollouts))
     stopped = tuple(outcome for rollout in rollouts if (outcome := rollout.outcome) and simulation.is_complete)
-    missing = (f"ResourceClaimTemplate {name} is not known here: put it into the file as well" for name in applied.missing_templates)
+    missing = (
+        f"ResourceClaimTemplate {name} is not known here: put it into the file as well"
+        for name in applied.missing_templates
+    )
     return (*named, *stopped), (*applied.notes, *missing)
 
 
@@ -148,7 +162,11 @@ def nodes_like(cluster: Cluster, wanted: Sequence[NodesLike]) -> list[dict[str, 
         model = cluster.nodes.get(each.like)
         if model is None:
             raise WhatIfError(f'node "{each.like}" not found')
-        free = (name for number in count(1) if (name := f"{each.like}-new-{number}") not in cluster.nodes and name not in found)
+        free = (
+            name
+            for number in count(1)
+            if (name := f"{each.like}-new-{number}") not in cluster.nodes and name not in found
+        )
         for name in islice(free, each.count):
             found[name] = _node_like(model, name)
     return list(found.values())
@@ -199,7 +217,10 @@ def _pods(number: int, word: str) -> str:
 
 
 def summary(
-    placements: Sequence[Placement], evictions: Sequence[Eviction], loops: Sequence[EvictionLoop], further: Sequence[str] = ()
+    placements: Sequence[Placement],
+    evictions: Sequence[Eviction],
+    loops: Sequence[EvictionLoop],
+    further: Sequence[str] = (),
 ) -> str:
     """Returns one sentence, or more if something needs attention.
 
@@ -219,7 +240,11 @@ def summary(
         parts.append(_of_several(asked))
     if at_once:
         parts.append(_of_evictions(at_once))
-    parts += [_of_withdrawn(these, how) for why, how in _WITHDRAWN.items() if (these := [e for e in withdrawn if e.why == why])]
+    parts += [
+        _of_withdrawn(these, how)
+        for why, how in _WITHDRAWN.items()
+        if (these := [e for e in withdrawn if e.why == why])
+    ]
     sentences = [_capital(", and ".join(parts)) + "."] if parts else []
     sentences += [f"{each}." for each in further]
     if waiting:
@@ -238,7 +263,11 @@ def summary(
 def _one(placement: Placement) -> str:
     name = _key(placement.pod)
     if not placement.node:
-        return f"{name} would be unschedulable: {placement.message.rstrip('.')}" if placement.message else f"{name} would be unschedulable"
+        return (
+            f"{name} would be unschedulable: {placement.message.rstrip('.')}"
+            if placement.message
+            else f"{name} would be unschedulable"
+        )
     return f"{name} would go to {placement.node}"
 
 
@@ -269,12 +298,20 @@ def _of_waiting(evictions: Sequence[Eviction]) -> str:
     drain = f"The drain would wait for {_budgets(names)}"
     if len(evictions) == 1:
         eviction = evictions[0]
-        return f"{drain} before {_key(eviction.victim.pod)} may leave {eviction.node}; then it would {_outcome(eviction)}."
+        return (
+            f"{drain} before {_key(eviction.victim.pod)} may leave {eviction.node}; then it would {_outcome(eviction)}."
+        )
     return f"{drain} before {len(evictions)} pods may leave (then {', '.join(_outcomes(evictions))})."
 
 
 def _outcome(eviction: Eviction) -> str:
-    return f"land on {eviction.lands_on}" if eviction.lands_on else "be unschedulable" if eviction.returns else "not be recreated"
+    return (
+        f"land on {eviction.lands_on}"
+        if eviction.lands_on
+        else "be unschedulable"
+        if eviction.returns
+        else "not be recreated"
+    )
 
 
 def _outcomes(evictions: Sequence[Eviction]) -> list[str]:

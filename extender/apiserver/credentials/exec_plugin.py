@@ -118,7 +118,8 @@ class ExecPlugin(Credentials):
             raise self._error("wrote something else than an ExecCredential") from error
         if credential.kind != "ExecCredential" or credential.api_version != self._config.api_version:
             raise self._error(
-                f"is configured to use API version {self._config.api_version}, plugin returned version {credential.api_version or 'none'}"
+                f"is configured to use API version {self._config.api_version}, plugin returned version "
+                f"{credential.api_version or 'none'}"
             )
         status = credential.status
         if status is None:
@@ -131,7 +132,9 @@ class ExecPlugin(Credentials):
         if status.client_key_data:
             pair = KeyPair(status.client_certificate_data.encode(), status.client_key_data.encode())
         expires = status.expiration_timestamp or datetime.max.replace(tzinfo=UTC)
-        authorization = bearer(status.token, f"the token of exec plugin {self._config.command}") if status.token else None
+        authorization = (
+            bearer(status.token, f"the token of exec plugin {self._config.command}") if status.token else None
+        )
         return Identity(authorization, pair), expires if expires.tzinfo is not None else expires.replace(tzinfo=UTC)
 
     def _error(self, what: str, *, hint: bool = False) -> CredentialsError:

@@ -8,9 +8,24 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from extender.apiserver.credentials.exec_plugin import API_VERSIONS, ExecPlugin, ExecPluginConfig
-from extender.apiserver.credentials.kubeconfig_files import Context, Exec, Kubeconfig, KubeconfigCluster, KubeconfigUser, read_files
+from extender.apiserver.credentials.kubeconfig_files import (
+    Context,
+    Exec,
+    Kubeconfig,
+    KubeconfigCluster,
+    KubeconfigUser,
+    read_files,
+)
 from extender.apiserver.credentials.proxies import check_proxy
-from extender.apiserver.credentials.target import Credentials, CredentialsError, Target, TokenFile, anonymous, basic_auth, token
+from extender.apiserver.credentials.target import (
+    Credentials,
+    CredentialsError,
+    Target,
+    TokenFile,
+    anonymous,
+    basic_auth,
+    token,
+)
 from extender.apiserver.credentials.tls import Pem, Tls
 
 
@@ -76,22 +91,33 @@ def _server(name: str, cluster: KubeconfigCluster) -> str:
     if not usable:
         raise CredentialsError(f'the server of cluster "{name}" is no http or https URL')
     if parts.username is not None or parts.query or parts.fragment:
-        raise CredentialsError(f'the server of cluster "{name}" is more than scheme, host, port and path: a user belongs into "users"')
+        raise CredentialsError(
+            f'the server of cluster "{name}" is more than scheme, host, port and path: a user belongs into "users"'
+        )
     return server.rstrip("/")
 
 
 def _tls(context: Context, cluster: KubeconfigCluster, user: KubeconfigUser) -> Tls:
-    ca = _pem(cluster.certificate_authority, cluster.certificate_authority_data, f"certificate-authority-data of {context.cluster}")
+    ca = _pem(
+        cluster.certificate_authority,
+        cluster.certificate_authority_data,
+        f"certificate-authority-data of {context.cluster}",
+    )
     if ca is not None and cluster.insecure_skip_tls_verify:
         raise CredentialsError("specifying a root certificates file with the insecure flag is not allowed")
-    certificate = _pem(user.client_certificate, user.client_certificate_data, f"client-certificate-data of {context.user}")
+    certificate = _pem(
+        user.client_certificate, user.client_certificate_data, f"client-certificate-data of {context.user}"
+    )
     key = _pem(user.client_key, user.client_key_data, f"client-key-data of {context.user}")
     if certificate is not None and key is None:
         raise CredentialsError(
-            f"client-key-data or client-key must be specified for {context.user} to use the clientCert authentication method."
+            f"client-key-data or client-key must be specified for {context.user} to use the clientCert authentication "
+            "method."
         )
     if key is not None and certificate is None:
-        raise CredentialsError(f"client-certificate-data or client-certificate must be specified for {context.user} beside its key")
+        raise CredentialsError(
+            f"client-certificate-data or client-certificate must be specified for {context.user} beside its key"
+        )
     return Tls(ca, certificate, key, cluster.tls_server_name or None, cluster.insecure_skip_tls_verify)
 
 
@@ -113,7 +139,9 @@ def _credentials(name: str, user: KubeconfigUser, cluster: KubeconfigCluster) ->
     has_token = bool(user.token or user.token_file)
     has_password = bool(user.username or user.password)
     if has_token and has_password:
-        raise CredentialsError(f"more than one authentication method found for {name}; found [token basicAuth], only one is allowed")
+        raise CredentialsError(
+            f"more than one authentication method found for {name}; found [token basicAuth], only one is allowed"
+        )
     if user.token_file:
         return TokenFile(Path(user.token_file))
     if user.token:
@@ -133,7 +161,9 @@ def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConf
     if plugin.api_version not in API_VERSIONS:
         raise CredentialsError(f'exec plugin: invalid apiVersion "{plugin.api_version}"')
     if plugin.interactive_mode == "Always":
-        raise CredentialsError(f"the exec plugin of {name} wants a terminal (interactiveMode: Always), and a scheduler has none")
+        raise CredentialsError(
+            f"the exec plugin of {name} wants a terminal (interactiveMode: Always), and a scheduler has none"
+        )
     if plugin.interactive_mode not in ("", "Never", "IfAvailable"):
         raise CredentialsError(f'invalid interactiveMode for {name}: "{plugin.interactive_mode}"')
     if any(not variable.name for variable in plugin.env or ()):
@@ -149,8 +179,8 @@ def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConf
 
 
 def _cluster_info(cluster: KubeconfigCluster) -> dict[str, Any]:
-    """Returns the description of the cluster for a plugin. Upstream: client-go/pkg/apis/clientauthentication/v1/types.go,
-    KubeconfigCluster.
+    """Returns the description of the cluster for a plugin. Upstream:
+    client-go/pkg/apis/clientauthentication/v1/types.go, KubeconfigCluster.
     """
     info: dict[str, Any] = {"server": cluster.server}
     if cluster.tls_server_name:

@@ -111,7 +111,9 @@ def read_files(files: Sequence[Path]) -> Kubeconfig:
         one = _read_file(file)
         merged.current_context = merged.current_context or one.current_context
         for cluster in one.clusters or ():
-            merged.clusters.setdefault(cluster.name, _with_absolute_cluster_paths(file, cluster.cluster or KubeconfigCluster()))
+            merged.clusters.setdefault(
+                cluster.name, _with_absolute_cluster_paths(file, cluster.cluster or KubeconfigCluster())
+            )
         for user in one.users or ():
             merged.users.setdefault(user.name, _with_absolute_user_paths(file, user.user or KubeconfigUser()))
         for context in one.contexts or ():

@@ -11,7 +11,8 @@ def check_proxy(url: str) -> str:
     """Returns the URL if it is one of a proxy that can be used.
 
     Raises:
-        CredentialsError: it is not, such as that of a SOCKS proxy. Only its scheme is quoted, because it may contain a password.
+        CredentialsError: it is not, such as that of a SOCKS proxy. Only its scheme is quoted, because it may contain a
+            password.
     """
     try:
         parts = urlsplit(url)

@@ -46,7 +46,9 @@ class Credentials(ABC):
 
     @abstractmethod
     def invalidate(self, refused: Identity) -> None:
-        """Drops the identity that the server refused, so that the next call reads another, unless one has been read since."""
+        """Drops the identity that the server refused, so that the next call reads another, unless one has been read
+        since.
+        """
 
 
 @final
@@ -64,7 +66,9 @@ class Fixed(Credentials):
 
 
 def anonymous() -> Credentials:
-    """Returns credentials without an Authorization header, for anonymous requests and for those with a client certificate."""
+    """Returns credentials without an Authorization header, for anonymous requests and for those with a client
+    certificate.
+    """
     return Fixed()
 
 
@@ -80,7 +84,8 @@ def basic_auth(user: str, password: str) -> Credentials:
 
 @final
 class TokenFile(Credentials):
-    """A bearer token in a file, which the kubelet replaces from time to time. While it cannot be read, the last one is used.
+    """A bearer token in a file, which the kubelet replaces from time to time. While it cannot be read, the last one is
+    used.
 
     Upstream: client-go/transport/token_source.go, fileTokenSource (v1.36.2).
     """
@@ -110,7 +115,9 @@ class TokenFile(Credentials):
             text = self._path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise CredentialsError(f"token file {self._path} can not be read ({reason}): check that it is mounted") from error
+            raise CredentialsError(
+                f"token file {self._path} can not be read ({reason}): check that it is mounted"
+            ) from error
         return bearer(text, f"the token in {self._path}")
 
     def __repr__(self) -> str:

@@ -27,9 +27,11 @@ def find_target(
     home: Path | None = None,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Target:
-    """Returns the API server of `file`; else of KUBECONFIG's files; else of the cluster that the process runs in; else of ~/.kube/config.
+    """Returns the API server of `file`; else of KUBECONFIG's files; else of the cluster that the process runs in; else
+    of ~/.kube/config.
 
-    Proxies of the environment are used where the kubeconfig names none. For a server of plain http, no credentials are returned.
+    Proxies of the environment are used where the kubeconfig names none. For a server of plain http, no credentials are
+    returned.
 
     Arguments:
         context: a context of the kubeconfig; empty for the current one.
@@ -37,7 +39,8 @@ def find_target(
         home: the home directory; None if there is none.
 
     Raises:
-        CredentialsError: there is no API server, or something is wrong with what names it; one line that says what to do.
+        CredentialsError: there is no API server, or something is wrong with what names it; one line that says what to
+            do.
     """
     target = _find(environ, file, context, home, service_account)
     if server:
@@ -47,14 +50,17 @@ def find_target(
 
 
 def _safe(target: Target) -> Target:
-    """Returns the target without its credentials if they would cross the network in clear text, and warns of what is not safe.
+    """Returns the target without its credentials if they would cross the network in clear text, and warns of what is
+    not safe.
 
-    Upstream: client-go/tools/clientcmd/client_config.go, ClientConfig; client-go/rest/config.go, IsConfigTransportTLS (v1.36.2).
+    Upstream: client-go/tools/clientcmd/client_config.go, ClientConfig; client-go/rest/config.go, IsConfigTransportTLS
+    (v1.36.2).
     """
     if urlsplit(target.server).scheme == "https":
         if target.tls.insecure:
             _log.warning(
-                "The certificate of %s is not verified (insecure-skip-tls-verify): anyone in between may read the credentials",
+                "The certificate of %s is not verified (insecure-skip-tls-verify): anyone in between may read the "
+                "credentials",
                 target.server,
             )
         return target
@@ -63,7 +69,9 @@ def _safe(target: Target) -> Target:
     return replace(target, credentials=anonymous(), tls=Tls())
 
 
-def _find(environ: Mapping[str, str], file: Path | None, context: str, home: Path | None, service_account: Path) -> Target:
+def _find(
+    environ: Mapping[str, str], file: Path | None, context: str, home: Path | None, service_account: Path
+) -> Target:
     if file is not None:
         return kubeconfig.load([file], context)
     named = [Path(name) for name in environ.get("KUBECONFIG", "").split(":") if name]
@@ -82,7 +90,8 @@ def _find(environ: Mapping[str, str], file: Path | None, context: str, home: Pat
 
 
 def in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOUNT) -> Target:
-    """Returns the API server of the cluster that the process runs in, with the credentials of the pod's service account.
+    """Returns the API server of the cluster that the process runs in, with the credentials of the pod's service
+    account.
 
     Raises:
         CredentialsError: the process runs in no pod, or the pod has no token.
@@ -92,11 +101,14 @@ def in_cluster(environ: Mapping[str, str], service_account: Path = SERVICE_ACCOU
     host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT")
     if not host or not port:
         raise CredentialsError(
-            "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"
+            "unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be "
+            "defined"
         )
     token, ca, namespace = service_account / "token", service_account / "ca.crt", service_account / "namespace"
     if not token.exists():
-        raise CredentialsError(f"{token} is missing: mount a token (automountServiceAccountToken, or a projected volume)")
+        raise CredentialsError(
+            f"{token} is missing: mount a token (automountServiceAccountToken, or a projected volume)"
+        )
     return Target(
         server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
         namespace=namespace.read_text(encoding="utf-8").strip() if namespace.exists() else "default",

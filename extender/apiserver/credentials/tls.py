@@ -1,4 +1,6 @@
-"""TLS settings for the API server, and the SSL contexts made of them. A key is never written to disk and never shown."""
+"""TLS settings for the API server, and the SSL contexts made of them. A key is never written to disk and never
+shown.
+"""
 
 import os
 import ssl
@@ -92,7 +94,9 @@ def context(material: TlsMaterial) -> ssl.SSLContext:
     """
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # as Go: every certificate in the bundle is trusted, even an intermediate
+    made.verify_flags |= (
+        ssl.VERIFY_X509_PARTIAL_CHAIN
+    )  # as Go: every certificate in the bundle is trusted, even an intermediate
     if material.insecure:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
@@ -127,7 +131,9 @@ def _no_password() -> str:
 
 @contextmanager
 def _in_memory(pem: bytes) -> Iterator[str]:
-    """Yields a path with the PEM text that only this process can read, on Linux without any disk. OpenSSL reads keys from files only."""
+    """Yields a path with the PEM text that only this process can read, on Linux without any disk. OpenSSL reads keys
+    from files only.
+    """
     if sys.platform != "linux":
         with tempfile.NamedTemporaryFile() as file:
             file.write(pem)

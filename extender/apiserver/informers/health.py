@@ -18,7 +18,8 @@ class Health:
     synced: bool
     """Whether all objects have been listed once."""
     is_served: bool
-    """False if the server does not know the resource, or does not let an optional one be read. It counts as empty then."""
+    """False if the server does not know the resource, or does not let an optional one be read. It counts as empty then.
+    """
     silent_for: float | None
     """Seconds since the last byte about the resource; None before the first."""
     last_error: str

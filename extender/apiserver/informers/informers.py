@@ -50,7 +50,8 @@ class Informers:
         Arguments:
             on_changes: see `Reflector`.
         """
-        # A kind that may be missing draws from a copy, so that it does not change when those are asked for that decisions depend on.
+        # A kind that may be missing draws from a copy, so that it does not change when those are asked for that
+        # decisions depend on.
         rng = copy(self._rng) if kind.is_optional or kind.gate else self._rng
         reflector = Reflector(self._client, kind, on_changes, rng=rng, **self._options)
         self.reflectors.append(reflector)
@@ -77,7 +78,9 @@ class Informers:
 
     def pods(self) -> Iterable[Pod]:
         """Returns all pods as the server last reported them."""
-        return (pod for reflector in self.reflectors if reflector.kind.type is Pod for pod in reflector.objects.values())
+        return (
+            pod for reflector in self.reflectors if reflector.kind.type is Pod for pod in reflector.objects.values()
+        )
 
     async def wait_for_sync(self) -> None:
         for reflector in self.reflectors:

@@ -1,8 +1,8 @@
 """Reduces objects to the fields that scheduling reads, and shares equal parts between objects to save memory.
 
-Annotations are kept because plugins may read them, except the one in which kubectl stores a second copy of the object. Volumes of types
-that scheduling ignores are dropped: the name of the service account's volume differs from pod to pod and would make equal pods look
-different.
+Annotations are kept because plugins may read them, except the one in which kubectl stores a second copy of the object.
+Volumes of types that scheduling ignores are dropped: the name of the service account's volume differs from pod to pod
+and would make equal pods look different.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,9 @@ class SharedStrings:
 
 @final
 class SharedParts:
-    """Makes equal lists, dicts or structs the same object. For the parts of one field, since parts that encode alike must have one type."""
+    """Makes equal lists, dicts or structs the same object. For the parts of one field, since parts that encode alike
+    must have one type.
+    """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._known: dict[bytes, Any] = {}
@@ -95,7 +97,11 @@ class MetadataKeeper:
 
     def __call__(self, obj: Any) -> Any:
         meta = obj.metadata
-        return replaced(obj, metadata=replaced(meta, annotations=_annotations(meta))) if LAST_APPLIED in meta.annotations else obj
+        return (
+            replaced(obj, metadata=replaced(meta, annotations=_annotations(meta)))
+            if LAST_APPLIED in meta.annotations
+            else obj
+        )
 
 
 @final
@@ -118,7 +124,11 @@ class PodKeeper:
             "resource_claims",
         )
         self._status = _PartsOf(
-            "conditions", "container_statuses", "init_container_statuses", "allocated_resources", "resource_claim_statuses"
+            "conditions",
+            "container_statuses",
+            "init_container_statuses",
+            "allocated_resources",
+            "resource_claim_statuses",
         )
 
     def __call__(self, pod: Pod) -> Pod:
@@ -199,8 +209,8 @@ def _is_ignored(volume: Volume) -> bool:
 
 
 def keeper_of(kind: WatchedKind[Any]) -> Callable[[Any], Any]:
-    """Returns the function that removes from objects of the kind what scheduling does not read. It may remember parts: use one per
-    reflector.
+    """Returns the function that removes from objects of the kind what scheduling does not read. It may remember parts:
+    use one per reflector.
     """
     if kind is NODES:
         return NodeKeeper()

@@ -192,7 +192,9 @@ class EndlessListError(DoubtfulAnswerError):
 
 
 def streaming_params(resource_version: str) -> Mapping[str, str]:
-    """Returns the parameters of a watch that begins with all objects, at least as new as the version; "" for the newest state."""
+    """Returns the parameters of a watch that begins with all objects, at least as new as the version; "" for the newest
+    state.
+    """
     asks = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     return asks | {"resourceVersion": resource_version} if resource_version else asks
 

@@ -1,7 +1,7 @@
 """ReflectorPlan: what a reflector does next, and after which backoff.
 
-Upstream: client-go/tools/cache/reflector.go, watch, isWatchErrorRetriable, NewReflectorWithOptions; apimachinery/pkg/util/wait/backoff.go
-(v1.36.2).
+Upstream: client-go/tools/cache/reflector.go, watch, isWatchErrorRetriable, NewReflectorWithOptions;
+apimachinery/pkg/util/wait/backoff.go (v1.36.2).
 """
 
 from random import Random
@@ -30,7 +30,9 @@ RESET_AFTER: Final = 120.0
 
 @final
 class Backoff:
-    """0.8 s, doubled each time up to 30 s, plus a random part of up to as much; reset after two minutes without a failure."""
+    """0.8 s, doubled each time up to 30 s, plus a random part of up to as much; reset after two minutes without a
+    failure.
+    """
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
@@ -63,8 +65,9 @@ class ReflectorPlan:
         self.from_newest = False
         """True if the next list must be of the newest state, because the known version is gone or not to be trusted."""
         self.checks_version_first = False
-        """True if the server must be asked before the next watch whether it knows our resource version. One that does not, because it was
-        restored from a backup, sends nothing until it has caught up."""
+        """True if the server must be asked before the next watch whether it knows our resource version. One that does
+        not, because it was restored from a backup, sends nothing until it has caught up.
+        """
         self.relist_at = 0.0
         """The event loop's time at which a list is due, whatever the watch brings."""
         self._relist_period = relist_period
@@ -93,7 +96,9 @@ class ReflectorPlan:
         self._fruitless += 1
         if isinstance(exc, Gone | TooLargeResourceVersion):
             self.list_newest()
-        elif isinstance(exc, BadRequest | Invalid | Forbidden | NotFound | NotServed) or (self._fruitless >= MAX_FRUITLESS and not is_busy):
+        elif isinstance(exc, BadRequest | Invalid | Forbidden | NotFound | NotServed) or (
+            self._fruitless >= MAX_FRUITLESS and not is_busy
+        ):
             self.lists_next = True
         is_silent = isinstance(exc, NoAnswer) and exc.timed_out
         if is_silent:

@@ -1,4 +1,5 @@
-"""Reads objects and watch events of one kind from bytes. An object that cannot be read is set aside; the others are still read.
+"""Reads objects and watch events of one kind from bytes. An object that cannot be read is set aside; the others are
+still read.
 
 Upstream: apimachinery/pkg/watch/streamwatcher.go (v1.36.2).
 """
@@ -25,7 +26,8 @@ from extender.objects.resource_amounts import assigned_requests
 T = TypeVar("T", bound=HasMetadata)
 
 LONG_OBJECT: Final = 1 << 16
-"""Bytes. Objects of more are read in a thread, and change after change: reading a megabyte takes twenty milliseconds."""
+"""Bytes. Objects of more are read in a thread, and change after change: reading a megabyte takes twenty milliseconds.
+"""
 
 
 class DoubtfulAnswerError(Exception):
@@ -82,7 +84,9 @@ class ObjectReader(Generic[T]):
         return kept
 
     def identify(self, data: bytes | msgspec.Raw) -> ObjectMeta | None:
-        """Returns name, namespace, UID and resource version, even if the object is broken elsewhere; None if they cannot be read."""
+        """Returns name, namespace, UID and resource version, even if the object is broken elsewhere; None if they
+        cannot be read.
+        """
         try:
             found = decoding.decode(_Identified, data)
         except decoding.DecodeError:
@@ -90,7 +94,9 @@ class ObjectReader(Generic[T]):
         meta = found.metadata
         if not meta.name or found.kind not in ("", self._kind.name):
             return None
-        return ObjectMeta(name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version)
+        return ObjectMeta(
+            name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version
+        )
 
 
 def key_of(meta: ObjectMeta) -> Key:

@@ -1,7 +1,7 @@
 """Reflector: keeps the objects of one resource like the server's.
 
-Upstream: client-go/tools/cache/reflector.go (v1.36.2). Ours trusts the server less: it ends a watch that is silent, lists again
-periodically, asks twice before it believes that everything is gone, and never delivers half a list.
+Upstream: client-go/tools/cache/reflector.go (v1.36.2). Ours trusts the server less: it ends a watch that is silent,
+lists again periodically, asks twice before it believes that everything is gone, and never delivers half a list.
 """
 
 import asyncio
@@ -28,7 +28,14 @@ from extender.apiserver.errors import (
     Unreachable,
 )
 from extender.apiserver.informers.health import Health, ReflectorCounters
-from extender.apiserver.informers.listing import PAGE_SIZE, EndlessListError, Lister, Listing, initial_objects, streaming_params
+from extender.apiserver.informers.listing import (
+    PAGE_SIZE,
+    EndlessListError,
+    Lister,
+    Listing,
+    initial_objects,
+    streaming_params,
+)
 from extender.apiserver.informers.plan import ReflectorPlan
 from extender.apiserver.informers.reading import (
     LONG_OBJECT,
@@ -87,9 +94,10 @@ class Reflector(Generic[T]):
         """Requests nothing before `run`.
 
         Arguments:
-            on_changes: called with the changes of a list, in portions, or with those that arrived together. Its exceptions are logged and
-                counted; the changes are not delivered again.
-            streams_lists: whether lists are requested as watches if the server can, so that no list is ever in memory as a whole.
+            on_changes: called with the changes of a list, in portions, or with those that arrived together. Its
+                exceptions are logged and counted; the changes are not delivered again.
+            streams_lists: whether lists are requested as watches if the server can, so that no list is ever in memory
+                as a whole.
             relist_period: seconds after which a new list corrects what the watch may have missed.
             page_size: of lists that do not come from the server's cache.
         """
@@ -138,12 +146,18 @@ class Reflector(Generic[T]):
         silent_for = None if self._last_byte is None else now - self._last_byte
         failing_for = None if self._failing_since is None or not self._is_served else now - self._failing_since
         return Health(
-            self.kind.resource, self.has_synced, self._is_served, silent_for, self._last_error, failing_for, dict(self._unreadable)
+            self.kind.resource,
+            self.has_synced,
+            self._is_served,
+            silent_for,
+            self._last_error,
+            failing_for,
+            dict(self._unreadable),
         )
 
     async def catch_up(self) -> None:
-        """Returns once everything that the server knows at the time of the call is known here. A list follows if the watch does not deliver
-        it soon.
+        """Returns once everything that the server knows at the time of the call is known here. A list follows if the
+        watch does not deliver it soon.
 
         Raises:
             ApiError, DoubtfulAnswerError: the server did not answer which version is the newest.
@@ -191,14 +205,18 @@ class Reflector(Generic[T]):
             listing = await self._lister.list(version, page_size=page_size)
         except (NotFound, NotServed):
             if self.kind.other_api_version:
-                self._ask_for(replace(self.kind, api_version=self.kind.other_api_version, other_api_version=self.kind.api_version))
+                self._ask_for(
+                    replace(self.kind, api_version=self.kind.other_api_version, other_api_version=self.kind.api_version)
+                )
             self._not_served()
             raise
         self._must_page = self._must_page or (version == "0" and listing.num_pages > 1)
         await self._replace(listing)
 
     def _version_to_list(self) -> str:
-        """Returns the newest version that was seen, "0" (whatever the server has cached) at first, "" (the newest) if neither will do."""
+        """Returns the newest version that was seen, "0" (whatever the server has cached) at first, "" (the newest) if
+        neither will do.
+        """
         return "" if self._plan.from_newest else self.last_resource_version or "0"
 
     async def _watch_list(self) -> bool:
@@ -212,12 +230,16 @@ class Reflector(Generic[T]):
                 await self._replace(await initial_objects(lines, self._reader, self._byte_received))
                 await self._follow(lines, began, brought_something=True)
         except (ApiError, DoubtfulAnswerError) as exc:
-            is_of_use = not isinstance(exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion)
+            is_of_use = not isinstance(
+                exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion
+            )
             if not (self._plan.lists_next and is_of_use):
                 raise
             # As upstream, an ordinary list follows, because progress matters more than the form of the list.
             self._can_stream = not isinstance(exc, BadRequest | Invalid | EndlessListError)
-            _log.info("%s: an ordinary list is asked for instead of a streamed one: %s", self.kind.resource, _one_line(exc))
+            _log.info(
+                "%s: an ordinary list is asked for instead of a streamed one: %s", self.kind.resource, _one_line(exc)
+            )
             return False
         return True
 
@@ -231,14 +253,23 @@ class Reflector(Generic[T]):
         if is_older(listing.resource_version, last):
             if not self._plan.from_newest:
                 self._plan.list_newest()
-                raise DoubtfulAnswerError(f"a list not older than {last} was asked for, and one of {listing.resource_version} came")
+                raise DoubtfulAnswerError(
+                    f"a list not older than {last} was asked for, and one of {listing.resource_version} came"
+                )
             self.counters.went_back += 1
-            _log.warning("%s: the resource version went backwards, from %s to %s", self.kind.resource, last, listing.resource_version)
+            _log.warning(
+                "%s: the resource version went backwards, from %s to %s",
+                self.kind.resource,
+                last,
+                listing.resource_version,
+            )
         is_empty = not (listing.objects or listing.unreadable or listing.num_unknown)
         if is_empty and len(self.objects) > ENOUGH_TO_DOUBT and not self._seems_empty:
             self._seems_empty = True
             self._plan.list_newest()
-            raise DoubtfulAnswerError(f"all {len(self.objects)} {self.kind.plural} are gone at once, so the server is asked again")
+            raise DoubtfulAnswerError(
+                f"all {len(self.objects)} {self.kind.plural} are gone at once, so the server is asked again"
+            )
         self.counters.unreadable += len(listing.unreadable) + listing.num_unknown
         self._unreadable = listing.unreadable
         for changes in self._store.replace(listing.objects, listing.unreadable_uids, alone=listing.long):
@@ -259,8 +290,9 @@ class Reflector(Generic[T]):
         self._lister = Lister(self._client, kind, self._reader)
 
     def _not_served(self) -> None:
-        """Handles that the server does not know the resource, or that an optional one may not be read. Answered twice, it is believed, and
-        the resource counts as empty."""
+        """Handles that the server does not know the resource, or that an optional one may not be read. Answered twice,
+        it is believed, and the resource counts as empty.
+        """
         if not self.kind.may_be_unknown:
             return
         if self._seems_unknown and self._is_served:
@@ -274,11 +306,18 @@ class Reflector(Generic[T]):
     # Watches.
 
     def _watch(self, begins: Mapping[str, str]) -> AbstractAsyncContextManager[WatchLines]:
-        params = {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(self._rng.randint(*WATCH_SECONDS)), **begins}
+        params = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(self._rng.randint(*WATCH_SECONDS)),
+            **begins,
+        }
         if self.kind.field_selector:
             params["fieldSelector"] = self.kind.field_selector
         self.counters.watches += 1
-        return self._client.watch(path(self.kind.group, self.kind.version, self.kind.plural), params=params, silence=SILENCE)
+        return self._client.watch(
+            path(self.kind.group, self.kind.version, self.kind.plural), params=params, silence=SILENCE
+        )
 
     async def _follow(self, lines: WatchLines, began: float, *, brought_something: bool = False) -> None:
         """Applies the events of the watch until it ends, or until a list is due.
@@ -292,7 +331,8 @@ class Reflector(Generic[T]):
         def was_of_use() -> bool:
             return brought_something or self.last_resource_version != first or _now() - began >= SHORT_WATCH
 
-        # A server that cannot continue from this version reports it in the first lines. After a while without one, all is well.
+        # A server that cannot continue from this version reports it in the first lines. After a while without one, all
+        # is well.
         calm = asyncio.get_running_loop().call_later(SHORT_WATCH, self._mark_healthy)
         try:
             async with asyncio.timeout_at(self._plan.relist_at) as self._watch_ends:
@@ -311,7 +351,9 @@ class Reflector(Generic[T]):
             self._watch_ends = None
             calm.cancel()
         if not was_of_use():
-            raise DoubtfulAnswerError("very short watch: Unexpected watch close - watch lasted less than a second and no items received")
+            raise DoubtfulAnswerError(
+                "very short watch: Unexpected watch close - watch lasted less than a second and no items received"
+            )
 
     async def _take(self, lines: Sequence[bytes]) -> None:
         changes: list[Change[T]] = []
@@ -356,7 +398,9 @@ class Reflector(Generic[T]):
         return changes
 
     def _known_up_to(self, version: str) -> None:
-        """Advances the version from which the next watch begins. It never moves back, because events may be out of order."""
+        """Advances the version from which the next watch begins. It never moves back, because events may be out of
+        order.
+        """
         if version != self.last_resource_version and not is_older(version, self.last_resource_version):
             self.last_resource_version = version
             self._plan.learned()

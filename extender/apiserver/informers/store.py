@@ -1,9 +1,10 @@
 """Store: the objects of one kind as the API server reported them, and what each event changes.
 
-Events may arrive twice, late, or out of order. A newer object is never overwritten by an older one, and a deleted object stays deleted. A
-whole new list replaces everything.
+Events may arrive twice, late, or out of order. A newer object is never overwritten by an older one, and a deleted
+object stays deleted. A whole new list replaces everything.
 
-Upstream: client-go/tools/cache/store.go; apimachinery/pkg/util/resourceversion/resourceversion.go, CompareResourceVersion (v1.36.2).
+Upstream: client-go/tools/cache/store.go; apimachinery/pkg/util/resourceversion/resourceversion.go,
+CompareResourceVersion (v1.36.2).
 """
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,9 @@ from extender.objects.meta import HasMetadata, ObjectMeta
 
 
 def is_older(version: str, than: str) -> bool:
-    """Returns whether `version` is certainly older than `than`; False for equal ones and for those that cannot be compared."""
+    """Returns whether `version` is certainly older than `than`; False for equal ones and for those that cannot be
+    compared.
+    """
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
 
 
@@ -47,8 +50,8 @@ class Change(Generic[T]):
 class _ObjectsByKey(dict[Key, T]):
     """A dict that the collector of cycles goes on tracking.
 
-    Python stops to track plain dicts whose values are in no cycle when it collects, and begins again with the next entry, so that a dict of
-    all pods is young again and again: each time a collection walks through all of it.
+    Python stops to track plain dicts whose values are in no cycle when it collects, and begins again with the next
+    entry, so that a dict of all pods is young again and again: each time a collection walks through all of it.
     """
 
     __slots__ = ()
@@ -77,7 +80,9 @@ class Store(Generic[T]):
                 return ()
             self.objects[key] = new
             return (Change(None, new),)
-        if meta.resource_version == held.metadata.resource_version or is_older(meta.resource_version, held.metadata.resource_version):
+        if meta.resource_version == held.metadata.resource_version or is_older(
+            meta.resource_version, held.metadata.resource_version
+        ):
             self.num_stale += 1
             return ()
         self.objects[key] = new
@@ -102,11 +107,15 @@ class Store(Generic[T]):
         return (Change(held, None),)
 
     def keep_unreadable(self, meta: ObjectMeta) -> Sequence[Change[T]]:
-        """Handles an object that exists but cannot be read: its known version stays, and a known object of that name with another UID is
-        deleted.
+        """Handles an object that exists but cannot be read: its known version stays, and a known object of that name
+        with another UID is deleted.
         """
         held = self.objects.get((meta.namespace, meta.name))
-        if held is None or held.metadata.uid == meta.uid or is_older(meta.resource_version, held.metadata.resource_version):
+        if (
+            held is None
+            or held.metadata.uid == meta.uid
+            or is_older(meta.resource_version, held.metadata.resource_version)
+        ):
             return ()
         del self.objects[meta.namespace, meta.name]
         self._bury(held.metadata.uid, meta.resource_version)
@@ -115,8 +124,8 @@ class Store(Generic[T]):
     def replace(
         self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING, *, alone: Container[Key] = ()
     ) -> Iterator[Sequence[Change[T]]]:
-        """Replaces all objects by these, whatever was known before, and returns the changes in portions. Each portion is worked out when it
-        is asked for; `objects` is complete at once.
+        """Replaces all objects by these, whatever was known before, and returns the changes in portions. Each portion
+        is worked out when it is asked for; `objects` is complete at once.
 
         Arguments:
             unreadable: UIDs of objects that exist, too, but cannot be read; their known versions stay.
@@ -146,7 +155,9 @@ def _change(before: T | None, new: T) -> Sequence[Change[T]]:
     return () if before == new else (Change(before, new),)
 
 
-def _in_portions(compared: Iterable[tuple[Key, Sequence[Change[T]]]], alone: Container[Key]) -> Iterator[Sequence[Change[T]]]:
+def _in_portions(
+    compared: Iterable[tuple[Key, Sequence[Change[T]]]], alone: Container[Key]
+) -> Iterator[Sequence[Change[T]]]:
     portion: list[Change[T]] = []
     number = 0
     for key, changes in compared:

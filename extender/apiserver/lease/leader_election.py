@@ -1,11 +1,12 @@
 """LeaderElector: acquires and renews the lease that decides which replica leads.
 
-Only times that were measured here count: a lease that has not changed for its duration has expired, whatever times are written in it.
+Only times that were measured here count: a lease that has not changed for its duration has expired, whatever times are
+written in it.
 
-Upstream: client-go/tools/leaderelection, leaderelection.go (v1.36.2). Upstream does not stop a leader from writing after its machine was
-suspended. Here a leader measures the time since its last renewal by a clock that goes on during a suspension, and writes nothing once that
-is longer than renewDeadline: see `fence`. Other replicas wait for leaseDuration, and the time between the two is long enough for a write in
-flight to end: see `write_seconds`.
+Upstream: client-go/tools/leaderelection, leaderelection.go (v1.36.2). Upstream does not stop a leader from writing
+after its machine was suspended. Here a leader measures the time since its last renewal by a clock that goes on during a
+suspension, and writes nothing once that is longer than renewDeadline: see `fence`. Other replicas wait for
+leaseDuration, and the time between the two is long enough for a write in flight to end: see `write_seconds`.
 """
 
 import asyncio
@@ -26,15 +27,18 @@ from extender.golang.times import rfc3339
 from extender.objects.cluster import Key
 
 JITTER_FACTOR: Final = 1.2
-"""The longest pause between two attempts to acquire the lease exceeds the shortest by this factor. Upstream's shortest pause is
-retryPeriod; here the longest is, so that another replica leads no later than leaseDuration and retryPeriod after the last renewal."""
+"""The longest pause between two attempts to acquire the lease exceeds the shortest by this factor. Upstream's shortest
+pause is retryPeriod; here the longest is, so that another replica leads no later than leaseDuration and retryPeriod
+after the last renewal.
+"""
 
 SHORTEST_PAUSE: Final = 0.001
 """Seconds. The rest of a lease may be shorter than clocks can measure."""
 
 LONGEST_BELIEVED: Final = 3600
-"""The longest duration of a lease that is believed, in seconds. One that is longer, or below a second, is replaced by our own
-leaseDuration."""
+"""The longest duration of a lease that is believed, in seconds. One that is longer, or below a second, is replaced by
+our own leaseDuration.
+"""
 
 TOLERATED_AFTER_EXPIRY: Final = 20.0
 """Seconds after the end of the lease from which on a leader that still runs is reported as unhealthy. Upstream:
@@ -78,7 +82,8 @@ class LeaderElector:
         self._lease_duration = _seconds(election.lease_duration)
         self._renew_deadline = _seconds(election.renew_deadline)
         self._retry_period = _seconds(election.retry_period)
-        # Half the deadline, so that one request that hangs does not lose the lease. Upstream: resourcelock.NewFromKubeconfig.
+        # Half the deadline, so that one request that hangs does not lose the lease. Upstream:
+        # resourcelock.NewFromKubeconfig.
         timeout = max(self._renew_deadline / 2, 1.0)
         self._lock = LeaseLock(client, (election.resource_namespace, election.resource_name), timeout=timeout)
         self._random = rng
@@ -103,11 +108,15 @@ class LeaderElector:
 
     @property
     def write_seconds(self) -> float:
-        """The longest duration of a write that the fence let pass, so that it has ended before another replica may lead."""
+        """The longest duration of a write that the fence let pass, so that it has ended before another replica may
+        lead.
+        """
         return self._lease_duration - self._renew_deadline
 
     def fence(self) -> str | None:
-        """Returns why nothing may be written now; None if writing is allowed, because no other replica can be leading."""
+        """Returns why nothing may be written now; None if writing is allowed, because no other replica can be
+        leading.
+        """
         if self._renewed_at is None or self.leader != self.identity:
             return NOT_LEADING
         if self._left(self._renewed_at) <= 0:
@@ -137,7 +146,9 @@ class LeaderElector:
         _log.info("successfully acquired lease %s", self._lock)
 
     async def keep(self) -> str:
-        """Renews the lease while possible. Returns why this replica no longer leads; the fence is closed from then on."""
+        """Renews the lease while possible. Returns why this replica no longer leads; the fence is closed from then
+        on.
+        """
         while True:
             if (left := self._left(self._renewed_at)) > 0:
                 await asyncio.sleep(min(self._retry_period, max(left, SHORTEST_PAUSE)))
@@ -152,8 +163,8 @@ class LeaderElector:
         return f"failed to renew lease {self._lock} within {self._renew_deadline:g} s: {self._failure}"
 
     async def release(self) -> bool:
-        """Releases the lease, so that others need not wait for its end; returns whether it was released. No write may be in flight any
-        more.
+        """Releases the lease, so that others need not wait for its end; returns whether it was released. No write may
+        be in flight any more.
         """
         if self.fence() is not None:
             return False
@@ -220,10 +231,13 @@ class LeaderElector:
         # 4 it is free, or ours
         return await self._write(self._renewal(found), self._lock.update)
 
-    async def _write(self, record: LeaderElectionRecord, send: Callable[[LeaderElectionRecord], Awaitable[None]]) -> bool:
+    async def _write(
+        self, record: LeaderElectionRecord, send: Callable[[LeaderElectionRecord], Awaitable[None]]
+    ) -> bool:
         """Writes the lease, and returns whether it was written.
 
-        It counts as ours from when it was sent, and not from the answer on, because others count from a moment between the two.
+        It counts as ours from when it was sent, and not from the answer on, because others count from a moment between
+        the two.
         """
         sent_at = self._boot_time()
         if self._renewed_at is not None and self._left(self._renewed_at) <= 0:
@@ -238,7 +252,9 @@ class LeaderElector:
         renewed = LeaderElectionRecord(self.identity, int(self._lease_duration), now, now, of.leader_transitions)
         if of.holder_identity == self.identity:
             return replace(renewed, acquire_time=of.acquire_time or now)
-        return replace(renewed, leader_transitions=of.leader_transitions + 1) if of != LeaderElectionRecord() else renewed
+        return (
+            replace(renewed, leader_transitions=of.leader_transitions + 1) if of != LeaderElectionRecord() else renewed
+        )
 
     def _expires_in(self) -> float:
         """Returns the seconds until the lease expires, counted from when it was first seen as it is."""

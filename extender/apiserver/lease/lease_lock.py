@@ -35,7 +35,8 @@ class LeaderElectionRecord:
 
 @final
 class LeaseLock:
-    """Reads and writes one lease. State: the lease as it was last read or written, so that an update cannot overwrite an unseen change.
+    """Reads and writes one lease. State: the lease as it was last read or written, so that an update cannot overwrite
+    an unseen change.
 
     Arguments:
         key: (namespace, name) of the lease.
@@ -70,7 +71,12 @@ class LeaseLock:
             LeaseError: the answer cannot be read.
         """
         namespace, name = self.key
-        lease = {"apiVersion": f"{GROUP}/v1", "kind": "Lease", "metadata": {"name": name, "namespace": namespace}, "spec": _spec(record)}
+        lease = {
+            "apiVersion": f"{GROUP}/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": _spec(record),
+        }
         self._decoded(await self._client.create(self._leases, lease, timeout=self._timeout))
 
     async def update(self, record: LeaderElectionRecord) -> None:
@@ -82,7 +88,9 @@ class LeaseLock:
         """
         if not self._lease:
             raise LeaseError("lease not initialized, call get or create first")
-        self._decoded(await self._client.update(self._path, {**self._lease, "spec": _spec(record)}, timeout=self._timeout))
+        self._decoded(
+            await self._client.update(self._path, {**self._lease, "spec": _spec(record)}, timeout=self._timeout)
+        )
 
     def _decoded(self, body: bytes) -> LeaderElectionRecord:
         try:

@@ -24,13 +24,16 @@ class Body:
         response: to be closed by the caller.
 
     Raises:
-        NotKubernetes: at once for an encoding that was not requested; by `read_some` for a body that cannot be decompressed.
+        NotKubernetes: at once for an encoding that was not requested; by `read_some` for a body that cannot be
+            decompressed.
     """
 
     def __init__(self, request: str, response: ClientResponse) -> None:
         encoding = response.header("content-encoding").strip().lower()
         if encoding not in ("", "identity", "gzip"):
-            raise NotKubernetes(f"{request}: the answer can not be decompressed: it is {encoding[:64]!r}", status=response.status)
+            raise NotKubernetes(
+                f"{request}: the answer can not be decompressed: it is {encoding[:64]!r}", status=response.status
+            )
         self._request = request
         self._response = response
         self._inflater = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
@@ -66,12 +69,16 @@ class Body:
         while part := await self.read_some():
             total += len(part)
             if total > cap:
-                raise NotKubernetes(f"{self._request}: the answer is longer than {cap} bytes", status=self._response.status)
+                raise NotKubernetes(
+                    f"{self._request}: the answer is longer than {cap} bytes", status=self._response.status
+                )
             parts.append(part)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _broken(self, why: str) -> NotKubernetes:
-        return NotKubernetes(f"{self._request}: the answer can not be decompressed: {why}", status=self._response.status)
+        return NotKubernetes(
+            f"{self._request}: the answer can not be decompressed: {why}", status=self._response.status
+        )
 
 
 MAX_LINE_BYTES = 64 << 20

@@ -1,4 +1,5 @@
-"""Carrier: sends requests to an API server, over sockets (`http1_carrier`) or to a transport in memory (`httpx_carrier`).
+"""Carrier: sends requests to an API server, over sockets (`http1_carrier`) or to a transport in memory
+(`httpx_carrier`).
 
 Failures on the way are raised as one of the errors in this module.
 """
@@ -19,7 +20,9 @@ class NotSentError(Exception):
 
 @final
 class CutError(Exception):
-    """The request was (perhaps) sent, and no complete response came: the connection was lost, or the response is not HTTP."""
+    """The request was (perhaps) sent, and no complete response came: the connection was lost, or the response is not
+    HTTP.
+    """
 
 
 class ClientResponse(ABC):
@@ -52,7 +55,9 @@ class Carrier(ABC):
     """Carries requests to one server, many at a time."""
 
     @abstractmethod
-    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> ClientResponse:
+    async def send(
+        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float
+    ) -> ClientResponse:
         """Returns the response as soon as its head has arrived. Only the connection has a time limit.
 
         Arguments:

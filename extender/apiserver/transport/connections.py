@@ -1,4 +1,6 @@
-"""The connections of a `Client`: opened with the current certificates, kept alive, replaced when certificates rotate."""
+"""The connections of a `Client`: opened with the current certificates, kept alive, replaced when certificates
+rotate.
+"""
 
 import asyncio
 import logging
@@ -30,8 +32,9 @@ class ConnectionPool:
 class Connections:
     """Lends a carrier and an identity for each request.
 
-    When certificates change on disk, new connections use the new ones; the old connections are closed after their last request. New
-    certificates that cannot be used (half written, or with a key that does not belong to them) are logged, and the old ones stay in use.
+    When certificates change on disk, new connections use the new ones; the old connections are closed after their last
+    request. New certificates that cannot be used (half written, or with a key that does not belong to them) are logged,
+    and the old ones stay in use.
     """
 
     def __init__(self, target: Target, carrier: Carrier | None = None) -> None:
@@ -71,7 +74,9 @@ class Connections:
             await self._close_unused()
 
     def invalidate(self, refused: Identity) -> None:
-        """Reads credentials and certificates again before the next request, because the server refused this identity."""
+        """Reads credentials and certificates again before the next request, because the server refused this
+        identity.
+        """
         self._target.credentials.invalidate(refused)
         self._read_at = float("-inf")
 
@@ -98,9 +103,13 @@ class Connections:
             self._key_pair = identity.key_pair
             try:
                 material = self._target.tls.read(identity.key_pair)
-                replacement = ConnectionPool(_open(self._target, material), material) if material != pool.material else pool
+                replacement = (
+                    ConnectionPool(_open(self._target, material), material) if material != pool.material else pool
+                )
             except TlsError as error:
-                log.warning("New certificates for %s can not be used, and the old ones stay: %s", self._target.server, error)
+                log.warning(
+                    "New certificates for %s can not be used, and the old ones stay: %s", self._target.server, error
+                )
                 return pool
             if replacement is not pool:
                 log.info("Certificates for %s have changed", self._target.server)

@@ -34,7 +34,9 @@ class _Address:
 class Route:
     """The way to a server."""
 
-    def __init__(self, server: str, trust: ssl.SSLContext, *, server_name: str | None = None, proxy: str | None = None) -> None:
+    def __init__(
+        self, server: str, trust: ssl.SSLContext, *, server_name: str | None = None, proxy: str | None = None
+    ) -> None:
         """Opens nothing yet.
 
         Arguments:
@@ -76,7 +78,13 @@ class Route:
     async def _tunnelled(self, connection: Connection, proxy: "_Proxy", tls: ssl.SSLContext) -> Connection:
         """Returns the connection through a tunnel of the proxy."""
         destination = f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
-        lines = [f"CONNECT {destination} HTTP/1.1", f"Host: {destination}", *(f"{name}: {value}" for name, value in proxy.headers), "", ""]
+        lines = [
+            f"CONNECT {destination} HTTP/1.1",
+            f"Host: {destination}",
+            *(f"{name}: {value}" for name, value in proxy.headers),
+            "",
+            "",
+        ]
         try:
             response = await connection.send("\r\n".join(lines).encode(), Connection.abort)
         except CutError as exc:
@@ -86,7 +94,9 @@ class Route:
             raise NotSentError(f"{proxy}: the proxy does not connect us: it answered {response.status}")
         inner = Connection()
         try:
-            transport = await asyncio.get_running_loop().start_tls(connection.transport, inner, tls, server_hostname=self._server_name)
+            transport = await asyncio.get_running_loop().start_tls(
+                connection.transport, inner, tls, server_hostname=self._server_name
+            )
         except OSError as exc:
             connection.abort()
             raise NotSentError(f"{destination}: {_reason(exc)}") from exc
@@ -149,7 +159,8 @@ async def _first_to_answer(addresses: Sequence[_Address], tls: ssl.SSLContext | 
         finally:
             attempt_ended.set()
 
-    # Attempts run side by side. Each one that ends wakes the loop, which stops at the first connection or after the last failure.
+    # Attempts run side by side. Each one that ends wakes the loop, which stops at the first connection or after the
+    # last failure.
     left = list(addresses)
     try:
         async with asyncio.TaskGroup() as group:
@@ -188,8 +199,8 @@ async def _connected(address: _Address, tls: ssl.SSLContext | None, server_name:
 
 
 def _set_keepalive(made: socket.socket) -> None:
-    """Makes the kernel notice within about a minute that the peer has vanished, both while reading (probes) and while sending (user
-    timeout).
+    """Makes the kernel notice within about a minute that the peer has vanished, both while reading (probes) and while
+    sending (user timeout).
     """
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if sys.platform == "linux":

@@ -140,7 +140,9 @@ class Connection(asyncio.Protocol):
             if exc is None and response.ends_with_connection:
                 response.is_complete = True
             elif response.error is None:
-                response.error = CutError(str(exc) or type(exc).__name__ if exc is not None else "the connection was closed")
+                response.error = CutError(
+                    str(exc) or type(exc).__name__ if exc is not None else "the connection was closed"
+                )
             response.wake()
         # They refer to the connection, and it to them. It goes with its last user, and needs no collector to find it.
         self._parser = self._response = self._transport = None

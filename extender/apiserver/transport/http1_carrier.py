@@ -11,8 +11,9 @@ MAX_CONNECTIONS: Final = 200
 """Each watch holds one (about twenty in all); the rest is for requests."""
 
 KEEP_ALIVE_SECONDS: Final = 60.0
-"""An API server closes idle connections after 90 s. Ours are closed earlier, so that no request meets a connection that is just being
-closed."""
+"""An API server closes idle connections after 90 s. Ours are closed earlier, so that no request meets a connection that
+is just being closed.
+"""
 
 MAX_ENCODED_HEADERS: Final = 16
 """The most sets of request headers that are cached; a rotated token makes another."""
@@ -38,7 +39,9 @@ class Http1Carrier(Carrier):
         self._sweep: asyncio.TimerHandle | None = None
         self._is_closed = False
 
-    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> ClientResponse:
+    async def send(
+        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float
+    ) -> ClientResponse:
         """Sends a GET again if its connection turns out to have been closed while it was idle."""
         request = self._encode(method, path, headers, content)
         if self._permits.locked():
@@ -54,7 +57,8 @@ class Http1Carrier(Carrier):
                 try:
                     return await self._send_on(connection, request)
                 except CutError:
-                    # The server may have closed the idle connection. A write is not sent again, because it may have been performed.
+                    # The server may have closed the idle connection. A write is not sent again, because it may have
+                    # been performed.
                     if connection.has_received or method != "GET":
                         raise
             return await self._send_on(await self._dial(connect_seconds), request)

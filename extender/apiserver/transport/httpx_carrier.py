@@ -7,7 +7,13 @@ import httpx
 
 from extender.apiserver.transport.carrier import Carrier, ClientResponse, CutError, Headers, NotSentError
 
-_NOTHING_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
+_NOTHING_SENT: Final = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+)
 _CUT: Final = (httpx.HTTPError, httpx.StreamError, OSError)
 
 
@@ -19,7 +25,9 @@ class TransportCarrier(Carrier):
         self._transport = transport
         self._server = server
 
-    async def send(self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float) -> ClientResponse:
+    async def send(
+        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float
+    ) -> ClientResponse:
         request = httpx.Request(method, self._server + path, headers=headers, content=content)
         try:
             return _TransportResponse(await self._transport.handle_async_request(request))

@@ -1,10 +1,10 @@
 """Performs a call to its end: which failures are retried, and what a lost answer means.
 
-A binding is pursued until its outcome is definite. The pod stays assumed meanwhile, because forgetting it would free room that a late
-commit takes. All other writes may fail, because their callers decide again.
+A binding is pursued until its outcome is definite. The pod stays assumed meanwhile, because forgetting it would free
+room that a late commit takes. All other writes may fail, because their callers decide again.
 
-Upstream: pkg/scheduler/util/utils.go, PatchPodStatus, for the retries of status patches (v1.36.2); a binding whose answer is lost is
-forgotten there.
+Upstream: pkg/scheduler/util/utils.go, PatchPodStatus, for the retries of status patches (v1.36.2); a binding whose
+answer is lost is forgotten there.
 """
 
 import asyncio
@@ -60,7 +60,12 @@ class Attempts:
     """
 
     def __init__(
-        self, client: Client, *, rng: random.Random, now: Callable[[], datetime], fence: Callable[[], str | None] = lambda: None
+        self,
+        client: Client,
+        *,
+        rng: random.Random,
+        now: Callable[[], datetime],
+        fence: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._client = client
         self._random = rng
@@ -102,7 +107,8 @@ class Attempts:
                     await self._send(call)
                     return
                 except Conflict:
-                    # The pod has a node by now, or is another one, or is terminating: an earlier attempt cannot change that any more.
+                    # The pod has a node by now, or is another one, or is terminating: an earlier attempt cannot change
+                    # that any more.
                     if await self._is_bound(call):
                         return
                     raise
@@ -171,8 +177,8 @@ class Attempts:
         return found
 
     async def _write(self, call: ApiCall[Any]) -> Any:
-        """Performs a write, again if its answer was lost. If it was performed the first time, the second attempt is refused, and the object
-        shows why.
+        """Performs a write, again if its answer was lost. If it was performed the first time, the second attempt is
+        refused, and the object shows why.
         """
         was_lost = False
         for pause in (*WRITE_PAUSES, None):
@@ -188,7 +194,11 @@ class Attempts:
                 raise
             except ApiError as exc:
                 # A claim whose name is generated would be created twice.
-                if pause is None or not exc.may_have_happened or isinstance(call, ReadResourceClaim | CreateResourceClaim):
+                if (
+                    pause is None
+                    or not exc.may_have_happened
+                    or isinstance(call, ReadResourceClaim | CreateResourceClaim)
+                ):
                     raise
                 was_lost = True
             await asyncio.sleep(pause)

@@ -1,7 +1,7 @@
 """The calls that wait to be performed: which one is next, and which need not be performed at all.
 
-Upstream: pkg/scheduler/backend/api_dispatcher/call_queue.go (v1.36.2). It has one queue for all calls; here bindings overtake calls for
-which no pod waits.
+Upstream: pkg/scheduler/backend/api_dispatcher/call_queue.go (v1.36.2). It has one queue for all calls; here bindings
+overtake calls for which no pod waits.
 """
 
 import asyncio
@@ -14,8 +14,9 @@ from typing import Any, Final, final
 from extender.framework import ApiCall, CallError, CallSkipped, RecordEvent
 
 MAX_QUEUED_EVENTS: Final = 10_000
-"""The most events that wait; more are dropped. Upstream: client-go/tools/events, maxQueuedEvents, which is 1000; but it does not bind
-hundreds of pods a second."""
+"""The most events that wait; more are dropped. Upstream: client-go/tools/events, maxQueuedEvents, which is 1000; but it
+does not bind hundreds of pods a second.
+"""
 
 MORE_RELEVANT: Final = "a more relevant call is already enqueued for this object"
 OVERWRITTEN: Final = "a more relevant call was enqueued for this object"
@@ -50,7 +51,9 @@ class Ticket:
 
 @final
 class CallQueue:
-    """The calls in order of arrival, by lane. At most one call about a pod waits, and at most one is being performed."""
+    """The calls in order of arrival, by lane. At most one call about a pod waits, and at most one is being
+    performed.
+    """
 
     def __init__(self) -> None:
         self._lanes: dict[Lane, OrderedDict[asyncio.Future[Any], Ticket]] = {lane: OrderedDict() for lane in Lane}

@@ -39,8 +39,9 @@ from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
 T = TypeVar("T")
 
 BIND_SECONDS: Final = 5.0
-"""The time limit of one attempt. It is shorter than a leader may go without renewing its lease, so that none is in flight when another
-begins."""
+"""The time limit of one attempt. It is shorter than a leader may go without renewing its lease, so that none is in
+flight when another begins.
+"""
 WRITE_SECONDS: Final = 30.0
 STATUS_SECONDS: Final = 10.0
 """Shorter than for other writes, because the binding of the same pod may wait for it."""
@@ -55,7 +56,15 @@ ClaimCall = (
     | UnprotectResourceClaim
     | DeleteResourceClaim
 )
-RequestCall = BindPod | PatchPodStatus | PatchPodGroupStatus | DeletePod | PatchPersistentVolume | PatchPersistentVolumeClaim | ClaimCall
+RequestCall = (
+    BindPod
+    | PatchPodStatus
+    | PatchPodGroupStatus
+    | DeletePod
+    | PatchPersistentVolume
+    | PatchPersistentVolumeClaim
+    | ClaimCall
+)
 
 _DEVICES: Final = "resource.k8s.io"
 _CLAIM_STATUS: Final = Right(_DEVICES, "resourceclaims", "patch", "status")
@@ -86,7 +95,9 @@ Upstream: pkg/registry/resource/utils.go, AuthorizedForBinding (v1.36.2).
 
 
 def rights_for(call: type[ApiCall[Any]]) -> frozenset[Right]:
-    """Returns what a role has to allow for calls of this type: the request, and reading the object when the answer was lost."""
+    """Returns what a role has to allow for calls of this type: the request, and reading the object when the answer was
+    lost.
+    """
     request = REQUESTS[call]
     also = {BIND_CLAIM} if request is _CLAIM_STATUS else set()
     return frozenset({request, Right(request.group, request.plural, "get"), *also})
@@ -108,10 +119,14 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
             return None
         case PatchPodGroupStatus():
             patch = _group_status_patch(call, now)
-            await _in_either_version(call, "status", lambda at: client.patch(at, patch, STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS))
+            await _in_either_version(
+                call, "status", lambda at: client.patch(at, patch, STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
+            )
             return None
         case DeletePod():
-            await client.delete(_path(call), uid=call.uid or None, grace_period_seconds=call.grace_period_seconds, timeout=WRITE_SECONDS)
+            await client.delete(
+                _path(call), uid=call.uid or None, grace_period_seconds=call.grace_period_seconds, timeout=WRITE_SECONDS
+            )
             return None
         case PatchPersistentVolume():
             answer = await client.patch(_path(call), _volume_patch(call), MERGE_PATCH, timeout=WRITE_SECONDS)
@@ -123,12 +138,18 @@ async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
             return await read(client, call)
         case ProtectResourceClaim():
             body = {"metadata": {**_preconditions(call), "finalizers": [CLAIM_FINALIZER]}}
-            return decode(ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS))
+            return decode(
+                ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS)
+            )
         case UnprotectResourceClaim():
             body = {"metadata": {"uid": call.uid, "$deleteFromPrimitiveList/finalizers": [CLAIM_FINALIZER]}}
-            return decode(ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS))
+            return decode(
+                ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS)
+            )
         case CreateResourceClaim():
-            return decode(ResourceClaim, await client.create(_collection_path(call), _claim_body(call), timeout=WRITE_SECONDS))
+            return decode(
+                ResourceClaim, await client.create(_collection_path(call), _claim_body(call), timeout=WRITE_SECONDS)
+            )
         case DeleteResourceClaim():
             await client.delete(_path(call), uid=call.uid or None, timeout=WRITE_SECONDS)
             return None
@@ -176,7 +197,10 @@ def is_done(call: ApiCall[Any], found: Any) -> bool:
             reference = found.spec.claim_ref
             return found.metadata.uid == call.uid and reference is not None and reference.uid == call.claim.uid
         case PatchPersistentVolumeClaim(), PersistentVolumeClaim():
-            return found.metadata.uid == call.uid and found.metadata.annotations.get(SELECTED_NODE_ANNOTATION) == call.selected_node
+            return (
+                found.metadata.uid == call.uid
+                and found.metadata.annotations.get(SELECTED_NODE_ANNOTATION) == call.selected_node
+            )
         case ProtectResourceClaim(), ResourceClaim():
             return found.metadata.uid == call.uid and CLAIM_FINALIZER in found.metadata.finalizers
         case ReserveResourceClaim(), ResourceClaim():
@@ -191,7 +215,11 @@ def is_done(call: ApiCall[Any], found: Any) -> bool:
 
 
 def _devices(allocation: AllocationResult | None) -> list[tuple[str, str, str]]:
-    return [(result.driver, result.pool, result.device) for result in allocation.devices.results] if allocation is not None else []
+    return (
+        [(result.driver, result.pool, result.device) for result in allocation.devices.results]
+        if allocation is not None
+        else []
+    )
 
 
 def _path(call: RequestCall) -> str:
@@ -203,8 +231,12 @@ def _collection_path(call: CreateResourceClaim) -> str:
     return path(right.group, "v1", right.plural, namespace=call.namespace)
 
 
-async def _in_either_version(call: PatchPodGroupStatus, subresource: str | None, request: Callable[[str], Awaitable[T]]) -> T:
-    """Returns the answer to a request for a group, by the path of the other version where the server does not serve the first one."""
+async def _in_either_version(
+    call: PatchPodGroupStatus, subresource: str | None, request: Callable[[str], Awaitable[T]]
+) -> T:
+    """Returns the answer to a request for a group, by the path of the other version where the server does not serve the
+    first one.
+    """
     try:
         return await request(_object_path(call, subresource, POD_GROUPS.version))
     except NotServed:
@@ -280,10 +312,17 @@ def _claim_body(call: CreateResourceClaim) -> dict[str, Any]:
     meta = call.claim.metadata
     metadata = {"generateName": call.generate_name, "namespace": call.namespace, "annotations": meta.annotations}
     metadata["ownerReferences"] = _wire(meta.owner_references)
-    return {"apiVersion": f"{_DEVICES}/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": _wire(call.claim.spec)}
+    return {
+        "apiVersion": f"{_DEVICES}/v1",
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": _wire(call.claim.spec),
+    }
 
 
-def _claim_status_patch(call: ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim) -> dict[str, Any]:
+def _claim_status_patch(
+    call: ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim,
+) -> dict[str, Any]:
     match call:
         case ReserveResourceClaim():
             status: dict[str, Any] = {"reservedFor": [_wire(call.consumer)]}
@@ -294,7 +333,10 @@ def _claim_status_patch(call: ReserveResourceClaim | UnreserveResourceClaim | De
             removal = {"$patch": "delete", "uid": call.pod_uid}
             return {"metadata": {"uid": call.uid}, "status": {"reservedFor": [removal]}}
         case DeallocateResourceClaim():
-            return {"metadata": _preconditions(call), "status": {"allocation": None, "reservedFor": None, "devices": None}}
+            return {
+                "metadata": _preconditions(call),
+                "status": {"allocation": None, "reservedFor": None, "devices": None},
+            }
 
 
 def _preconditions(
@@ -311,7 +353,9 @@ def _preconditions(
 
 
 def _wire(value: Any) -> Any:
-    """Returns a value for JSON, without empty members of our own objects. Other values, such as a driver's parameters, are unchanged."""
+    """Returns a value for JSON, without empty members of our own objects. Other values, such as a driver's parameters,
+    are unchanged.
+    """
     if isinstance(value, msgspec.Struct):
         members = zip(value.__struct_encode_fields__, msgspec.structs.astuple(value), strict=True)
         return {name: _wire(member) for name, member in members if member not in (None, "", [], {}, ())}

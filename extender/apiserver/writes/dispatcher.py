@@ -21,11 +21,14 @@ from extender.metrics import Histogram, exponential
 T = TypeVar("T")
 
 CALL_TYPES: Final[Mapping[str, str]] = {"BindPod": "pod_binding", "PatchPodStatus": "pod_status_patch"}
-"""Upstream's names for the writes that its dispatcher has. The others, which upstream performs directly, are named after their class."""
+"""Upstream's names for the writes that its dispatcher has. The others, which upstream performs directly, are named
+after their class.
+"""
 
 AT_A_TIME: Final[Mapping[Lane, int]] = {Lane.URGENT: 64, Lane.ORDINARY: 32, Lane.EVENTS: 4}
-"""The most calls that are performed at the same time. Each lane has its own limit: while the API server is away, bindings in limbo fill
-theirs, and must not keep other calls from failing."""
+"""The most calls that are performed at the same time. Each lane has its own limit: while the API server is away,
+bindings in limbo fill theirs, and must not keep other calls from failing.
+"""
 
 _log = logging.getLogger(__name__)
 
@@ -193,7 +196,9 @@ class ApiDispatcher:
 def call_type_of(call: ApiCall[Any]) -> str:
     """Returns the name of the call in metrics."""
     name = type(call).__name__
-    return CALL_TYPES.get(name) or "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+    return CALL_TYPES.get(name) or "".join(
+        f"_{letter.lower()}" if letter.isupper() else letter for letter in name
+    ).lstrip("_")
 
 
 def _forget(outcome: "asyncio.Future[Any]") -> None:

@@ -1,5 +1,5 @@
-"""EventRecorder: creates the first event of its kind, makes it a series with the second, and counts further ones, writing the count from
-time to time.
+"""EventRecorder: creates the first event of its kind, makes it a series with the second, and counts further ones,
+writing the count from time to time.
 
 Upstream: client-go/tools/events, event_broadcaster.go, event_recorder.go (v1.36.2).
 """
@@ -48,10 +48,17 @@ class _Recorded:
 
 @final
 class EventRecorder:
-    """Records events. State: the events of the last minutes, by everything that makes them equal, which excludes the note."""
+    """Records events. State: the events of the last minutes, by everything that makes them equal, which excludes the
+    note.
+    """
 
     def __init__(
-        self, client: Client, *, now: Callable[[], datetime], instance: str, fence: Callable[[], str | None] = lambda: None
+        self,
+        client: Client,
+        *,
+        now: Callable[[], datetime],
+        instance: str,
+        fence: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._client = client
         self._now = now

@@ -1,5 +1,5 @@
-"""The admission plugins: namespace lifecycle, priority, default tolerations, default storage class, topology labels, protection of pod
-groups.
+"""The admission plugins: namespace lifecycle, priority, default tolerations, default storage class, topology labels,
+protection of pod groups.
 
 Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle; plugin/pkg/admission/priority, defaulttolerationseconds,
 storage/storageclass/setdefault, podtopologylabels, podgroupprotection (v1.36.2).
@@ -89,14 +89,18 @@ def _check_namespace(store: Objects, resource: Resource, namespace: str, obj: Ob
         raise statuses.not_found(NAMESPACES, namespace)
     if stored.fields[0] == "Terminating":
         refusal = statuses.forbidden(
-            resource, _name_of(obj), f"unable to create new content in namespace {namespace} because it is being terminated"
+            resource,
+            _name_of(obj),
+            f"unable to create new content in namespace {namespace} because it is being terminated",
         )
         cause = {
             "reason": "NamespaceTerminating",
             "message": f"namespace {namespace} is being terminated",
             "field": "metadata.namespace",
         }
-        raise statuses.ApiStatus(refusal.code, refusal.reason, refusal.message, {**(refusal.details or {}), "causes": [cause]})
+        raise statuses.ApiStatus(
+            refusal.code, refusal.reason, refusal.message, {**(refusal.details or {}), "causes": [cause]}
+        )
 
 
 def _name_of(obj: Object) -> str:
@@ -126,7 +130,9 @@ def _resolve_priority(store: Objects, pod: Object) -> None:
 
 
 def _resolve_group_priority(store: Objects, group: Object) -> None:
-    """Computes the priority of a group from its class. A field that was dropped because its feature is off stays away."""
+    """Computes the priority of a group from its class. A field that was dropped because its feature is off stays
+    away.
+    """
     spec = group["spec"]
     if "disruptionMode" not in spec:
         return
@@ -143,7 +149,9 @@ def _resolve_group_priority(store: Objects, group: Object) -> None:
 
 
 def _class_of(store: Objects, resource: Resource, obj: Object) -> Object | None:
-    """Returns the PriorityClass that the object names, else the default one, whose name it gets then; None if there is none."""
+    """Returns the PriorityClass that the object names, else the default one, whose name it gets then; None if there is
+    none.
+    """
     name = obj["spec"].get("priorityClassName")
     if name:
         stored = store.get(PRIORITY_CLASSES, "", name)
@@ -175,14 +183,24 @@ def _tolerate_node_trouble(pod: Object) -> None:
     """Adds tolerations of five minutes, unless the pod has its own. Upstream: defaulttolerationseconds, Admit."""
     tolerations = pod["spec"].get("tolerations") or []
     for key in (_NOT_READY, _UNREACHABLE):
-        is_said = any((each.get("key") or key) == key and (each.get("effect") or "NoExecute") == "NoExecute" for each in tolerations)
+        is_said = any(
+            (each.get("key") or key) == key and (each.get("effect") or "NoExecute") == "NoExecute"
+            for each in tolerations
+        )
         if not is_said:
-            added = {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _DEFAULT_TOLERATION_SECONDS}
+            added = {
+                "key": key,
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": _DEFAULT_TOLERATION_SECONDS,
+            }
             tolerations = pod["spec"]["tolerations"] = [*tolerations, added]
 
 
 def _default_storage_class(store: Objects, claim: Object) -> None:
-    """The newest default class; among those of one second, the first by name. Upstream: storage/util, GetDefaultClass."""
+    """The newest default class; among those of one second, the first by name. Upstream: storage/util,
+    GetDefaultClass.
+    """
     annotations = claim["metadata"].get("annotations") or {}
     if claim["spec"].get("storageClassName") is not None or "volume.beta.kubernetes.io/storage-class" in annotations:
         return

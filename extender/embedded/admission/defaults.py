@@ -1,9 +1,10 @@
 """Defaults: values of fields that were left out, and other spellings of the same fact.
 
-A rule belongs to a type and holds wherever the type occurs, parents before children, as upstream's SetDefaults functions.
+A rule belongs to a type and holds wherever the type occurs, parents before children, as upstream's SetDefaults
+functions.
 
-Upstream: pkg/apis/core/v1, defaults.go, conversion.go; defaults.go of pkg/apis/apps/v1, scheduling/v1, storage/v1, resource/v1;
-pkg/util/parsers/parsers.go, ParseImageName (v1.36.2).
+Upstream: pkg/apis/core/v1, defaults.go, conversion.go; defaults.go of pkg/apis/apps/v1, scheduling/v1, storage/v1,
+resource/v1; pkg/util/parsers/parsers.go, ParseImageName (v1.36.2).
 """
 
 import re
@@ -66,7 +67,9 @@ def _fill_struct(struct: Struct, obj: Object, kept: Collection[str] = ()) -> Non
 @cache
 def _concerned(struct: Struct) -> tuple[tuple[str, Field], ...]:
     """The fields that have a default, or that hold something with one."""
-    return tuple((name, field) for name, field in struct.fields.items() if field.default is not None or _is_concerned(field.type))
+    return tuple(
+        (name, field) for name, field in struct.fields.items() if field.default is not None or _is_concerned(field.type)
+    )
 
 
 def _is_concerned(of: GoType) -> bool:
@@ -215,7 +218,10 @@ def _service(service: Object) -> None:
     affinity = spec.setdefault("sessionAffinity", "None")
     if affinity == "None":
         spec.pop("sessionAffinityConfig", None)
-    elif affinity == "ClientIP" and ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds") is None:
+    elif (
+        affinity == "ClientIP"
+        and ((spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}).get("timeoutSeconds") is None
+    ):
         spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _SESSION_AFFINITY_SECONDS}}
     kind = spec.setdefault("type", "ClusterIP")
     for port in spec.get("ports", ()):
@@ -356,7 +362,9 @@ _RULES: Final[Mapping[str, Callable[[Object], None]]] = {
 
 
 _COMPONENT: Final = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
-_HOST: Final = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?))*|\[[a-fA-F0-9:]+\]"
+_HOST: Final = (
+    r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?))*|\[[a-fA-F0-9:]+\]"
+)
 _REFERENCE: Final = re.compile(
     rf"(?:(?:{_HOST})(?::[0-9]+)?/)?{_COMPONENT}(?:/{_COMPONENT})*(?::(?P<tag>[\w][\w.-]{{0,127}}))?"
     r"(?:@(?P<digest>[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?",
@@ -365,7 +373,9 @@ _REFERENCE: Final = re.compile(
 
 
 def pull_policy(image: str) -> str:
-    """Returns the default of imagePullPolicy: `Always` for the tag `latest`, written or implied, else `IfNotPresent`."""
+    """Returns the default of imagePullPolicy: `Always` for the tag `latest`, written or implied, else
+    `IfNotPresent`.
+    """
     reference = _REFERENCE.fullmatch(image)
     if reference is None:
         return "IfNotPresent"

@@ -1,7 +1,7 @@
 """What follows from the resources of a pod's containers: their totals, and the quality of service class.
 
-Upstream: component-helpers/resource/helpers.go, AggregateContainerRequests, AggregateContainerLimits; pkg/apis/core/helper/qos/qos.go
-(v1.36.2).
+Upstream: component-helpers/resource/helpers.go, AggregateContainerRequests, AggregateContainerLimits;
+pkg/apis/core/helper/qos/qos.go (v1.36.2).
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,9 @@ Totals = dict[str, Quantity]
 
 
 def container_totals(spec: Mapping[str, Any], part: Literal["requests", "limits"]) -> Totals:
-    """Returns the sum over containers and sidecars, or what an init container needs with the sidecars before it, where that is more."""
+    """Returns the sum over containers and sidecars, or what an init container needs with the sidecars before it, where
+    that is more.
+    """
     total: Totals = {}
     for container in spec.get("containers") or ():
         _add(total, _amounts(container, part))
@@ -55,7 +57,9 @@ def qos_class(spec: Mapping[str, Any]) -> str:
     if spec.get("resources"):
         parts = [spec["resources"]]
     else:
-        parts = [each.get("resources") or {} for name in ("containers", "initContainers") for each in spec.get(name) or ()]
+        parts = [
+            each.get("resources") or {} for name in ("containers", "initContainers") for each in spec.get(name) or ()
+        ]
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
     guaranteed = True

@@ -1,4 +1,5 @@
-"""What the strategy of a kind does to an object before validation: fields that the request may not set, and the generation.
+"""What the strategy of a kind does to an object before validation: fields that the request may not set, and the
+generation.
 
 Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate (v1.36.2).
 """
@@ -11,12 +12,21 @@ from extender.embedded.admission.pod_resources import qos_class
 from extender.embedded.api_resources import Object, Resource
 from extender.embedded.schema.api_types import type_of
 
-_RESET_FOR_STATUS: Final = ("deletionTimestamp", "generation", "labels", "annotations", "finalizers", "ownerReferences", "managedFields")
+_RESET_FOR_STATUS: Final = (
+    "deletionTimestamp",
+    "generation",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "managedFields",
+)
 """The metadata that a status update of newer kinds leaves alone. Upstream: metav1.ResetObjectMetaForStatus."""
 
 _BORN_WITH_GENERATION: Final = frozenset(
     {
-        "Pod", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "PodDisruptionBudget", "PriorityClass",
+        "Pod", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "PodDisruptionBudget",
+        "PriorityClass",
         "ResourceSlice", "DeviceClass", "DeviceTaintRule", "PodGroup", "Workload",
     }
 )  # fmt: skip
@@ -41,15 +51,23 @@ _BEHIND_GATES: Final = {
 def drop_disabled(resource: Resource, new: Object, old: Object | None, features: FeatureGates) -> None:
     """Drops the fields of features that are off, in place, unless the old object has them.
 
-    Upstream: pkg/registry/resource/deviceclass/strategy.go, dropDisabledFields; pkg/api/pod/util.go, dropDisabledPodStatusFields.
+    Upstream: pkg/registry/resource/deviceclass/strategy.go, dropDisabledFields; pkg/api/pod/util.go,
+    dropDisabledPodStatusFields.
     """
     gate, part, name = _BEHIND_GATES.get(resource.kind, ("", "", ""))
-    if gate and not features.enabled(gate) and name in (new.get(part) or {}) and name not in ((old or {}).get(part) or {}):
+    if (
+        gate
+        and not features.enabled(gate)
+        and name in (new.get(part) or {})
+        and name not in ((old or {}).get(part) or {})
+    ):
         del new[part][name]
 
 
 def prepare_for_create(resource: Resource, obj: Object) -> None:
-    """Clears the fields that a creator may not set, and sets those of the server, in place. Defaults are filled in already."""
+    """Clears the fields that a creator may not set, and sets those of the server, in place. Defaults are filled in
+    already.
+    """
     metadata = obj["metadata"]
     metadata.pop("generation", None)
     if resource.kind in _BORN_WITH_GENERATION:
@@ -105,7 +123,9 @@ def _take(new: Object, old: Object, name: str) -> None:
 
 
 def _keep_observed(status: Object, old: Object) -> None:
-    """Keeps the quality of service class, and generations that were observed. Upstream: preserveOldObservedGeneration."""
+    """Keeps the quality of service class, and generations that were observed. Upstream:
+    preserveOldObservedGeneration.
+    """
     for name in ("qosClass", "observedGeneration"):
         if name in old and not status.get(name):
             status[name] = old[name]
@@ -169,7 +189,9 @@ def _merge_label_keys(term: Object, labels: Mapping[str, str]) -> None:
     for names, operator in ((term.get("matchLabelKeys", ()), "In"), (term.get("mismatchLabelKeys", ()), "NotIn")):
         for key in names:
             if key in labels:
-                selector.setdefault("matchExpressions", []).append({"key": key, "operator": operator, "values": [labels[key]]})
+                selector.setdefault("matchExpressions", []).append(
+                    {"key": key, "operator": operator, "values": [labels[key]]}
+                )
 
 
 def _namespace(namespace: Object) -> None:

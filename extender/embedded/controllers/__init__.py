@@ -1,6 +1,7 @@
 """The controllers of the embedded cluster: kubelets, workloads, disruption budgets, volumes, garbage collection.
 
-Each controller is level-triggered: it can begin on any state, and what it writes follows from what exists. Scheduling is not among them.
+Each controller is level-triggered: it can begin on any state, and what it writes follows from what exists. Scheduling
+is not among them.
 """
 
 from collections.abc import Callable

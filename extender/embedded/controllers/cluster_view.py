@@ -1,7 +1,7 @@
 """All objects as controllers see them, with indexes for the questions that controllers ask.
 
-The indexes are exact once every change has been applied: a controller that catches up before it decides needs none of upstream's
-expectations about writes that have not come back yet.
+The indexes are exact once every change has been applied: a controller that catches up before it decides needs none of
+upstream's expectations about writes that have not come back yet.
 """
 
 from collections import Counter

@@ -1,7 +1,8 @@
 """The contract of a controller, and the loops that run all of them over one view of the cluster.
 
-A controller learns of each change (`observe`) and names keys to look at; for each key it yields what is to be written, given what exists
-(`reconcile`). It is not told what happened to a key, so that it can start on any state and be repeated.
+A controller learns of each change (`observe`) and names keys to look at; for each key it yields what is to be written,
+given what exists (`reconcile`). It is not told what happened to a key, so that it can start on any state and be
+repeated.
 """
 
 import asyncio
@@ -30,7 +31,16 @@ from extender.embedded.api_resources import (
     STATEFUL_SETS,
 )
 from extender.embedded.controllers.cluster_view import ClusterView, ref_of
-from extender.embedded.controllers.controller_writes import Create, DeleteAll, LookAgain, Looked, Step, Write, num_bytes, perform
+from extender.embedded.controllers.controller_writes import (
+    Create,
+    DeleteAll,
+    LookAgain,
+    Looked,
+    Step,
+    Write,
+    num_bytes,
+    perform,
+)
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.controllers.work_queue import WorkQueue
 from extender.embedded.registry.long_writes import LONG, LongWrites
@@ -48,15 +58,16 @@ FOLLOWED: Final = tuple(each for each in RESOURCES if each.is_stored and each no
 """The resources that controllers look at: all but events, of which there are many and which own nothing."""
 
 SELECTING: Final = frozenset(
-    each.stored_as for each in (DEPLOYMENTS, POD_DISRUPTION_BUDGETS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS)
+    each.stored_as
+    for each in (DEPLOYMENTS, POD_DISRUPTION_BUDGETS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS)
 )
 """The names under which objects with selectors are stored, which may be long."""
 
 WRITES_AT_ONCE: Final = 8
 KEYS_AT_ONCE: Final = 16
 CHANGES_AT_ONCE: Final = 4
-"""The number of writes, keys and changes after which other tasks get their turn. To look at one of them takes some microseconds, and a few
-milliseconds where thousands of selectors or volumes have to be looked at for it.
+"""The number of writes, keys and changes after which other tasks get their turn. To look at one of them takes some
+microseconds, and a few milliseconds where thousands of selectors or volumes have to be looked at for it.
 """
 OBJECTS_AT_ONCE: Final = 64
 """The number of objects that are listed or deleted at once: a few milliseconds of work."""
@@ -84,7 +95,9 @@ class ControllerContext:
 
 
 def in_parts(pods: Iterable[SeenPod]) -> Iterator[Sequence[SeenPod]]:
-    """Yields pods that exist now in parts, after each of which a controller yields `Looked`. Other tasks may change the view in between."""
+    """Yields pods that exist now in parts, after each of which a controller yields `Looked`. Other tasks may change the
+    view in between.
+    """
     rest = iter(list(pods))
     while part := list(islice(rest, PODS_AT_ONCE)):
         yield part
@@ -116,9 +129,9 @@ class Controller(ABC):
     def reconcile(self, key: Any) -> Steps:
         """Yields what to write so that the object of `key` is as it should be.
 
-        The view is exact until the first step. While a step is done other tasks may run: nothing that was looked at before may be looped
-        over, and what looks at many pods does it in parts (`in_parts`). A write that is refused raises where it was yielded; unless it is
-        caught there, the key is tried again later.
+        The view is exact until the first step. While a step is done other tasks may run: nothing that was looked at
+        before may be looped over, and what looks at many pods does it in parts (`in_parts`). A write that is refused
+        raises where it was yielded; unless it is caught there, the key is tried again later.
         """
 
 
@@ -153,7 +166,9 @@ class Loops:
             await self._catch_up()
 
     async def _catch_up(self) -> None:
-        """Takes note of all changes. When it returns, the view is exact. It does not suspend for a few short changes."""
+        """Takes note of all changes. When it returns, the view is exact. It does not suspend for a few short
+        changes.
+        """
         if self._registry.store.resource_version == self._exact_at:
             return
         async with self._reading:
@@ -201,8 +216,9 @@ class Loops:
                     await asyncio.sleep(0)
 
     async def _before_long(self, stored_as: str, raw: bytes) -> None:
-        """Gives others their turn before a long object is read, and has its selector parsed in a thread, where it is kept for the
-        controllers."""
+        """Gives others their turn before a long object is read, and has its selector parsed in a thread, where it is
+        kept for the controllers.
+        """
         await asyncio.sleep(0)
         if stored_as in SELECTING:
             kind = self._by_storage[stored_as].kind
@@ -218,7 +234,9 @@ class Loops:
                 return
             old, new = self._cluster.apply(self._by_storage[stored_as], key, raw)
         except DecodeError as exc:
-            logger.error("controllers leave %s %s alone: it cannot be read: %s", stored_as, "/".join(filter(None, key)), exc)
+            logger.error(
+                "controllers leave %s %s alone: it cannot be read: %s", stored_as, "/".join(filter(None, key)), exc
+            )
             return
         if old is not None or new is not None:
             for controller in self._controllers:

@@ -37,7 +37,8 @@ class Update:
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Replaces an object without validation and managedFields, which is ten times cheaper. Kubelets report on every bound pod so.
+    """Replaces an object without validation and managedFields, which is ten times cheaper. Kubelets report on every
+    bound pod so.
 
     Attributes:
         changed: returns the object as it is to be, given a copy of it as it was seen. May be called in a thread.
@@ -82,7 +83,9 @@ class LookAgain:
 @final
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """Writes nothing; says how many pods were looked at, so that other tasks get their turn between two parts of many."""
+    """Writes nothing; says how many pods were looked at, so that other tasks get their turn between two parts of
+    many.
+    """
 
     pods: int
 
@@ -119,7 +122,9 @@ def perform(registry: ObjectRegistry, write: Create | Update | Report | Delete, 
 
 
 def num_bytes(write: Create | Update | Report | Delete) -> int:
-    """Returns how long what is read and validated for a write is about. To delete something takes no longer if it is long."""
+    """Returns how long what is read and validated for a write is about. To delete something takes no longer if it is
+    long.
+    """
     if isinstance(write, Create):
         return len(orjson.dumps(write.obj))
     return len(write.seen.raw) if isinstance(write, Update | Report) else 0

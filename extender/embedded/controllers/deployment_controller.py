@@ -122,7 +122,9 @@ class Deployments(Controller):
             yield Update(seen, content | {"status": status}, "status")
         # The new ReplicaSet comes back as a change, which continues the rollout.
 
-    def _move(self, seen: Seen, content: Object, new: Seen | None, mine: Sequence[Seen], sets: Mapping[str, Object]) -> Steps:
+    def _move(
+        self, seen: Seen, content: Object, new: Seen | None, mine: Sequence[Seen], sets: Mapping[str, Object]
+    ) -> Steps:
         spec = content["spec"]
         surge, unavailable = fenceposts(spec)
         replicas = spec.get("replicas", 1)
@@ -152,12 +154,20 @@ class Deployments(Controller):
         yield from self._tidy(spec, old, sets)
 
     def _moves(
-        self, spec: Object, new: Seen | None, old: Sequence[Seen], sets: Mapping[str, Object], surge: int, unavailable: int
+        self,
+        spec: Object,
+        new: Seen | None,
+        old: Sequence[Seen],
+        sets: Mapping[str, Object],
+        surge: int,
+        unavailable: int,
     ) -> Mapping[str, int]:
         replicas = spec.get("replicas", 1)
         everything = [*old, new] if new is not None else list(old)
         active = [each for each in everything if sets[each.name]["spec"].get("replicas", 1) > 0]
-        if any(desired_replicas(sets[each.name]) not in (None, replicas) for each in active) or (spec.get("paused") and active):
+        if any(desired_replicas(sets[each.name]) not in (None, replicas) for each in active) or (
+            spec.get("paused") and active
+        ):
             if len(active) == 1:
                 return {active[0].name: replicas}
             if new is not None or spec.get("paused"):
@@ -169,7 +179,9 @@ class Deployments(Controller):
                 return {each.name: 0 for each in old}
             gone = not any(self.cluster.pods_of(each.uid).pods for each in old)
             return {new.name: replicas} if gone else {}
-        return rolled(replicas, surge, unavailable, Revision.of(sets[new.name]), [Revision.of(sets[each.name]) for each in old])
+        return rolled(
+            replicas, surge, unavailable, Revision.of(sets[new.name]), [Revision.of(sets[each.name]) for each in old]
+        )
 
     def _revision_of(self, new: Seen | None, old: Sequence[Seen], sets: Mapping[str, Object]) -> int | None:
         if new is None:
@@ -177,7 +189,9 @@ class Deployments(Controller):
         return max(next_revision(sets[each.name] for each in old), revision_number(sets[new.name]))
 
     def _say(self, seen: Seen, content: Object, new: Seen | None, sets: Mapping[str, Object]) -> Steps:
-        status, again = deployment_status(content, None if new is None else sets[new.name], list(sets.values()), self.now())
+        status, again = deployment_status(
+            content, None if new is None else sets[new.name], list(sets.values()), self.now()
+        )
         if status != (content.get("status") or {}):
             yield Update(seen, content | {"status": status}, "status")
         if again is not None:
@@ -201,7 +215,9 @@ _PAUSED: Final = "DeploymentPaused"
 _RESUMED: Final = "DeploymentResumed"
 
 
-def deployment_status(deployment: Object, new: Object | None, replica_sets: Sequence[Object], now: datetime) -> tuple[Object, float | None]:
+def deployment_status(
+    deployment: Object, new: Object | None, replica_sets: Sequence[Object], now: datetime
+) -> tuple[Object, float | None]:
     """Returns the status that follows from the ReplicaSets, and the seconds until the progress deadline.
 
     Arguments:
@@ -259,13 +275,19 @@ def _with_progress(
     if reason == _PAUSED:
         # The time that the rollout was paused does not count towards its deadline.
         conditions = _with(conditions, "Progressing", "Unknown", _RESUMED, "Deployment is resumed", now=now)
-    subject = f'ReplicaSet "{new["metadata"]["name"]}"' if new is not None else f'Deployment "{deployment["metadata"]["name"]}"'
+    subject = (
+        f'ReplicaSet "{new["metadata"]["name"]}"'
+        if new is not None
+        else f'Deployment "{deployment["metadata"]["name"]}"'
+    )
     replicas = spec.get("replicas", 1)
     # A rollout that is complete stays so: pods that fail later, or scaling, begin no new one.
     if counts["replicas"] == counts["updatedReplicas"] and reason == _NEW_AVAILABLE and _same_revision(known, subject):
         return conditions, None
     if counts["updatedReplicas"] == counts["replicas"] == counts["availableReplicas"] == replicas:
-        return _with(conditions, "Progressing", "True", _NEW_AVAILABLE, f"{subject} has successfully progressed.", now=now), None
+        return _with(
+            conditions, "Progressing", "True", _NEW_AVAILABLE, f"{subject} has successfully progressed.", now=now
+        ), None
     old_left = old.get("replicas", 0) - old.get("updatedReplicas", 0)
     progresses = (
         counts["updatedReplicas"] > old.get("updatedReplicas", 0)
@@ -278,7 +300,9 @@ def _with_progress(
         return _with(conditions, "Progressing", "True", _NEW_CREATED, message, now=now), float(deadline)
     if progresses or reason == _NEW_AVAILABLE:
         # The refreshed lastUpdateTime restarts the deadline.
-        conditions = _with(conditions, "Progressing", "True", _UPDATED, f"{subject} is progressing.", now=now, refresh=True)
+        conditions = _with(
+            conditions, "Progressing", "True", _UPDATED, f"{subject} is progressing.", now=now, refresh=True
+        )
         return conditions, float(deadline)
     if reason == _TIMED_OUT:
         return conditions, None
@@ -298,7 +322,11 @@ def _with(
     conditions: list[Object], kind: str, status: str, reason: str, message: str, *, now: datetime, refresh: bool = False
 ) -> list[Object]:
     known = condition(conditions, kind)
-    if known is not None and not refresh and (known.get("status"), known.get("reason"), known.get("message")) == (status, reason, message):
+    if (
+        known is not None
+        and not refresh
+        and (known.get("status"), known.get("reason"), known.get("message")) == (status, reason, message)
+    ):
         return conditions
     wanted = {"type": kind, "status": status, "reason": reason, "message": message, "lastUpdateTime": timestamp(now)}
     return with_condition(conditions, wanted, now)

@@ -1,7 +1,7 @@
 """The status of PodDisruptionBudgets: how many of their pods are healthy, and how many may be disrupted.
 
-Pods are counted as they change, not all at once. A controller of pods that this cluster never held (as in a dump of nodes and pods) counts
-with the pods that are here; upstream's controller gives up.
+Pods are counted as they change, not all at once. A controller of pods that this cluster never held (as in a dump of
+nodes and pods) counts with the pods that are here; upstream's controller gives up.
 
 Upstream: pkg/controller/disruption/disruption.go; component-helpers/apps/poddisruptionbudget/helpers.go (v1.36.2).
 """
@@ -48,7 +48,9 @@ class _NoScaleError(Exception):
 
 @final
 class Disruption(Controller):
-    """Controls policy/v1 PodDisruptionBudgets. Keys are those of budgets, and (namespace, "") for the budgets of pods that have changed."""
+    """Controls policy/v1 PodDisruptionBudgets. Keys are those of budgets, and (namespace, "") for the budgets of pods
+    that have changed.
+    """
 
     name = "disruption"
 
@@ -71,7 +73,11 @@ class Disruption(Controller):
             self._observe_workload(new)
 
     def _observe_workload(self, workload: Seen) -> None:
-        owners = [workload, *self.cluster.controlled(REPLICA_SETS, workload.uid)] if workload.resource is DEPLOYMENTS else [workload]
+        owners = (
+            [workload, *self.cluster.controlled(REPLICA_SETS, workload.uid)]
+            if workload.resource is DEPLOYMENTS
+            else [workload]
+        )
         for owner in owners:
             for labels in self.cluster.pods_of(owner.uid).labels:
                 self._pods[workload.namespace].changed(labels)
@@ -104,7 +110,9 @@ class Disruption(Controller):
             names = (content.get("status") or {}).get("disruptedPods") or {}
             pods = [(each, self.cluster.pods.get((namespace, each))) for each in names]
             named = {each: pod for each, pod in pods if pod is not None and selector.matches(pod.labels.of)}
-            status, again = budget_status(content, expected=expected, healthy=tally.healthy, named=named, now=self.now())
+            status, again = budget_status(
+                content, expected=expected, healthy=tally.healthy, named=named, now=self.now()
+            )
         except (_NoScaleError, ValueError) as exc:
             status = failed_status(content, str(exc), self.now())
         if status != (content.get("status") or {}):
@@ -127,7 +135,9 @@ class Disruption(Controller):
             del self._pods[namespace]
 
     def _expected(self, namespace: str, tally: PodTally) -> int:
-        """The replicas that the controllers of the pods want in total; pods without one do not count. Upstream: getExpectedScale."""
+        """The replicas that the controllers of the pods want in total; pods without one do not count. Upstream:
+        getExpectedScale.
+        """
         scales: dict[str, int] = {}
         for owner, here, pod in tally.owners.values():
             uid, scale = self._scale(namespace, owner, here, pod)
@@ -136,7 +146,9 @@ class Disruption(Controller):
 
     def _scale(self, namespace: str, owner: SeenOwner, here: int, pod: str) -> tuple[str, int]:
         resource = of_kind(owner.api_version, owner.kind)
-        seen = self.cluster.get(resource, namespace, owner.name) if resource in _SCALED and resource is not None else None
+        seen = (
+            self.cluster.get(resource, namespace, owner.name) if resource in _SCALED and resource is not None else None
+        )
         if seen is None or seen.uid != owner.uid:
             if owner.kind in _WITHOUT_SCALE or self.cluster.is_gone(owner.uid):
                 raise _NoScaleError(f'found no controllers for pod "{pod}"')
@@ -151,7 +163,9 @@ class Disruption(Controller):
 
 @final
 class StaleDisruptions(Controller):
-    """Takes back the DisruptionTarget of pods that were not deleted in time. Keys are those of pods. Upstream: syncStalePodDisruption."""
+    """Takes back the DisruptionTarget of pods that were not deleted in time. Keys are those of pods. Upstream:
+    syncStalePodDisruption.
+    """
 
     name = "stale disruption"
 
@@ -170,7 +184,9 @@ class StaleDisruptions(Controller):
         if left > 0:
             yield LookAgain(left)
         elif target.get("reason") != "TerminationByKubelet":
-            conditions = with_condition(content["status"]["conditions"], {"type": "DisruptionTarget", "status": "False"}, self.now())
+            conditions = with_condition(
+                content["status"]["conditions"], {"type": "DisruptionTarget", "status": "False"}, self.now()
+            )
             yield Update(pod, content | {"status": content["status"] | {"conditions": conditions}}, "status")
 
 

@@ -1,7 +1,8 @@
 """Garbage collection: objects whose owners are gone are deleted, in the way that the deletion of the owner asked for.
 
-An owner is gone when this cluster has held it and does not any more, or holds another object of its name. An owner that was never here (a
-dump of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere; upstream would delete its dependents.
+An owner is gone when this cluster has held it and does not any more, or holds another object of its name. An owner that
+was never here (a dump of nodes and pods names ReplicaSets that it does not contain) is taken to exist elsewhere;
+upstream would delete its dependents.
 
 Upstream: pkg/controller/garbagecollector/garbagecollector.go (v1.36.2).
 """

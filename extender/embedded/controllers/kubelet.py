@@ -1,7 +1,7 @@
 """Kubelets without containers: bound pods run, deleted pods end, nodes are ready.
 
-They write what a kubelet writes to the API. A node whose Ready condition was set to Unknown has a dead kubelet, so that its pods neither
-start nor end; on a node that is not ready no pod starts.
+They write what a kubelet writes to the API. A node whose Ready condition was set to Unknown has a dead kubelet, so that
+its pods neither start nor end; on a node that is not ready no pod starts.
 
 Upstream: pkg/kubelet/kubelet_pods.go, generateAPIPodStatus; status/generate.go; nodestatus/setters.go (v1.36.2).
 """
@@ -159,7 +159,12 @@ def succeeded(pod: Object, now: datetime) -> Object:
     status["phase"] = "Succeeded"
     status["containerStatuses"] = [_exited(each, at) for each in status.get("containerStatuses") or ()]
     conditions = status.get("conditions") or []
-    for kind, is_true in (("PodReadyToStartContainers", False), ("Initialized", True), ("Ready", False), ("ContainersReady", False)):
+    for kind, is_true in (
+        ("PodReadyToStartContainers", False),
+        ("Initialized", True),
+        ("Ready", False),
+        ("ContainersReady", False),
+    ):
         wanted: Object = {"type": kind, "status": "True" if is_true else "False"} | _generation(pod)
         if kind != "PodReadyToStartContainers":
             wanted["reason"] = _COMPLETED
@@ -202,13 +207,25 @@ def _init_container(spec: Object, pod: Object, at: str) -> Object:
     if spec.get("restartPolicy") == "Always":
         return _container_running(spec, pod, at)
     status = _container(spec, pod)
-    exited: dict[str, Any] = {"exitCode": 0, "reason": "Completed", "startedAt": at, "finishedAt": at, "containerID": status["containerID"]}
+    exited: dict[str, Any] = {
+        "exitCode": 0,
+        "reason": "Completed",
+        "startedAt": at,
+        "finishedAt": at,
+        "containerID": status["containerID"],
+    }
     return status | {"ready": True, "started": False, "state": {"terminated": exited}}
 
 
 def _exited(status: Object, at: str) -> Object:
     started = ((status.get("state") or {}).get("running") or {}).get("startedAt", at)
-    exited = {"exitCode": 0, "reason": "Completed", "startedAt": started, "finishedAt": at, "containerID": status.get("containerID", "")}
+    exited = {
+        "exitCode": 0,
+        "reason": "Completed",
+        "startedAt": started,
+        "finishedAt": at,
+        "containerID": status.get("containerID", ""),
+    }
     return status | {"ready": False, "started": False, "state": {"terminated": exited}}
 
 

@@ -1,7 +1,7 @@
 """Taints that follow from a node's spec and conditions, and the eviction of pods by NoExecute taints.
 
-A node without a Ready condition is left alone: no kubelet has reported on it yet. A pod's tolerationSeconds begin when pod and taint are
-first seen together, as upstream.
+A node without a Ready condition is left alone: no kubelet has reported on it yet. A pod's tolerationSeconds begin when
+pod and taint are first seen together, as upstream.
 
 Upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go, doNoScheduleTaintingPass, processTaintBaseEviction;
 pkg/controller/tainteviction/taint_eviction.go (v1.36.2).
@@ -74,7 +74,9 @@ def _wanted(node: SeenNode) -> Iterator[tuple[str, str]]:
 
 
 def present_taints(node: SeenNode) -> set[tuple[str, str]]:
-    """Returns the (key, effect) of those taints that the node has; on a node without conditions they count as wanted."""
+    """Returns the (key, effect) of those taints that the node has; on a node without conditions they count as
+    wanted.
+    """
     silent = _EVICTING if "Ready" not in node.conditions else frozenset()
     return {(taint.key, taint.effect) for taint in node.taints if _is_ours(taint) and taint.key not in silent}
 
@@ -84,13 +86,19 @@ def with_taints(spec: Object, node: SeenNode, now: datetime) -> Object:
     wanted, present = wanted_taints(node), present_taints(node)
     surplus = present - wanted
     kept = [taint for taint in spec.get("taints") or () if (taint.get("key"), taint.get("effect")) not in surplus]
-    added = [{"key": key, "effect": effect, "timeAdded": timestamp(now)} for key, effect in _wanted(node) if (key, effect) not in present]
+    added = [
+        {"key": key, "effect": effect, "timeAdded": timestamp(now)}
+        for key, effect in _wanted(node)
+        if (key, effect) not in present
+    ]
     result = {name: value for name, value in spec.items() if name != "taints"}
     return result | {"taints": [*kept, *added]} if kept or added else result
 
 
 def _is_ours(taint: NodeTaint) -> bool:
-    return taint.key in _OURS and (taint.effect == NO_SCHEDULE or (taint.effect == NO_EXECUTE and taint.key in _EVICTING))
+    return taint.key in _OURS and (
+        taint.effect == NO_SCHEDULE or (taint.effect == NO_EXECUTE and taint.key in _EVICTING)
+    )
 
 
 _TARGET: Final[Object] = {

@@ -13,7 +13,9 @@ from extender.embedded.controllers.seen_objects import Key, Seen, SeenNode, Seen
 from extender.embedded.registry.conditions import with_condition
 
 QUARANTINE: Final = 40.0
-"""The seconds for which a node has to be missing before its pods are deleted: it may register again. Upstream: quarantineTime."""
+"""The seconds for which a node has to be missing before its pods are deleted: it may register again. Upstream:
+quarantineTime.
+"""
 _AT_ONCE: Final = 100
 
 

@@ -1,4 +1,6 @@
-"""The pods of a namespace, counted by their labels as they come and go: what a budget selects is the sum over a few sets of labels."""
+"""The pods of a namespace, counted by their labels as they come and go: what a budget selects is the sum over a few
+sets of labels.
+"""
 
 from collections.abc import Sequence
 from typing import Final, final

@@ -1,6 +1,7 @@
 """ReplicaSets and ReplicationControllers: a number of pods from a template.
 
-Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; controller_utils.go, ActivePodsWithRanks (v1.36.2).
+Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; controller_utils.go, ActivePodsWithRanks
+(v1.36.2).
 """
 
 import math
@@ -70,7 +71,12 @@ class _Replicas(Controller):
         if seen.deleted or not surplus:
             yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
         elif surplus > 0:
-            related = [pod for each in self._siblings(seen) for pod in self.cluster.pods_of(each.uid).pods.values() if pod.is_active]
+            related = [
+                pod
+                for each in self._siblings(seen)
+                for pod in self.cluster.pods_of(each.uid).pods.values()
+                if pod.is_active
+            ]
             crowd = Counter(pod.node for pod in related if pod.node)
             doomed: Sequence[SeenPod] = ()
             for part in in_parts(group.pods.values()):
@@ -208,7 +214,8 @@ def pods_to_delete(pods: Iterable[SeenPod], crowd: Mapping[str, int], count: int
 
     Arguments:
         pods: active pods of the controller.
-        crowd: the number of active pods of it and of its siblings under the same Deployment, by node: those on crowded nodes go first.
+        crowd: the number of active pods of it and of its siblings under the same Deployment, by node: those on crowded
+            nodes go first.
     """
     candidates = list(pods)
     if count >= len(candidates):
@@ -234,7 +241,9 @@ def _rank(pod: SeenPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
 
 
 def _age_class(since: str | None, now: datetime) -> int:
-    """The order of magnitude of an age, by powers of two, so that not always the youngest go. Upstream: logarithmicRankDiff."""
+    """The order of magnitude of an age, by powers of two, so that not always the youngest go. Upstream:
+    logarithmicRankDiff.
+    """
     seconds = seconds_since(since, now)
     if seconds is None:
         return _NEVER

@@ -1,13 +1,19 @@
 """Claims of pods: the objects for claim templates and ephemeral volumes, and the end of reservations and allocations.
 
-Upstream: pkg/controller/resourceclaim/controller.go, handleClaim, syncClaim, syncPod; pkg/controller/volume/ephemeral/controller.go
-(v1.36.2).
+Upstream: pkg/controller/resourceclaim/controller.go, handleClaim, syncClaim, syncPod;
+pkg/controller/volume/ephemeral/controller.go (v1.36.2).
 """
 
 from typing import Final, final
 
 from extender.embedded.api_resources import PERSISTENT_VOLUME_CLAIMS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Object
-from extender.embedded.controllers.controller_loop import PODS_AT_ONCE, Controller, ControllerContext, NotPossibleError, Steps
+from extender.embedded.controllers.controller_loop import (
+    PODS_AT_ONCE,
+    Controller,
+    ControllerContext,
+    NotPossibleError,
+    Steps,
+)
 from extender.embedded.controllers.controller_writes import Create, Delete, Looked, Update
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.registry.long_writes import LONG
@@ -16,7 +22,9 @@ from extender.workloads.pod_claims import POD_CLAIM_NAME, claims_without_object,
 
 @final
 class ClaimsForPods(Controller):
-    """Makes ResourceClaims for the templates that pods name, and claims for their ephemeral volumes. Keys are those of pods."""
+    """Makes ResourceClaims for the templates that pods name, and claims for their ephemeral volumes. Keys are those of
+    pods.
+    """
 
     name = "pod claims"
 
@@ -56,7 +64,9 @@ class ClaimsForPods(Controller):
             return
         owner = existing.controller
         if owner is None or owner.uid != pod.uid:
-            raise NotPossibleError(f"PVC {pod.namespace}/{name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)")
+            raise NotPossibleError(
+                f"PVC {pod.namespace}/{name} was not created for pod {pod.namespace}/{pod.name} (pod is not owner)"
+            )
 
     def _resource_claims(self, pod: SeenPod, content: Object) -> Steps:
         statuses = list((content.get("status") or {}).get("resourceClaimStatuses") or ())
@@ -85,7 +95,9 @@ FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 
 @final
 class ResourceClaims(Controller):
-    """Removes reservations of pods that are gone, and the allocation with the last of them. Keys are those of claims."""
+    """Removes reservations of pods that are gone, and the allocation with the last of them. Keys are those of
+    claims.
+    """
 
     name = "resource claim"
 
@@ -151,7 +163,9 @@ class ResourceClaims(Controller):
         return pod is not None and pod.uid == reservation.get("uid") and not _is_done(pod)
 
     def _belongs_to_the_past(self, seen: Seen) -> bool:
-        """True if the claim was made for a pod that will not run any more. If the pod is gone, the garbage collector takes the claim."""
+        """True if the claim was made for a pod that will not run any more. If the pod is gone, the garbage collector
+        takes the claim.
+        """
         owner = seen.controller
         if owner is None or owner.kind != "Pod":
             return False
@@ -159,7 +173,9 @@ class ResourceClaims(Controller):
         return pod is not None and (pod.uid != owner.uid or _is_done(pod))
 
     def _missing_reservations(self, key: Key, reserved: set[str | None]) -> list[Object]:
-        """Bound pods that use the claim and have not reserved it, as no scheduler has bound them. Upstream: reserveForPod."""
+        """Bound pods that use the claim and have not reserved it, as no scheduler has bound them. Upstream:
+        reserveForPod.
+        """
         pods = [self.cluster.pods.get(user) for user in self._users.get(key, ())]
         return [
             {"resource": "pods", "name": pod.name, "uid": pod.uid}

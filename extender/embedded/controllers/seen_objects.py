@@ -1,7 +1,8 @@
-"""Objects as controllers remember them: identity, owners, and of pods and nodes what controllers decide by; the rest stays encoded.
+"""Objects as controllers remember them: identity, owners, and of pods and nodes what controllers decide by; the rest
+stays encoded.
 
-With 150,000 pods a controller cannot hold every object as dictionaries. These values share the bytes of the store and are decoded in full
-(`content`) only when an object is about to be written.
+With 150,000 pods a controller cannot hold every object as dictionaries. These values share the bytes of the store and
+are decoded in full (`content`) only when an object is about to be written.
 """
 
 from collections.abc import Mapping
@@ -68,7 +69,9 @@ class Seen(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def controller(self) -> SeenOwner | None:
-        """Returns the owner that controls the object. Upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go, GetControllerOf."""
+        """Returns the owner that controls the object. Upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go,
+        GetControllerOf.
+        """
         return next((owner for owner in self.owners if owner.controller), None)
 
     def content(self) -> Object:
@@ -105,7 +108,9 @@ class SeenPod(Seen, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_active(self) -> bool:
-        """Returns True if the pod is neither finished nor being deleted. Upstream: pkg/controller/controller_utils.go, IsPodActive."""
+        """Returns True if the pod is neither finished nor being deleted. Upstream: pkg/controller/controller_utils.go,
+        IsPodActive.
+        """
         return not self.deleted and self.phase not in FINISHED
 
 

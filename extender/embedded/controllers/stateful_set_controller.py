@@ -11,7 +11,14 @@ from itertools import islice
 from typing import Final, final
 
 from extender.embedded.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
-from extender.embedded.controllers.controller_loop import PODS_AT_ONCE, SETTLING, Controller, ControllerContext, Steps, in_parts
+from extender.embedded.controllers.controller_loop import (
+    PODS_AT_ONCE,
+    SETTLING,
+    Controller,
+    ControllerContext,
+    Steps,
+    in_parts,
+)
 from extender.embedded.controllers.controller_writes import Create, Delete, LookAgain, Looked, Update, adopted, released
 from extender.embedded.controllers.seen_objects import Key, Seen, SeenPod
 from extender.embedded.controllers.selector_index import SelectorIndex
@@ -118,7 +125,9 @@ class StatefulSets(Controller):
 
 
 def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: str) -> Steps:
-    """Deletes the last pod of an old template, if all pods after it are ready. Upstream: the end of updateStatefulSet."""
+    """Deletes the last pod of an old template, if all pods after it are ready. Upstream: the end of
+    updateStatefulSet.
+    """
     strategy = content["spec"].get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return

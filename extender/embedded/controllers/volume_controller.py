@@ -1,6 +1,7 @@
 """The binding of claims to volumes, and the provisioning of volumes.
 
-There is no storage behind it: a volume of any provisioner is ready at once, and removed as soon as its reclaim policy says so.
+There is no storage behind it: a volume of any provisioner is ready at once, and removed as soon as its reclaim policy
+says so.
 
 Upstream: pkg/controller/volume/persistentvolume/pv_controller.go (v1.36.2).
 """
@@ -91,7 +92,9 @@ class _FreeVolumes:
 
 @final
 class Volumes(Controller):
-    """Binds volumes and claims. Keys are ("", volume), those of claims, and (_CLASS, class) for all claims of a class."""
+    """Binds volumes and claims. Keys are ("", volume), those of claims, and (_CLASS, class) for all claims of a
+    class.
+    """
 
     name = "persistent volume binder"
 
@@ -156,7 +159,9 @@ class Volumes(Controller):
         reference = volume["spec"].get("claimRef") or {}
         phase = "Available"
         if reference.get("uid"):
-            claim = self.cluster.get(PERSISTENT_VOLUME_CLAIMS, reference.get("namespace", ""), reference.get("name", ""))
+            claim = self.cluster.get(
+                PERSISTENT_VOLUME_CLAIMS, reference.get("namespace", ""), reference.get("name", "")
+            )
             lost = claim is None or claim.uid != reference["uid"]
             phase = "Released" if lost else "Bound"
             if lost and volume["spec"].get("persistentVolumeReclaimPolicy") == "Delete":
@@ -205,7 +210,9 @@ class Volumes(Controller):
         yield Create(PERSISTENT_VOLUMES, "", provisioned(claim, storage_class, node, keys or ()))
 
     def _bind(self, seen: Seen, claim: Object, name: str) -> Steps:
-        """The next step: the volume names the claim, the claim names the volume, the claim says that it is bound. Upstream: bind."""
+        """The next step: the volume names the claim, the claim names the volume, the claim says that it is bound.
+        Upstream: bind.
+        """
         there = self.cluster.get(PERSISTENT_VOLUMES, "", name)
         volume = there.content() if there is not None else None
         free = volume is not None and not volume["spec"].get("claimRef")

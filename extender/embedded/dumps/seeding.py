@@ -1,8 +1,8 @@
 """Puts a cluster into a registry as it was: with uids, creation times, status, bindings and owners.
 
-Objects that a server printed were checked and completed there; only the fields that scheduling reads are checked again, so that a large
-dump is in place within seconds. Objects written by hand are checked and completed as new ones, but keep their uid, priority, status and
-node.
+Objects that a server printed were checked and completed there; only the fields that scheduling reads are checked again,
+so that a large dump is in place within seconds. Objects written by hand are checked and completed as new ones, but keep
+their uid, priority, status and node.
 """
 
 import uuid
@@ -90,7 +90,8 @@ class SeedReport:
 
 
 def seed(registry: ObjectRegistry, objects: Iterable[Object]) -> SeedReport:
-    """Puts the objects into the registry, namespaces and classes first; an object that is refused does not keep out the others.
+    """Puts the objects into the registry, namespaces and classes first; an object that is refused does not keep out the
+    others.
 
     Arguments:
         objects: JSON values with kind and apiVersion; they belong to the registry afterwards.
@@ -131,7 +132,9 @@ class _Seeding:
                 raise statuses.bad_request("metadata.name: Required value: name is required")
             self._store(resource, namespace, name, obj)
         except (ApiStatus, decoding.DecodeError) as exc:
-            self._refused.append(RefusedObject(resource.kind, f"{namespace}/{name}" if namespace else str(name), str(exc)))
+            self._refused.append(
+                RefusedObject(resource.kind, f"{namespace}/{name}" if namespace else str(name), str(exc))
+            )
         else:
             self._stored[resource.kind] += 1
 
@@ -175,7 +178,11 @@ class _Seeding:
             obj["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = obj["metadata"]["name"]
         elif resource is PODS:
             self._require_class(resource, obj)
-            given = {part: obj["spec"].pop(part) for part in ("priority", "preemptionPolicy") if obj["spec"].get(part) is not None}
+            given = {
+                part: obj["spec"].pop(part)
+                for part in ("priority", "preemptionPolicy")
+                if obj["spec"].get(part) is not None
+            }
             admission_plugins.admit_create(self._registry.store, resource, namespace, obj)
             obj["spec"].update(given)
             status = obj.setdefault("status", {})
@@ -202,10 +209,17 @@ class _Seeding:
         """Pods that a controller makes from the same template need the class."""
         spec: Any = obj.get("spec") or {}
         name, priority = spec.get("priorityClassName"), spec.get("priority")
-        if resource is not PODS or not name or priority is None or self._registry.store.get(PRIORITY_CLASSES, "", name) is not None:
+        if (
+            resource is not PODS
+            or not name
+            or priority is None
+            or self._registry.store.get(PRIORITY_CLASSES, "", name) is not None
+        ):
             return
         policy = spec.get("preemptionPolicy") or "PreemptLowerPriority"
-        self._registry.create(PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": priority, "preemptionPolicy": policy})
+        self._registry.create(
+            PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": priority, "preemptionPolicy": policy}
+        )
         self._added.append(f"PriorityClass {name}")
 
 

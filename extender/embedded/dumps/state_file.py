@@ -1,6 +1,8 @@
-"""A cluster in a file: read as `kubectl get -o json` or `-o yaml` prints it, written so that `kubectl apply -f` accepts it.
+"""A cluster in a file: read as `kubectl get -o json` or `-o yaml` prints it, written so that `kubectl apply -f` accepts
+it.
 
-A file holds one object, a List, a list of one kind such as PodList, or several documents of these, in JSON or YAML, perhaps gzipped.
+A file holds one object, a List, a list of one kind such as PodList, or several documents of these, in JSON or YAML,
+perhaps gzipped.
 """
 
 import gzip
@@ -31,7 +33,9 @@ _PART: Final = 2**20
 MAX_VALUES: Final = 50_000_000
 """The largest number of values in JSON, roughly."""
 MAX_YAML_VALUES: Final = 5_000_000
-"""The largest number of values in a YAML document, which take many times as much memory and time; aliases count as what they repeat."""
+"""The largest number of values in a YAML document, which take many times as much memory and time; aliases count as what
+they repeat.
+"""
 
 _IS_JSON: Final = re.compile(rb"\s*[\[{]")
 _GZIP: Final = b"\x1f\x8b"
@@ -43,7 +47,9 @@ _OF_ONE_SERVER: Final = ("resourceVersion", "managedFields", "selfLink")
 _JSON_HEAD: Final = '{"apiVersion":"v1","kind":"List","metadata":{"resourceVersion":"%s"},"items":[\n'
 _YAML_HEAD: Final = "# resourceVersion: %s\n"
 _HEAD: Final = re.compile("|".join(re.escape(head) % "([0-9]{1,18})" for head in (_JSON_HEAD, _YAML_HEAD)).encode())
-"""What a saved file begins with: it holds the resourceVersion of the cluster. Go's integers have 18 digits and a little more."""
+"""What a saved file begins with: it holds the resourceVersion of the cluster. Go's integers have 18 digits and a little
+more.
+"""
 
 
 class StateFileError(ValueError):
@@ -94,7 +100,9 @@ def read(data: bytes, source: str) -> list[Object]:
 
 
 def saved_version(path: Path) -> int:
-    """Returns the resourceVersion of the cluster that was saved in a file; 0 if there is no file, or something else made it."""
+    """Returns the resourceVersion of the cluster that was saved in a file; 0 if there is no file, or something else
+    made it.
+    """
     try:
         with path.open("rb") as file:
             is_packed = file.peek(len(_GZIP)).startswith(_GZIP)
@@ -105,7 +113,8 @@ def saved_version(path: Path) -> int:
 
 
 def save(path: Path, objects: Iterable[Object], version: int = 0) -> None:
-    """Writes the objects: a List in JSON or documents in YAML, as the name says (`.json`, `.yaml`, `.yml`; and `.gz` to compress it).
+    """Writes the objects: a List in JSON or documents in YAML, as the name says (`.json`, `.yaml`, `.yml`; and `.gz` to
+    compress it).
 
     The file is replaced as a whole; only its owner may read it.
 
@@ -210,7 +219,11 @@ def _items(document: Any, kind: str = "", api_version: str = "") -> Iterator[Obj
         raise ValueError("an object has no kind")
     items = document.get("items")
     if not kind.endswith("List") or items is None:
-        yield document if document.get("kind") and document.get("apiVersion") else {**document, "kind": kind, "apiVersion": api_version}
+        yield (
+            document
+            if document.get("kind") and document.get("apiVersion")
+            else {**document, "kind": kind, "apiVersion": api_version}
+        )
         return
     if not isinstance(items, list):
         raise ValueError(f"{kind}: items is not a list")
@@ -230,7 +243,9 @@ def _write(file: BinaryIO | gzip.GzipFile, kind: str, objects: Iterable[Object],
     for obj in objects:
         file.write(b"---\n")
         # A default_flow_style of False is what kubectl prints, too.
-        text: bytes = yaml.dump(_portable(obj), Dumper=_Dumper, sort_keys=False, allow_unicode=True, encoding="utf-8", width=10_000)
+        text: bytes = yaml.dump(
+            _portable(obj), Dumper=_Dumper, sort_keys=False, allow_unicode=True, encoding="utf-8", width=10_000
+        )
         file.write(text)
 
 

@@ -20,7 +20,9 @@ def problem_text(kind: GoType, value: Any) -> str:
     """Returns what is wrong with a value, in one text; empty if nothing is."""
     problems = list(_problems(kind, value, ""))
     return (
-        problems[0] if len(problems) < 2 and problems else "\n".join(["errors:", *(f"  {each}" for each in problems)] if problems else [])
+        problems[0]
+        if len(problems) < 2 and problems
+        else "\n".join(["errors:", *(f"  {each}" for each in problems)] if problems else [])
     )
 
 

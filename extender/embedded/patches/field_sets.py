@@ -1,9 +1,9 @@
 """Sets of fields, as managedFields writes them. Ownership of fields is decided by set operations on them.
 
-A set is the JSON of FieldsV1 itself: `f:name` is a field or a key of a map, `k:{...}` an item of a list told apart by keys, `v:...` an item
-of a set. What stands below a path element says which fields below it belong to the set; an empty value, or a `.` in it, says that the
-element itself does. The outermost `{}` is therefore the empty set, and a nested one is a leaf. Sets are never changed, so that parts of
-them can be shared.
+A set is the JSON of FieldsV1 itself: `f:name` is a field or a key of a map, `k:{...}` an item of a list told apart by
+keys, `v:...` an item of a set. What stands below a path element says which fields below it belong to the set; an empty
+value, or a `.` in it, says that the element itself does. The outermost `{}` is therefore the empty set, and a nested
+one is a leaf. Sets are never changed, so that parts of them can be shared.
 
 Upstream: structured-merge-diff/v6/fieldpath/set.go, serialize.go; path.go and element.go for the texts (v1.36.2).
 """
@@ -64,20 +64,28 @@ def union(first: FieldSet, second: FieldSet) -> FieldSet:
 
 
 def difference(first: FieldSet, second: FieldSet) -> FieldSet:
-    """Returns the members of the first that are not in the second. A field and the fields below it are separate members."""
+    """Returns the members of the first that are not in the second. A field and the fields below it are separate
+    members.
+    """
     if not first or not second:
         return first
     result = {}
     for name, ours in first.items():
         theirs = second.get(name)
-        left = ours if theirs is None else node(is_member(ours) and not is_member(theirs), difference(below(ours), below(theirs)))
+        left = (
+            ours
+            if theirs is None
+            else node(is_member(ours) and not is_member(theirs), difference(below(ours), below(theirs)))
+        )
         if left is not None:
             result[name] = left
     return result
 
 
 def without(first: FieldSet, second: FieldSet) -> FieldSet:
-    """Returns the first without the fields of the second and everything below them. Upstream: Set.RecursiveDifference."""
+    """Returns the first without the fields of the second and everything below them. Upstream:
+    Set.RecursiveDifference.
+    """
     result = {}
     for name, ours in first.items():
         theirs = second.get(name)
@@ -114,7 +122,9 @@ def of_paths(*paths: tuple[str, ...]) -> FieldSet:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Yields the members as texts such as `.spec.containers[name="c"].image`; those of a level before those below it, as upstream."""
+    """Yields the members as texts such as `.spec.containers[name="c"].image`; those of a level before those below it,
+    as upstream.
+    """
     elements = sorted(name for name in fields if name != SELF)
     for name in elements:
         if is_member(fields[name]):

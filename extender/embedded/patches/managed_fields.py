@@ -1,8 +1,8 @@
 """metadata.managedFields: the owners of the fields of an object, read, written, and computed when an object is written.
 
-A create, update or patch makes its field manager the owner of what it changed; all others lose what was changed or removed. Server-side
-apply has its own rules (`server_side_apply`). Upstream computes this before admission and before the strategy prepares the object, and so
-does the registry.
+A create, update or patch makes its field manager the owner of what it changed; all others lose what was changed or
+removed. Server-side apply has its own rules (`server_side_apply`). Upstream computes this before admission and before
+the strategy prepares the object, and so does the registry.
 
 Upstream: apimachinery/pkg/util/managedfields/internal; structured-merge-diff/v6/merge/update.go (v1.36.2).
 """
@@ -73,7 +73,12 @@ def decode(obj: Object | None) -> Owners:
         fields = entry.get("fieldsV1") or LEAF
         if not field_sets.is_well_formed(fields):
             raise MalformedError(f"error decoding fieldsV1 in managed fields entry {place}")
-        owner = FieldOwner(entry.get("manager", ""), operation, api_version if operation == "Update" else "", entry.get("subresource", ""))
+        owner = FieldOwner(
+            entry.get("manager", ""),
+            operation,
+            api_version if operation == "Update" else "",
+            entry.get("subresource", ""),
+        )
         owners[owner] = Owned(fields, api_version, entry.get("time"))
     return owners
 
@@ -95,8 +100,13 @@ def encode(owners: Owners) -> list[Object]:
 
 
 def capped(owners: Owners) -> Owners:
-    """Returns the owners, with the oldest updates of a version joined until few enough are left. Upstream: capmanagers.go."""
-    updaters = sorted((each for each in owners.items() if each[0].operation == "Update"), key=lambda each: (each[1].time or "", each[0]))
+    """Returns the owners, with the oldest updates of a version joined until few enough are left. Upstream:
+    capmanagers.go.
+    """
+    updaters = sorted(
+        (each for each in owners.items() if each[0].operation == "Update"),
+        key=lambda each: (each[1].time or "", each[0]),
+    )
     left = len(updaters)
     if left <= MAX_UPDATE_MANAGERS:
         return owners
@@ -135,8 +145,8 @@ def updated(
 
     Arguments:
         old: the stored object; None if the object is created.
-        new: the object with its defaults. In a write to the object itself its own managedFields count, so that callers can
-            edit or reset them.
+        new: the object with its defaults. In a write to the object itself its own managedFields count, so that callers
+            can edit or reset them.
         manager: the field manager of the request.
         operation: `Update`; `Apply` is for server-side apply.
         subresource: the subresource that is written; empty for the object itself.
@@ -177,7 +187,17 @@ def after_loss(known: Owners, lost: FieldSet, api_version: str) -> Owners:
 
 
 NEVER_OWNED: Final = frozenset(
-    ("name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields", "resourceVersion")
+    (
+        "name",
+        "namespace",
+        "creationTimestamp",
+        "selfLink",
+        "uid",
+        "clusterName",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+    )
 )
 """The metadata fields without an owner. Upstream: stripmeta.go."""
 
@@ -195,7 +215,9 @@ _OF_STATUS: Final[Mapping[str, FieldSet]] = {
 
 
 def reset_fields(resource: Resource, subresource: str) -> FieldSet:
-    """Returns the fields that a write to a subresource leaves alone, so that its manager does not own them. Upstream: GetResetFields."""
+    """Returns the fields that a write to a subresource leaves alone, so that its manager does not own them. Upstream:
+    GetResetFields.
+    """
     if subresource == "status":
         return _OF_STATUS.get(resource.kind, _SPEC)
     if not subresource and resource.subresource("status") is not None:
@@ -208,7 +230,9 @@ def compare(kind: Struct, old: Object, new: Object, ignored: FieldSet) -> Compar
     comparison = typed_values.compare(kind, _ownable(old, ignored), _ownable(new, ignored))
     if not any(node for node in ignored.values()):
         return comparison
-    return Comparison(*(field_sets.without(part, ignored) for part in (comparison.added, comparison.modified, comparison.removed)))
+    return Comparison(
+        *(field_sets.without(part, ignored) for part in (comparison.added, comparison.modified, comparison.removed))
+    )
 
 
 def _ownable(obj: Object, ignored: FieldSet) -> Object:
@@ -220,7 +244,9 @@ def _ownable(obj: Object, ignored: FieldSet) -> Object:
 
 @cache
 def zero_value(kind: Struct) -> Object:
-    """Returns the object without any content. A field that has its zero value already does not get an owner by being set to it."""
+    """Returns the object without any content. A field that has its zero value already does not get an owner by being
+    set to it.
+    """
     result: Object = kind.zero()
     return result
 

@@ -80,7 +80,9 @@ class Patch:
             ApiStatus: 422 if it does not fit.
         """
         try:
-            new, problems = api_types.read(resource, {name: patched[name] for name in patched if name not in kept} if kept else patched)
+            new, problems = api_types.read(
+                resource, {name: patched[name] for name in patched if name not in kept} if kept else patched
+            )
         except JsonError as error:
             raise self._unreadable(patched, str(error)) from error
         if problems and write.field_validation == "Strict":
@@ -92,7 +94,9 @@ class Patch:
         new |= {name: patched[name] for name in kept}
         return {name: new[name] for name in api_types.type_of(resource).fields if name in new}
 
-    def applied(self, resource: Resource, live: Object | None, write: WriteOptions, subresource: str, now: datetime) -> Object:
+    def applied(
+        self, resource: Resource, live: Object | None, write: WriteOptions, subresource: str, now: datetime
+    ) -> Object:
         """Returns the object after server-side apply by its type, with its managedFields.
 
         Raises:
@@ -112,7 +116,9 @@ class Patch:
 
 
 def merged(original: Any, patch: Mapping[str, Any]) -> Object:
-    """Returns a new object: the original with a JSON merge patch applied; null removes a member. What it does not name is shared."""
+    """Returns a new object: the original with a JSON merge patch applied; null removes a member. What it does not name
+    is shared.
+    """
     result = dict(original) if isinstance(original, dict) else {}
     for name, value in patch.items():
         if value is None:
@@ -126,7 +132,11 @@ def merged(original: Any, patch: Mapping[str, Any]) -> Object:
 
 def _json_patched(original: Object, operations: Any) -> Object:
     if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
-        wrong = operations if not isinstance(operations, list) else next(each for each in operations if not isinstance(each, dict))
+        wrong = (
+            operations
+            if not isinstance(operations, list)
+            else next(each for each in operations if not isinstance(each, dict))
+        )
         wanted = "[]handlers.jsonPatchOp" if wrong is operations else "handlers.jsonPatchOp"
         raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(wrong), wanted)}")
     if len(operations) > MAX_OPERATIONS:
@@ -141,9 +151,18 @@ def _json_patched(original: Object, operations: Any) -> Object:
                 if copied > MAX_COPIED:
                     raise ValueError("copied too much")
             patched = jsonpatch.JsonPatch([operation]).apply(patched, in_place=True)
-    except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException, TypeError, KeyError, ValueError, IndexError) as error:
+    except (
+        jsonpatch.JsonPatchException,
+        jsonpatch.JsonPointerException,
+        TypeError,
+        KeyError,
+        ValueError,
+        IndexError,
+    ) as error:
         # The library raises Python's own errors where a path leads through something that is no container.
-        raise statuses.ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request", {}) from error
+        raise statuses.ApiStatus(
+            422, "Invalid", "the server rejected our request due to an error in our request", {}
+        ) from error
     if not isinstance(patched, dict):
         raise statuses.ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request", {})
     return patched

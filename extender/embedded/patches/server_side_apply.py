@@ -1,7 +1,8 @@
 """Server-side apply: the fields of an object are declared by several managers.
 
-A manager applies everything that it cares about, every time, and owns those fields. A field that it no longer applies is removed, unless
-another manager owns it; a field that another manager owns with another value is a conflict, unless the request forces it.
+A manager applies everything that it cares about, every time, and owns those fields. A field that it no longer applies
+is removed, unless another manager owns it; a field that another manager owns with another value is a conflict, unless
+the request forces it.
 
 Upstream: structured-merge-diff/v6/merge/update.go; apimachinery/pkg/util/managedfields/internal (v1.36.2).
 """
@@ -35,7 +36,14 @@ _NEVER_OWNED: Final = field_sets.of_paths(
 
 
 def apply(
-    resource: Resource, live: Object | None, applied: Object, *, manager: str, force: bool = False, subresource: str = "", now: datetime
+    resource: Resource,
+    live: Object | None,
+    applied: Object,
+    *,
+    manager: str,
+    force: bool = False,
+    subresource: str = "",
+    now: datetime,
 ) -> Object:
     """Returns the object after `manager` applied its fields, managedFields included, before defaults and admission.
 
@@ -46,7 +54,8 @@ def apply(
         subresource: the subresource that is applied to; empty for the object itself.
 
     Raises:
-        ApiStatus: 409 with a cause for each conflict; 400 for what is no applied object of this resource; 500 if it does not fit its type.
+        ApiStatus: 409 with a cause for each conflict; 400 for what is no applied object of this resource; 500 if it
+            does not fit its type.
     """
     _check(resource, applied)
     kind = api_types.type_of(resource)
@@ -142,7 +151,9 @@ def _bare(obj: Object) -> Object:
 
 
 def _pruned(kind: Struct, merged: Object, last: FieldSet, claims: Owners) -> Object:
-    """The merged object without the fields that the manager applied last time, does not apply now, and that nobody else owns."""
+    """The merged object without the fields that the manager applied last time, does not apply now, and that nobody else
+    owns.
+    """
     if not last:
         return merged
     last = typed_values.with_named_fields(kind, last)
@@ -189,7 +200,9 @@ def _conflicts(others: Owners, changed: FieldSet, api_version: str) -> list[_Con
     return [conflict for conflict in found if conflict.fields]
 
 
-def _raise_unless_allowed(resource: Resource, kind: Struct, live: Object, conflicts: list[_Conflict], manager: str) -> None:
+def _raise_unless_allowed(
+    resource: Resource, kind: Struct, live: Object, conflicts: list[_Conflict], manager: str
+) -> None:
     """kubectl may take over the fields that it set by client-side apply, which the annotation holds."""
     if manager == KUBECTL:
         allowed = _last_applied_fields(resource, kind, live)
@@ -227,7 +240,11 @@ def _last_applied_fields(resource: Resource, kind: Struct, live: Object) -> Fiel
         obj = orjson.loads(text or "")
     except orjson.JSONDecodeError:
         return LEAF
-    if not isinstance(obj, dict) or obj.get("apiVersion") != resource.api_version or applied_values.problem_text(kind, obj):
+    if (
+        not isinstance(obj, dict)
+        or obj.get("apiVersion") != resource.api_version
+        or applied_values.problem_text(kind, obj)
+    ):
         return LEAF
     comparison = typed_values.compare(kind, obj, live)
     differing = field_sets.union(comparison.changed, comparison.removed)
@@ -235,14 +252,20 @@ def _last_applied_fields(resource: Resource, kind: Struct, live: Object) -> Fiel
 
 
 def _remember_applied(obj: Object, applied: Object) -> None:
-    """Keeps the annotation of client-side apply up to date, where there is one, so that client-side apply can continue from here."""
+    """Keeps the annotation of client-side apply up to date, where there is one, so that client-side apply can continue
+    from here.
+    """
     annotations = obj["metadata"].get("annotations") or {}
     if not annotations.get(LAST_APPLIED):
         return
     metadata = dict(applied.get("metadata") or {})
     if metadata.get("annotations"):
-        metadata["annotations"] = {name: value for name, value in metadata["annotations"].items() if name != LAST_APPLIED}
-    text = orjson.dumps({**applied, "metadata": metadata}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE).decode()
+        metadata["annotations"] = {
+            name: value for name, value in metadata["annotations"].items() if name != LAST_APPLIED
+        }
+    text = orjson.dumps(
+        {**applied, "metadata": metadata}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+    ).decode()
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     annotations = {**annotations, LAST_APPLIED: text}

@@ -1,6 +1,7 @@
 """Strategic merge patches: maps are merged, and so are lists whose items the schema tells apart by a key.
 
-Members that begin with `$` are directives: `$patch`, `$retainKeys`, `$setElementOrder/LIST`, `$deleteFromPrimitiveList/LIST`.
+Members that begin with `$` are directives: `$patch`, `$retainKeys`, `$setElementOrder/LIST`,
+`$deleteFromPrimitiveList/LIST`.
 
 Upstream: apimachinery/pkg/util/strategicpatch/patch.go, StrategicMergeMapPatch (v1.36.2).
 """
@@ -89,7 +90,8 @@ def _retain_keys(original: Object, patch: Object) -> None:
     given = patch.pop(RETAIN_KEYS)
     kept = {name for name in given if isinstance(name, str)} if isinstance(given, list) else set()
     if not isinstance(given, list) or any(
-        value is not None and name not in kept and not name.startswith((DELETE_FROM, ORDER)) for name, value in patch.items()
+        value is not None and name not in kept and not name.startswith((DELETE_FROM, ORDER))
+        for name, value in patch.items()
     ):
         raise PatchFormatError("invalid patch format of retainKeys")
     for name in [each for each in original if each not in kept]:
@@ -126,7 +128,9 @@ def _check_order(field: Field, added: Sequence[Any], order: Sequence[Any]) -> No
             continue
         place = places.get(key(value), -1)
         if place <= last:
-            text = f"The order in patch list:\n{printed(added)}\n doesn't match $setElementOrder list:\n{printed(order)}\n"
+            text = (
+                f"The order in patch list:\n{printed(added)}\n doesn't match $setElementOrder list:\n{printed(order)}\n"
+            )
             raise PatchError(text)
         last = place
 
@@ -186,7 +190,9 @@ def _in_order(merge_key: str | None, merged: Sequence[Any], order: Sequence[Any]
     wanted = {key(value): place for place, value in reversed(list(enumerate(order)))}
     stood = {key(value): place for place, value in reversed(list(enumerate(former)))}
     named = sorted((each for each in merged if key(each) in wanted), key=lambda each: wanted[key(each)])
-    rest = sorted((each for each in merged if key(each) not in wanted), key=lambda each: stood.get(key(each), len(stood)))
+    rest = sorted(
+        (each for each in merged if key(each) not in wanted), key=lambda each: stood.get(key(each), len(stood))
+    )
     woven: list[Any] = []
     while named and rest:
         left, right = stood.get(key(rest[0])), stood.get(key(named[0]))

@@ -1,6 +1,7 @@
 """Values of a type compared, described as sets of fields, merged, and reduced by fields.
 
-A scalar, an atomic list, map or struct is one field. Items of other lists are told apart by their keys or, in a set, by their value.
+A scalar, an atomic list, map or struct is one field. Items of other lists are told apart by their keys or, in a set, by
+their value.
 
 Upstream: structured-merge-diff/v6/typed, compare.go, tofieldset.go, merge.go, remove.go, helpers.go (v1.36.2).
 """
@@ -27,7 +28,9 @@ class UnkeyedItemError(ValueError):
 @final
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The fields that only the new value has, those that differ, and those that only the old value has. No field is in two of them."""
+    """The fields that only the new value has, those that differ, and those that only the old value has. No field is in
+    two of them.
+    """
 
     added: FieldSet
     modified: FieldSet
@@ -81,7 +84,9 @@ def item_element(kind: ListOf, item: Any) -> str:
 def _default(kind: ListOf, name: str) -> Any:
     default = kind.item.fields[name].default if isinstance(kind.item, Struct) and name in kind.item.fields else None
     if default is None:
-        raise UnkeyedItemError(f'associative list with keys has an element that omits key field "{name}" (and doesn\'t have default value)')
+        raise UnkeyedItemError(
+            f'associative list with keys has an element that omits key field "{name}" (and doesn\'t have default value)'
+        )
     return default
 
 
@@ -162,7 +167,9 @@ def _compare_lists(kind: ListOf, old: Sequence[Any] | None, new: Sequence[Any] |
 
 
 def everything(kind: GoType, value: Any) -> FieldSet:
-    """Returns what stands below the path element of a value that is added or removed: the value itself and all fields in it."""
+    """Returns what stands below the path element of a value that is added or removed: the value itself and all fields
+    in it.
+    """
     if not value or is_leaf(kind):
         return LEAF
     result: FieldSet = {SELF: LEAF}
@@ -182,7 +189,9 @@ def everything(kind: GoType, value: Any) -> FieldSet:
 
 
 def fields_of(kind: GoType, value: Any) -> FieldSet:
-    """Returns the fields that a value sets: leaves, items of lists and keys of maps, but not the named fields that only hold others."""
+    """Returns the fields that a value sets: leaves, items of lists and keys of maps, but not the named fields that only
+    hold others.
+    """
     if isinstance(kind, ListOf):
         found = {}
         for element, items in items_by_element(kind, value).items():
@@ -203,13 +212,17 @@ def _fields_below(kind: GoType, value: Any, is_own: bool) -> FieldSet | None:
 
 
 def with_named_fields(kind: GoType | None, fields: FieldSet) -> FieldSet:
-    """Returns the set with the named fields of structs that hold any of its members. Upstream: Set.EnsureNamedFieldsAreMembers."""
+    """Returns the set with the named fields of structs that hold any of its members. Upstream:
+    Set.EnsureNamedFieldsAreMembers.
+    """
     result = {}
     for element, node in fields.items():
         if element == SELF:
             continue
         name, is_field = element[2:], element.startswith("f:")
-        type_ = type_below(kind, name) if is_field and kind is not None else kind.item if isinstance(kind, ListOf) else None
+        type_ = (
+            type_below(kind, name) if is_field and kind is not None else kind.item if isinstance(kind, ListOf) else None
+        )
         is_named = is_field and isinstance(kind, Struct) and name in kind.fields
         filled = field_sets.node(field_sets.is_member(node) or is_named, with_named_fields(type_, node))
         if filled is not None:
@@ -252,7 +265,8 @@ def _merge_lists(kind: ListOf, live: Sequence[Any], applied: Sequence[Any]) -> l
 
 
 def _followers(kind: ListOf, live: Sequence[Any], shared: Sequence[str]) -> dict[str, list[Any]]:
-    """The items that only the live list has, by the shared item that they follow; "" for those that precede all of them.
+    """The items that only the live list has, by the shared item that they follow; "" for those that precede all of
+    them.
 
     A shared item that stands too early in the live list, compared with the applied one, is followed by none.
     """

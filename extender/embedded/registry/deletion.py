@@ -1,7 +1,8 @@
 """Deletion: at once, gracefully, or when the finalizers are done.
 
 Upstream: apiserver/pkg/registry/rest/delete.go, BeforeDelete; registry/generic/registry/store.go, Delete;
-pkg/registry/core/pod/strategy.go, CheckGracefulDelete; pkg/registry/core/namespace/storage/storage.go, Delete (v1.36.2).
+pkg/registry/core/pod/strategy.go, CheckGracefulDelete; pkg/registry/core/namespace/storage/storage.go, Delete
+(v1.36.2).
 """
 
 from datetime import datetime, timedelta
@@ -9,7 +10,15 @@ from typing import Any, Final
 
 from extender.embedded import statuses
 from extender.embedded.admission import admission_plugins
-from extender.embedded.api_resources import EVENTS, NAMESPACES, NEW_EVENTS, PODS, REPLICATION_CONTROLLERS, Object, Resource
+from extender.embedded.api_resources import (
+    EVENTS,
+    NAMESPACES,
+    NEW_EVENTS,
+    PODS,
+    REPLICATION_CONTROLLERS,
+    Object,
+    Resource,
+)
 from extender.embedded.store import versions
 from extender.embedded.store.object_store import ObjectStore
 from extender.embedded.store.stored_object import Stored
@@ -20,7 +29,8 @@ FOREGROUND: Final = "foregroundDeletion"
 
 
 def delete(store: ObjectStore, resource: Resource, stored: Stored, options: Object, now: datetime) -> Object:
-    """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status. Objects are sparse copies.
+    """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status. Objects are
+    sparse copies.
 
     Arguments:
         options: a metav1.DeleteOptions, checked.
@@ -100,7 +110,8 @@ def _grace(resource: Resource, stored: Stored, metadata: Object, options: Object
     """Returns the seconds of grace, and notes them in the metadata.
 
     Returns:
-        None if this kind or state has no grace; _PENDING if the object is being deleted already, and no sooner for this request.
+        None if this kind or state has no grace; _PENDING if the object is being deleted already, and no sooner for this
+        request.
     """
     asked = options.get("gracePeriodSeconds")
     if asked is not None and asked < 0:
@@ -121,7 +132,10 @@ def _grace(resource: Resource, stored: Stored, metadata: Object, options: Object
         metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = rfc3339(moment), asked
         return int(asked)
     grace = _pod_grace(stored, asked)
-    metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = rfc3339(now + timedelta(seconds=grace)), grace
+    metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = (
+        rfc3339(now + timedelta(seconds=grace)),
+        grace,
+    )
     if metadata.get("generation"):
         metadata["generation"] += 1
     return grace

@@ -1,4 +1,6 @@
-"""Long writes: they are worked out in a thread, and written in the event loop if nothing that they looked at has changed meanwhile."""
+"""Long writes: they are worked out in a thread, and written in the event loop if nothing that they looked at has
+changed meanwhile.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -13,9 +15,13 @@ from extender.embedded.store.transaction import Transaction
 T = TypeVar("T")
 
 LONG: Final = 2**16
-"""Bytes of a body and of the object that it changes. To read, validate and compare more takes more than ten milliseconds."""
+"""Bytes of a body and of the object that it changes. To read, validate and compare more takes more than ten
+milliseconds.
+"""
 MAX_ATTEMPTS: Final = 5
-"""How often a long write is worked out when others write meanwhile. Upstream: handlers/patch.go, MaxRetryWhenPatchConflicts."""
+"""How often a long write is worked out when others write meanwhile. Upstream: handlers/patch.go,
+MaxRetryWhenPatchConflicts.
+"""
 
 
 @final
@@ -32,7 +38,8 @@ class LongWrites:
 
         Arguments:
             resource, name: what is written, for the refusal.
-            write: is called in a thread, perhaps several times; it creates, updates or patches in the registry that it is given.
+            write: is called in a thread, perhaps several times; it creates, updates or patches in the registry that it
+                is given.
 
         Raises:
             ApiStatus: the write is refused; 409 if others have written each time.

@@ -1,8 +1,10 @@
-"""What may be done with objects under the rules of the API: read, create, update, patch, delete. Objects are JSON values.
+"""What may be done with objects under the rules of the API: read, create, update, patch, delete. Objects are JSON
+values.
 
 Callers in the same process use the registry; requests reach it through `kube_api`.
 
-Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, create.go, update.go, patch.go (v1.36.2).
+Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, create.go, update.go, patch.go
+(v1.36.2).
 """
 
 import copy
@@ -113,7 +115,8 @@ class ObjectRegistry:
         """Replaces an object or a subresource; returns it as it was stored.
 
         Arguments:
-            obj: JSON values, which are not changed. Its resourceVersion, if any, is that of the object it was made from.
+            obj: JSON values, which are not changed. Its resourceVersion, if any, is that of the object it was made
+                from.
 
         Raises:
             ApiStatus: 409 if the object has changed since; or the update is refused.
@@ -151,14 +154,17 @@ class ObjectRegistry:
         *,
         subresource: str = "",
     ) -> Object:
-        """Patches an object or a subresource; returns it as it was stored. Server-side apply creates an object that does not exist.
+        """Patches an object or a subresource; returns it as it was stored. Server-side apply creates an object that
+        does not exist.
 
         Raises:
             ApiStatus: the patch is refused.
         """
         write = options or WriteOptions()
         if subresource == "scale":
-            return self._rescale(resource, namespace, name, lambda scale: patch.of(scale_subresource.scale_type(), scale), write)
+            return self._rescale(
+                resource, namespace, name, lambda scale: patch.of(scale_subresource.scale_type(), scale), write
+            )
         stored = self._objects.get(resource, namespace, name)
         if stored is None and (patch.type != APPLY or subresource):
             raise statuses.not_found(resource, name)
@@ -177,7 +183,10 @@ class ObjectRegistry:
         if stored is None or old is None:
             # Only apply creates. A uid says that the caller means an object that is gone.
             if new["metadata"].get("uid"):
-                why = f"uid mismatch: the provided object specified uid {new['metadata']['uid']}, and no existing object was found"
+                why = (
+                    f"uid mismatch: the provided object specified uid {new['metadata']['uid']}, and no existing object "
+                    "was found"
+                )
                 raise statuses.conflict(resource, name, why)
             _check_name(new["metadata"], namespace, name)
             _wipe(new["metadata"])
@@ -187,7 +196,8 @@ class ObjectRegistry:
         return self._replace(resource, stored, old, new, write, subresource)
 
     def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
-        """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status. Objects are sparse copies.
+        """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status. Objects
+        are sparse copies.
 
         Arguments:
             options: a metav1.DeleteOptions, checked; None: the defaults.
@@ -209,7 +219,9 @@ class ObjectRegistry:
         return self.replace(resource, stored, new)
 
     def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
-        """Writes an object that the API itself has changed, without validation and managedFields; returns it as it was stored."""
+        """Writes an object that the API itself has changed, without validation and managedFields; returns it as it was
+        stored.
+        """
         if not dry_run:
             self._objects.put(resource, stored.namespace, stored.name, versions.stored_form(resource, new))
         return versions.typed(resource, new)
@@ -220,8 +232,12 @@ class ObjectRegistry:
             raise statuses.not_found(resource, name)
         return stored
 
-    def _own(self, resource: Resource, old: Object | None, new: Object, write: WriteOptions, subresource: str = "") -> None:
-        owned = managed_fields.updated(resource, old, new, manager=write.manager, subresource=subresource, now=self.now())
+    def _own(
+        self, resource: Resource, old: Object | None, new: Object, write: WriteOptions, subresource: str = ""
+    ) -> None:
+        owned = managed_fields.updated(
+            resource, old, new, manager=write.manager, subresource=subresource, now=self.now()
+        )
         if owned:
             new["metadata"]["managedFields"] = owned
         else:
@@ -239,7 +255,11 @@ class ObjectRegistry:
         strategies.drop_disabled(resource, obj, None, self.features)
         strategies.prepare_for_create(resource, obj)
         name = metadata.get("name", "")
-        _refuse_invalid(resource, name, [*validation.validate_create(resource, obj), *validation.behind_gates(obj, None, self.features)])
+        _refuse_invalid(
+            resource,
+            name,
+            [*validation.validate_create(resource, obj), *validation.behind_gates(obj, None, self.features)],
+        )
         existing = self._objects.get(resource, namespace, name)
         if metadata.get("resourceVersion") not in (None, "", "0"):
             raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
@@ -255,7 +275,9 @@ class ObjectRegistry:
             self._objects.put(resource, namespace, name, versions.stored_form(resource, obj))
         return versions.typed(resource, obj)
 
-    def _replace(self, resource: Resource, stored: Stored, old: Object, new: Object, write: WriteOptions, subresource: str) -> Object:
+    def _replace(
+        self, resource: Resource, stored: Stored, old: Object, new: Object, write: WriteOptions, subresource: str
+    ) -> Object:
         metadata, former = new["metadata"], old["metadata"]
         drop_group_fields(resource, new, old, self.features)
         admission_plugins.admit_update(self._objects, resource, new, old, subresource)
@@ -280,7 +302,9 @@ class ObjectRegistry:
             return versions.typed(resource, new)
         return self.replace(resource, stored, new, dry_run=write.dry_run)
 
-    def _rescale(self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions) -> Object:
+    def _rescale(
+        self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions
+    ) -> Object:
         stored = self._stored(resource, namespace, name)
         old = versions.shown(resource, stored)
         scale = scale_subresource.checked(resource, old, changed(scale_subresource.scale_of(resource, old)), write)
@@ -307,7 +331,9 @@ def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
 
 
 def _kept(resource: Resource, old: Object, patched: Object) -> Collection[str]:
-    """Returns the members that are not read again after a patch: the spec of a pod, which may be long, in a patch of its status."""
+    """Returns the members that are not read again after a patch: the spec of a pod, which may be long, in a patch of
+    its status.
+    """
     return ("spec",) if resource is PODS and "spec" in old and patched.get("spec") is old["spec"] else ()
 
 
@@ -328,16 +354,22 @@ def _place(resource: Resource, namespace: str, metadata: Object) -> None:
     if not resource.namespaced:
         metadata.pop("namespace", None)
     elif metadata.get("namespace") and metadata["namespace"] != namespace:
-        raise statuses.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        raise statuses.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
     else:
         metadata["namespace"] = namespace
 
 
 def _check_name(metadata: Object, namespace: str, name: str) -> None:
     if not metadata.get("name"):
-        raise statuses.bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
+        raise statuses.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
     if metadata["name"] != name:
-        raise statuses.bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})")
+        raise statuses.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
 
 
 def _check_version(resource: Resource, metadata: Object, stored: Stored) -> None:
@@ -354,30 +386,40 @@ def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:
     owners = metadata.get("ownerReferences") or []
     kept: dict[bytes, Object] = {}
     # Their fields are in the order of their type, so that equal ones have equal JSON.
-    dropped = [str(owner.get("uid", "")) for owner in owners if kept.setdefault(orjson.dumps(owner), owner) is not owner]
+    dropped = [
+        str(owner.get("uid", "")) for owner in owners if kept.setdefault(orjson.dumps(owner), owner) is not owner
+    ]
     if dropped:
         metadata["ownerReferences"] = list(kept.values())
         write.warnings.append(
             f".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
-            f"and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {', '.join(dropped)}"
+            "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+            f"{', '.join(dropped)}"
         )
 
 
 def _is_same(old: Object, new: Object) -> bool:
-    """True if nothing is to be written; the times of managedFields do not count. Upstream: IgnoreManagedFieldsTimestampsTransformer."""
+    """True if nothing is to be written; the times of managedFields do not count. Upstream:
+    IgnoreManagedFieldsTimestampsTransformer.
+    """
     return _without_times(old) == _without_times(new)
 
 
 def _without_times(obj: Object) -> Object:
     metadata = dict(obj["metadata"])
     metadata["managedFields"] = [
-        {name: value for name, value in entry.items() if name != "time"} for entry in metadata.get("managedFields") or ()
+        {name: value for name, value in entry.items() if name != "time"}
+        for entry in metadata.get("managedFields") or ()
     ]
-    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")} | {"metadata": metadata}
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")} | {
+        "metadata": metadata
+    }
 
 
 def _is_done(resource: Resource, old: Object, new: Object) -> bool:
-    """True if this update removes the last finalizer of an object that is being deleted. Upstream: ShouldDeleteDuringUpdate."""
+    """True if this update removes the last finalizer of an object that is being deleted. Upstream:
+    ShouldDeleteDuringUpdate.
+    """
     if new["metadata"].get("finalizers") or "deletionTimestamp" not in old["metadata"]:
         return False
     if resource is NAMESPACES and new["spec"].get("finalizers"):

@@ -27,7 +27,9 @@ from extender.objects.meta import ApiObject, LabelSelector
 from extender.workloads.selectors import parsed_selector
 
 
-def bind(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None) -> Object:
+def bind(
+    reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None
+) -> Object:
     """Assigns a pod to the node that a Binding names, whether the node exists or not; returns a Status.
 
     Arguments:
@@ -39,7 +41,9 @@ def bind(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: An
     binding = _read(raw, write or WriteOptions())
     metadata = binding["metadata"]
     if metadata.get("namespace") and metadata["namespace"] != namespace:
-        raise statuses.bad_request("the namespace of the provided object does not match the namespace sent on the request")
+        raise statuses.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
     name = name or metadata.get("name", "")
     if metadata.get("name", "") != name:
         raise statuses.bad_request("name in URL does not match name in Binding object")
@@ -106,7 +110,9 @@ _BUDGET: Final = Resource("policy", "v1", "poddisruptionbudget", "poddisruptionb
 """The resource as refusals name it: upstream leaves out the plural."""
 
 
-def evict(reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None) -> Object:
+def evict(
+    reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None
+) -> Object:
     """Deletes a pod if its disruption budget allows it; returns a Status.
 
     Raises:
@@ -170,7 +176,9 @@ def _pin(options: Object, pod: Object) -> None:
 
 
 def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object, options: Object) -> Object:
-    """Notes the reason on the pod; returns the options for the pod as it is then. Upstream: addConditionAndDeletePod."""
+    """Notes the reason on the pod; returns the options for the pod as it is then. Upstream:
+    addConditionAndDeletePod.
+    """
     wanted = options.get("preconditions") or {}
     _check_identity(stored, pod, wanted.get("uid"), wanted.get("resourceVersion"))
     if options.get("dryRun"):
@@ -219,7 +227,9 @@ _NO_SELECTORS: Final = (b"", b"null", b"{}")
 
 
 def _may_select(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Returns False if a selector does not select objects with these labels, without parsing it, which takes several times as long."""
+    """Returns False if a selector does not select objects with these labels, without parsing it, which takes several
+    times as long.
+    """
     if any(labels.get(key) != value for key, value in selector.match_labels.items()):
         return False
     for each in selector.match_expressions:
@@ -252,7 +262,9 @@ def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, 
     if allowed < 0:
         raise statuses.forbidden(_BUDGET, name, "pdb disruptions allowed is negative")
     if len(disrupted) > MAX_DISRUPTED_PODS:
-        raise statuses.forbidden(_BUDGET, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
+        raise statuses.forbidden(
+            _BUDGET, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        )
     if allowed == 0:
         raise _too_many(_shortage(name, status), 0)
     if is_dry_run:
@@ -274,8 +286,15 @@ def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, 
 def _shortage(name: str, status: Object) -> str:
     desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
     for condition in status.get("conditions", ()):
-        if condition["type"] == "DisruptionAllowed" and condition["status"] == "False" and condition["reason"] == "SyncFailed":
-            return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {condition['message']}"
+        if (
+            condition["type"] == "DisruptionAllowed"
+            and condition["status"] == "False"
+            and condition["reason"] == "SyncFailed"
+        ):
+            return (
+                f"The disruption budget {name} does not allow evicting pods currently because it failed sync: "
+                f"{condition['message']}"
+            )
     if healthy <= desired:
         return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
     return f"The disruption budget {name} does not allow evicting pods currently"

@@ -45,7 +45,9 @@ def checked(resource: Resource, workload: Object, raw: Any, write: WriteOptions)
     scale = request_bodies.read(scale_type(), raw, write, "Scale")
     metadata, former = scale["metadata"], workload["metadata"]
     if metadata.get("name", former["name"]) != former["name"]:
-        raise statuses.bad_request(f"the name of the object ({metadata['name']}) does not match the name on the URL ({former['name']})")
+        raise statuses.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({former['name']})"
+        )
     uid = metadata.get("uid")
     if uid and uid != former["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {former['uid']}"

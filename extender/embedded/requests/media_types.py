@@ -81,7 +81,11 @@ def of_body(header: str, known: Sequence[str], default: str = "") -> str:
 
 
 def _form(media_type: str, parameters: Mapping[str, str]) -> Form | None:
-    if media_type not in (JSON, "application/*", "*/*") or parameters.get("stream", "watch") != "watch" or parameters.get("sv"):
+    if (
+        media_type not in (JSON, "application/*", "*/*")
+        or parameters.get("stream", "watch") != "watch"
+        or parameters.get("sv")
+    ):
         return None
     if not {"as", "g", "v"} & set(parameters):
         return AS_IT_IS
@@ -93,11 +97,15 @@ def _form(media_type: str, parameters: Mapping[str, str]) -> Form | None:
 
 
 def _clauses(header: str) -> list[tuple[str, dict[str, str]]]:
-    """The clauses of an Accept header by quality; among equals the more specific ones first, then in the order given."""
+    """The clauses of an Accept header by quality; among equals the more specific ones first, then in the order
+    given.
+    """
     found = []
     for place, clause in enumerate(header.split(",")):
         media_type, *rest = (part.strip() for part in clause.split(";"))
-        parameters = {name.strip().lower(): value.strip().strip('"') for name, _, value in (each.partition("=") for each in rest)}
+        parameters = {
+            name.strip().lower(): value.strip().strip('"') for name, _, value in (each.partition("=") for each in rest)
+        }
         quality = _quality(parameters.pop("q", "1"))
         found.append((-quality, media_type.count("*"), place, media_type.lower(), parameters))
     found.sort(key=lambda each: each[:3])

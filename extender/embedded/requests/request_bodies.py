@@ -50,9 +50,15 @@ def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> 
     """
     expected = f"{group}/{version}" if group else version
     try:
-        value = protobuf_objects.parse(body, expected, kind) if media_type == protobuf_objects.MEDIA_TYPE else parse(body, media_type)
+        value = (
+            protobuf_objects.parse(body, expected, kind)
+            if media_type == protobuf_objects.MEDIA_TYPE
+            else parse(body, media_type)
+        )
     except protobuf_objects.BrokenObjectError as error:
-        raise statuses.bad_request(f'{error.kind} in version "{error.version}" cannot be handled as a {kind}: {error}') from error
+        raise statuses.bad_request(
+            f'{error.kind} in version "{error.version}" cannot be handled as a {kind}: {error}'
+        ) from error
     except ValueError as error:
         prefix = "" if media_type == protobuf_objects.MEDIA_TYPE else NO_TYPE_META
         raise _unrecognized(kind, f"{prefix}{error}", body) from error
@@ -66,11 +72,15 @@ def typed(body: bytes, media_type: str, group: str, version: str, kind: str) -> 
     short = found_version.rpartition("/")[2]
     subject = f'{found_kind} in version "{short}" cannot be handled as a {kind}'
     if not _is_known(found_version, found_kind):
-        raise statuses.bad_request(f'{subject}: no kind "{found_kind}" is registered for version "{found_version}" in scheme {_SCHEME}')
+        raise statuses.bad_request(
+            f'{subject}: no kind "{found_kind}" is registered for version "{found_version}" in scheme {_SCHEME}'
+        )
     if found_kind != kind:
         to = group.partition(".")[0] or "core"
         raise statuses.bad_request(f"{subject}: converting ({short}.{found_kind}) to ({to}.{kind}): unknown conversion")
-    raise statuses.bad_request(f"the API version in the data ({found_version}) does not match the expected API version ({expected})")
+    raise statuses.bad_request(
+        f"the API version in the data ({found_version}) does not match the expected API version ({expected})"
+    )
 
 
 def read(struct: Struct, raw: Any, write: WriteOptions, kind: str, version: str = "v1") -> Object:
@@ -93,8 +103,12 @@ def read(struct: Struct, raw: Any, write: WriteOptions, kind: str, version: str 
 
 def _unrecognized(kind: str, why: str, body: bytes) -> statuses.ApiStatus:
     cut = body[:_SHOWN]
-    summary = (cut.decode(errors="replace") if cut.startswith(b"{") else cut.hex()) + (" ..." if len(body) > _SHOWN else "")
-    return statuses.bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({summary or '<empty>'})")
+    summary = (cut.decode(errors="replace") if cut.startswith(b"{") else cut.hex()) + (
+        " ..." if len(body) > _SHOWN else ""
+    )
+    return statuses.bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): {why} ({summary or '<empty>'})"
+    )
 
 
 def _is_known(api_version: str, kind: str) -> bool:

@@ -1,6 +1,7 @@
 """The query parameters of a request, checked.
 
-Upstream: apimachinery/pkg/apis/meta/internalversion, validation and defaults; apis/meta/v1/validation; runtime/conversion.go (v1.36.2).
+Upstream: apimachinery/pkg/apis/meta/internalversion, validation and defaults; apis/meta/v1/validation;
+runtime/conversion.go (v1.36.2).
 """
 
 import re
@@ -66,7 +67,9 @@ def text(query: Query, name: str) -> str:
 
 
 def flag(query: Query, name: str) -> bool | None:
-    """Returns a truth value: anything but `0` and `false` is true; None if it is absent. Upstream: Convert_Slice_string_To_Pointer_bool."""
+    """Returns a truth value: anything but `0` and `false` is true; None if it is absent. Upstream:
+    Convert_Slice_string_To_Pointer_bool.
+    """
     values = query.get(name)
     return (values[0] != "0" and values[0].lower() != "false") if values else None
 
@@ -119,13 +122,21 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
     match = options.resource_version_match
     if match:
         if not options.resource_version:
-            errors.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+            errors.append(
+                forbidden(
+                    "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
+                )
+            )
         if options.continue_token:
-            errors.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"))
+            errors.append(
+                forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
+            )
         if match not in (EXACT, NOT_OLDER_THAN):
             errors.append(not_supported("resourceVersionMatch", match, (EXACT, NOT_OLDER_THAN, "")))
         if match == EXACT and options.resource_version == "0":
-            errors.append(forbidden("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+            errors.append(
+                forbidden("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+            )
     if options.send_initial_events is not None:
         errors.append(forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     return errors
@@ -135,7 +146,11 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     errors = []
     match = options.resource_version_match
     if options.send_initial_events is not None and match != NOT_OLDER_THAN:
-        errors.append(forbidden("resourceVersionMatch", f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"))
+        errors.append(
+            forbidden(
+                "resourceVersionMatch", f"sendInitialEvents requires setting resourceVersionMatch to {NOT_OLDER_THAN}"
+            )
+        )
     if match:
         if options.send_initial_events is None:
             why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
@@ -143,7 +158,9 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
         if match != NOT_OLDER_THAN:
             errors.append(not_supported("resourceVersionMatch", match, (NOT_OLDER_THAN,)))
         if options.continue_token:
-            errors.append(forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"))
+            errors.append(
+                forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
+            )
     return errors
 
 
@@ -166,7 +183,9 @@ def write_options(query: Query, user_agent: str, kind: str, *, is_apply: bool = 
         errors.append(too_long("fieldManager", MAX_MANAGER))
     for place, character in enumerate(manager):
         if not character.isprintable():
-            errors.append(invalid("fieldManager", manager, f"invalid character U+{ord(character):04X} (at position {place})"))
+            errors.append(
+                invalid("fieldManager", manager, f"invalid character U+{ord(character):04X} (at position {place})")
+            )
     dry_run = query.get("dryRun", ())
     errors += dry_run_errors(dry_run)
     if validation not in ("", "Ignore", "Warn", "Strict"):
@@ -214,7 +233,9 @@ def checked_delete_options(options: Object) -> Object:
     policy = options.get("propagationPolicy")
     if policy is not None:
         if options.get("orphanDependents") is not None:
-            errors.append(invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set"))
+            errors.append(
+                invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
+            )
         if policy not in ("Foreground", "Background", "Orphan"):
             errors.append(not_supported("propagationPolicy", policy, ("Foreground", "Background", "Orphan", "nil")))
     errors += dry_run_errors(options.get("dryRun") or ())

@@ -1,6 +1,7 @@
 """The discovery documents at /api, /apis and below, which say what is served; and /version.
 
-Upstream: apiserver/pkg/endpoints/discovery, with its aggregated form; pkg/endpoints/handlers/negotiation; component-base/version (v1.36.2).
+Upstream: apiserver/pkg/endpoints/discovery, with its aggregated form; pkg/endpoints/handlers/negotiation;
+component-base/version (v1.36.2).
 """
 
 import base64
@@ -74,7 +75,11 @@ def answer(path: str, accept: str, *, address: str = "", features: FeatureGates 
         case ["api", version]:
             return _resource_list("", version, features)
         case ["apis", group]:
-            return Document({"kind": "APIGroup", "apiVersion": "v1", **_group(group, features)}) if group in _groups(features) else None
+            return (
+                Document({"kind": "APIGroup", "apiVersion": "v1", **_group(group, features)})
+                if group in _groups(features)
+                else None
+            )
         case ["apis", group, version]:
             return _resource_list(group, version, features)
         case ["apis", "apiextensions.k8s.io", "v1", "customresourcedefinitions"]:
@@ -91,7 +96,9 @@ def _aggregated_version(accept: str) -> str:
         wanted = dict(parameter.split("=", 1) for parameter in parameters if "=" in parameter)
         if wanted.get("as") is None:
             return ""
-        if (wanted.get("g"), wanted["as"]) == (_AGGREGATED_GROUP, _AGGREGATED_KIND) and wanted.get("v") in _AGGREGATED_VERSIONS:
+        if (wanted.get("g"), wanted["as"]) == (_AGGREGATED_GROUP, _AGGREGATED_KIND) and wanted.get(
+            "v"
+        ) in _AGGREGATED_VERSIONS:
             return wanted["v"]
     return ""
 
@@ -120,7 +127,11 @@ def _api_versions(address: str, features: FeatureGates) -> Object:
 
 @cache
 def _group_list(features: FeatureGates) -> Object:
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(each, features) for each in _groups(features)]}
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [_group(each, features) for each in _groups(features)],
+    }
 
 
 def _group(name: str, features: FeatureGates) -> Object:
@@ -186,7 +197,10 @@ def _aggregated(is_core: bool, version: str, features: FeatureGates) -> Object:
         "apiVersion": f"{_AGGREGATED_GROUP}/{version}",
         "metadata": {},
         "items": [
-            {"metadata": {"name": each} if each else {}, "versions": [_whole(each, v, features) for v in _versions(each, features)]}
+            {
+                "metadata": {"name": each} if each else {},
+                "versions": [_whole(each, v, features) for v in _versions(each, features)],
+            }
             for each in groups
         ],
     }
@@ -207,7 +221,11 @@ def _discovered(resource: Resource) -> Object:
     }
     entry |= _names(resource)
     below: list[dict[str, Any]] = [
-        {"subresource": each.name, "responseKind": _kind(each.group, each.version, each.kind), "verbs": list(each.verbs)}
+        {
+            "subresource": each.name,
+            "responseKind": _kind(each.group, each.version, each.kind),
+            "verbs": list(each.verbs),
+        }
         for each in _below(resource)
     ]
     return entry | {"subresources": below} if below else entry

@@ -127,5 +127,13 @@ class Presenter:
         if included not in _INCLUDED:
             raise statuses.bad_request(f'unrecognized includeObject value: "{included}"')
         include = cast(IncludeObject, included)
-        rows = table_of(self.resource, objects, include_object=include, now=self.now(), metadata=metadata, headers=headers, kind=self.kind)
+        rows = table_of(
+            self.resource,
+            objects,
+            include_object=include,
+            now=self.now(),
+            metadata=metadata,
+            headers=headers,
+            kind=self.kind,
+        )
         return {**rows, "apiVersion": self.form.api_version}

@@ -1,6 +1,8 @@
-"""The published API types: the fields of each kind in order, and what Kubernetes says of each. They come out of a generated table.
+"""The published API types: the fields of each kind in order, and what Kubernetes says of each. They come out of a
+generated table.
 
-`make schema TYPES=...` writes the table; `tools/generate_schema.py` says how it is derived. It is read when the first type is asked for.
+`make schema TYPES=...` writes the table; `tools/generate_schema.py` says how it is derived. It is read when the first
+type is asked for.
 
 Upstream: the types.go files of k8s.io/api and of apimachinery/pkg/apis/meta/v1 (v1.36.2).
 """
@@ -15,7 +17,19 @@ import msgspec
 
 from extender.embedded.api_resources import Resource
 from extender.golang.json import Json, JsonError, marshal
-from extender.golang.schema import Field, GoType, Kind, ListOf, MapOf, Presence, Preserve, Reading, Scalar, Struct, read_as
+from extender.golang.schema import (
+    Field,
+    GoType,
+    Kind,
+    ListOf,
+    MapOf,
+    Presence,
+    Preserve,
+    Reading,
+    Scalar,
+    Struct,
+    read_as,
+)
 from extender.objects.quantity import QuantityError, quantity_of
 
 TABLE: Final = Path(__file__).with_name("kubernetes-1.36.json")
@@ -28,7 +42,9 @@ class QuantityType(Scalar):
     def read(self, value: Json, reading: Reading) -> str:
         # The type reads itself: anything but a quantity ends the reading.
         try:
-            return _canonical(value if isinstance(value, str | int | float) and not isinstance(value, bool) else marshal(value))
+            return _canonical(
+                value if isinstance(value, str | int | float) and not isinstance(value, bool) else marshal(value)
+            )
         except QuantityError as exc:
             raise JsonError(str(exc)) from exc
 
@@ -58,7 +74,9 @@ _META: Final = "meta/v1"
 _TYPE_META: Final = ("kind", "apiVersion")
 _META_KINDS: Final = frozenset({"DeleteOptions", "Status"})
 _SCALARS: Final[Mapping[str, GoType]] = {
-    **{kind.value: Scalar(kind) for kind in (Kind.STRING, Kind.BOOL, Kind.INT32, Kind.INT64, Kind.UINT32, Kind.FLOAT64)},
+    **{
+        kind.value: Scalar(kind) for kind in (Kind.STRING, Kind.BOOL, Kind.INT32, Kind.INT64, Kind.UINT32, Kind.FLOAT64)
+    },
     "[]byte": Scalar(Kind.BYTES),
     "resource.Quantity": QuantityType(Kind.QUANTITY),
     "intstr.IntOrString": Scalar(Kind.INT_OR_STRING),
@@ -79,7 +97,8 @@ def read(resource: Resource, obj: Json) -> tuple[dict[str, Any], list[str]]:
     """Returns the object as the API keeps it, and what a strict reader objects to.
 
     Returns:
-        A new object: known fields only, in upstream's order, quantities and times in canonical form, empty fields left out or
+        A new object: known fields only, in upstream's order, quantities and times in canonical form, empty fields left
+            out or
         filled in as Go does; and texts such as `unknown field "spec.foo"`.
 
     Raises:
@@ -100,7 +119,9 @@ def find(group: str, version: str, kind: str) -> Struct | None:
 
 
 def type_name(group: str, version: str, kind: str) -> str:
-    """Returns what the table calls the type of a kind: `core/v1.Pod`. Raises KeyError if it has nothing of the group."""
+    """Returns what the table calls the type of a kind: `core/v1.Pod`. Raises KeyError if it has nothing of the
+    group.
+    """
     package = _META if kind in _META_KINDS and not group else f"{_PACKAGES[group]}/{version}"
     return f"{package}.{kind}"
 

@@ -1,6 +1,8 @@
-"""Objects in Kubernetes' protobuf form, as Go clients send them, read into JSON values. Answers are JSON, which the same clients accept.
+"""Objects in Kubernetes' protobuf form, as Go clients send them, read into JSON values. Answers are JSON, which the
+same clients accept.
 
-Upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go; pkg/runtime/types_proto.go; pkg/apis/meta/v1/time_proto.go (v1.36.2).
+Upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go; pkg/runtime/types_proto.go;
+pkg/apis/meta/v1/time_proto.go (v1.36.2).
 """
 
 import base64
@@ -29,7 +31,9 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _DELETE_OPTIONS: Final = "DeleteOptions"
 
 Numbers = dict[int, "str | Numbers"]
-"""The fields of a message by number: their JSON names, or the fields of an embedded struct, which JSON shows one level higher."""
+"""The fields of a message by number: their JSON names, or the fields of an embedded struct, which JSON shows one level
+higher.
+"""
 _Raw = int | float | bytes
 """A value as the wire has it: an integer, a number with a point, or bytes."""
 
@@ -108,7 +112,10 @@ def _fields(data: bytes) -> Iterator[tuple[int, _Raw]]:
             raise ValueError("unexpected EOF")
         value_bytes = data[place : place + length]
         place += length
-        yield number, value_bytes if wire == _BYTES else struct.unpack("<d" if wire == _FIXED64 else "<f", value_bytes)[0]
+        yield (
+            number,
+            value_bytes if wire == _BYTES else struct.unpack("<d" if wire == _FIXED64 else "<f", value_bytes)[0],
+        )
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:

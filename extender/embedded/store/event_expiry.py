@@ -1,5 +1,5 @@
-"""Expiry of Events: one is removed an hour after it was last written, as kube-apiserver's --event-ttl does. Of more than `MOST_EVENTS` the
-oldest are removed sooner, because they are in the memory of this process.
+"""Expiry of Events: one is removed an hour after it was last written, as kube-apiserver's --event-ttl does. Of more
+than `MOST_EVENTS` the oldest are removed sooner, because they are in the memory of this process.
 """
 
 import asyncio
@@ -17,7 +17,9 @@ AT_ONCE: Final = 64
 """Removals after which other tasks get their turn: less than a millisecond of work."""
 
 Written = OrderedDict[tuple[str, str], tuple[float, int]]
-"""(namespace, name) of each Event -> the time of the event loop and resourceVersion of its latest write; in the order of these."""
+"""(namespace, name) of each Event -> the time of the event loop and resourceVersion of its latest write; in the order
+of these.
+"""
 
 
 async def expire_events(store: ObjectStore) -> NoReturn:

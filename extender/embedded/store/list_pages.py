@@ -1,6 +1,7 @@
 """Lists: all objects or a page of them, as they are or as they were at a resourceVersion.
 
-Upstream: apiserver/pkg/storage, interfaces.go, ValidateListOptions, continue.go; storage/cacher; storage/etcd3/store.go (v1.36.2).
+Upstream: apiserver/pkg/storage, interfaces.go, ValidateListOptions, continue.go; storage/cacher; storage/etcd3/store.go
+(v1.36.2).
 """
 
 import base64
@@ -24,9 +25,12 @@ from extender.golang.quoting import quoted
 
 EXPIRED: Final = "The resourceVersion for the provided list is too old."
 CONTINUE_EXPIRED: Final = (
-    "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
-    "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided "
-    "token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was "
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue "
+    "parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with "
+    "the provided "
+    "token results in an inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was "
     "returned and now may show up in the list."
 )
 LONG_LIST: Final = 2000
@@ -92,11 +96,14 @@ class PendingPage:
         return self._page
 
 
-def page(store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, options: ListOptions) -> PendingPage:
+def page(
+    store: ObjectStore, resource: Resource, namespace: str, selected: ObjectSelection, options: ListOptions
+) -> PendingPage:
     """Returns the objects that a list request asks for.
 
     Raises:
-        ApiStatus: 400 if the request cannot be read, 410 if its resourceVersion is forgotten, 504 if it does not exist yet.
+        ApiStatus: 400 if the request cannot be read, 410 if its resourceVersion is forgotten, 504 if it does not exist
+            yet.
     """
     version, start = _place(options, namespace)
     if start:
@@ -125,7 +132,8 @@ def parse_resource_version(text: str) -> int:
     problem = "value out of range" if text.isascii() and text.isdigit() else "invalid syntax"
     shown = quoted(text)
     raise statuses.bad_request(
-        f"invalid resource version: resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: {problem}"
+        f"invalid resource version: resourceVersion: Invalid value: {shown}: strconv.ParseUint: parsing {shown}: "
+        f"{problem}"
     )
 
 

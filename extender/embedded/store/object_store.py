@@ -1,7 +1,7 @@
 """The objects, one resourceVersion counter for all of them, and their latest changes.
 
-An object is kept as its JSON, encoded once and without `kind` and `apiVersion`, so that a list is these bytes joined. The store knows no
-rules of any kind; whatever is written has been checked.
+An object is kept as its JSON, encoded once and without `kind` and `apiVersion`, so that a list is these bytes joined.
+The store knows no rules of any kind; whatever is written has been checked.
 
 Upstream: apiserver/pkg/storage; pkg/registry, the GetAttrs and SelectableFields of each kind (v1.36.2).
 """
@@ -20,13 +20,17 @@ from extender.embedded.api_resources import RESOURCES, Object, Resource
 from extender.embedded.store.stored_object import Stored, at_version, stored_object
 
 MAX_OBJECT: Final = 3 * 2**19
-"""Bytes of an object, as JSON. Upstream: etcd, server/embed/config.go, DefaultMaxRequestBytes, of an object as protobuf."""
+"""Bytes of an object, as JSON. Upstream: etcd, server/embed/config.go, DefaultMaxRequestBytes, of an object as
+protobuf.
+"""
 
 HISTORY: Final = 20_000
 """The number of changes of each kind that are remembered: a watch, or a page of a list, may lag so far behind."""
 
 HISTORY_BYTES: Final = 2**26
-"""The bytes of objects in the changes of a kind that are remembered: large objects that change often are remembered for fewer changes."""
+"""The bytes of objects in the changes of a kind that are remembered: large objects that change often are remembered for
+fewer changes.
+"""
 
 AT_ONCE: Final = 1024
 """The number of keys that a View looks up together."""
@@ -60,7 +64,9 @@ class CompactedError(Exception):
 
 
 def field_paths(stored_as: str) -> tuple[str, ...]:
-    """Returns the paths of all selectable fields of the objects kept under a name, in all versions. Name and namespace are in the key."""
+    """Returns the paths of all selectable fields of the objects kept under a name, in all versions. Name and namespace
+    are in the key.
+    """
     return _FIELD_PATHS[stored_as]
 
 
@@ -76,8 +82,9 @@ _FIELD_PATHS: Final = {each.stored_as: _paths_of(each.stored_as) for each in RES
 class _Kept:
     """The objects of one kind, and their latest changes.
 
-    State: `first` is the position of the first remembered change, counted from the beginning; `compacted` is the newest resourceVersion
-    whose change is forgotten; `waiting` holds the readers that wait for a change, in order of arrival, so that a run can be repeated.
+    State: `first` is the position of the first remembered change, counted from the beginning; `compacted` is the newest
+    resourceVersion whose change is forgotten; `waiting` holds the readers that wait for a change, in order of arrival,
+    so that a run can be repeated.
     """
 
     def __init__(self, stored_as: str, history: int) -> None:
@@ -135,13 +142,17 @@ class _Kept:
         return self._keys
 
     def position_after(self, resource_version: int) -> int:
-        """The position of the first change after a resourceVersion. Raises CompactedError if changes after it are forgotten."""
+        """The position of the first change after a resourceVersion. Raises CompactedError if changes after it are
+        forgotten.
+        """
         if resource_version < self.compacted:
             raise CompactedError
         return self.first + bisect.bisect_right(self.changes, resource_version, key=_resource_version)
 
     def as_of(self, resource_version: int) -> dict[str, Stored | None]:
-        """Of the objects that have changed since a resourceVersion, their state then; None for those that did not exist."""
+        """Of the objects that have changed since a resourceVersion, their state then; None for those that did not
+        exist.
+        """
         earlier: dict[str, Stored | None] = {}
         for change in reversed(self.changes[self.position_after(resource_version) - self.first :]):
             earlier[change.new.key] = change.old
@@ -231,7 +242,10 @@ class ObjectStore(Objects):
             CompactedError: changes since then are forgotten.
         """
         kept = self._kept[resource.stored_as]
-        low, high = max(f"{namespace}/" if namespace else "", start), f"{namespace}0" if namespace else ""  # "0" comes after "/"
+        low, high = (
+            max(f"{namespace}/" if namespace else "", start),
+            f"{namespace}0" if namespace else "",
+        )  # "0" comes after "/"
         earlier = kept.as_of(at) if at is not None and at < self._resource_version else {}
         keys = kept.keys()
         begin, end = bisect.bisect_left(keys, low), bisect.bisect_left(keys, high) if high else len(keys)
@@ -244,7 +258,9 @@ class ObjectStore(Objects):
         return View(keys, begin, end, kept.objects, earlier)
 
     def all(self, resource: Resource) -> list[Stored]:
-        """Returns the objects of a kind in the order of their creation. May be called in any thread: nobody can write meanwhile."""
+        """Returns the objects of a kind in the order of their creation. May be called in any thread: nobody can write
+        meanwhile.
+        """
         return list(self._kept[resource.stored_as].objects.values())
 
     def compact(self, resource_version: int) -> None:
@@ -271,7 +287,12 @@ class View:
     """Some objects in order of their keys. Beware: it has to be used up before the next write."""
 
     def __init__(
-        self, keys: Sequence[str], begin: int, end: int, objects: Mapping[str, Stored], earlier: Mapping[str, Stored | None]
+        self,
+        keys: Sequence[str],
+        begin: int,
+        end: int,
+        objects: Mapping[str, Stored],
+        earlier: Mapping[str, Stored | None],
     ) -> None:
         self._keys: Final = keys
         self._begin: Final = begin
@@ -299,14 +320,17 @@ class View:
 
 @final
 class Cursor:
-    """A reader's place in the history of some kinds. It holds no changes, so that a slow reader costs nothing: it is overtaken."""
+    """A reader's place in the history of some kinds. It holds no changes, so that a slow reader costs nothing: it is
+    overtaken.
+    """
 
     def __init__(self, kept: Sequence[_Kept], after: int) -> None:
         self._kept: Final = kept
         self._positions: Final = [each.position_after(after) for each in kept]
 
     def take(self, limit: int = sys.maxsize) -> list[StoredChange]:
-        """Returns the changes since the last call, in order of their resourceVersions; about `limit` of each kind at most.
+        """Returns the changes since the last call, in order of their resourceVersions; about `limit` of each kind at
+        most.
 
         Raises:
             CompactedError: the reader was too slow; some changes are forgotten.

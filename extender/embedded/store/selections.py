@@ -81,7 +81,9 @@ def selection(resource: Resource, labels: str, fields: str) -> ObjectSelection:
 
 
 def named(resource: Resource, selected: ObjectSelection, name: str) -> ObjectSelection:
-    """Returns a selection of the object of this name only, for the watch of a single object. Upstream: handlers/get.go, listOpts."""
+    """Returns a selection of the object of this name only, for the watch of a single object. Upstream: handlers/get.go,
+    listOpts.
+    """
     if selected.fields and selected.name != name:
         raise statuses.bad_request("fieldSelector metadata.name doesn't match requested name")
     return ObjectSelection(selected.labels, (*selected.fields, FieldTerm(_NAME, frozenset((name,)), True)))
@@ -103,7 +105,8 @@ def _terms(resource: Resource, text: str) -> list[FieldTerm]:
             unequal.setdefault(place, set()).add(value)
         else:
             equal[place, value] = None
-    # There are as many terms as fields, and only one of several values for one field can be equal: a text of thousands takes no longer.
+    # There are as many terms as fields, and only one of several values for one field can be equal: a text of thousands
+    # takes no longer.
     return [
         *(FieldTerm(place, frozenset((value,)), True) for place, value in equal),
         *(FieldTerm(place, frozenset(values), False) for place, values in unequal.items()),
@@ -150,7 +153,8 @@ def _unescaped(value: str) -> str:
 
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
-    """Returns a metav1.LabelSelector as query parameters spell it: `a=b,c in (d,e),!f`, by key; empty for one without requirements.
+    """Returns a metav1.LabelSelector as query parameters spell it: `a=b,c in (d,e),!f`, by key; empty for one without
+    requirements.
 
     Upstream: apis/meta/v1/helpers.go, FormatLabelSelector; labels/selector.go, Selector.String.
     """

@@ -46,8 +46,8 @@ class Stored:
     def sparse(self, *decoded: str) -> Object:
         """Returns a new copy of the object in which only the metadata and these members are decoded.
 
-        The others, and what may be long in the metadata, are `orjson.Fragment`s, which are written as they are: that takes a tenth of the
-        time for a long object.
+        The others, and what may be long in the metadata, are `orjson.Fragment`s, which are written as they are: that
+        takes a tenth of the time for a long object.
         """
         members = _members(self.body)
         obj = {name: orjson.loads(raw) if name in decoded else orjson.Fragment(raw) for name, raw in members.items()}
@@ -90,7 +90,11 @@ def stored_object(key: str, resource_version: int, obj: Object, paths: Iterable[
     """
     labels = obj["metadata"].get("labels") or {}
     # Labels recur in many objects, but not those of an object that has very many.
-    shared = {sys.intern(name): sys.intern(value) for name, value in labels.items()} if len(labels) <= _MANY_LABELS else dict(labels)
+    shared = (
+        {sys.intern(name): sys.intern(value) for name, value in labels.items()}
+        if len(labels) <= _MANY_LABELS
+        else dict(labels)
+    )
     return Stored(key, resource_version, encoded(obj), shared, tuple(_values(obj, paths, old)))
 
 

@@ -16,8 +16,8 @@ from extender.embedded.store.stored_object import Stored
 class Transaction(Objects):
     """Objects as one thread reads them, and what it writes: nothing is written before `commit`, nor is it read here.
 
-    Everything but `commit` may be called in a thread while the store is written elsewhere: what it reads of the store is one look into a
-    dict, which no write can interrupt.
+    Everything but `commit` may be called in a thread while the store is written elsewhere: what it reads of the store
+    is one look into a dict, which no write can interrupt.
     """
 
     def __init__(self, store: ObjectStore) -> None:
@@ -43,7 +43,8 @@ class Transaction(Objects):
         self._writes.append(partial(self._store.remove, resource, namespace, name))
 
     def commit(self) -> bool:
-        """Writes, unless something that was read has changed since; returns whether it has written. Only in the event loop.
+        """Writes, unless something that was read has changed since; returns whether it has written. Only in the event
+        loop.
 
         Raises:
             ApiStatus: an object is too large.

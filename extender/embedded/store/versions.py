@@ -1,4 +1,5 @@
-"""Stored objects in the version in which they are served: with their kind, and events with the field names of either of their two versions.
+"""Stored objects in the version in which they are served: with their kind, and events with the field names of either of
+their two versions.
 
 Upstream: pkg/apis/events/v1/conversion.go (v1.36.2).
 """
@@ -45,7 +46,9 @@ def shown(resource: Resource, stored: Stored) -> Object:
 
 
 def sparse(resource: Resource, stored: Stored, *decoded: str) -> Object:
-    """Returns a new copy of an object, with its kind, in which only its metadata and these members are decoded; see `Stored.sparse`."""
+    """Returns a new copy of an object, with its kind, in which only its metadata and these members are decoded; see
+    `Stored.sparse`.
+    """
     obj = stored.sparse(*decoded)
     return typed(resource, _renamed(obj, NEW_NAME_OF) if resource is NEW_EVENTS else obj)
 

@@ -1,7 +1,7 @@
 """Watches: the objects that exist, then their changes, for as long as the caller listens.
 
-A watch holds a place in the store's history, and no events. A caller that reads too slowly is overtaken by the history and cut off; it
-begins again.
+A watch holds a place in the store's history, and no events. A caller that reads too slowly is overtaken by the history
+and cut off; it begins again.
 
 Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoints/handlers/watch.go (v1.36.2).
 """
@@ -170,14 +170,15 @@ def watch(
     """Returns a watch that begins now.
 
     Raises:
-        ApiStatus: 400 if the request cannot be read; 410 if its resourceVersion is forgotten, 504 if it does not exist yet; these two are
-            sent within the stream.
+        ApiStatus: 400 if the request cannot be read; 410 if its resourceVersion is forgotten, 504 if it does not exist
+            yet; these two are sent within the stream.
     """
     asked = list_pages.parse_resource_version(options.resource_version)
     current = store.resource_version
     wants_initial = options.send_initial_events
     if wants_initial is None and not options.resource_version_match and not asked:
-        # A watch without a resourceVersion begins with the objects that exist. Upstream: since before sendInitialEvents.
+        # A watch without a resourceVersion begins with the objects that exist. Upstream: since before
+        # sendInitialEvents.
         wants_initial = True
     initial: list[Stored] = []
     begin = asked
@@ -193,8 +194,8 @@ def watch(
         raise statuses.expired(f"too old resource version: {asked} ({store.compacted(resource)})") from error
     bookmarks = options.allow_watch_bookmarks
     return Watch(
-        store, resource, selected, namespace, cursor, initial, begin, bookmarks, bookmarks and bool(wants_initial), seconds, shown,
-        shown_bookmark,
+        store, resource, selected, namespace, cursor, initial, begin, bookmarks, bookmarks and bool(wants_initial),
+        seconds, shown, shown_bookmark,
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Rules for amounts: requests, limits, capacity.
 
-Upstream: pkg/apis/core/validation/validation.go, validateResourceRequirements, ValidateResourceQuantityValue; core/helper (v1.36.2).
+Upstream: pkg/apis/core/validation/validation.go, validateResourceRequirements, ValidateResourceQuantityValue;
+core/helper (v1.36.2).
 """
 
 from collections import Counter
@@ -23,7 +24,12 @@ from extender.golang.field_errors import (
 )
 from extender.objects.name_syntax import label_key_errors
 from extender.objects.quantity import quantity_of
-from extender.objects.resource_names import HUGEPAGES_PREFIX, is_extended_resource_name, is_native_resource, is_pod_level_resource
+from extender.objects.resource_names import (
+    HUGEPAGES_PREFIX,
+    is_extended_resource_name,
+    is_native_resource,
+    is_pod_level_resource,
+)
 
 MAX_LISTED: Final = 8
 """The names of resource claims that an error lists."""
@@ -32,16 +38,21 @@ _COMPUTE: Final = frozenset({"cpu", "memory"})
 _OF_CONTAINERS: Final = _COMPUTE | {"ephemeral-storage"}
 _COUNTED: Final = frozenset(
     {
-        "pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps", "persistentvolumeclaims",
+        "pods", "resourcequotas", "services", "replicationcontrollers", "secrets", "configmaps",
+        "persistentvolumeclaims",
         "services.nodeports", "services.loadbalancers",
     }
 )  # fmt: skip
-_OF_QUOTA: Final = frozenset(f"{part}.{name}" for part in ("requests", "limits") for name in ("cpu", "memory", "ephemeral-storage"))
+_OF_QUOTA: Final = frozenset(
+    f"{part}.{name}" for part in ("requests", "limits") for name in ("cpu", "memory", "ephemeral-storage")
+)
 _STANDARD: Final = _OF_CONTAINERS | _COUNTED | _OF_QUOTA | {"storage", "requests.storage"}
 
 
 def quantity_value(path: str, name: str, amount: str) -> list[FieldError]:
-    """An amount must not be negative, and must be whole where it counts something. Upstream: ValidateResourceQuantityValue."""
+    """An amount must not be negative, and must be whole where it counts something. Upstream:
+    ValidateResourceQuantityValue.
+    """
     quantity = quantity_of(amount)
     errors = [invalid(path, amount, NEGATIVE)] if quantity.sign < 0 else []
     if (name in _COUNTED or is_extended_resource_name(name)) and quantity.milli_value() % 1000:
@@ -106,7 +117,11 @@ def _within_limit(path: str, name: str, request: str, limit: str | None) -> list
     order = quantity_of(request).cmp(quantity_of(limit))
     if order and not overcommits:
         return [invalid(f"{path}.requests", request, f"must be equal to {name} limit of {limit}")]
-    return [invalid(f"{path}.requests", request, f"must be less than or equal to {name} limit of {limit}")] if order > 0 else []
+    return (
+        [invalid(f"{path}.requests", request, f"must be less than or equal to {name} limit of {limit}")]
+        if order > 0
+        else []
+    )
 
 
 def _divisible(path: str, name: str, amount: str) -> list[FieldError]:
@@ -123,7 +138,12 @@ def _divisible(path: str, name: str, amount: str) -> list[FieldError]:
 
 def _resource_name(path: str, name: str) -> list[FieldError]:
     errors = all_invalid(path, name, label_key_errors(name))
-    if not errors and "/" not in name and name not in _STANDARD and not name.startswith((HUGEPAGES_PREFIX, f"requests.{HUGEPAGES_PREFIX}")):
+    if (
+        not errors
+        and "/" not in name
+        and name not in _STANDARD
+        and not name.startswith((HUGEPAGES_PREFIX, f"requests.{HUGEPAGES_PREFIX}"))
+    ):
         errors.append(invalid(path, name, "must be a standard resource type or fully qualified"))
     return errors
 
@@ -146,7 +166,9 @@ def _pod_resource_name(path: str, name: str) -> list[FieldError]:
 
 
 def _claims(path: str, claims: Sequence[Mapping[str, Any]], known: Collection[str]) -> list[FieldError]:
-    """Each claim, or each request of one, is named once, and is one of the pod's. Upstream: validateResourceClaimNames."""
+    """Each claim, or each request of one, is named once, and is one of the pod's. Upstream:
+    validateResourceClaimNames.
+    """
     errors = []
     seen: set[str] = set()
     num_requests: Counter[str] = Counter()

@@ -1,6 +1,7 @@
 """Rules for nodes, namespaces, services, and events in both versions.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidateNode, ValidateNodeUpdate, ValidateNamespace; events.go (v1.36.2).
+Upstream: pkg/apis/core/validation/validation.go, ValidateNode, ValidateNodeUpdate, ValidateNamespace; events.go
+(v1.36.2).
 """
 
 from typing import Any, Final
@@ -17,7 +18,8 @@ _LENGTH: Final = 128
 _NOTE_LENGTH: Final = 1024
 _OLD_CONTROLLER: Final = "reportingComponent"
 _FROZEN: Final = (
-    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type", "eventTime", "action",
+    "involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type",
+    "eventTime", "action",
     "related", "reportingController", "reportingInstance",
 )  # fmt: skip
 
@@ -42,7 +44,9 @@ def node_update(new: Object, old: Object) -> list[FieldError]:
 
 
 def whole_node_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Node that replaces another one: the rules for new nodes hold, too, as in the strategy of nodes."""
+    """Returns what is wrong with a Node that replaces another one: the rules for new nodes hold, too, as in the
+    strategy of nodes.
+    """
     return node(new) + node_update(new, old)
 
 
@@ -104,7 +108,11 @@ def new_event(obj: Object) -> list[FieldError]:
         errors.append(required("eventTime"))
     if obj.get("type") not in ("Normal", "Warning"):
         errors.append(invalid("type", "", f"has invalid value: {obj.get('type', '')}"))
-    errors += [invalid(name, "", "needs to be unset") for name in ("firstTimestamp", "lastTimestamp", "count") if _member(obj, name, True)]
+    errors += [
+        invalid(name, "", "needs to be unset")
+        for name in ("firstTimestamp", "lastTimestamp", "count")
+        if _member(obj, name, True)
+    ]
     source = obj.get("deprecatedSource") or {}
     if source.get("component") or source.get("host"):
         errors.append(invalid("source", "", "needs to be unset"))

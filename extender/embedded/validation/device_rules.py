@@ -72,7 +72,9 @@ def claim_status_update(new: Object, old: Object) -> list[FieldError]:
     if former.get("allocation") is not None and status.get("allocation") is not None:
         errors += immutable("status.allocation", status["allocation"], former["allocation"])
     elif status.get("allocation") is not None:
-        errors += _allocation("status.allocation", status["allocation"], _request_names(new["spec"].get("devices") or {}))
+        errors += _allocation(
+            "status.allocation", status["allocation"], _request_names(new["spec"].get("devices") or {})
+        )
     return errors
 
 
@@ -139,7 +141,9 @@ def resource_slice_update(new: Object, old: Object) -> list[FieldError]:
     spec, former = new["spec"], old["spec"]
     for name in ("nodeName", "driver"):
         errors += immutable(f"spec.{name}", spec.get(name), former.get(name))
-    return errors + immutable("spec.pool.name", (spec.get("pool") or {}).get("name"), (former.get("pool") or {}).get("name"))
+    return errors + immutable(
+        "spec.pool.name", (spec.get("pool") or {}).get("name"), (former.get("pool") or {}).get("name")
+    )
 
 
 def _unchanged(name: str, new: Object, old: Object) -> list[FieldError]:
@@ -168,7 +172,9 @@ def _request_names(devices: Object) -> set[str]:
     names = set()
     for request in devices.get("requests") or ():
         names.add(request.get("name", ""))
-        names.update(f"{request.get('name', '')}/{each.get('name', '')}" for each in request.get("firstAvailable") or ())
+        names.update(
+            f"{request.get('name', '')}/{each.get('name', '')}" for each in request.get("firstAvailable") or ()
+        )
     return names
 
 
@@ -196,7 +202,9 @@ def _wanted(path: str, request: Object) -> list[FieldError]:
     errors = subdomain(f"{path}.deviceClassName", name) if name else [required(f"{path}.deviceClassName")]
     errors += _selectors(f"{path}.selectors", request.get("selectors") or ())
     if mode == "All":
-        errors += [invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'")] if count else []
+        errors += (
+            [invalid(f"{path}.count", count, "must not be specified when allocationMode is 'All'")] if count else []
+        )
     elif mode == "ExactCount":
         errors += [invalid(f"{path}.count", count, NOT_POSITIVE)] if count <= 0 else []
     else:
@@ -219,7 +227,9 @@ def _selectors(path: str, selectors: Sequence[Object]) -> list[FieldError]:
 
 
 def _extended_resource_name(path: str, name: str | None) -> list[FieldError]:
-    """Returns what is wrong with the name of an extended resource. Upstream: apimachinery/pkg/api/validate, ExtendedResourceName."""
+    """Returns what is wrong with the name of an extended resource. Upstream: apimachinery/pkg/api/validate,
+    ExtendedResourceName.
+    """
     if name is None:
         return []
     errors = []
@@ -239,7 +249,11 @@ def _constraint(path: str, constraint: Object, known: Collection[str]) -> list[F
         return [*errors, required(f"{path}.matchAttribute")]
     if "/" not in attribute:
         errors.append(
-            invalid(f"{path}.matchAttribute", attribute, "a fully qualified name must be a domain and a name separated by a slash")
+            invalid(
+                f"{path}.matchAttribute",
+                attribute,
+                "a fully qualified name must be a domain and a name separated by a slash",
+            )
         )
     return errors
 
@@ -248,7 +262,9 @@ def _known(path: str, names: Sequence[str], known: Collection[str]) -> list[Fiel
     errors = _at_most(path, names)
     for place, name in enumerate(names):
         if name not in known:
-            detail = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+            detail = (
+                "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+            )
             errors.append(invalid(f"{path}[{place}]", name, detail))
         if name in names[:place]:
             errors.append(duplicate(f"{path}[{place}]", name))
@@ -260,7 +276,9 @@ def _allocation(path: str, allocation: Object, known: Collection[str]) -> list[F
     for place, result in enumerate((allocation.get("devices") or {}).get("results") or ()):
         here, name = f"{path}.devices.results[{place}]", result.get("request", "")
         if name not in known:
-            detail = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+            detail = (
+                "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
+            )
             errors.append(invalid(f"{here}.request", name, detail))
         errors += _driver(f"{here}.driver", result.get("driver", ""))
         if not result.get("pool"):

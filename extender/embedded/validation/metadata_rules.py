@@ -1,6 +1,7 @@
 """Rules for what every object has: names, labels, annotations, owners, finalizers; and for label selectors.
 
-Upstream: apimachinery/pkg/api/validation/objectmeta.go; apis/meta/v1/validation/validation.go; util/validation/validation.go (v1.36.2).
+Upstream: apimachinery/pkg/api/validation/objectmeta.go; apis/meta/v1/validation/validation.go;
+util/validation/validation.go (v1.36.2).
 """
 
 import re
@@ -8,7 +9,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from extender.embedded.api_resources import Object
-from extender.golang.field_errors import FieldError, all_invalid, forbidden, immutable, invalid, non_negative, required, too_long
+from extender.golang.field_errors import (
+    FieldError,
+    all_invalid,
+    forbidden,
+    immutable,
+    invalid,
+    non_negative,
+    required,
+    too_long,
+)
 from extender.golang.quoting import quoted
 from extender.objects.name_syntax import (
     dns_label_errors,
@@ -29,10 +39,13 @@ _FOREGROUND: Final = "foregroundDeletion"
 _SELECTOR_NEEDS_VALUES: Final = ("In", "NotIn")
 _SELECTOR_TAKES_NO_VALUES: Final = ("Exists", "DoesNotExist")
 _PERCENT: Final = "[0-9]+%"
-_PERCENT_ERROR: Final = regex_error("a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%")
+_PERCENT_ERROR: Final = regex_error(
+    "a valid percent string must be a numeric string followed by an ending '%'", _PERCENT, "1%", "93%"
+)
 _C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 _C_IDENTIFIER_ERROR: Final = regex_error(
-    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
+    "or '_'",
     _C_IDENTIFIER,
     "my_name",
     "MY_NAME",
@@ -53,7 +66,9 @@ def object_meta(metadata: Object, *, namespaced: bool, rule: NameRule = subdomai
     namespace = metadata.get("namespace", "")
     if namespaced:
         errors += (
-            all_invalid("metadata.namespace", namespace, dns_label_errors(namespace)) if namespace else [required("metadata.namespace")]
+            all_invalid("metadata.namespace", namespace, dns_label_errors(namespace))
+            if namespace
+            else [required("metadata.namespace")]
         )
     elif namespace:
         errors.append(forbidden("metadata.namespace", "not allowed on this type"))
@@ -62,7 +77,9 @@ def object_meta(metadata: Object, *, namespaced: bool, rule: NameRule = subdomai
 
 
 def object_meta_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with the metadata of an object that replaces another one. Upstream: ValidateObjectMetaUpdate."""
+    """Returns what is wrong with the metadata of an object that replaces another one. Upstream:
+    ValidateObjectMetaUpdate.
+    """
     errors: list[FieldError] = []
     added = sorted(set(new.get("finalizers") or ()) - set(old.get("finalizers") or ()))
     if old.get("deletionTimestamp") and added:
@@ -126,7 +143,9 @@ def _requirement(path: str, requirement: Mapping[str, Any]) -> list[FieldError]:
             errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in _SELECTOR_TAKES_NO_VALUES:
         if values:
-            errors.append(forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+            errors.append(
+                forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+            )
     else:
         errors.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
     errors += label_name(f"{path}.key", requirement.get("key", ""))
@@ -153,13 +172,20 @@ def _owner_references(references: Sequence[Object]) -> list[FieldError]:
         api_version = reference.get("apiVersion", "")
         if not api_version.rpartition("/")[2]:
             errors.append(invalid(f"{path}.apiVersion", api_version, "version must not be empty"))
-        errors += [invalid(f"{path}.{name}", "", "must not be empty") for name in ("kind", "name", "uid") if not reference.get(name)]
+        errors += [
+            invalid(f"{path}.{name}", "", "must not be empty")
+            for name in ("kind", "name", "uid")
+            if not reference.get(name)
+        ]
         if (api_version, reference.get("kind")) == ("v1", "Event"):
             errors.append(invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner"))
         if reference.get("controller"):
             this = f"{reference.get('kind', '')}/{reference.get('name', '')}"
             if controller:
-                detail = f'Only one reference can have Controller set to true. Found "true" in references for {controller} and {this}'
+                detail = (
+                    f'Only one reference can have Controller set to true. Found "true" in references for {controller} '
+                    f"and {this}"
+                )
                 errors.append(invalid(path, list(references), detail))
             controller = controller or this
     return errors

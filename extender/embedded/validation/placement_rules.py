@@ -37,7 +37,11 @@ def node_selector(path: str, selector: Mapping[str, Any]) -> list[FieldError]:
     terms = selector.get("nodeSelectorTerms") or ()
     if not terms:
         return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
-    return [error for place, term in enumerate(terms) for error in _node_term(f"{path}.nodeSelectorTerms[{place}]", term, True)]
+    return [
+        error
+        for place, term in enumerate(terms)
+        for error in _node_term(f"{path}.nodeSelectorTerms[{place}]", term, True)
+    ]
 
 
 def affinity(path: str, value: Mapping[str, Any] | None) -> list[FieldError]:
@@ -75,12 +79,16 @@ def tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
             detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
             errors.append(invalid(f"{here}.operator", operator, detail))
         if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
-            errors.append(invalid(f"{here}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
+            errors.append(
+                invalid(f"{here}.effect", effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
+            )
         if operator in ("Equal", ""):
             wrong = label_value_errors(value)
             errors += [invalid(f"{here}.operator", value, ";".join(wrong))] if wrong else []
         elif operator == "Exists":
-            errors += [invalid(f"{here}.operator", value, "value must be empty when `operator` is 'Exists'")] if value else []
+            errors += (
+                [invalid(f"{here}.operator", value, "value must be empty when `operator` is 'Exists'")] if value else []
+            )
         elif operator not in COMPARISON_OPERATORS:
             errors.append(not_supported(f"{here}.operator", operator, ("Equal", "Exists")))
         elif decimal_integer(value) is None:
@@ -91,7 +99,9 @@ def tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
 
 
 def comparing_tolerations(path: str, values: Sequence[Object]) -> list[FieldError]:
-    """Returns the errors of tolerations that compare numbers, for while the feature gate TaintTolerationComparisonOperators is off."""
+    """Returns the errors of tolerations that compare numbers, for while the feature gate
+    TaintTolerationComparisonOperators is off.
+    """
     operators = ((place, toleration.get("operator", "")) for place, toleration in enumerate(values))
     return [
         not_supported(f"{path}[{place}].operator", operator, ("Equal", "Exists"))
@@ -124,10 +134,17 @@ def taints(path: str, values: Sequence[Object]) -> list[FieldError]:
 def topology_spread(path: str, constraints: Sequence[Object]) -> list[FieldError]:
     """Returns what is wrong with topology spread constraints. Upstream: validateTopologySpreadConstraints."""
     errors = []
-    last = {(each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")): place for place, each in enumerate(constraints)}
+    last = {
+        (each.get("topologyKey", ""), each.get("whenUnsatisfiable", "")): place
+        for place, each in enumerate(constraints)
+    }
     for place, constraint in enumerate(constraints):
         here = f"{path}[{place}]"
-        max_skew, key, action = constraint.get("maxSkew", 0), constraint.get("topologyKey", ""), constraint.get("whenUnsatisfiable", "")
+        max_skew, key, action = (
+            constraint.get("maxSkew", 0),
+            constraint.get("topologyKey", ""),
+            constraint.get("whenUnsatisfiable", ""),
+        )
         if max_skew <= 0:
             errors.append(invalid(f"{here}.maxSkew", max_skew, NOT_POSITIVE))
         if not key:
@@ -205,7 +222,9 @@ def _node_requirement(path: str, requirement: Object, checks_values: bool) -> li
             errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            errors.append(forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+            errors.append(
+                forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+            )
     elif operator in ("Gt", "Lt"):
         if len(values) != 1:
             errors.append(required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'"))
@@ -224,7 +243,11 @@ def _node_field_requirement(path: str, requirement: Object) -> list[FieldError]:
     if operator not in ("In", "NotIn"):
         errors.append(invalid(f"{path}.operator", operator, _NO_OPERATOR))
     elif len(values) != 1:
-        errors.append(required(f"{path}.values", "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
+        errors.append(
+            required(
+                f"{path}.values", "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
+            )
+        )
     if requirement.get("key", "") != "metadata.name":
         errors.append(invalid(f"{path}.key", requirement.get("key", ""), "not a valid field selector key"))
         return errors
@@ -261,5 +284,7 @@ def _pod_label_keys(path: str, term: Object) -> list[FieldError]:
     both = set(match).intersection(mismatch)
     for place, key in enumerate(match):
         if key in both:
-            errors.append(invalid(f"{path}.matchLabelKeys[{place}]", key, "exists in both matchLabelKeys and mismatchLabelKeys"))
+            errors.append(
+                invalid(f"{path}.matchLabelKeys[{place}]", key, "exists in both matchLabelKeys and mismatchLabelKeys")
+            )
     return errors

@@ -1,7 +1,7 @@
 """Rules for PodGroup and Workload, and which of their fields exist while features are on.
 
-Upstream: pkg/apis/scheduling/validation/validation.go and the declarative rules of scheduling/v1alpha2, types.go; pkg/registry/scheduling,
-podgroup/strategy.go and workload/strategy.go (v1.36.2).
+Upstream: pkg/apis/scheduling/validation/validation.go and the declarative rules of scheduling/v1alpha2, types.go;
+pkg/registry/scheduling, podgroup/strategy.go and workload/strategy.go (v1.36.2).
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,13 @@ from typing import Final
 
 from extender.config.feature_gates import FeatureGates
 from extender.embedded.api_resources import POD_GROUPS, PODS, WORKLOADS, Object, Resource
-from extender.embedded.validation.metadata_rules import dns_label, label_name, object_meta, object_meta_update, subdomain
+from extender.embedded.validation.metadata_rules import (
+    dns_label,
+    label_name,
+    object_meta,
+    object_meta_update,
+    subdomain,
+)
 from extender.golang.field_errors import (
     FieldError,
     duplicate,
@@ -36,7 +42,9 @@ _GATES: Final = {
 
 
 def drop_group_fields(resource: Resource, new: Object, old: Object | None, features: FeatureGates) -> None:
-    """Drops the fields of features that are off, in place, unless the object had them before. Upstream: dropDisabledFields."""
+    """Drops the fields of features that are off, in place, unless the object had them before. Upstream:
+    dropDisabledFields.
+    """
     if resource is PODS:
         if not features.enabled("GenericWorkload") and (old is None or "schedulingGroup" not in old["spec"]):
             new["spec"].pop("schedulingGroup", None)
@@ -99,14 +107,18 @@ def workload(obj: Object) -> list[FieldError]:
 
 
 def workload_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a Workload that replaces another one: only a controller may be named that was not before."""
+    """Returns what is wrong with a Workload that replaces another one: only a controller may be named that was not
+    before.
+    """
     errors = object_meta_update(new["metadata"], old["metadata"])
     former = old["spec"].get("controllerRef")
     if former is not None:
         errors += immutable("spec.controllerRef", new["spec"].get("controllerRef"), former)
     elif new["spec"].get("controllerRef") is not None:
         errors += _controller("spec.controllerRef", new["spec"]["controllerRef"])
-    return errors + immutable("spec.podGroupTemplates", new["spec"].get("podGroupTemplates"), old["spec"].get("podGroupTemplates"))
+    return errors + immutable(
+        "spec.podGroupTemplates", new["spec"].get("podGroupTemplates"), old["spec"].get("podGroupTemplates")
+    )
 
 
 def _template(path: str, spec: Object) -> list[FieldError]:

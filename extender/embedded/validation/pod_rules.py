@@ -1,6 +1,7 @@
 """Rules for pods: new ones, updates, and bindings.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate, ValidatePodUpdate, ValidatePodStatusUpdate (v1.36.2).
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodCreate, ValidatePodUpdate, ValidatePodStatusUpdate
+(v1.36.2).
 """
 
 import copy
@@ -19,7 +20,16 @@ from extender.embedded.validation.metadata_rules import (
     subdomain,
 )
 from extender.embedded.validation.pod_spec_rules import images, pod_spec
-from extender.golang.field_errors import FieldError, all_invalid, duplicate, forbidden, immutable, invalid, not_supported, required
+from extender.golang.field_errors import (
+    FieldError,
+    all_invalid,
+    duplicate,
+    forbidden,
+    immutable,
+    invalid,
+    not_supported,
+    required,
+)
 from extender.golang.int64 import parse_int64
 from extender.objects.name_syntax import subdomain_errors
 
@@ -53,9 +63,12 @@ def pod(obj: Object) -> list[FieldError]:
 def pod_update(new: Object, old: Object) -> list[FieldError]:
     """Returns what is wrong with a Pod that replaces another one.
 
-    Images, the deadline, scheduling gates and added tolerations may change; the placement of a gated pod may be narrowed.
+    Images, the deadline, scheduling gates and added tolerations may change; the placement of a gated pod may be
+    narrowed.
     """
-    errors = object_meta_update(new["metadata"], old["metadata"]) + _metadata_and_spec(new) + _annotations_update(new, old)
+    errors = (
+        object_meta_update(new["metadata"], old["metadata"]) + _metadata_and_spec(new) + _annotations_update(new, old)
+    )
     wanted, former = new["spec"], old["spec"]
     for part in ("containers", "initContainers"):
         wrong, stop = _containers_update(f"spec.{part}", wanted.get(part) or (), former.get(part) or ())
@@ -96,7 +109,9 @@ def pod_status_update(new: Object, old: Object) -> list[FieldError]:
     for name in ("containerStatuses", "initContainerStatuses"):
         errors += _transitions(f"status.{name}", status.get(name) or (), former.get(name) or (), spec)
     errors += _claim_statuses("status.resourceClaimStatuses", status.get("resourceClaimStatuses") or (), spec)
-    return errors + _extended_resource_claim("status.extendedResourceClaimStatus", status.get("extendedResourceClaimStatus"), spec)
+    return errors + _extended_resource_claim(
+        "status.extendedResourceClaimStatus", status.get("extendedResourceClaimStatus"), spec
+    )
 
 
 def binding(obj: Object) -> list[FieldError]:
@@ -115,7 +130,9 @@ def _metadata_and_spec(obj: Object) -> list[FieldError]:
     spec = obj["spec"]
     errors = object_meta(obj["metadata"], namespaced=True) + _annotations(obj) + pod_spec("spec", spec, is_pod=True)
     return (
-        errors + images("spec.containers", spec.get("containers") or ()) + images("spec.initContainers", spec.get("initContainers") or ())
+        errors
+        + images("spec.containers", spec.get("containers") or ())
+        + images("spec.initContainers", spec.get("initContainers") or ())
     )
 
 
@@ -156,7 +173,9 @@ def _containers_update(path: str, new: Sequence[Object], old: Sequence[Object]) 
 def _deadline_update(new: int | None, old: int | None) -> tuple[list[FieldError], bool]:
     path = "spec.activeDeadlineSeconds"
     if new is None:
-        return [invalid(path, None, "must not update from a positive integer to nil value")] if old is not None else [], False
+        return [
+            invalid(path, None, "must not update from a positive integer to nil value")
+        ] if old is not None else [], False
     if not 0 <= new <= MAX_INT32:
         return [invalid(path, new, range_error(0, MAX_INT32))], True
     if old is not None and old < new:
@@ -176,7 +195,10 @@ def _removed_gates(new: Sequence[Object], old: Sequence[Object]) -> list[FieldEr
     """Upstream: validateOnlyDeletedSchedulingGates."""
     names = {gate["name"] for gate in old}
     return [
-        forbidden(f"spec.schedulingGates[{place}].name", f"only deletion is allowed, but found new scheduling gate '{gate['name']}'")
+        forbidden(
+            f"spec.schedulingGates[{place}].name",
+            f"only deletion is allowed, but found new scheduling gate '{gate['name']}'",
+        )
         for place, gate in enumerate(new)
         if gate["name"] not in names
     ]
@@ -227,12 +249,19 @@ def _affinity_narrowed(path: str, new: Mapping[str, Any] | None, old: Mapping[st
     after = (new or {}).get(_REQUIRED)
     old_terms, new_terms = before.get("nodeSelectorTerms") or [], (after or {}).get("nodeSelectorTerms") or []
     if (old_terms and not new_terms) or len(old_terms) != len(new_terms):
-        return [invalid(f"{here}.nodeSelectorTerms", new_terms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")]
+        return [
+            invalid(
+                f"{here}.nodeSelectorTerms",
+                new_terms,
+                "no additions/deletions to non-empty NodeSelectorTerms list are allowed",
+            )
+        ]
     errors = []
     for place, was in enumerate(old_terms):
         now = new_terms[place]
         kept = all(
-            (was.get(part) or []) == (now.get(part) or [])[: len(was.get(part) or [])] for part in ("matchExpressions", "matchFields")
+            (was.get(part) or []) == (now.get(part) or [])[: len(was.get(part) or [])]
+            for part in ("matchExpressions", "matchFields")
         )
         is_empty = not was.get("matchExpressions") and not was.get("matchFields")
         if not kept or (is_empty and was != now):
@@ -244,7 +273,11 @@ def _affinity_narrowed(path: str, new: Mapping[str, Any] | None, old: Mapping[st
 def _transitions(path: str, new: Sequence[Object], old: Sequence[Object], spec: Object) -> list[FieldError]:
     """A container that ended stays so, unless the pod restarts it. Upstream: ValidateContainerStateTransition."""
     policy = spec.get("restartPolicy")
-    sidecars = {container.get("name") for container in spec.get("initContainers") or () if container.get("restartPolicy") == "Always"}
+    sidecars = {
+        container.get("name")
+        for container in spec.get("initContainers") or ()
+        if container.get("restartPolicy") == "Always"
+    }
     errors: list[FieldError] = []
     if policy == "Always":
         return errors
@@ -274,7 +307,9 @@ def _claim_statuses(path: str, statuses: Sequence[Object], spec: Object) -> list
 
 
 def _extended_resource_claim(path: str, status: Object | None, spec: Object) -> list[FieldError]:
-    """Returns what is wrong with a pod's extendedResourceClaimStatus. Upstream: validatePodExtendedResourceClaimStatus."""
+    """Returns what is wrong with a pod's extendedResourceClaimStatus. Upstream:
+    validatePodExtendedResourceClaimStatus.
+    """
     if status is None:
         return []
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
@@ -286,7 +321,11 @@ def _extended_resource_claim(path: str, status: Object | None, spec: Object) -> 
         here = f"{path}.requestMappings[{place}]"
         container, resource, request = (mapping.get(name, "") for name in _MAPPED)
         if container not in requests:
-            errors.append(invalid(f"{here}.containerName", container, f"must match the name of an entry in {_in_containers('name')}"))
+            errors.append(
+                invalid(
+                    f"{here}.containerName", container, f"must match the name of an entry in {_in_containers('name')}"
+                )
+            )
         elif resource not in requests[container]:
             detail = f"must match the extended resource name of an entry in {_in_containers('resources.requests')}"
             errors.append(invalid(f"{here}.resourceName", resource, detail))

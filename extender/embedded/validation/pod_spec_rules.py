@@ -2,8 +2,8 @@
 
 Fields that only a kubelet or a network reads (probes, environment, mounts, security, DNS) are taken as they are.
 
-Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec, ValidatePodTemplateSpec, validateContainers, validateInitContainers,
-ValidateVolumes (v1.36.2).
+Upstream: pkg/apis/core/validation/validation.go, ValidatePodSpec, ValidatePodTemplateSpec, validateContainers,
+validateInitContainers, ValidateVolumes (v1.36.2).
 """
 
 from collections.abc import Collection, Sequence
@@ -12,7 +12,15 @@ from typing import Final
 from extender.embedded.api_resources import Object
 from extender.embedded.validation import placement_rules
 from extender.embedded.validation.amount_rules import container_resources, pod_resources, pod_within_containers
-from extender.embedded.validation.metadata_rules import MAX_INT32, annotations, dns_label, label_name, labels, port_errors, range_error
+from extender.embedded.validation.metadata_rules import (
+    MAX_INT32,
+    annotations,
+    dns_label,
+    label_name,
+    labels,
+    port_errors,
+    range_error,
+)
 from extender.embedded.validation.storage_rules import claim_spec
 from extender.golang.field_errors import (
     FieldError,
@@ -39,16 +47,24 @@ def pod_spec(path: str, spec: Object, *, is_pod: bool) -> list[FieldError]:
         errors.append(required(f"{path}.terminationGracePeriodSeconds"))
     claims = spec.get("resourceClaims") or ()
     ordinary = spec.get("containers") or ()
-    errors += _volumes(f"{path}.volumes", spec.get("volumes") or ()) + _resource_claims(f"{path}.resourceClaims", claims)
-    errors += _containers(path, ordinary, spec.get("initContainers") or (), {claim["name"] for claim in claims if claim.get("name")})
+    errors += _volumes(f"{path}.volumes", spec.get("volumes") or ()) + _resource_claims(
+        f"{path}.resourceClaims", claims
+    )
+    errors += _containers(
+        path, ordinary, spec.get("initContainers") or (), {claim["name"] for claim in claims if claim.get("name")}
+    )
     if spec.get("resources") is not None:
-        errors += pod_resources(f"{path}.resources", spec["resources"]) + pod_within_containers(f"{path}.resources", spec)
+        errors += pod_resources(f"{path}.resources", spec["resources"]) + pod_within_containers(
+            f"{path}.resources", spec
+        )
     errors += _host_network(path, spec, is_pod)
     errors += one_of(f"{path}.restartPolicy", spec.get("restartPolicy"), _RESTART_POLICIES)
     errors += labels(f"{path}.nodeSelector", spec.get("nodeSelector"))
     errors += placement_rules.affinity(f"{path}.affinity", spec.get("affinity"))
     errors += _scheduling_gates(f"{path}.schedulingGates", spec.get("schedulingGates") or ())
-    errors += placement_rules.topology_spread(f"{path}.topologySpreadConstraints", spec.get("topologySpreadConstraints") or ())
+    errors += placement_rules.topology_spread(
+        f"{path}.topologySpreadConstraints", spec.get("topologySpreadConstraints") or ()
+    )
     if spec.get("nodeName"):
         errors += all_invalid(f"{path}.nodeName", spec["nodeName"], subdomain_errors(spec["nodeName"]))
     deadline = spec.get("activeDeadlineSeconds")
@@ -68,7 +84,9 @@ def pod_spec(path: str, spec: Object, *, is_pod: bool) -> list[FieldError]:
 def pod_template(path: str, template: Object) -> list[FieldError]:
     """Returns what is wrong with the template of a workload's pods. Upstream: ValidatePodTemplateSpec."""
     metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
-    errors = labels(f"{path}.labels", metadata.get("labels")) + annotations(f"{path}.annotations", metadata.get("annotations"))
+    errors = labels(f"{path}.labels", metadata.get("labels")) + annotations(
+        f"{path}.annotations", metadata.get("annotations")
+    )
     errors += pod_spec(f"{path}.spec", spec, is_pod=False)
     if spec.get("ephemeralContainers"):
         errors.append(forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
@@ -84,7 +102,9 @@ def images(path: str, values: Sequence[Object]) -> list[FieldError]:
     ]
 
 
-def _containers(path: str, ordinary: Sequence[Object], init: Sequence[Object], claims: Collection[str]) -> list[FieldError]:
+def _containers(
+    path: str, ordinary: Sequence[Object], init: Sequence[Object], claims: Collection[str]
+) -> list[FieldError]:
     """`claims` are the names of the pod's resource claims."""
     if not ordinary:
         return [required(f"{path}.containers"), *_init_containers(f"{path}.initContainers", init, set(), claims)]
@@ -92,7 +112,9 @@ def _containers(path: str, ordinary: Sequence[Object], init: Sequence[Object], c
     names: set[str] = set()
     for place, container in enumerate(ordinary):
         here = f"{path}.containers[{place}]"
-        errors += _container(here, container, claims) + _new_name(here, container, names) + _restart_policy(here, container)
+        errors += (
+            _container(here, container, claims) + _new_name(here, container, names) + _restart_policy(here, container)
+        )
     errors += _host_ports(f"{path}.containers", ordinary)
     return errors + _init_containers(f"{path}.initContainers", init, names, claims)
 
@@ -101,7 +123,9 @@ def _init_containers(path: str, values: Sequence[Object], names: set[str], claim
     errors: list[FieldError] = []
     for place, container in enumerate(values):
         here = f"{path}[{place}]"
-        errors += _container(here, container, claims) + _restart_policy(here, container) + _new_name(here, container, names)
+        errors += (
+            _container(here, container, claims) + _restart_policy(here, container) + _new_name(here, container, names)
+        )
         errors += _host_ports(path, [container])
     return errors
 
@@ -221,10 +245,16 @@ def _resource_claims(path: str, claims: Sequence[Object]) -> list[FieldError]:
         else:
             errors += dns_label(f"{here}.name", name)
             names.add(name)
-        given = [source for source in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(source) is not None]
+        given = [
+            source for source in ("resourceClaimName", "resourceClaimTemplateName") if claim.get(source) is not None
+        ]
         shown = in_go({"name": "", **claim}, "Name", "ResourceClaimName", "ResourceClaimTemplateName")
         if len(given) > 1:
-            errors.append(invalid(here, shown, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
+            errors.append(
+                invalid(
+                    here, shown, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+                )
+            )
         if not given:
             errors.append(invalid(here, shown, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
         for source in given:

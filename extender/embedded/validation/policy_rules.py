@@ -8,7 +8,16 @@ from typing import Final
 from extender.embedded.api_resources import Object
 from extender.embedded.validation.metadata_rules import label_selector, object_meta, object_meta_update
 from extender.embedded.validation.workload_rules import positive_int_or_percent
-from extender.golang.field_errors import FieldError, forbidden, immutable, in_go, invalid, non_negative, not_supported, one_of
+from extender.golang.field_errors import (
+    FieldError,
+    forbidden,
+    immutable,
+    in_go,
+    invalid,
+    non_negative,
+    not_supported,
+    one_of,
+)
 from extender.objects.priority_classes import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES
 
 SYSTEM_PREFIX: Final = "system-"
@@ -54,10 +63,14 @@ def priority_class(obj: Object) -> list[FieldError]:
     if name.startswith(SYSTEM_PREFIX):
         why = _no_system_class(name, value, bool(obj.get("globalDefault")))
         if why:
-            detail = f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {why}"
+            detail = (
+                f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. error: {why}"
+            )
             errors.append(forbidden("metadata.name", detail))
     elif value > HIGHEST_USER_PRIORITY:
-        errors.append(forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"))
+        errors.append(
+            forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}")
+        )
     if obj.get("preemptionPolicy") is not None:
         errors += one_of("preemptionPolicy", obj["preemptionPolicy"], _PREEMPTION)
     return errors

@@ -40,7 +40,8 @@ _TODAY: Final = {
 """The former names of well-known labels -> their present ones."""
 _NO_SOURCES: Final = frozenset(
     {
-        "capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions", "volumeMode",
+        "capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions",
+        "volumeMode",
         "nodeAffinity", "volumeAttributesClassName",
     }
 )  # fmt: skip
@@ -83,7 +84,9 @@ def persistent_volume_update(new: Object, old: Object) -> list[FieldError]:
     errors = persistent_volume(new) + object_meta_update(new["metadata"], old["metadata"])
     sources = [_sources(obj["spec"]) for obj in (new, old)]
     if sources[0] != sources[1]:
-        errors.append(forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation"))
+        errors.append(
+            forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+        )
     errors += immutable("volumeMode", new["spec"].get("volumeMode"), old["spec"].get("volumeMode"))
     former = old["spec"].get("nodeAffinity")
     if former is not None:
@@ -115,7 +118,9 @@ def persistent_volume_claim(obj: Object) -> list[FieldError]:
 
 
 def persistent_volume_claim_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a PersistentVolumeClaim that replaces another one: a bound one may grow, others may name a volume."""
+    """Returns what is wrong with a PersistentVolumeClaim that replaces another one: a bound one may grow, others may
+    name a volume.
+    """
     errors = object_meta_update(new["metadata"], old["metadata"]) + persistent_volume_claim(new)
     wanted, former = copy.deepcopy(new["spec"]), copy.deepcopy(old["spec"])
     if not former.get("volumeName") and "volumeName" in wanted:
@@ -127,7 +132,10 @@ def persistent_volume_claim_update(new: Object, old: Object) -> list[FieldError]
             (spec["resources"].get("requests") or {}).pop("storage", None)
             spec.pop("volumeAttributesClassName", None)
     if wanted != former:
-        detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n"
+        detail = (
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+            "claims\n"
+        )
         errors.append(forbidden("spec", detail))
     size, before = _size(new["spec"]), _size(old["spec"])
     capacity = quantity_of((old.get("status", {}).get("capacity") or {}).get("storage", "0"))
@@ -189,7 +197,11 @@ def storage_class(obj: Object) -> list[FieldError]:
     """Returns what is wrong with a new StorageClass."""
     provisioner = obj.get("provisioner", "")
     errors = object_meta(obj["metadata"], namespaced=False)
-    errors += all_invalid("provisioner", provisioner, label_key_errors(provisioner.lower())) if provisioner else [required("provisioner")]
+    errors += (
+        all_invalid("provisioner", provisioner, label_key_errors(provisioner.lower()))
+        if provisioner
+        else [required("provisioner")]
+    )
     errors += one_of("reclaimPolicy", obj.get("reclaimPolicy"), _RECLAIM_POLICIES) if obj.get("reclaimPolicy") else []
     return errors + one_of("volumeBindingMode", obj.get("volumeBindingMode"), _BINDING_MODES) + _topologies(obj)
 
@@ -209,7 +221,9 @@ def csi_node(obj: Object) -> list[FieldError]:
 
 
 def csi_node_update(new: Object, old: Object) -> list[FieldError]:
-    """Returns what is wrong with a CSINode that replaces another one: of a driver that stays, only its count may change."""
+    """Returns what is wrong with a CSINode that replaces another one: of a driver that stays, only its count may
+    change.
+    """
     errors = object_meta_update(new["metadata"], old["metadata"]) + _node_drivers(new)
     former = {driver.get("name"): driver for driver in old["spec"].get("drivers") or ()}
     for place, driver in enumerate(new["spec"].get("drivers") or ()):
@@ -221,7 +235,9 @@ def csi_node_update(new: Object, old: Object) -> list[FieldError]:
 
 def csi_driver(obj: Object) -> list[FieldError]:
     """Returns what is wrong with a new CSIDriver."""
-    errors = object_meta(obj["metadata"], namespaced=False) + _driver_name("metadata.name", obj["metadata"].get("name", ""))
+    errors = object_meta(obj["metadata"], namespaced=False) + _driver_name(
+        "metadata.name", obj["metadata"].get("name", "")
+    )
     if obj["spec"].get("storageCapacity") is None:
         errors.append(required("spec.storageCapacity"))
     return errors
@@ -275,7 +291,11 @@ def _topologies(obj: Object) -> list[FieldError]:
             here = f"allowedTopologies[{place}].matchLabelExpressions[{number}]"
             values = expression.get("values") or []
             errors += [] if values else [required(f"{here}.values")]
-            errors += [duplicate(f"{here}.values[{each}]", value) for each, value in enumerate(values) if value in values[:each]]
+            errors += [
+                duplicate(f"{here}.values[{each}]", value)
+                for each, value in enumerate(values)
+                if value in values[:each]
+            ]
             errors += all_invalid(f"{here}.key", expression.get("key", ""), label_key_errors(expression.get("key", "")))
     return errors
 

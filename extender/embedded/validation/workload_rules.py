@@ -1,25 +1,42 @@
 """Rules for Deployment, ReplicaSet, StatefulSet, ReplicationController and Scale.
 
-Upstream: pkg/apis/apps/validation/validation.go; pkg/apis/core/validation/validation.go, ValidateReplicationController (v1.36.2).
+Upstream: pkg/apis/apps/validation/validation.go; pkg/apis/core/validation/validation.go, ValidateReplicationController
+(v1.36.2).
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from extender.embedded.api_resources import Object
-from extender.embedded.validation.metadata_rules import is_empty, label_selector, object_meta, object_meta_update, percent_errors
+from extender.embedded.validation.metadata_rules import (
+    is_empty,
+    label_selector,
+    object_meta,
+    object_meta_update,
+    percent_errors,
+)
 from extender.embedded.validation.pod_spec_rules import pod_template
 from extender.embedded.validation.storage_rules import claim_spec
-from extender.golang.field_errors import FieldError, forbidden, immutable, invalid, non_negative, not_supported, required
+from extender.golang.field_errors import (
+    FieldError,
+    forbidden,
+    immutable,
+    invalid,
+    non_negative,
+    not_supported,
+    required,
+)
 from extender.objects.name_syntax import dns_label_errors
 
 _TOO_MANY: Final = "cannot be greater than status.replicas"
 _PARTS: Final = ("fullyLabeledReplicas", "updatedReplicas", "currentReplicas", "readyReplicas", "availableReplicas")
 _MUTABLE: Final = (
-    "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+    "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
 )  # fmt: skip
 _FROZEN: Final = (
-    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', "
     "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
 )
 _RETENTION: Final = ("Retain", "Delete")
@@ -91,9 +108,13 @@ def status_update(new: Object, old: Object) -> list[FieldError]:
         if isinstance(value, int):
             errors += non_negative(f"status.{name}", value)
     counts = {name: status.get(name, 0) for name in (*_PARTS, "replicas")}
-    errors += [invalid(f"status.{name}", counts[name], _TOO_MANY) for name in _PARTS if counts[name] > counts["replicas"]]
+    errors += [
+        invalid(f"status.{name}", counts[name], _TOO_MANY) for name in _PARTS if counts[name] > counts["replicas"]
+    ]
     if counts["availableReplicas"] > counts["readyReplicas"]:
-        errors.append(invalid("status.availableReplicas", counts["availableReplicas"], "cannot be greater than readyReplicas"))
+        errors.append(
+            invalid("status.availableReplicas", counts["availableReplicas"], "cannot be greater than readyReplicas")
+        )
     return errors
 
 
@@ -103,7 +124,9 @@ def validate_scale(obj: Object) -> list[FieldError]:
 
 
 def positive_int_or_percent(path: str, value: int | str) -> list[FieldError]:
-    """Returns what is wrong with a count or percentage. Upstream: ValidatePositiveIntOrPercent, IsNotMoreThan100Percent."""
+    """Returns what is wrong with a count or percentage. Upstream: ValidatePositiveIntOrPercent,
+    IsNotMoreThan100Percent.
+    """
     if isinstance(value, int):
         return non_negative(path, value)
     wrong = percent_errors(value)
@@ -124,20 +147,28 @@ def _deployment_spec(spec: Object) -> list[FieldError]:
 
 
 def _replica_set_spec(spec: Object) -> list[FieldError]:
-    errors = non_negative("spec.replicas", spec.get("replicas")) + non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    errors = non_negative("spec.replicas", spec.get("replicas")) + non_negative(
+        "spec.minReadySeconds", spec.get("minReadySeconds")
+    )
     return errors + _selected(spec, "deployment")
 
 
 def _stateful_set_spec(spec: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     if spec.get("podManagementPolicy") not in ("OrderedReady", "Parallel"):
-        errors.append(invalid("spec.podManagementPolicy", spec.get("podManagementPolicy", ""), "must be 'OrderedReady' or 'Parallel'"))
+        errors.append(
+            invalid(
+                "spec.podManagementPolicy", spec.get("podManagementPolicy", ""), "must be 'OrderedReady' or 'Parallel'"
+            )
+        )
     strategy = spec.get("updateStrategy") or {}
     rolling = strategy.get("rollingUpdate")
     if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
         errors.append(invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'"))
     elif strategy["type"] == "OnDelete" and rolling is not None:
-        errors.append(invalid("spec.updateStrategy.rollingUpdate", rolling, "only allowed for updateStrategy 'RollingUpdate'"))
+        errors.append(
+            invalid("spec.updateStrategy.rollingUpdate", rolling, "only allowed for updateStrategy 'RollingUpdate'")
+        )
     elif rolling is not None:
         errors += non_negative("spec.updateStrategy.rollingUpdate.partition", rolling.get("partition"))
     for name in ("whenDeleted", "whenScaled"):
@@ -188,7 +219,9 @@ def _template(path: str, template: Object, selector: Mapping[str, Any] | None, k
     if spec.get("restartPolicy") != "Always":
         errors.append(not_supported(f"{path}.spec.restartPolicy", spec.get("restartPolicy", ""), ("Always",)))
     if spec.get("activeDeadlineSeconds") is not None:
-        errors.append(forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported"))
+        errors.append(
+            forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported")
+        )
     return errors
 
 

@@ -1,4 +1,6 @@
-"""What DynamicResources suggests: to create the claims that are missing, or to do without claims or extended resources."""
+"""What DynamicResources suggests: to create the claims that are missing, or to do without claims or extended
+resources.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,13 +27,19 @@ def suggestions(pod: fwk.Pod, snapshot: fwk.Snapshot, backed: Sequence[str]) -> 
         without = f"do without the {listed('resource claim', [*missing])}"
         yield fwk.Suggestion("other", f"{create}, or {without}", without_resource_claims(pod, *missing))
     for claim in pod.spec.resource_claims[:MAX_ONE_BY_ONE]:
-        yield fwk.Suggestion("other", f"do without the resource claim {claim.name}", without_resource_claims(pod, claim.name))
+        yield fwk.Suggestion(
+            "other", f"do without the resource claim {claim.name}", without_resource_claims(pod, claim.name)
+        )
     for resource in backed[:MAX_ONE_BY_ONE]:
-        yield fwk.Suggestion("other", f"do without the extended resource {resource}", without_extended_resources(pod, resource))
+        yield fwk.Suggestion(
+            "other", f"do without the extended resource {resource}", without_extended_resources(pod, resource)
+        )
 
 
 def without_devices(pod: fwk.Pod, backed: Sequence[str]) -> fwk.Suggestion | None:
-    """Returns the pod without resource claims and without extended resources that device classes back; None if it has neither."""
+    """Returns the pod without resource claims and without extended resources that device classes back; None if it has
+    neither.
+    """
     names = [claim.name for claim in pod.spec.resource_claims]
     texts = [f"the {listed('resource claim', names)}"] if names else []
     texts += [f"the {listed('extended resource', backed)}"] if backed else []
@@ -47,14 +55,17 @@ def without_extended_resources(pod: fwk.Pod, *resources: str) -> fwk.Pod:
     def freed(container: Container) -> Container:
         wanted = container.resources
         requests, limits = (
-            {name: amount for name, amount in amounts.items() if name not in resources} for amounts in (wanted.requests, wanted.limits)
+            {name: amount for name, amount in amounts.items() if name not in resources}
+            for amounts in (wanted.requests, wanted.limits)
         )
         return replaced(container, resources=replaced(wanted, requests=requests, limits=limits))
 
     spec = pod.spec
     return replaced(
         pod,
-        spec=replaced(spec, containers=list(map(freed, spec.containers)), init_containers=list(map(freed, spec.init_containers))),
+        spec=replaced(
+            spec, containers=list(map(freed, spec.containers)), init_containers=list(map(freed, spec.init_containers))
+        ),
     )
 
 

@@ -53,14 +53,18 @@ class AllocatedState:
     shared: set[DeviceId] = field(default_factory=set)
     capacity: dict[DeviceId, Amounts] = field(default_factory=dict)
     versions: dict[PoolId, int] = field(default_factory=dict)
-    """Equal versions of a pool, in states of the same `AllocatedDevices`, mean that the same is left of it; 0 if it never was in use."""
+    """Equal versions of a pool, in states of the same `AllocatedDevices`, mean that the same is left of it; 0 if it
+    never was in use.
+    """
 
     def by_pool(self) -> Mapping[PoolId, PoolState]:
         """Returns what is allocated of each pool; two states of a pool are equal if the same is left of it."""
         devices: dict[PoolId, list[tuple[DeviceId, bool, tuple[tuple[str, int], ...]]]] = {}
         for device in self.devices | self.shared:
             consumed = tuple(sorted(self.capacity.get(device, {}).items()))
-            devices.setdefault(PoolId(device.driver, device.pool), []).append((device, device in self.devices, consumed))
+            devices.setdefault(PoolId(device.driver, device.pool), []).append(
+                (device, device in self.devices, consumed)
+            )
         return {pool: frozenset(states) for pool, states in devices.items()}
 
     def is_in_use(self, device: DeviceId) -> bool:
@@ -78,7 +82,8 @@ def allocated_state_of(claims: Iterable[ResourceClaim]) -> AllocatedState:
 
 @final
 class AllocatedDevices:
-    """The devices that claims hold, from one cycle to the next. State: the claims of the last cycle, and what they hold.
+    """The devices that claims hold, from one cycle to the next. State: the claims of the last cycle, and what they
+    hold.
 
     A cycle follows only the claims that have changed; upstream follows the events of claims.
     """
@@ -95,7 +100,9 @@ class AllocatedDevices:
         self._last_version = 0
 
     def held_by(self, claims: Iterable[ResourceClaim]) -> AllocatedState:
-        """Returns everything that the claims hold. Admin access holds nothing. Nothing changes the state later; threads may use it."""
+        """Returns everything that the claims hold. Admin access holds nothing. Nothing changes the state later; threads
+        may use it.
+        """
         now = dict(zip(map(id, held := list(claims)), held, strict=True))
         gone, new = self._claims.keys() - now.keys(), now.keys() - self._claims.keys()
         changes = [(self._claims[each], -1) for each in gone] + [(now[each], +1) for each in new]
@@ -122,7 +129,9 @@ class AllocatedDevices:
             if result.consumed_capacity:
                 # A dictionary of its own for this state: earlier ones keep theirs.
                 consumed = dict(state.capacity.get(device, {}))
-                add_amounts(consumed, {name: nanos_of(amount) for name, amount in result.consumed_capacity.items()}, sign)
+                add_amounts(
+                    consumed, {name: nanos_of(amount) for name, amount in result.consumed_capacity.items()}, sign
+                )
                 state.capacity[device] = consumed
             if device not in state.shared:
                 state.capacity.pop(device, None)

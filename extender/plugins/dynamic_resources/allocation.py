@@ -41,7 +41,17 @@ class Allocations:
 class Allocator:
     """Allocates the same claims on any node. What does not depend on the node is computed once."""
 
-    __slots__ = ("_alternatives", "_features", "_matches", "_num_requests", "allocated", "claims", "classes", "slices", "suitable")
+    __slots__ = (
+        "_alternatives",
+        "_features",
+        "_matches",
+        "_num_requests",
+        "allocated",
+        "claims",
+        "classes",
+        "slices",
+        "suitable",
+    )
 
     def __init__(
         self,
@@ -79,7 +89,9 @@ class Allocator:
         constraints = [constraints_of(claim) for claim in self.claims]
         search = Search(node, pools, demands, constraints, self.allocated, selection, self.suitable, self._features)
         if search.find():
-            found = tuple(allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True))
+            found = tuple(
+                allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True)
+            )
             return Allocations(found, search.num_pools)
         if any(pool.is_invalid for pool in pools):
             raise NodeAllocationError("invalid resource pools were encountered")
@@ -97,17 +109,22 @@ class Allocator:
         for claim, requests in zip(self.claims, demands, strict=True):
             least = sum(min(demand.count for demand in alternatives) for alternatives in requests)
             if least > MOST_RESULTS:
-                raise AllocationError(f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}")
+                raise AllocationError(
+                    f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}"
+                )
         return demands
 
-    def _demand(self, alternative: DeviceRequestAlternative, node: Node, pools: Sequence[Pool], selection: Selection) -> Demand:
+    def _demand(
+        self, alternative: DeviceRequestAlternative, node: Node, pools: Sequence[Pool], selection: Selection
+    ) -> Demand:
         if alternative.count is not None:
             return Demand(alternative, alternative.count)
         for pool in pools:
             if pool.is_incomplete or pool.is_invalid:
                 state = "being updated" if pool.is_incomplete else "invalid"
                 raise AllocationError(
-                    f"claim {alternative.claim.key}, request {alternative.name}: asks for all devices, but resource pool {pool.id} "
+                    f"claim {alternative.claim.key}, request {alternative.name}: asks for all devices, but resource "
+                    f"pool {pool.id} "
                     f"is currently {state}"
                 )
         all_devices = tuple(
@@ -120,4 +137,6 @@ class Allocator:
 
     def _has_capacity(self, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
         taken = self.allocated.capacity.get(offer.id, {})
-        return capacities.has_capacity(alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges)
+        return capacities.has_capacity(
+            alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges
+        )

@@ -1,6 +1,7 @@
 """Capacities of devices: how much a request consumes, and whether that much is left.
 
-A device that allows multiple allocations is shared until its capacity is used up; of other devices a request may demand a minimum.
+A device that allows multiple allocations is shared until its capacity is used up; of other devices a request may demand
+a minimum.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go (v1.36.2).
 """
@@ -13,15 +14,19 @@ from extender.plugins.dynamic_resources.allocated_state import NANO, Amounts
 
 
 def consumed_by(requested: Mapping[str, int], device: Device, *, in_fractions: bool = False) -> Amounts:
-    """Returns what a request consumes of each capacity of the device: the requested amount, rounded up to what the device allows.
+    """Returns what a request consumes of each capacity of the device: the requested amount, rounded up to what the
+    device allows.
 
     Arguments:
-        in_fractions: whether ranges with fractions are computed in thousandths: the feature gate DRAFractionalCapacityRange.
+        in_fractions: whether ranges with fractions are computed in thousandths: the feature gate
+            DRAFractionalCapacityRange.
     """
     return {name: _consumed(requested.get(name), capacity, in_fractions) for name, capacity in device.capacity.items()}
 
 
-def has_capacity(requested: Mapping[str, int], device: Device, taken: Mapping[str, int], *, in_fractions: bool = False) -> bool:
+def has_capacity(
+    requested: Mapping[str, int], device: Device, taken: Mapping[str, int], *, in_fractions: bool = False
+) -> bool:
     """True if the device has what the request consumes after earlier allocations, and allows these amounts.
 
     Arguments:
@@ -75,7 +80,9 @@ def _is_allowed(amount: int, policy: CapacityRequestPolicy, in_fractions: bool) 
 
 
 def _unit(valid: CapacityRequestPolicyRange, in_fractions: bool) -> int:
-    """Returns the nanos in which the range is computed: those of a whole, or of a thousandth if an end or the step has a fraction."""
+    """Returns the nanos in which the range is computed: those of a whole, or of a thousandth if an end or the step has
+    a fraction.
+    """
     bounds = (each for each in (valid.min, valid.max, valid.step) if each is not None)
     return NANO // 1000 if in_fractions and any(nanos_of(each) % NANO for each in bounds) else NANO
 

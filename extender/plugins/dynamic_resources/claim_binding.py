@@ -1,7 +1,7 @@
 """Writes the allocations and reservations of a pod's claims, and waits until drivers have prepared the devices.
 
-Upstream: framework/plugins/dynamicresources/dynamicresources.go, bindClaim, isPodReadyForBinding (v1.36.2). The special claim is created
-and deleted by `special_claim_writes`.
+Upstream: framework/plugins/dynamicresources/dynamicresources.go, bindClaim, isPodReadyForBinding (v1.36.2). The special
+claim is created and deleted by `special_claim_writes`.
 """
 
 import asyncio
@@ -109,7 +109,13 @@ def _id(claim: ResourceClaim) -> tuple[str, str, str]:
 def drivers_to_wait_for(claims: Iterable[ResourceClaim]) -> set[str]:
     """Returns the drivers that have to prepare a device of the claims."""
     allocations = (claim.status.allocation for claim in claims)
-    return {result.driver for each in allocations if each is not None for result in each.devices.results if result.binding_conditions}
+    return {
+        result.driver
+        for each in allocations
+        if each is not None
+        for result in each.devices.results
+        if result.binding_conditions
+    }
 
 
 def outcome_of_wait(failed: ClaimBindingError | None) -> str:

@@ -1,6 +1,7 @@
 """Constraints of a claim: attributes that its devices must have in common, or must not have in common.
 
-A constraint checks each device when it is added, and is notified when one is removed. Once it refuses, adding more devices cannot help.
+A constraint checks each device when it is added, and is notified when one is removed. Once it refuses, adding more
+devices cannot help.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating, allocator_incubating.go, constraint.go (v1.36.2).
 """
@@ -25,7 +26,9 @@ class AttributeConstraint(ABC):
         self._requests = frozenset(requests)
 
     def concerns(self, request: str, full_name: str) -> bool:
-        """True if the constraint applies to the request: by its name, or to a subrequest by `request/subrequest`; without names, to all."""
+        """True if the constraint applies to the request: by its name, or to a subrequest by `request/subrequest`;
+        without names, to all.
+        """
         return not self._requests or request in self._requests or full_name in self._requests
 
     def excludes(self, block: Block) -> bool:
@@ -73,7 +76,9 @@ class MatchAttribute(AttributeConstraint):
 
 @final
 class DistinctAttribute(AttributeConstraint):
-    """All devices must have different values. As upstream, of several devices for one request only the last is remembered."""
+    """All devices must have different values. As upstream, of several devices for one request only the last is
+    remembered.
+    """
 
     __slots__ = ("_values",)
 

@@ -1,6 +1,8 @@
-"""How many devices of a class nodes have, and how many of them are allocated, for plugins that score by extended resources.
+"""How many devices of a class nodes have, and how many of them are allocated, for plugins that score by extended
+resources.
 
-Upstream: framework/plugins/noderesources/resource_allocation.go, calculateDRAResourceTotals, deviceMatchesClass (v1.36.2).
+Upstream: framework/plugins/noderesources/resource_allocation.go, calculateDRAResourceTotals, deviceMatchesClass
+(v1.36.2).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +35,8 @@ class ClassDevices:
         self._found: dict[tuple[str, str], tuple[DeviceClass, fwk.Node, tuple[DeviceId, ...]]] = {}
 
     def on(self, node: fwk.Node, device_class: DeviceClass, allowance: Allowance) -> tuple[DeviceId, ...]:
-        """Returns the devices that match the selectors of the class; none if a selector or slice is invalid, which is logged.
+        """Returns the devices that match the selectors of the class; none if a selector or slice is invalid, which is
+        logged.
 
         Raises:
             OutOfStepsError: the search has to go on elsewhere, or later.
@@ -43,7 +46,9 @@ class ClassDevices:
         if known is not None and known[0] is device_class and known[1] is node:
             return known[2]
         try:
-            devices = tuple(offer.id for offer in self._slices.offers_for(node) if self._is_of(device_class, offer, allowance))
+            devices = tuple(
+                offer.id for offer in self._slices.offers_for(node) if self._is_of(device_class, offer, allowance)
+            )
         except (AllocationError, CelError) as exc:
             named = {"node": node.name, "deviceClass": device_class.name}
             _LOG.exception(exc, "Failed to calculate DRA resource capacity and allocated", **named)
@@ -71,7 +76,9 @@ class ClassDevices:
 class DeviceCounts(fwk.DeviceTotals):
     """Counts devices in one cycle."""
 
-    def __init__(self, devices: ClassDevices, classes: Mapping[str, DeviceClass], allocated: AllocatedState, *, may_defer: bool) -> None:
+    def __init__(
+        self, devices: ClassDevices, classes: Mapping[str, DeviceClass], allocated: AllocatedState, *, may_defer: bool
+    ) -> None:
         """Counts nothing yet.
 
         Arguments:

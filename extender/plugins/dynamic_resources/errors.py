@@ -2,7 +2,9 @@
 
 
 class AllocationError(Exception):
-    """A claim, class, slice or selector is invalid, so that other nodes need not be tried. The message is upstream's."""
+    """A claim, class, slice or selector is invalid, so that other nodes need not be tried. The message is
+    upstream's.
+    """
 
 
 class NodeAllocationError(Exception):

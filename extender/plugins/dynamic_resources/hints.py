@@ -1,6 +1,7 @@
 """ClaimHints: which events may help a pod whose claims could not be allocated.
 
-Upstream: framework/plugins/dynamicresources/dynamicresources.go, isSchedulableAfterClaimChange, isSchedulableAfterPodChange (v1.36.2).
+Upstream: framework/plugins/dynamicresources/dynamicresources.go, isSchedulableAfterClaimChange,
+isSchedulableAfterPodChange (v1.36.2).
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +38,9 @@ class ClaimHints:
         ]
 
     def after_claim_change(self, pod: fwk.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fwk.QueueingHint:
-        """Queues the pod if all its claims exist, and this one was deallocated or is the pod's and its status changed."""
+        """Queues the pod if all its claims exist, and this one was deallocated or is the pod's and its status
+        changed.
+        """
         try:
             claims = claims_of(pod, self._claims())
         except ClaimError:

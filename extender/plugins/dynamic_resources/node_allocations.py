@@ -1,7 +1,8 @@
-"""NodeAllocations: what the allocator found on each node for the claims of one pod, and the search that goes on in a thread.
+"""NodeAllocations: what the allocator found on each node for the claims of one pod, and the search that goes on in a
+thread.
 
-Upstream searches all nodes in parallel threads, and stops after filterTimeout: framework/plugins/dynamicresources/dynamicresources.go,
-Filter (v1.36.2).
+Upstream searches all nodes in parallel threads, and stops after filterTimeout:
+framework/plugins/dynamicresources/dynamicresources.go, Filter (v1.36.2).
 """
 
 import time
@@ -13,11 +14,23 @@ from typing import Final, TypeVar, final
 import msgspec
 
 from extender.objects.decoding import replaced
-from extender.objects.devices import AllocationResult, DeviceClaim, DeviceClass, DeviceSubRequest, ExactDeviceRequest, ResourceClaim
+from extender.objects.devices import (
+    AllocationResult,
+    DeviceClaim,
+    DeviceClass,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
 from extender.objects.node import Node
 from extender.plugins.dynamic_resources.allocated_state import AllocatedState, PoolId, PoolState
 from extender.plugins.dynamic_resources.allocation import Allocator
-from extender.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError, OutOfStepsError, TimedOutError
+from extender.plugins.dynamic_resources.errors import (
+    AllocationError,
+    NodeAllocationError,
+    OutOfStepsError,
+    TimedOutError,
+)
 from extender.plugins.dynamic_resources.pod_claims import each_once
 from extender.plugins.dynamic_resources.pools import NodePools, Pool, Slices
 from extender.plugins.dynamic_resources.selection import Allowance
@@ -30,9 +43,13 @@ NOT_ENOUGH: Final = "cannot allocate all claims"
 LOOP_STEPS: Final = 4_000
 """The steps of a cycle in the event loop. They take about 20 ms."""
 RESUMED_STEPS: Final = 500
-"""The steps of a cycle after a search in the thread: what the thread found may hold no longer, but the next search is usually shorter."""
+"""The steps of a cycle after a search in the thread: what the thread found may hold no longer, but the next search is
+usually shorter.
+"""
 FIRST_SLICE: Final = 0.25
-"""Seconds that the thread spends on one pod before it turns to the next. Doubled as long as they are not enough for one node."""
+"""Seconds that the thread spends on one pod before it turns to the next. Doubled as long as they are not enough for one
+node.
+"""
 
 
 _CONTENTS: Final = 4
@@ -77,10 +94,11 @@ def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> Nod
 
 @final
 class KnownAllocations:
-    """What was found on nodes for claims of one content, such as those of one template, as long as nothing that matters there changes.
+    """What was found on nodes for claims of one content, such as those of one template, as long as nothing that matters
+    there changes.
 
-    Between two pods usually the devices of one node change. What was found in pools that are alike for many nodes is found once for all of
-    them. State: the results, those that depend on each pool, and its versions.
+    Between two pods usually the devices of one node change. What was found in pools that are alike for many nodes is
+    found once for all of them. State: the results, those that depend on each pool, and its versions.
     """
 
     __slots__ = ("_found", "_results_of", "_versions", "suitable")
@@ -100,7 +118,9 @@ class KnownAllocations:
         self._versions = allocated.versions
 
     def on(self, node: Node, pools: NodePools) -> NodeAllocation | None:
-        """Returns what was found on the node, or on one with the same first pools; None if that is not known, or no longer true."""
+        """Returns what was found on the node, or on one with the same first pools; None if that is not known, or no
+        longer true.
+        """
         if pools.head:
             for shared in (pools.head, pools):
                 then, found = self._found.get(id(shared), _NOTHING)
@@ -151,8 +171,10 @@ class KnownContents:
 
 
 def _content_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> bytes:
-    """What allocations depend on besides slices and devices in use. Classes count by what they say, and by which of them are the same:
-    a resource of its own for each pod may mean a class of its own for each, and all these classes ask for the same."""
+    """What allocations depend on besides slices and devices in use. Classes count by what they say, and by which of
+    them are the same: a resource of its own for each pod may mean a class of its own for each, and all these classes
+    ask for the same.
+    """
     numbers: dict[str, int] = {}
 
     def numbered(one: R) -> R:
@@ -188,9 +210,11 @@ class _Found:
 @final
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class LongSearch:
-    """The search for the claims of one pod, as far as it is done in the thread. It lasts for several cycles of the pod's attempt.
+    """The search for the claims of one pod, as far as it is done in the thread. It lasts for several cycles of the
+    pod's attempt.
 
-    The cluster changes between these cycles. A result holds as long as the node, its pools and what is in use of them are the same.
+    The cluster changes between these cycles. A result holds as long as the node, its pools and what is in use of them
+    are the same.
     """
 
     inputs: tuple[ResourceClaim | DeviceClass, ...]
@@ -202,7 +226,9 @@ class LongSearch:
     _spent: float = 0.0
     _slice: float = FIRST_SLICE
 
-    def allocation_on(self, node: Node, allocator: Allocator, in_use: Mapping[PoolId, PoolState]) -> NodeAllocation | None:
+    def allocation_on(
+        self, node: Node, allocator: Allocator, in_use: Mapping[PoolId, PoolState]
+    ) -> NodeAllocation | None:
         """Returns what was found on the node, None if it is not known, or no longer true.
 
         Raises:

@@ -1,7 +1,8 @@
-"""The claims that have to be allocated on each node: those of the pod, and the special claim for extended resources that the node lacks.
+"""The claims that have to be allocated on each node: those of the pod, and the special claim for extended resources
+that the node lacks.
 
-Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, filterExtendedResources; dynamicresources.go, PreFilter, Filter
-(v1.36.2).
+Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, filterExtendedResources; dynamicresources.go,
+PreFilter, Filter (v1.36.2).
 """
 
 import operator
@@ -35,7 +36,9 @@ class ExtendedRequests:
 
     @property
     def is_of_earlier_attempt(self) -> bool:
-        """Whether an earlier attempt wrote the claim. It has to be deleted, because its devices may not be what the pod needs now."""
+        """Whether an earlier attempt wrote the claim. It has to be deleted, because its devices may not be what the pod
+        needs now.
+        """
         return not is_in_memory(self.claim)
 
     def not_offered(self, rows: fwk.Rows) -> Mask:
@@ -67,7 +70,9 @@ class ClaimsToAllocate:
 
 @final
 class NodeClaims:
-    """The claims to allocate on each node. There are as many different ones as there are sets of resources that nodes lack."""
+    """The claims to allocate on each node. There are as many different ones as there are sets of resources that nodes
+    lack.
+    """
 
     def __init__(
         self,
@@ -88,7 +93,11 @@ class NodeClaims:
         self._allocator_of = allocator_of
         self._by_lack: dict[bytes, ClaimsToAllocate | None] = {}
         distinct = each_once(unallocated)
-        self.inputs = (*distinct, *_classes_of(distinct, classes), *(extended.classes.values() if extended is not None else ()))
+        self.inputs = (
+            *distinct,
+            *_classes_of(distinct, classes),
+            *(extended.classes.values() if extended is not None else ()),
+        )
         """What a search depends on besides the node and its devices: claims and device classes."""
 
     def on(self, rows: fwk.Rows) -> list[ClaimsToAllocate | None]:
@@ -107,7 +116,11 @@ class NodeClaims:
         if self._extended is None or not any(lack):
             return ClaimsToAllocate(self._allocator_of(self._unallocated)) if self._unallocated else None
         extended = self._extended
-        lacking = {resource: found.name for (resource, found), is_lacking in zip(extended.classes.items(), lack, strict=True) if is_lacking}
+        lacking = {
+            resource: found.name
+            for (resource, found), is_lacking in zip(extended.classes.items(), lack, strict=True)
+            if is_lacking
+        }
         requests, mappings = requests_and_mappings(extended.pod, lacking)
         special = with_requests(extended.claim, requests)
         return ClaimsToAllocate(self._allocator_of([*self._unallocated, special]), special, tuple(mappings))
@@ -118,7 +131,9 @@ def are_same(some: Sequence[object], others: Sequence[object]) -> bool:
     return len(some) == len(others) and all(map(operator.is_, some, others))
 
 
-def refusal_of_requests(claim: ResourceClaim, classes: Mapping[str, DeviceClass], *, reads_lists: bool) -> fwk.Status | None:
+def refusal_of_requests(
+    claim: ResourceClaim, classes: Mapping[str, DeviceClass], *, reads_lists: bool
+) -> fwk.Status | None:
     """Returns what is wrong with the claim's requests, for any node; None if nothing is.
 
     Arguments:
@@ -143,7 +158,9 @@ def _requested_classes(request: DeviceRequest) -> list[tuple[str, str]]:
     """Returns (request name, device class) of the request or of each subrequest."""
     if request.exactly is not None:
         return [(request.name, request.exactly.device_class_name)]
-    return [(f"{request.name}/{alternative.name}", alternative.device_class_name) for alternative in request.first_available]
+    return [
+        (f"{request.name}/{alternative.name}", alternative.device_class_name) for alternative in request.first_available
+    ]
 
 
 def _classes_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> Iterator[DeviceClass]:

@@ -19,7 +19,12 @@ from extender import framework as fwk
 from extender.config.args_validation import check_args
 from extender.config.plugin_args import DynamicResourcesArgs
 from extender.objects.devices import AllocationResult, DeviceClass, ResourceClaim
-from extender.objects.extended_resources import backed_resources, device_class_of, extended_resources_of, special_claim_of
+from extender.objects.extended_resources import (
+    backed_resources,
+    device_class_of,
+    extended_resources_of,
+    special_claim_of,
+)
 from extender.objects.label_selectors import SelectorError
 from extender.objects.node_selectors import strict_node_selector_of
 from extender.plugins.dynamic_resources import advice
@@ -94,8 +99,9 @@ class DynamicResources(
 ):
     """Restricts pods to nodes where their claims are, or can be, allocated.
 
-    State: the claim tracker, which all profiles share; the reservations; and, as caches, the pools of nodes, the devices that selectors
-    match, those that claims hold, and what was found for claims like these. Searches that take long go on in a thread (`node_allocations`).
+    State: the claim tracker, which all profiles share; the reservations; and, as caches, the pools of nodes, the
+    devices that selectors match, those that claims hold, and what was found for claims like these. Searches that take
+    long go on in a thread (`node_allocations`).
     """
 
     looks_at_pods = False
@@ -106,16 +112,24 @@ class DynamicResources(
         args = arguments if arguments is not None else DynamicResourcesArgs()
         check_args(args, self.feature_gates)
         args = args.completed(self.feature_gates)
-        self._filter_timeout = (args.filter_timeout.nanoseconds / 1e9 if args.filter_timeout is not None else 0) or math.inf
+        self._filter_timeout = (
+            args.filter_timeout.nanoseconds / 1e9 if args.filter_timeout is not None else 0
+        ) or math.inf
         # Without a timeout, nobody waits for devices.
-        self._binding_timeout = timedelta(seconds=0 if args.binding_timeout is None else args.binding_timeout.nanoseconds / 1e9)
+        self._binding_timeout = timedelta(
+            seconds=0 if args.binding_timeout is None else args.binding_timeout.nanoseconds / 1e9
+        )
         self._now: Callable[[], datetime] = handle.now if handle is not None else lambda: datetime.now(UTC)
-        self._tracker = handle.shared(_TRACKER, lambda: ClaimTracker(self._now)) if handle is not None else ClaimTracker()
+        self._tracker = (
+            handle.shared(_TRACKER, lambda: ClaimTracker(self._now)) if handle is not None else ClaimTracker()
+        )
         self._requested = fwk.PodMemo[tuple[str, ...]]()
         self._features = DeviceFeatures.of(self.feature_gates)
         self._reads_lists = self.feature_gates.enabled("DRAPrioritizedList")
         self._backs_extended_resources = self.feature_gates.enabled("DRAExtendedResource")
-        self._reservations = Reservations(self._tracker, random.Random() if handle is None else handle.random, self._now)
+        self._reservations = Reservations(
+            self._tracker, random.Random() if handle is None else handle.random, self._now
+        )
         self._allocated = AllocatedDevices()
         self._known = KnownContents()
         self._slices = Slices()
@@ -138,8 +152,9 @@ class DynamicResources(
         return fwk.SUCCESS
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skips pods without claims and without extended resources that device classes back. The state is written in any case, because
-        PostFilter depends on it."""
+        """Skips pods without claims and without extended resources that device classes back. The state is written in
+        any case, because PostFilter depends on it.
+        """
         state.write(_CLAIMS, ClaimsOfCycle())
         try:
             claims = claims_of(pod, self._tracker.latest(snapshot.objects.resource_claims))
@@ -157,7 +172,9 @@ class DynamicResources(
                     return fwk.PreFilterResult(fwk.error(str(exc)))
                 continue
             if self._tracker.is_pending(claim):
-                return fwk.PreFilterResult(fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated"))
+                return fwk.PreFilterResult(
+                    fwk.unresolvable(f"resource claim {claim.key} is in the process of being allocated")
+                )
             refusal = refusal_of_requests(claim, snapshot.objects.device_classes, reads_lists=self._reads_lists)
             if refusal is not None:
                 return fwk.PreFilterResult(refusal)
@@ -220,9 +237,11 @@ class DynamicResources(
             verdicts.insert(0, fwk.reject(cycle.extended.not_offered(rows), NOT_OFFERED, unresolvable=True))
         return fwk.first_of(verdicts)
 
-    async def post_filter(self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-        """Deallocates a claim that kept the pod off a node and has no other consumer, so that it can be allocated elsewhere; or deletes the
-        special claim of an earlier attempt.
+    async def post_filter(
+        self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses
+    ) -> fwk.PostFilterResult:
+        """Deallocates a claim that kept the pod off a node and has no other consumer, so that it can be allocated
+        elsewhere; or deletes the special claim of an earlier attempt.
 
         Without an API server nothing is written, and the result is the same.
 
@@ -281,17 +300,23 @@ class DynamicResources(
         return self._reservations.reserve(self._claims(state), node)
 
     def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
-        """Releases the devices reserved for the pod's claims; what was already written is withdrawn in the background."""
+        """Releases the devices reserved for the pod's claims; what was already written is withdrawn in the
+        background.
+        """
         cycle = state.find(_CLAIMS)
         if cycle is not None:
             self._reservations.withdraw(cycle, pod, node, self._handle.dispatcher if self._handle is not None else None)
 
     def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
         cycle = self._claims(state)
-        return fwk.PreFlight(fwk.SUCCESS if cycle.claims or cycle.extended is not None else fwk.SKIP, allow_parallel=True)
+        return fwk.PreFlight(
+            fwk.SUCCESS if cycle.claims or cycle.extended is not None else fwk.SKIP, allow_parallel=True
+        )
 
     async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Writes allocations and reservations of the pod's claims, and waits until their devices are usable on the node."""
+        """Writes allocations and reservations of the pod's claims, and waits until their devices are usable on the
+        node.
+        """
         cycle, dispatcher, live = self._claims(state), self.handle.dispatcher, self.handle.live
         if not cycle.claims and cycle.special_on(node) is None:
             return fwk.SUCCESS
@@ -306,7 +331,9 @@ class DynamicResources(
                 self.handle.record_event(pod, "Normal", "BindingConditionsPending", "Scheduling", text)
                 began, failed = asyncio.get_running_loop().time(), None
                 try:
-                    await wait_for_devices(claims, lambda: self._tracker.latest(table), self._binding_timeout, self._now)
+                    await wait_for_devices(
+                        claims, lambda: self._tracker.latest(table), self._binding_timeout, self._now
+                    )
                 except ClaimBindingError as exc:
                     failed = exc
                     raise
@@ -331,7 +358,9 @@ class DynamicResources(
         if not unallocated and (extended is None or extended.is_of_earlier_attempt):
             return ClaimsOfCycle(tuple(claims), tuple(unavailable), extended)
         objects = snapshot.objects
-        slices = self._tainted.of(objects.resource_slices, objects.device_taint_rules.values() if self._features.taint_rules else ())
+        slices = self._tainted.of(
+            objects.resource_slices, objects.device_taint_rules.values() if self._features.taint_rules else ()
+        )
         if not self._slices.are_same(slices):
             self._slices = Slices(slices, self._features)
             self._class_devices = ClassDevices(self._slices, self._matches)
@@ -343,7 +372,10 @@ class DynamicResources(
 
         if extended is not None:
             state.depends_on_devices = True
-            state.write(fwk.DEVICE_TOTALS, DeviceCounts(self._class_devices, extended.classes, allocated, may_defer=self.may_defer))
+            state.write(
+                fwk.DEVICE_TOTALS,
+                DeviceCounts(self._class_devices, extended.classes, allocated, may_defer=self.may_defer),
+            )
         to_allocate = NodeClaims(unallocated, extended, objects.device_classes, allocator_of)
         long_search = self._long_searches.get((pod.key, pod.uid))
         if long_search is not None and not are_same(long_search.inputs, to_allocate.inputs):
@@ -378,14 +410,21 @@ class DynamicResources(
                     found = self._searched(cycle, node, wanted.allocator)
                     if found is None:
                         left = zip(nodes[row:], wanted_on[row:], strict=True)
-                        raise self._deferred(pod, cycle, to_allocate, [(other, each.allocator) for other, each in left if each is not None])
+                        raise self._deferred(
+                            pod,
+                            cycle,
+                            to_allocate,
+                            [(other, each.allocator) for other, each in left if each is not None],
+                        )
                     known_here.remember(node, pools, found)
                 cycle.node_allocations[name], cycle.claims_on[name] = found, wanted
             if found.error is not None:
                 raise AllocationError(str(found.error))
             if found.refusal:
                 refusals.setdefault(found.refusal, np.zeros(len(rows), np.bool_))[row] = True
-        return fwk.first_of([fwk.accept(len(rows)), *(fwk.reject(mask, reason, unresolvable=True) for reason, mask in refusals.items())])
+        return fwk.first_of(
+            [fwk.accept(len(rows)), *(fwk.reject(mask, reason, unresolvable=True) for reason, mask in refusals.items())]
+        )
 
     def _searched(self, cycle: ClaimsOfCycle, node: fwk.Node, allocator: Allocator) -> NodeAllocation | None:
         """Returns what a search finds on the node; None if it has to go on in a thread."""
@@ -399,7 +438,9 @@ class DynamicResources(
     def _deferred(
         self, pod: fwk.Pod, cycle: ClaimsOfCycle, to_allocate: NodeClaims, nodes: Sequence[tuple[fwk.Node, Allocator]]
     ) -> fwk.LongWork:
-        """Returns the search of these nodes as work for a thread. The caller keeps it, and with it the search, for the next cycle."""
+        """Returns the search of these nodes as work for a thread. The caller keeps it, and with it the search, for the
+        next cycle.
+        """
         search = cycle.long_search
         if search is None:
             search = self._long_searches[pod.key, pod.uid] = LongSearch(to_allocate.inputs, self._filter_timeout)

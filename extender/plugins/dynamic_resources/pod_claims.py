@@ -1,7 +1,8 @@
 """The resource claims of a pod, their readiness, and claims that were written but not yet observed.
 
-Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go; framework/plugins/dynamicresources/dynamicresources.go,
-foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout; framework/plugins/dynamicresources/dra_manager.go, claimTracker (v1.36.2).
+Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go;
+framework/plugins/dynamicresources/dynamicresources.go, foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout;
+framework/plugins/dynamicresources/dra_manager.go, claimTracker (v1.36.2).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -65,7 +66,9 @@ def _claim_name(pod: Pod, reference: PodResourceClaim, generated: Mapping[str, s
     if reference.resource_claim_name is not None:
         return reference.resource_claim_name, False
     if reference.resource_claim_template_name is None:
-        raise ClaimError(f'pod "{pod.key}", spec.resourceClaim "{reference.name}": none of the supported fields are set')
+        raise ClaimError(
+            f'pod "{pod.key}", spec.resourceClaim "{reference.name}": none of the supported fields are set'
+        )
     if reference.name in generated:
         return generated[reference.name], True
     raise ClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
@@ -116,7 +119,9 @@ def is_ready(claim: ResourceClaim) -> bool:
         device = _device_status(claim, result)
         if device is None:
             return False
-        failed = next((true for kind in result.binding_failure_conditions if (true := _true(device, kind)) is not None), None)
+        failed = next(
+            (true for kind in result.binding_failure_conditions if (true := _true(device, kind)) is not None), None
+        )
         if failed is not None:
             raise BindingFailedError(
                 f"claim {claim.metadata.name} binding failed: reason={failed.reason}, message={quoted(failed.message)}"
@@ -137,7 +142,8 @@ def is_overdue(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
 
 
 def has_failed_binding(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
-    """True if waiting for the claim's devices is pointless: a driver reports failure, or has reported nothing for too long.
+    """True if waiting for the claim's devices is pointless: a driver reports failure, or has reported nothing for too
+    long.
 
     Arguments:
         timeout: how long a driver may take.
@@ -150,7 +156,9 @@ def has_failed_binding(claim: ResourceClaim, timeout: timedelta, now: datetime) 
 
 def _device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> AllocatedDeviceStatus | None:
     wanted = (result.driver, result.pool, result.device)
-    return next((status for status in claim.status.devices if (status.driver, status.pool, status.device) == wanted), None)
+    return next(
+        (status for status in claim.status.devices if (status.driver, status.pool, status.device) == wanted), None
+    )
 
 
 def _true(device: AllocatedDeviceStatus, kind: str) -> Condition | None:
@@ -160,15 +168,18 @@ def _true(device: AllocatedDeviceStatus, kind: str) -> Condition | None:
 
 
 CREATED_SHOWS_WITHIN: Final = timedelta(seconds=120)
-"""How long a claim that was created counts while the watch does not show it. Upstream: AssumeExtendedResourceTimeoutDefaultSeconds."""
+"""How long a claim that was created counts while the watch does not show it. Upstream:
+AssumeExtendedResourceTimeoutDefaultSeconds.
+"""
 
 
 @final
 class ClaimTracker:
     """Claims that the scheduler has allocated or written, until the watch shows them.
 
-    State: the claims allocated for pods that are not bound yet, until the API server has them; and claims as the API server returned them
-    when they were written, until the watch shows as much. All profiles share one tracker, so that they do not allocate a device twice.
+    State: the claims allocated for pods that are not bound yet, until the API server has them; and claims as the API
+    server returned them when they were written, until the watch shows as much. All profiles share one tracker, so that
+    they do not allocate a device twice.
     """
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -198,13 +209,16 @@ class ClaimTracker:
             self._written[key] = claim
 
     def assume_created(self, claim: ResourceClaim) -> None:
-        """Records a claim that was created, which the watch may not show for a moment. Upstream: waitForExtendedClaimInAssumeCache."""
+        """Records a claim that was created, which the watch may not show for a moment. Upstream:
+        waitForExtendedClaimInAssumeCache.
+        """
         self.assume(claim)
         self._created[claim.namespace, claim.metadata.name] = self._now() + CREATED_SHOWS_WITHIN
 
     def is_shown(self, claim: ResourceClaim, table: Mapping[Key, ResourceClaim]) -> bool:
-        """True if the watch has shown the claim that was created, now or at an earlier call, or can no longer be expected to. From then on
-        it is deleted once the watch does not show it."""
+        """True if the watch has shown the claim that was created, now or at an earlier call, or can no longer be
+        expected to. From then on it is deleted once the watch does not show it.
+        """
         key = (claim.namespace, claim.metadata.name)
         if key in self._created and (key in table or self._now() >= self._created[key]):
             del self._created[key]
@@ -227,8 +241,13 @@ class ClaimTracker:
             if shown is None and not self.is_shown(written, table):
                 continue
             self._created.pop(key, None)
-            # A claim missing from the watch was deleted: one that was written had been shown before, or was created long ago.
-            if shown is None or identity(shown) != identity(written) or version(shown.metadata) >= version(written.metadata):
+            # A claim missing from the watch was deleted: one that was written had been shown before, or was created
+            # long ago.
+            if (
+                shown is None
+                or identity(shown) != identity(written)
+                or version(shown.metadata) >= version(written.metadata)
+            ):
                 del self._written[key]
         return {**table, **self._written} if self._written else table
 

@@ -1,7 +1,7 @@
 """Pools of devices as one node sees them.
 
-A driver publishes a pool as one or more slices of one generation. A slice is for one node, for the nodes that a selector matches, or for
-all nodes. While a driver replaces a generation, the pool is incomplete.
+A driver publishes a pool as one or more slices of one generation. A slice is for one node, for the nodes that a
+selector matches, or for all nodes. While a driver replaces a generation, the pool is incomplete.
 
 Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go (v1.36.2).
 """
@@ -61,10 +61,14 @@ class Pool:
         """Counter set -> counter -> what the devices of the pool share."""
         self.is_incomplete = is_incomplete
         self.is_invalid = is_invalid
-        self.offers = tuple(Offer(self, resource_slice, device) for resource_slice in usable for device in resource_slice.spec.devices)
+        self.offers = tuple(
+            Offer(self, resource_slice, device) for resource_slice in usable for device in resource_slice.spec.devices
+        )
         """By slice name, then in the slice's order: allocation takes the first device that fits."""
         self.is_alike = not any(
-            one.spec.node_name is not None or one.spec.per_device_node_selection or any(device.binds_to_node for device in one.spec.devices)
+            one.spec.node_name is not None
+            or one.spec.per_device_node_selection
+            or any(device.binds_to_node for device in one.spec.devices)
             for one in usable
         )
         """True if an allocation of its devices does not depend on the node."""
@@ -88,7 +92,8 @@ class Slices:
     """All slices of the cluster, until a driver publishes others. Caches the pools of nodes."""
 
     __slots__ = (
-        "_all", "_by_pool", "_features", "_for_node", "_heads", "_made", "_of_node", "_pools", "_selectors", "_shared", "num_devices",
+        "_all", "_by_pool", "_features", "_for_node", "_heads", "_made", "_of_node", "_pools", "_selectors", "_shared",
+        "num_devices",
     )  # fmt: skip
 
     def __init__(self, slices: Sequence[ResourceSlice] = (), features: DeviceFeatures = ALL_FEATURES) -> None:
@@ -145,14 +150,19 @@ class Slices:
             AllocationError: a slice's node selector is invalid.
         """
         for resource_slice in self._relevant_for(node):
-            yield from (offer for offer in Pool(_pool_of(resource_slice), [resource_slice]).offers if self.is_for(offer, node))
+            yield from (
+                offer for offer in Pool(_pool_of(resource_slice), [resource_slice]).offers if self.is_for(offer, node)
+            )
 
     def is_for(self, offer: Offer, node: Node) -> bool:
         """True if the device itself is for the node, in a slice that selects nodes per device."""
         return not offer.slice.spec.per_device_node_selection or self._device_matches(offer.slice, offer.device, node)
 
     def _relevant_for(self, node: Node) -> list[ResourceSlice]:
-        return [*self._for_node.get(node.name, ()), *(shared for shared in self._shared if self._is_relevant(shared, node))]
+        return [
+            *self._for_node.get(node.name, ()),
+            *(shared for shared in self._shared if self._is_relevant(shared, node)),
+        ]
 
     def _is_relevant(self, resource_slice: ResourceSlice, node: Node) -> bool:
         spec = resource_slice.spec
@@ -164,7 +174,8 @@ class Slices:
                 return self._matches(node, spec.node_name, spec.all_nodes, spec.node_selector)
             except SelectorError as exc:
                 raise AllocationError(
-                    f"gather pool information: failed to perform node selection for slice {resource_slice.metadata.name}: "
+                    "gather pool information: failed to perform node selection for slice "
+                    f"{resource_slice.metadata.name}: "
                     f"failed to parse node selector: {exc}"
                 ) from exc
         if not spec.per_device_node_selection:
@@ -180,7 +191,9 @@ class Slices:
                 f"{resource_slice.metadata.name}: failed to parse node selector: {exc}"
             ) from exc
 
-    def _matches(self, node: Node, node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> bool:
+    def _matches(
+        self, node: Node, node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None
+    ) -> bool:
         if node_name:
             return node.name == node_name
         if all_nodes or selector is None:
@@ -200,7 +213,9 @@ class Slices:
                 same.clear()
             if not same or generation == same[0].spec.pool.generation:
                 same.append(resource_slice)
-        found = [pool for pool_id, slices in sorted(by_pool.items()) if (pool := self._pool(pool_id, slices)) is not None]
+        found = [
+            pool for pool_id, slices in sorted(by_pool.items()) if (pool := self._pool(pool_id, slices)) is not None
+        ]
         pools = NodePools(sorted(found, key=lambda pool: pool.has_binding_conditions))
         head = tuple(takewhile(lambda pool: pool.is_alike, pools))
         pools.head = self._heads.setdefault(tuple(map(id, head)), head)
@@ -224,7 +239,9 @@ class Slices:
             slices = [other for other in all_slices if other.spec.pool.generation == described.generation]
             if len(slices) != described.resource_slice_count:
                 return Pool(pool_id, is_incomplete=True)
-        with_devices = sorted((one for one in usable if not one.spec.shared_counters), key=lambda one: one.metadata.name)
+        with_devices = sorted(
+            (one for one in usable if not one.spec.shared_counters), key=lambda one: one.metadata.name
+        )
         names = [device.name for resource_slice in with_devices for device in resource_slice.spec.devices]
         counters = _counters(usable)
         has_counters = self._features.partitions
@@ -256,7 +273,9 @@ def _are_known(counters: Mapping[str, Amounts], slices: Iterable[ResourceSlice])
 
 @final
 class TaintedSlices:
-    """The slices with the taints of DeviceTaintRules. State: the rules that were applied last, and what became of each slice."""
+    """The slices with the taints of DeviceTaintRules. State: the rules that were applied last, and what became of each
+    slice.
+    """
 
     def __init__(self) -> None:
         self._rules: list[DeviceTaintRule] = []

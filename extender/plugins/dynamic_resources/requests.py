@@ -1,6 +1,7 @@
 """The requests of a claim in one form, with alternatives and without.
 
-Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, validateDeviceRequest (v1.36.2).
+Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, validateDeviceRequest
+(v1.36.2).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -77,7 +78,8 @@ class DeviceRequestAlternative:
 
 
 def alternatives_of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) -> list[list[DeviceRequestAlternative]]:
-    """Returns the alternatives of each request of the claim in order of preference; a request without subrequests is its own only one.
+    """Returns the alternatives of each request of the claim in order of preference; a request without subrequests is
+    its own only one.
 
     Raises:
         AllocationError: a request is invalid.
@@ -85,9 +87,14 @@ def alternatives_of(claim: ResourceClaim, classes: Mapping[str, DeviceClass]) ->
     return [_alternatives(claim, request, classes) for request in claim.spec.devices.requests]
 
 
-def _alternatives(claim: ResourceClaim, request: DeviceRequest, classes: Mapping[str, DeviceClass]) -> list[DeviceRequestAlternative]:
+def _alternatives(
+    claim: ResourceClaim, request: DeviceRequest, classes: Mapping[str, DeviceClass]
+) -> list[DeviceRequestAlternative]:
     if request.first_available:
-        return [_alternative(claim, request.name, subrequest.name, subrequest, classes) for subrequest in request.first_available]
+        return [
+            _alternative(claim, request.name, subrequest.name, subrequest, classes)
+            for subrequest in request.first_available
+        ]
     if request.exactly is None:
         raise AllocationError(f"resource claim {claim.key}, request {request.name}: unknown request type")
     return [_alternative(claim, request.name, "", request.exactly, classes)]
@@ -125,11 +132,15 @@ def _alternative(
         count=None if mode == ALL else spec.count or 1,
         has_admin_access=isinstance(spec, ExactDeviceRequest) and bool(spec.admin_access),
         tolerations=spec.tolerations,
-        capacity={name: nanos_of(amount) for name, amount in spec.capacity.requests.items()} if spec.capacity is not None else {},
+        capacity={name: nanos_of(amount) for name, amount in spec.capacity.requests.items()}
+        if spec.capacity is not None
+        else {},
     )
 
 
-def _match(owner: str, selectors: Sequence[DeviceSelector], offer: Offer, matches: Callable[[str, Offer], bool]) -> bool:
+def _match(
+    owner: str, selectors: Sequence[DeviceSelector], offer: Offer, matches: Callable[[str, Offer], bool]
+) -> bool:
     for place, selector in enumerate(selectors):
         try:
             if not matches(selector.cel.expression if selector.cel is not None else "", offer):

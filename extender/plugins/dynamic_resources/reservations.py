@@ -1,7 +1,7 @@
 """Reservations: the devices that pods get, from the choice of their node until the API server has them.
 
-Upstream: framework/plugins/dynamicresources/dynamicresources.go, Reserve, Unreserve, PreBind; extendeddynamicresources.go,
-unreserveExtendedResourceClaim (v1.36.2).
+Upstream: framework/plugins/dynamicresources/dynamicresources.go, Reserve, Unreserve, PreBind;
+extendeddynamicresources.go, unreserveExtendedResourceClaim (v1.36.2).
 """
 
 import asyncio
@@ -16,7 +16,12 @@ from extender import framework as fwk
 from extender.objects.cluster import Key
 from extender.objects.decoding import replaced
 from extender.objects.devices import AllocationResult, ResourceClaim
-from extender.plugins.dynamic_resources.claim_binding import ClaimBindingError, ClaimUncertainError, bind_claim, read_claim
+from extender.plugins.dynamic_resources.claim_binding import (
+    ClaimBindingError,
+    ClaimUncertainError,
+    bind_claim,
+    read_claim,
+)
 from extender.plugins.dynamic_resources.cycle_claims import ClaimsOfCycle
 from extender.plugins.dynamic_resources.node_claims import ClaimsToAllocate
 from extender.plugins.dynamic_resources.pod_claims import ClaimTracker, identity, is_reserved_for
@@ -91,11 +96,14 @@ class Reservations:
             claims.append(await self._bind_special(wanted, wanted.special, cycle, pod, dispatcher, table, creations))
         return claims
 
-    async def _bind(self, claim: ResourceClaim, cycle: ClaimsOfCycle, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> ResourceClaim:
+    async def _bind(
+        self, claim: ResourceClaim, cycle: ClaimsOfCycle, pod: fwk.Pod, dispatcher: fwk.Dispatcher
+    ) -> ResourceClaim:
         """Returns the claim, allocated and reserved for the pod."""
         withdrawing = self._withdrawing.get((identity(claim), pod.uid))
         if withdrawing is not None:
-            # An earlier attempt is still withdrawing its reservation: the state of the claim is only reliable after that.
+            # An earlier attempt is still withdrawing its reservation: the state of the claim is only reliable after
+            # that.
             await asyncio.wait([withdrawing])
             claim = await read_claim(claim, dispatcher)
         if is_reserved_for(claim, pod):
@@ -134,11 +142,15 @@ class Reservations:
         return bound
 
     def _look_for(self, created: ResourceClaim, table: Mapping[Key, ResourceClaim], pause: float = 0.01) -> None:
-        """Looks until the watch shows the claim: one that was shown and is gone was deleted, also if no attempt came in between."""
+        """Looks until the watch shows the claim: one that was shown and is gone was deleted, also if no attempt came in
+        between.
+        """
         if not self._tracker.is_shown(created, table):
             asyncio.get_running_loop().call_later(pause, self._look_for, created, table, min(2 * pause, 1.0))
 
-    def _withdraw_special(self, special: ResourceClaim, created: ResourceClaim | None, dispatcher: fwk.Dispatcher | None) -> None:
+    def _withdraw_special(
+        self, special: ResourceClaim, created: ResourceClaim | None, dispatcher: fwk.Dispatcher | None
+    ) -> None:
         """Releases the devices of the special claim, and deletes the claim if it was created.
 
         The devices stay pending until the last write, since the API server may have them until then.
@@ -154,8 +166,9 @@ class Reservations:
         delete_special_claim_in_background(created, dispatcher, deleted)
 
     def _unreserve_in_background(self, claim: ResourceClaim, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> None:
-        """Withdraws the claim's reservation. It stays pending until the API server responds, since only then the owner of the devices is
-        known."""
+        """Withdraws the claim's reservation. It stays pending until the API server responds, since only then the owner
+        of the devices is known.
+        """
         key = identity(claim), pod.uid
         self._withdrawing[key] = withdrawing = dispatcher.submit(
             fwk.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)

@@ -1,7 +1,7 @@
 """The result of an allocation as an API object, its configuration for drivers, and its score.
 
-Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocate, createNodeSelector;
-framework/plugins/dynamicresources/dynamicresources.go, computeScore (v1.36.2).
+Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocate,
+createNodeSelector; framework/plugins/dynamicresources/dynamicresources.go, computeScore (v1.36.2).
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,14 +28,19 @@ FROM_CLASS: Final = "FromClass"
 FROM_CLAIM: Final = "FromClaim"
 
 
-def configurations(claim: ResourceClaim, chosen: Iterable[DeviceRequestAlternative]) -> list[DeviceAllocationConfiguration]:
-    """Returns the configuration of the classes (each class once), then that of the claim. One that applies to all requests names none.
+def configurations(
+    claim: ResourceClaim, chosen: Iterable[DeviceRequestAlternative]
+) -> list[DeviceAllocationConfiguration]:
+    """Returns the configuration of the classes (each class once), then that of the claim. One that applies to all
+    requests names none.
 
     Arguments:
         chosen: the alternatives for which devices were found.
     """
     chosen_by_request = {one.request: one for one in chosen}
-    alternatives = [chosen_by_request[request.name] for request in claim.spec.devices.requests if request.name in chosen_by_request]
+    alternatives = [
+        chosen_by_request[request.name] for request in claim.spec.devices.requests if request.name in chosen_by_request
+    ]
     requests_of_class: dict[str, list[str]] = {}
     for alternative in alternatives:
         requests_of_class.setdefault(alternative.device_class.metadata.name, []).append(alternative.full_name)
@@ -51,16 +56,25 @@ def configurations(claim: ResourceClaim, chosen: Iterable[DeviceRequestAlternati
         for config in claim.spec.devices.config
         if not config.requests or not taken.isdisjoint(config.requests)
     ]
-    return [replaced(config, requests=[]) if _is_about_all(config.requests, claim, chosen_by_request) else config for config in found]
+    return [
+        replaced(config, requests=[]) if _is_about_all(config.requests, claim, chosen_by_request) else config
+        for config in found
+    ]
 
 
 def _names_of(request: str, chosen_by_request: dict[str, DeviceRequestAlternative]) -> set[str]:
-    """Returns the names by which a configuration may refer to the request: its own, and that of the chosen subrequest."""
+    """Returns the names by which a configuration may refer to the request: its own, and that of the chosen
+    subrequest.
+    """
     return {request, chosen_by_request[request].full_name} if request in chosen_by_request else {request}
 
 
-def _is_about_all(requests: list[str], claim: ResourceClaim, chosen_by_request: dict[str, DeviceRequestAlternative]) -> bool:
-    return all(not _names_of(request.name, chosen_by_request).isdisjoint(requests) for request in claim.spec.devices.requests)
+def _is_about_all(
+    requests: list[str], claim: ResourceClaim, chosen_by_request: dict[str, DeviceRequestAlternative]
+) -> bool:
+    return all(
+        not _names_of(request.name, chosen_by_request).isdisjoint(requests) for request in claim.spec.devices.requests
+    )
 
 
 MOST_ALTERNATIVES: Final = 8
@@ -87,7 +101,8 @@ def allocation_result(claim: ResourceClaim, picks: Sequence[Pick], node: Node) -
     """
     return AllocationResult(
         devices=DeviceAllocationResult(
-            results=[_result(pick) for pick in picks], config=configurations(claim, (pick.alternative for pick in picks))
+            results=[_result(pick) for pick in picks],
+            config=configurations(claim, (pick.alternative for pick in picks)),
         ),
         node_selector=_node_selector(claim, [pick.offer for pick in picks], node),
     )
@@ -146,7 +161,8 @@ def _node_selector(claim: ResourceClaim, offers: Iterable[Offer], node: Node) ->
         terms = where.node_selector.node_selector_terms if where.node_selector is not None else []
         if len(terms) > 1:
             raise AllocationError(
-                f"create NodeSelector for claim {claim.metadata.name}: unsupported ResourceSlice.NodeSelector with {len(terms)} terms"
+                f"create NodeSelector for claim {claim.metadata.name}: unsupported ResourceSlice.NodeSelector with "
+                f"{len(terms)} terms"
             )
         for term in terms:
             _add_new(fields, term.match_fields)

@@ -1,6 +1,7 @@
 """Search: the search for devices on one node. Each request in turn takes the first devices that fit, with backtracking.
 
-Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, allocateOne, allocateDevice (v1.36.2).
+Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, allocateOne,
+allocateDevice (v1.36.2).
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,8 @@ class SharedCounters:
 
     A pool's devices share counters, so that a physical device can be partitioned in several ways.
 
-    Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, checkAvailableCounters (v1.36.2).
+    Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, checkAvailableCounters
+    (v1.36.2).
     """
 
     __slots__ = ("_allocated", "_left")
@@ -103,7 +105,9 @@ class _TooManyDevicesError(Exception):
 @final
 @dataclass(slots=True)
 class _Use:
-    """The use of a device by the search so far: by which claims as a whole, or by how many shares and how much of its capacity."""
+    """The use of a device by the search so far: by which claims as a whole, or by how many shares and how much of its
+    capacity.
+    """
 
     claims: set[int] = field(default_factory=set)
     shares: int = 0
@@ -154,8 +158,15 @@ class Search:
 
     @property
     def num_pools(self) -> int:
-        """How many of the first pools the search has looked at. The others may change without changing what it found."""
-        if any(demand.all_devices is not None for requests in self._demands for alternatives in requests for demand in alternatives):
+        """How many of the first pools the search has looked at. The others may change without changing what it
+        found.
+        """
+        if any(
+            demand.all_devices is not None
+            for requests in self._demands
+            for alternatives in requests
+            for demand in alternatives
+        ):
             return len(self._pools)
         return max((line.num_pools for line in self._lines.values()), default=0)
 
@@ -171,7 +182,9 @@ class Search:
             return self._find_for_claim(0)
         except RecursionError as exc:
             # The recursion is some calls deep per device. A claim holds few, but a pod may have any number of claims.
-            raise AllocationError("the claims of the pod have more devices together than can be allocated at once") from exc
+            raise AllocationError(
+                "the claims of the pod have more devices together than can be allocated at once"
+            ) from exc
 
     def _find_for_claim(self, claim: int) -> bool:
         """Finds devices for this claim and all that follow."""
@@ -225,9 +238,9 @@ class Search:
                 continue
             for place in range(first, len(block.offers)):
                 offer = block.offers[place]
-                if self._is_available(claim, demand.alternative, offer, is_checked=block.is_checked) and self._find_with(
-                    claim, request, demand, offer, found, (number, place + 1)
-                ):
+                if self._is_available(
+                    claim, demand.alternative, offer, is_checked=block.is_checked
+                ) and self._find_with(claim, request, demand, offer, found, (number, place + 1)):
                     return True
             number, first = number + 1, 0
         return False
@@ -238,19 +251,31 @@ class Search:
         line = self._lines.get((claim, request))
         if line is None:
             check = partial(self._checked, claim, demand)
-            line = self._lines[claim, request] = self._suitable.line(claim, request, self._pools, self._allocated, check)
+            line = self._lines[claim, request] = self._suitable.line(
+                claim, request, self._pools, self._allocated, check
+            )
         return line
 
     def _checked(self, claim: int, demand: Demand, pool: Pool) -> Block:
-        """The devices of the pool that a search for this demand alone could take; all of them if that depends on the node, or if some
-        cannot be judged: whether a search comes to such a device is for the search to find."""
+        """The devices of the pool that a search for this demand alone could take; all of them if that depends on the
+        node, or if some cannot be judged: whether a search comes to such a device is for the search to find.
+        """
         if any(offer.slice.spec.per_device_node_selection for offer in pool.offers):
             return Block(pool.offers, is_checked=False)
         alone = Search(
-            self._node, (), self._demands, [()] * len(self._demands), self._allocated, self._selection, self._suitable, self._features
+            self._node,
+            (),
+            self._demands,
+            [()] * len(self._demands),
+            self._allocated,
+            self._selection,
+            self._suitable,
+            self._features,
         )
         try:
-            return Block(tuple(offer for offer in pool.offers if alone._could_take(claim, demand, offer)), is_checked=True)
+            return Block(
+                tuple(offer for offer in pool.offers if alone._could_take(claim, demand, offer)), is_checked=True
+            )
         except AllocationError:
             return Block(pool.offers, is_checked=False)
 
@@ -273,7 +298,9 @@ class Search:
                 self._give_back(claim, demand.alternative, offer)
         return is_found
 
-    def _is_available(self, claim: int, alternative: DeviceRequestAlternative, offer: Offer, *, is_checked: bool = False) -> bool:
+    def _is_available(
+        self, claim: int, alternative: DeviceRequestAlternative, offer: Offer, *, is_checked: bool = False
+    ) -> bool:
         """True if the device is free, selected and large enough; the cheap checks come first."""
         if self._is_in_use(claim, alternative, offer):
             self._num_skipped += 1
@@ -297,7 +324,9 @@ class Search:
         if using is not None and using.shares:
             taken = dict(taken)
             add_amounts(taken, using.capacity)
-        return capacities.has_capacity(alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges)
+        return capacities.has_capacity(
+            alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges
+        )
 
     def _take(self, claim: int, demand: Demand, offer: Offer) -> bool:
         """Takes the device if counters, taints and constraints allow it; returns whether it did."""
@@ -317,7 +346,9 @@ class Search:
         using = self._using.setdefault(offer.id, _Use())
         consumed: Amounts = {}
         if offer.device.allow_multiple_allocations:
-            consumed = capacities.consumed_by(alternative.capacity, offer.device, in_fractions=self._features.fractional_ranges)
+            consumed = capacities.consumed_by(
+                alternative.capacity, offer.device, in_fractions=self._features.fractional_ranges
+            )
             add_amounts(using.capacity, consumed)
             using.shares += 1
         else:
@@ -355,7 +386,8 @@ class Search:
                     earlier.remove(alternative.request)
                 if demand.all_devices is not None:
                     raise AllocationError(
-                        f"claim {alternative.claim.key}, request {alternative.name}: cannot add device {offer.id} because "
+                        f"claim {alternative.claim.key}, request {alternative.name}: cannot add device {offer.id} "
+                        "because "
                         "a claim constraint would not be satisfied"
                     )
                 return False
@@ -363,4 +395,8 @@ class Search:
         return True
 
     def _concerned(self, claim: int, alternative: DeviceRequestAlternative) -> list[AttributeConstraint]:
-        return [constraint for constraint in self._constraints[claim] if constraint.concerns(alternative.request, alternative.full_name)]
+        return [
+            constraint
+            for constraint in self._constraints[claim]
+            if constraint.concerns(alternative.request, alternative.full_name)
+        ]

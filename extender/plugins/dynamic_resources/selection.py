@@ -16,7 +16,9 @@ from extender.plugins.dynamic_resources.requests import DeviceRequestAlternative
 
 EVALUATION_STEPS: Final = 10
 WORK_PER_STEP: Final = 200
-"""The steps that an evaluation counts for, and the work of the expression that counts for another one: each takes about 5 µs."""
+"""The steps that an evaluation counts for, and the work of the expression that counts for another one: each takes about
+5 µs.
+"""
 FIRST_EVALUATION_STEPS: Final = 400
 """The steps that are added when the expression may have to be compiled."""
 
@@ -29,7 +31,8 @@ MOST_EXPRESSIONS: Final = 2_000
 class Allowance:
     """What a call may still spend on searching for devices.
 
-    In the event loop this is a number of steps, so that the result does not depend on how busy the machine is. In a thread it is time.
+    In the event loop this is a number of steps, so that the result does not depend on how busy the machine is. In a
+    thread it is time.
     """
 
     __slots__ = ("_began", "_is_wanted", "_seconds", "_slice", "_steps", "is_in_loop")
@@ -126,7 +129,11 @@ class Matches:
         Arguments:
             num_devices: how many devices exist.
         """
-        if len(self._known) > 2 * num_devices or self._num_results > MOST_RESULTS or len(self._evaluated) > MOST_EXPRESSIONS:
+        if (
+            len(self._known) > 2 * num_devices
+            or self._num_results > MOST_RESULTS
+            or len(self._evaluated) > MOST_EXPRESSIONS
+        ):
             self._known.clear()
             self._evaluated.clear()
             self._num_results = 0
@@ -151,7 +158,9 @@ class Selection:
 
     __slots__ = ("_features", "_matches", "_slices", "allowance")
 
-    def __init__(self, slices: Slices, matches: Matches, allowance: Allowance, features: DeviceFeatures = ALL_FEATURES) -> None:
+    def __init__(
+        self, slices: Slices, matches: Matches, allowance: Allowance, features: DeviceFeatures = ALL_FEATURES
+    ) -> None:
         self._features = features
         self._slices = slices
         self._matches = matches

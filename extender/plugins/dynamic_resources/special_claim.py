@@ -1,10 +1,12 @@
-"""The special claim: one claim for all the extended resources of a pod that device classes back. The scheduler makes it and deletes it.
+"""The special claim: one claim for all the extended resources of a pod that device classes back. The scheduler makes it
+and deletes it.
 
-What it requests depends on the node, because a device plugin of the node may offer some of the resources. Until the pod is bound the claim
-exists in memory only, under a name that no claim can have.
+What it requests depends on the node, because a device plugin of the node may offer some of the resources. Until the pod
+is bound the claim exists in memory only, under a name that no claim can have.
 
-Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, findExtendedResourceClaim, preFilterExtendedResources,
-createRequestsAndMappings, createResourceRequestAndMappings, partitionContainerIndices (v1.36.2).
+Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, findExtendedResourceClaim,
+preFilterExtendedResources, createRequestsAndMappings, createResourceRequestAndMappings, partitionContainerIndices
+(v1.36.2).
 """
 
 import operator
@@ -34,7 +36,11 @@ def new_special_claim(pod: Pod, uid: str) -> ResourceClaim:
     """
     owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
     meta = ObjectMeta(
-        name=NAME_IN_MEMORY, namespace=pod.namespace, uid=uid, annotations={SPECIAL_CLAIM_ANNOTATION: "true"}, owner_references=[owner]
+        name=NAME_IN_MEMORY,
+        namespace=pod.namespace,
+        uid=uid,
+        annotations={SPECIAL_CLAIM_ANNOTATION: "true"},
+        owner_references=[owner],
     )
     return ResourceClaim(metadata=meta)
 
@@ -53,7 +59,9 @@ def with_requests(claim: ResourceClaim, requests: list[DeviceRequest]) -> Resour
 class _OfResource:
     """The device requests for one resource, and the requests that each container uses."""
 
-    def __init__(self, resource: str, device_class: str, containers: Sequence[Container], wanted: Mapping[int, int]) -> None:
+    def __init__(
+        self, resource: str, device_class: str, containers: Sequence[Container], wanted: Mapping[int, int]
+    ) -> None:
         """Requests nothing yet.
 
         Arguments:
@@ -67,13 +75,16 @@ class _OfResource:
         self._wanted = wanted
 
     def add(self, num_init: int) -> None:
-        """Adds a request for each container that runs as long as the pod, and what all other init containers need besides.
+        """Adds a request for each container that runs as long as the pod, and what all other init containers need
+        besides.
 
         Arguments:
             num_init: the number of init containers, which come first.
         """
         wanted = self._wanted
-        short_lived = dict.fromkeys(place for place in wanted if place < num_init and not self._containers[place].is_sidecar)
+        short_lived = dict.fromkeys(
+            place for place in wanted if place < num_init and not self._containers[place].is_sidecar
+        )
         starts = [place for place in wanted if place not in short_lived]
         # The devices of the first long-lived container and all later ones, of the second and all later ones, and so on.
         later = [*accumulate((wanted[place] for place in reversed(starts)), initial=0)][::-1]
@@ -88,7 +99,9 @@ class _OfResource:
         self.requests += long_lived.values()
         self._add_short_lived([*short_lived], long_lived, later)
 
-    def _add_short_lived(self, places: Sequence[int], long_lived: Mapping[int, DeviceRequest], later: Sequence[int]) -> None:
+    def _add_short_lived(
+        self, places: Sequence[int], long_lived: Mapping[int, DeviceRequest], later: Sequence[int]
+    ) -> None:
         """Adds one request for what init containers need beyond the devices of the containers that start after them.
 
         They run one after the other, so that the largest request is enough for all of them.
@@ -132,10 +145,13 @@ class _OfResource:
         return ContainerExtendedResourceRequest(container_name=name, resource_name=self._resource, request_name=request)
 
 
-def requests_and_mappings(pod: Pod, resources: Mapping[str, str]) -> tuple[list[DeviceRequest], list[ContainerExtendedResourceRequest]]:
+def requests_and_mappings(
+    pod: Pod, resources: Mapping[str, str]
+) -> tuple[list[DeviceRequest], list[ContainerExtendedResourceRequest]]:
     """Returns the device requests for the pod's extended resources by name, and which of them each container uses.
 
-    Containers are numbered with the init containers first. Requests for resources are numbered by name among all those of a container.
+    Containers are numbered with the init containers first. Requests for resources are numbered by name among all those
+    of a container.
 
     Arguments:
         resources: extended resource -> the name of the device class that backs it.

@@ -1,8 +1,8 @@
 """Creates the special claim of a pod, names it in the pod's status, and deletes it.
 
 Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, createExtendedResourceClaimInAPI,
-patchPodExtendedResourceClaimStatus, deleteClaim, unreserveExtendedResourceClaim (v1.36.2). A claim is deallocated there only by being
-deleted; here before it, because the event requeues pods that wait for devices.
+patchPodExtendedResourceClaimStatus, deleteClaim, unreserveExtendedResourceClaim (v1.36.2). A claim is deallocated there
+only by being deleted; here before it, because the event requeues pods that wait for devices.
 """
 
 import asyncio
@@ -33,7 +33,9 @@ async def create_special_claim(
     """
     if not mappings:
         # Upstream creates the claim before it finds this out.
-        raise ClaimBindingError(f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus")
+        raise ClaimBindingError(
+            f"nil or empty request mappings, no update of pod {pod.key} ExtendedResourceClaimStatus"
+        )
     outcome = "failure"
     try:
         with errors_of(f"create claim for extended resources {pod.namespace}/"):
@@ -44,7 +46,9 @@ async def create_special_claim(
     return created
 
 
-async def name_special_claim(claim: ResourceClaim, mappings: Mappings, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> None:
+async def name_special_claim(
+    claim: ResourceClaim, mappings: Mappings, pod: fwk.Pod, dispatcher: fwk.Dispatcher
+) -> None:
     """Writes into the pod's status which claim has the devices, and which container uses which of its requests.
 
     Raises:
@@ -58,7 +62,8 @@ async def name_special_claim(claim: ResourceClaim, mappings: Mappings, pod: fwk.
             try:
                 return await dispatcher.perform(patch)
             except fwk.CallSkipped:
-                # Another patch of the pod's status takes this one along. Whether it succeeds is known once this one is tried again.
+                # Another patch of the pod's status takes this one along. Whether it succeeds is known once this one is
+                # tried again.
                 continue
 
 
@@ -75,7 +80,9 @@ async def delete_special_claim(claim: ResourceClaim, dispatcher: fwk.Dispatcher)
         return
 
 
-def delete_special_claim_in_background(claim: ResourceClaim, dispatcher: fwk.Dispatcher, done: Callable[[], None]) -> None:
+def delete_special_claim_in_background(
+    claim: ResourceClaim, dispatcher: fwk.Dispatcher, done: Callable[[], None]
+) -> None:
     """Deletes the claim, and calls `done` after the last write, whether it succeeded or not."""
     calls = _deletion(claim)
 

@@ -1,7 +1,7 @@
 """SuitableDevices: the devices of each pool that a request could have, given what allocated claims hold.
 
-What a search takes on its way only leaves fewer devices, so that it need not look at the others again. In a cluster whose first pools are
-used up this is most of a search.
+What a search takes on its way only leaves fewer devices, so that it need not look at the others again. In a cluster
+whose first pools are used up this is most of a search.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,8 @@ class Block:
         """Keeps the devices.
 
         Arguments:
-            is_checked: whether each of them is free, selected and large enough, on whichever node; otherwise they are all of the pool.
+            is_checked: whether each of them is free, selected and large enough, on whichever node; otherwise they are
+                all of the pool.
         """
         self.offers = offers
         self.is_checked = is_checked
@@ -44,7 +45,8 @@ class Block:
 class SuitableDevices:
     """The suitable devices for the requests of claims of one content. State: a cache, by request and pool.
 
-    Entries are added by the event loop and by the thread that does long work. Each says for which version of the pool it holds.
+    Entries are added by the event loop and by the thread that does long work. Each says for which version of the pool
+    it holds.
     """
 
     __slots__ = ("_known",)
@@ -52,7 +54,9 @@ class SuitableDevices:
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], dict[Pool, tuple[int, Block]]] = {}
 
-    def line(self, claim: int, request: str, pools: Sequence[Pool], allocated: AllocatedState, check: Callable[[Pool], Block]) -> "Line":
+    def line(
+        self, claim: int, request: str, pools: Sequence[Pool], allocated: AllocatedState, check: Callable[[Pool], Block]
+    ) -> "Line":
         """Returns the devices that a search tries for a request, by its full name.
 
         Arguments:
@@ -68,7 +72,11 @@ class Line:
     __slots__ = ("_allocated", "_blocks", "_check", "_known", "_pools", "_unchecked", "num_pools")
 
     def __init__(
-        self, known: dict[Pool, tuple[int, Block]], pools: Sequence[Pool], allocated: AllocatedState, check: Callable[[Pool], Block]
+        self,
+        known: dict[Pool, tuple[int, Block]],
+        pools: Sequence[Pool],
+        allocated: AllocatedState,
+        check: Callable[[Pool], Block],
     ) -> None:
         self._known = known
         self._pools = pools
@@ -88,8 +96,8 @@ class Line:
         """
         while number >= len(self._blocks):
             if self._unchecked is not None:
-                # The search goes on behind this pool: later ones will be spared what cannot be had. A pool in which a search ends
-                # is not checked, since its first free device is likely to do.
+                # The search goes on behind this pool: later ones will be spared what cannot be had. A pool in which a
+                # search ends is not checked, since its first free device is likely to do.
                 pool, self._unchecked = self._unchecked, None
                 self._known[pool] = (self._allocated.version_of(pool.id), self._check(pool))
             if self.num_pools == len(self._pools):

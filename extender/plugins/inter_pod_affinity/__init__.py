@@ -1,1 +1,3 @@
-"""InterPodAffinity: required and preferred affinity and anti-affinity between pods, of the pod to place and of existing pods."""
+"""InterPodAffinity: required and preferred affinity and anti-affinity between pods, of the pod to place and of existing
+pods.
+"""

@@ -13,7 +13,9 @@ def suggestions(pod: fwk.Pod) -> Iterator[fwk.Suggestion]:
     """Yields the pod without each required term, then without all of them."""
     near, apart = _stanzas(pod)
     for at, term in enumerate(near.required[:MAX_ONE_BY_ONE]):
-        yield fwk.Suggestion("affinity", f"drop the required pod affinity over {term.topology_key}", without_pod_affinity(pod, at))
+        yield fwk.Suggestion(
+            "affinity", f"drop the required pod affinity over {term.topology_key}", without_pod_affinity(pod, at)
+        )
     for at, term in enumerate(apart.required[:MAX_ONE_BY_ONE]):
         text = f"drop the required pod anti-affinity over {term.topology_key}"
         yield fwk.Suggestion("affinity", text, without_pod_anti_affinity(pod, at))

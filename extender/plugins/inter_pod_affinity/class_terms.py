@@ -65,7 +65,9 @@ class TermsOfClass(ABC):
     """Terms of a class of pods that are matched together."""
 
     @abstractmethod
-    def matching(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> MatchingNumbers | None:
+    def matching(
+        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> MatchingNumbers | None:
         """Returns the numbers of those that match a pod; None if none does."""
 
 
@@ -88,13 +90,17 @@ class AlikeTerms(TermsOfClass):
     def by_key(self) -> Mapping[str, TermNumbers]:
         return self._numbers.by_key
 
-    def matching(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> MatchingNumbers | None:
+    def matching(
+        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> MatchingNumbers | None:
         return self._numbers if self.term.matches(namespace, labels, namespace_labels) else None
 
 
 @final
 class ExcludingTerms(TermsOfClass):
-    """Terms that match all pods of the namespaces that they are asked about but those with a label that they exclude."""
+    """Terms that match all pods of the namespaces that they are asked about but those with a label that they
+    exclude.
+    """
 
     __slots__ = ("_by_key", "_excluding")
 
@@ -107,15 +113,24 @@ class ExcludingTerms(TermsOfClass):
             for label in excluded_labels(alike.term.selector):
                 self._excluding[label].append(alike)
 
-    def matching(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> MatchingNumbers:
+    def matching(
+        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> MatchingNumbers:
         found = (self._excluding.get(label, ()) for pair in labels.items() for label in (pair, (pair[0], None)))
-        unlike = {id(alike): alike.by_key for of_label in found for alike in of_label if not alike.term.selector.matches(labels)}
+        unlike = {
+            id(alike): alike.by_key
+            for of_label in found
+            for alike in of_label
+            if not alike.term.selector.matches(labels)
+        }
         return MatchingNumbers(self._by_key, [*unlike.values()])
 
 
 @kept_for_equal(lambda pods: len(pods.encoded))
 def indexed_terms(pods: AffinityClass) -> Mapping[TermKey, Sequence[TermsOfClass]]:
-    """Returns the terms of a class by what an incoming pod must have for them to match; those that match no pod are left out."""
+    """Returns the terms of a class by what an incoming pod must have for them to match; those that match no pod are
+    left out.
+    """
     terms = terms_of(pods)
     alike: dict[tuple[Selector, frozenset[str], Selector], dict[str, TermNumbers]] = {}
 

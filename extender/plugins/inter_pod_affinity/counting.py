@@ -42,7 +42,9 @@ class TermsOfQuestion:
     def __init__(self, terms: Sequence[Term | WeightedTerm]) -> None:
         self._terms = tuple(terms)
         self._hash = hash(self._terms)
-        self._num_values = sum((each.term if isinstance(each, WeightedTerm) else each).num_values for each in self._terms)
+        self._num_values = sum(
+            (each.term if isinstance(each, WeightedTerm) else each).num_values for each in self._terms
+        )
 
     @property
     def num_values(self) -> int:
@@ -79,18 +81,24 @@ class WeightOfTerms:
 
 
 def all_match(terms: Iterable[Term]) -> WeightOfTerms:
-    """Returns whether all of these terms match a pod, as a weight. Of thousands of terms that match the same pods one is looked at."""
+    """Returns whether all of these terms match a pod, as a weight. Of thousands of terms that match the same pods one
+    is looked at.
+    """
     unlike = {(term.selector, term.namespaces, term.namespace_selector): WeightedTerm(1, term) for term in terms}
     return WeightOfTerms(TermWeights([*unlike.values()]), len(unlike))
 
 
 def pods_matching_all(terms: Sequence[Term], weight: WeightOfTerms) -> Question:
     """Returns the question how many pods match all of these terms of the pod to place."""
-    return Question(Attribute.LABELS, (_PLUGIN, "all", TermsOfQuestion(terms)), weight, classes_relevant_to(terms[0].selector))
+    return Question(
+        Attribute.LABELS, (_PLUGIN, "all", TermsOfQuestion(terms)), weight, classes_relevant_to(terms[0].selector)
+    )
 
 
 def weights_of_matches(terms: Sequence[WeightedTerm]) -> Question:
-    """Returns the question for the weights of these terms of the pod to place, each times the number of pods that it matches."""
+    """Returns the question for the weights of these terms of the pod to place, each times the number of pods that it
+    matches.
+    """
     weights = TermWeights(terms)
 
     def relevant(tallies: Tallies, first: int) -> Iterable[int]:

@@ -1,7 +1,7 @@
 """ExistingTerms: the affinity terms of existing pods that match a pod to place.
 
-Pods with equal stanzas are one class. A term is evaluated once per class of existing pods and kind of incoming pod, and only if an index
-says that it can match.
+Pods with equal stanzas are one class. A term is evaluated once per class of existing pods and kind of incoming pod, and
+only if an index says that it can match.
 """
 
 from bisect import bisect_left
@@ -72,7 +72,9 @@ class ExistingTerms(SymbolIndex):
         self._in_thread: WeakValueDictionary[_Result, _Result] = WeakValueDictionary()
         self._keys: tuple[Set[str], int] = frozenset(), 0
 
-    def matching(self, incoming: Incoming, required_weight: int, keys: Set[str], *, may_defer: bool = False) -> MatchingTerms:
+    def matching(
+        self, incoming: Incoming, required_weight: int, keys: Set[str], *, may_defer: bool = False
+    ) -> MatchingTerms:
         """Returns the matching terms of all classes.
 
         Arguments:
@@ -129,7 +131,9 @@ class ExistingTerms(SymbolIndex):
                 self._terms[key].append((code, terms))
 
 
-def _matching(incoming: Incoming, candidates: Iterable[tuple[int, Sequence[TermsOfClass]]]) -> Iterator[tuple[int, MatchingNumbers]]:
+def _matching(
+    incoming: Incoming, candidates: Iterable[tuple[int, Sequence[TermsOfClass]]]
+) -> Iterator[tuple[int, MatchingNumbers]]:
     """Yields the terms that match the pod, each with the code of its class."""
     labels, namespace_labels = dict(incoming.labels), dict(incoming.namespace_labels)
     for code, terms in candidates:
@@ -180,7 +184,9 @@ class _Result:
             if is_wanted():
                 self.extend(found, size, required_weight, keys)
 
-    def extend(self, terms: Iterable[tuple[int, MatchingNumbers]], size: int, required_weight: int, keys: Set[str]) -> None:
+    def extend(
+        self, terms: Iterable[tuple[int, MatchingNumbers]], size: int, required_weight: int, keys: Set[str]
+    ) -> None:
         """Adds the matching terms of the classes from `self.size` to `size`."""
         found = False
         for code, matching in terms:

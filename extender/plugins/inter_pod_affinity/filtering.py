@@ -9,7 +9,13 @@ from typing import Final, final
 import numpy as np
 
 from extender import framework as fwk
-from extender.plugins.inter_pod_affinity.counting import Question, TermQuestions, check_weights, numbers_of_classes, questions_of
+from extender.plugins.inter_pod_affinity.counting import (
+    Question,
+    TermQuestions,
+    check_weights,
+    numbers_of_classes,
+    questions_of,
+)
 from extender.plugins.inter_pod_affinity.existing_terms import MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import PodTerms
 from extender.snapshot.axes import Int64s, Mask
@@ -61,8 +67,11 @@ class Required:
         return not self.has_terms and all(by_value.are_empty for by_value in self.existing)
 
 
-def count_pods(snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: MatchingTerms, *, may_defer: bool) -> Required:
-    """Counts the pods that matter. Anti-affinity over a topology key that no node has is left out: it keeps no pods apart.
+def count_pods(
+    snapshot: fwk.Snapshot, pod: fwk.Pod, terms: PodTerms, existing: MatchingTerms, *, may_defer: bool
+) -> Required:
+    """Counts the pods that matter. Anti-affinity over a topology key that no node has is left out: it keeps no pods
+    apart.
 
     Arguments:
         terms: those of the pod, with resolved namespaces.
@@ -113,7 +122,8 @@ def _counts(snapshot: fwk.Snapshot, topology_key: str, question: Question) -> To
 
 
 def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
-    """Refuses rows without the pods that affinity requires (unresolvable), and rows with pods that anti-affinity forbids.
+    """Refuses rows without the pods that affinity requires (unresolvable), and rows with pods that anti-affinity
+    forbids.
 
     Upstream: filtering.go, Filter.
     """
@@ -139,7 +149,8 @@ def verdicts(rows: fwk.Rows, required: Required) -> fwk.Verdicts:
 def _lacks_affinity(rows: fwk.Rows, required: Required) -> Mask:
     """(R,) rows without the pods that the affinity terms require.
 
-    If there is no such pod in the cluster, a pod that matches its own terms may go to any row with all the topology keys.
+    If there is no such pod in the cluster, a pod that matches its own terms may go to any row with all the topology
+    keys.
 
     Upstream: filtering.go, satisfyPodAffinity.
     """

@@ -1,10 +1,11 @@
 """Which events may help a pod that required affinity or anti-affinity keeps off nodes.
 
-With several anti-affinity terms, upstream looks for a pod that matches all of them, although each of them alone keeps a pod away; and node
-events do not help a pod that only the anti-affinity of existing pods keeps away. Such pods are requeued after the longest time in the
-unschedulable queue.
+With several anti-affinity terms, upstream looks for a pod that matches all of them, although each of them alone keeps a
+pod away; and node events do not help a pod that only the anti-affinity of existing pods keeps away. Such pods are
+requeued after the longest time in the unschedulable queue.
 
-Upstream: framework/plugins/interpodaffinity/plugin.go, isSchedulableAfterPodChange, isSchedulableAfterNodeChange (v1.36.2).
+Upstream: framework/plugins/interpodaffinity/plugin.go, isSchedulableAfterPodChange, isSchedulableAfterNodeChange
+(v1.36.2).
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,8 @@ from extender.snapshot.pod_attributes import affinity_class
 
 
 def after_pod_change(pod: fwk.Pod, old: fwk.Pod | None, new: fwk.Pod | None) -> fwk.QueueingHint:
-    """Queues the pod if it was updated, if a pod now matches its affinity, or if one no longer conflicts with anti-affinity.
+    """Queues the pod if it was updated, if a pod now matches its affinity, or if one no longer conflicts with
+    anti-affinity.
 
     Raises:
         SelectorError: a required term of the pod is invalid.
@@ -59,7 +61,8 @@ def _concerns_nodes(old: fwk.Pod | None, new: fwk.Pod | None) -> bool:
 
 
 def _all_match(terms: Sequence[Term], pod: fwk.Pod | None) -> bool:
-    """True if there are a pod and terms, and all terms match it. Namespace selectors are evaluated against no labels, as upstream.
+    """True if there are a pod and terms, and all terms match it. Namespace selectors are evaluated against no labels,
+    as upstream.
 
     Upstream: filtering.go, podMatchesAllAffinityTerms.
     """

@@ -25,8 +25,8 @@ _NO_LABELS: Final[frozenset[LabelPair]] = frozenset()
 
 @final
 class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
-    """Enforces required affinity and anti-affinity of the pod and anti-affinity of existing pods; scores nodes by the preferred terms of
-    both.
+    """Enforces required affinity and anti-affinity of the pod and anti-affinity of existing pods; scores nodes by the
+    preferred terms of both.
 
     State: the namespaces that selectors match, and the long pods on nodes whose terms were just read.
 
@@ -52,7 +52,9 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         ]
 
     def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
-        """Skips pods without required terms that no existing anti-affinity matches; unresolvable if a term is invalid."""
+        """Skips pods without required terms that no existing anti-affinity matches; unresolvable if a term is
+        invalid.
+        """
         terms = self._terms(state, pod)
         if terms.error:
             return fwk.PreFilterResult(fwk.unresolvable(f"parsing pod: {terms.error}"))
@@ -60,7 +62,9 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         state.write(_EXISTING, existing)
         if terms is NO_TERMS and not existing.anti_affinity:
             return _SKIP
-        required = filtering.count_pods(snapshot, pod, self._resolved(terms, snapshot), existing, may_defer=self.may_defer)
+        required = filtering.count_pods(
+            snapshot, pod, self._resolved(terms, snapshot), existing, may_defer=self.may_defer
+        )
         if required.is_irrelevant:
             return _SKIP
         state.write(_REQUIRED, required)
@@ -116,7 +120,9 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         return self._terms_of.of(state, lambda: _terms(pod))
 
     def _resolved(self, terms: PodTerms, snapshot: fwk.Snapshot) -> PodTerms:
-        return self._namespaces.resolved(terms, snapshot.objects.namespaces, prepare_questions if self.may_defer else None)
+        return self._namespaces.resolved(
+            terms, snapshot.objects.namespaces, prepare_questions if self.may_defer else None
+        )
 
     def _matching_terms(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> MatchingTerms:
         if self.may_defer:
@@ -127,9 +133,13 @@ class InterPodAffinity(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin
         namespace = snapshot.objects.namespaces.get(pod.namespace)
         namespace_labels = frozenset(namespace.metadata.labels.items()) if namespace is not None else _NO_LABELS
         incoming = self._incoming.of(
-            state, lambda: Incoming(pod.namespace, frozenset(pod.labels.items()), namespace_labels), also=namespace_labels
+            state,
+            lambda: Incoming(pod.namespace, frozenset(pod.labels.items()), namespace_labels),
+            also=namespace_labels,
         )
-        return index.matching(incoming, self._args.hard_pod_affinity_weight, snapshot.nodes.label_keys, may_defer=self.may_defer)
+        return index.matching(
+            incoming, self._args.hard_pod_affinity_weight, snapshot.nodes.label_keys, may_defer=self.may_defer
+        )
 
 
 def _terms(pod: fwk.Pod) -> PodTerms:

@@ -9,13 +9,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from extender import framework as fwk
-from extender.plugins.inter_pod_affinity.counting import Question, QuestionsByKey, check_weights, numbers_of_classes, questions_of
+from extender.plugins.inter_pod_affinity.counting import (
+    Question,
+    QuestionsByKey,
+    check_weights,
+    numbers_of_classes,
+    questions_of,
+)
 from extender.plugins.inter_pod_affinity.existing_terms import ClassNumbers, MatchingTerms
 from extender.plugins.inter_pod_affinity.terms import PodTerms
 from extender.snapshot.axes import Int64s
 
 
-def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms, *, may_defer: bool) -> Sequence[fwk.LabelScores]:
+def scores_by_key(
+    snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms, *, may_defer: bool
+) -> Sequence[fwk.LabelScores]:
     """Returns the scores for each topology key; empty if no term matches any pod.
 
     Arguments:
@@ -36,12 +44,15 @@ def scores_by_key(snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTer
         return found
     if may_defer:
         check_weights(snapshot.tallies, asked.counts.of_keys(keys).values())
-    # All sums are zero: either nothing matches, or the weights cancel out. Counting the matches instead of weighing them tells which.
+    # All sums are zero: either nothing matches, or the weights cancel out. Counting the matches instead of weighing
+    # them tells which.
     counted = _by_key(snapshot, asked.counts, existing.counts)
     return found if any(scores.by_value.any() for scores in counted) else ()
 
 
-def _by_key(snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]) -> Sequence[fwk.LabelScores]:
+def _by_key(
+    snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]
+) -> Sequence[fwk.LabelScores]:
     keys = snapshot.nodes.label_keys  # a key that no node has changes no score
     questions: defaultdict[str, list[Question]] = defaultdict(list)
     for key, question in of_pod.of_keys(keys).items():
@@ -70,7 +81,9 @@ def raw_scores(rows: fwk.Rows, found: Sequence[fwk.LabelScores]) -> Int64s:
 
 
 def normalized(scores: Int64s) -> Int64s:
-    """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal. Upstream: scoring.go, NormalizeScore."""
+    """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal. Upstream: scoring.go,
+    NormalizeScore.
+    """
     if not len(scores):
         return scores
     least, most = int(scores[scores.argmin()]), int(scores[scores.argmax()])  # faster than min and max

@@ -14,7 +14,9 @@ WantedLabel = tuple[str, str | None]
 """A label, None in place of its value for any value."""
 
 MOST_KNOWN: Final = 10_000
-"""Classes of pods whose sums are kept beyond those that are asked about. A cycle counts a class once; later ones need its sum no more."""
+"""Classes of pods whose sums are kept beyond those that are asked about. A cycle counts a class once; later ones need
+its sum no more.
+"""
 
 _FEW_ALIKE: Final = 64
 _EXCLUDE_VALUES: Final = (Operator.NOT_IN, Operator.NOT_EQUALS)
@@ -31,7 +33,9 @@ def wanted_labels(selector: Selector) -> Sequence[WantedLabel] | None:
 
 
 def excluded_labels(selector: Selector) -> Iterator[WantedLabel]:
-    """Yields labels for a selector without wanted labels, which matches what has none of them, and may match what has."""
+    """Yields labels for a selector without wanted labels, which matches what has none of them, and may match what
+    has.
+    """
     for requirement in selector.requirements:
         # Of many values none is listed, as in `wanted_labels`.
         is_any = requirement.operator is Operator.DOES_NOT_EXIST or len(requirement.values) >= LONG
@@ -57,7 +61,9 @@ def _excludes(operator: Operator) -> bool:
 
 
 def is_match(term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
-    """True if a term of the pod to place matches a pod. Its namespace selector must be resolved; see `SelectedNamespaces`."""
+    """True if a term of the pod to place matches a pod. Its namespace selector must be resolved; see
+    `SelectedNamespaces`.
+    """
     return term.matches(namespace, labels, _NO_LABELS)
 
 
@@ -65,8 +71,8 @@ def is_match(term: Term, namespace: str, labels: Mapping[str, str]) -> bool:
 class TermWeights:
     """The weights of terms of the pod to place, summed for the pods that they match.
 
-    A term that wants a label is compared only with pods that have it. One that only excludes labels matches all pods of its namespaces but
-    those with a label that it excludes, and is found by that label.
+    A term that wants a label is compared only with pods that have it. One that only excludes labels matches all pods of
+    its namespaces but those with a label that it excludes, and is found by that label.
     """
 
     __slots__ = ("_everywhere", "_excluding", "_in_namespace", "_known", "_most_alike", "_terms", "_wanting", "wanted")
@@ -82,7 +88,9 @@ class TermWeights:
             if weighted.term.selector.selectable:
                 self._add(place, weighted)
         self.wanted: Final = _all_wanted(weighted.term.selector for weighted in terms)
-        """Sets of labels: each pod with a weight other than 0 has a label of any of them; None if there are no such labels."""
+        """Sets of labels: each pod with a weight other than 0 has a label of any of them; None if there are no such
+        labels.
+        """
         self._most_alike: Final = max(map(len, chain(self._wanting.values(), self._excluding.values())), default=0)
         self._known: dict[LabelClass, int] = {}
 
@@ -101,7 +109,9 @@ class TermWeights:
             self._excluding[label].append(place)
 
     def of_class(self, pods: LabelClass) -> int:
-        """Returns the sum for the pods of a class, which is kept if terms are alike: each of these is compared with the pods."""
+        """Returns the sum for the pods of a class, which is kept if terms are alike: each of these is compared with the
+        pods.
+        """
         if not self.are_alike:
             return self.of(pods.namespace, pods.labels_by_key())
         known = self._known.get(pods)
@@ -115,7 +125,9 @@ class TermWeights:
         return self._most_alike > _FEW_ALIKE
 
     def steps_for(self, classes: Sequence[LabelClass]) -> int:
-        """Returns how many comparisons it takes at most to find the sums for these classes. Of the others not all sums are kept."""
+        """Returns how many comparisons it takes at most to find the sums for these classes. Of the others not all sums
+        are kept.
+        """
         if len(self._known) > MOST_KNOWN + len(classes):
             self._known = {pods: self._known[pods] for pods in classes if pods in self._known}
         return sum(len(pods.labels) for pods in classes if pods not in self._known) * self._most_alike

@@ -137,7 +137,9 @@ def terms_of(pods: AffinityClass) -> PodTerms:
         + stanza("preferredAntiAffinityTerms", lambda: weighted(-1, preferred_terms(anti_affinity))),
     )
     each = (*terms.affinity, *terms.anti_affinity, *(weighted.term for weighted in terms.preferred))
-    return replace(terms, error=aggregate(errors) if errors else "", select_namespaces=any(map(_selects_some_namespaces, each)))
+    return replace(
+        terms, error=aggregate(errors) if errors else "", select_namespaces=any(map(_selects_some_namespaces, each))
+    )
 
 
 def _selects_some_namespaces(term: Term) -> bool:
@@ -199,7 +201,9 @@ class NamespaceIndex:
     def resolved(self, terms: PodTerms) -> PodTerms:
         """Returns the terms with the namespaces that their selectors match."""
         # Of a few terms the names are kept, so that their questions are the same when other namespaces come.
-        kept: Callable[[Set[str]], Set[str]] = frozenset if terms.num_values <= _MANY_VALUES else lambda selected: selected
+        kept: Callable[[Set[str]], Set[str]] = (
+            frozenset if terms.num_values <= _MANY_VALUES else lambda selected: selected
+        )
 
         def with_selected(term: Term) -> Term:
             if not _selects_some_namespaces(term):
@@ -221,7 +225,9 @@ class NamespaceIndex:
                 named = having.get((key, None), 0)
             else:
                 named = reduce(operator.or_, (having.get((key, value), 0) for value in requirement.values), 0)
-            excludes = requirement.matches_value(None)  # what selects objects without the label selects all but those named
+            excludes = requirement.matches_value(
+                None
+            )  # what selects objects without the label selects all but those named
             selected &= ~named if excludes else named
         return selected
 
@@ -239,10 +245,11 @@ class SelectedNamespaces:
     def resolved(
         self, terms: PodTerms, namespaces: Mapping[str, Namespace], prepare: Callable[[PodTerms], object] | None = None
     ) -> PodTerms:
-        """Returns the terms of the pod to place, with the namespaces that their selectors match besides those they name.
+        """Returns the terms of the pod to place, with the namespaces that their selectors match besides those they
+        name.
 
-        The selector stays, and is later evaluated against no labels: one that only excludes (NotIn, DoesNotExist) thus matches every
-        namespace. So does upstream, which clears the selector only in a copy of the term.
+        The selector stays, and is later evaluated against no labels: one that only excludes (NotIn, DoesNotExist) thus
+        matches every namespace. So does upstream, which clears the selector only in a copy of the term.
 
         Arguments:
             prepare: works out what else is needed of many terms, in a thread; None to do everything at once.

@@ -29,7 +29,8 @@ def free(rows: fwk.Rows, resource: str) -> Int64s:
 def suggestions(pod: fwk.Pod, shortages: Sequence[fwk.Shortage]) -> Iterator[fwk.Suggestion]:
     """Yields for each resource the pod that requests as much as is free on one of the nodes that lack nothing else.
 
-    Where each node lacks several resources at once, it is as much as is free of them on the first node, which is the nearest.
+    Where each node lacks several resources at once, it is as much as is free of them on the first node, which is the
+    nearest.
 
     Arguments:
         shortages: those on the nodes that only NodeResourcesFit refuses.
@@ -70,14 +71,16 @@ def requesting_at_most(pod: fwk.Pod, limits: Mapping[str, int]) -> fwk.Suggestio
     if not all(after[resource] for resource in limits):
         return None
     texts = [
-        f"{in_words(name, as_quantity(name, after[name]))} of {name} instead of {in_words(name, as_quantity(name, before[name]))}"
+        f"{in_words(name, as_quantity(name, after[name]))} of {name} instead of "
+        f"{in_words(name, as_quantity(name, before[name]))}"
         for name in limits
     ]
     return fwk.Suggestion("request", f"ask for {' and '.join(texts)}", changed)
 
 
 def with_smaller_requests(pod: fwk.Pod, limits: Mapping[str, int]) -> fwk.Pod | None:
-    """Returns the pod with smaller requests, each container's reduced by the same factor; None if its overhead alone is too much.
+    """Returns the pod with smaller requests, each container's reduced by the same factor; None if its overhead alone is
+    too much.
 
     Raises:
         QuantityError: a request cannot be read.

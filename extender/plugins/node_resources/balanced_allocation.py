@@ -15,7 +15,8 @@ from extender.objects.resource_amounts import balanced_scorer_requests
 from extender.plugins.node_resources.scoring_strategies import PodUse, pod_use, with_devices, with_totals
 from extender.snapshot.axes import Floats, Int64s
 
-# By the change of the balance, -100 to 100; a negative one counts from the end. The division truncates towards zero, as Go's.
+# By the change of the balance, -100 to 100; a negative one counts from the end. The division truncates towards zero, as
+# Go's.
 _SCORES = np.array([50 + int((50 + change) / 2) for change in (*range(101), *range(-100, 0))], np.int64)
 
 USE = fwk.StateKey[PodUse]("PreScoreNodeResourcesBalancedAllocation")
@@ -53,7 +54,9 @@ class NodeResourcesBalancedAllocation(fwk.SignPlugin, fwk.PreScorePlugin, fwk.Sc
         return self._scored.of(state, lambda: pod_use(self._resources, self.sign_pod(pod)))
 
     def score(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> Int64s:
-        """(R,) 0..100: 50 where the pod changes nothing, more where it evens out the utilisation, less where it does the opposite."""
+        """(R,) 0..100: 50 where the pod changes nothing, more where it evens out the utilisation, less where it does
+        the opposite.
+        """
         use = state.read(USE)
         if not use.names:
             return np.full(len(rows), 75, np.int64)

@@ -2,7 +2,8 @@
 
 Extended resources that a device class backs are left to DynamicResources on nodes that offer none of their own.
 
-Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go; extendedresources.go, shouldDelegateResourceToDRA (v1.36.2).
+Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go; extendedresources.go, shouldDelegateResourceToDRA
+(v1.36.2).
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -22,7 +23,13 @@ from extender.objects.resource_amounts import filter_requests, fit_scorer_reques
 from extender.objects.resource_names import is_extended_resource_name
 from extender.plugins.node_resources import advice
 from extender.plugins.node_resources.hints import FitHints
-from extender.plugins.node_resources.scoring_strategies import STRATEGIES, PodUse, most_allocated_together, pod_use, with_totals
+from extender.plugins.node_resources.scoring_strategies import (
+    STRATEGIES,
+    PodUse,
+    most_allocated_together,
+    pod_use,
+    with_totals,
+)
 from extender.snapshot.axes import NATIVE_RESOURCES, Int64s, Mask
 
 TOO_MANY_PODS = "Too many pods"
@@ -45,7 +52,9 @@ class FitRequest:
     """The requests of a pod."""
 
     amounts: tuple[tuple[str, int, int], ...]
-    """(resource, place on axis K or NOT_NATIVE, amount) of the native resources above 0 and the scalar ones that are not ignored."""
+    """(resource, place on axis K or NOT_NATIVE, amount) of the native resources above 0 and the scalar ones that are
+    not ignored.
+    """
     native: Int64s
     """(3,) the amounts of the native resources; LEAST where none is requested, which is never short."""
     scalars: tuple[tuple[str, int, int], ...]
@@ -87,7 +96,9 @@ class NodeResourcesFit(
         self._scored = fwk.PodMemo[PodUse]()
         self._leaves_devices = leaves_devices = self.feature_gates.enabled("DRAExtendedResource")
         # No reference to the plugin itself, which is gone with its framework.
-        self._hints = FitHints(lambda: handle.objects.device_classes if handle is not None and leaves_devices else NO_DEVICE_CLASSES)
+        self._hints = FitHints(
+            lambda: handle.objects.device_classes if handle is not None and leaves_devices else NO_DEVICE_CLASSES
+        )
 
     def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
         action = fwk.ActionType
@@ -96,7 +107,9 @@ class NodeResourcesFit(
             fwk.on(fwk.EventResource.NODE, action.ADD | action.UPDATE_NODE_ALLOCATABLE, self._hints.after_node_change),
         ]
         if self._leaves_devices:
-            events.append(fwk.on(fwk.EventResource.DEVICE_CLASS, action.ADD | action.UPDATE, self._hints.after_device_class_event))
+            events.append(
+                fwk.on(fwk.EventResource.DEVICE_CLASS, action.ADD | action.UPDATE, self._hints.after_device_class_event)
+            )
         return events
 
     def sign_pod(self, pod: Pod) -> Hashable:
@@ -121,8 +134,12 @@ class NodeResourcesFit(
     def _request(self, pod: Pod) -> FitRequest:
         requests = filter_requests(pod)
         native = (requests.milli_cpu, requests.memory, requests.ephemeral_storage)
-        amounts = tuple((name, place, native[place]) for place, name in enumerate(NATIVE_RESOURCES) if native[place] > 0)
-        wanted = ((name, amount) for name, amount in requests.scalar.items() if amount != 0 and not self._is_ignored(name))
+        amounts = tuple(
+            (name, place, native[place]) for place, name in enumerate(NATIVE_RESOURCES) if native[place] > 0
+        )
+        wanted = (
+            (name, amount) for name, amount in requests.scalar.items() if amount != 0 and not self._is_ignored(name)
+        )
         scalars = tuple((name, NOT_NATIVE, amount) for name, amount in wanted)
         return FitRequest(
             amounts=(*amounts, *scalars),
@@ -133,7 +150,9 @@ class NodeResourcesFit(
         )
 
     def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
-        """Refuses rows without room, with a reason for each resource. A request beyond the node's capacity is unresolvable."""
+        """Refuses rows without room, with a reason for each resource. A request beyond the node's capacity is
+        unresolvable.
+        """
         request = state.read(REQUEST)
         reasons: list[tuple[str, Mask]] = []
         too_many: Mask = rows.pod_count >= rows.allowed_pods
@@ -220,7 +239,9 @@ class NodeResourcesFit(
 
     def shortages(self, pod: Pod, rows: fwk.Rows) -> Sequence[fwk.Shortage]:
         """The resources that are short on any row, by name; the number of pods is one of them."""
-        amounts = {name: amount for name, amount in requested_amounts(pod).items() if amount > 0 and not self._is_ignored(name)}
+        amounts = {
+            name: amount for name, amount in requested_amounts(pod).items() if amount > 0 and not self._is_ignored(name)
+        }
         backed = backed_resources(frozenset(amounts), self._backing(rows.snapshot.objects))
         found = []
         for name, amount in sorted(amounts.items()):
@@ -236,14 +257,18 @@ class NodeResourcesFit(
 
     def suggest_for_node(self, pod: Pod, rows: fwk.Rows) -> fwk.Suggestion | None:
         """Requests of as much as the node has left."""
-        return advice.requesting_at_most(pod, {shortage.resource: int(shortage.free[0]) for shortage in self.shortages(pod, rows)})
+        return advice.requesting_at_most(
+            pod, {shortage.resource: int(shortage.free[0]) for shortage in self.shortages(pod, rows)}
+        )
 
     def _backing(self, objects: ClusterObjects) -> DeviceClasses:
         """Returns the device classes that back extended resources."""
         return objects.device_classes if self._leaves_devices else NO_DEVICE_CLASSES
 
     def _is_ignored(self, name: str) -> bool:
-        return (name in self._ignored or name.split("/", 1)[0] in self._ignored_groups) and is_extended_resource_name(name)
+        return (name in self._ignored or name.split("/", 1)[0] in self._ignored_groups) and is_extended_resource_name(
+            name
+        )
 
 
 def _verdicts(num_rows: int, reasons: list[tuple[str, Mask]], unresolvable: Mask | None) -> fwk.Verdicts:

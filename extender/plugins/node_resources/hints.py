@@ -1,7 +1,8 @@
 """FitHints: which events may help a pod that did not fit.
 
-Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go, isSchedulableAfterPodEvent, isSchedulableAfterNodeChange,
-isSchedulableAfterDeviceClassEvent; extendedresources.go, shouldDelegateResourceToDRA (v1.36.2).
+Upstream: pkg/scheduler/framework/plugins/noderesources/fit.go, isSchedulableAfterPodEvent,
+isSchedulableAfterNodeChange, isSchedulableAfterDeviceClassEvent; extendedresources.go, shouldDelegateResourceToDRA
+(v1.36.2).
 """
 
 from collections.abc import Callable, Iterator
@@ -36,8 +37,9 @@ class FitHints:
         self._shrunk: frozenset[str] = frozenset()
 
     def after_pod_event(self, pod: fwk.Pod, old: fwk.Pod, new: fwk.Pod | None) -> fwk.QueueingHint:
-        """Queues the pod if a pod with a node or a nomination was deleted, if it requests less itself, or if a pod on a node requests
-        less of a resource that it requests."""
+        """Queues the pod if a pod with a node or a nomination was deleted, if it requests less itself, or if a pod on a
+        node requests less of a resource that it requests.
+        """
         if new is None:
             return fwk.queue_if(bool(old.spec.node_name or old.status.nominated_node_name))
         if new.uid == pod.uid:
@@ -48,10 +50,14 @@ class FitHints:
             before, after = dict(_amounts(assigned_requests(old)[0])), dict(_amounts(assigned_requests(new)[0]))
             self._pods = old, new
             self._shrunk = frozenset(name for name, amount in before.items() if amount > after.get(name, 0))
-        return fwk.queue_if(any(amount and name in self._shrunk for name, amount in _amounts(assigned_requests(pod)[0])))
+        return fwk.queue_if(
+            any(amount and name in self._shrunk for name, amount in _amounts(assigned_requests(pod)[0]))
+        )
 
     def after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
-        """Queues the pod if it fits the node when empty, and the node is new or offers more of a resource that it requests."""
+        """Queues the pod if it fits the node when empty, and the node is new or offers more of a resource that it
+        requests.
+        """
         room, allowed_pods = self._room_on(new)
         wanted = filter_requests(pod)
         if allowed_pods < 1 or not self._fits(wanted, room):
@@ -63,10 +69,14 @@ class FitHints:
             return fwk.QueueingHint.QUEUE
         has, had = dict(_amounts(room)), dict(_amounts(old_room))
         grown = any(amount and has.get(name, 0) > had.get(name, 0) for name, amount in _amounts(wanted))
-        return fwk.queue_if(grown or any(amount and self._is_backed_by_devices(name, room) for name, amount in wanted.scalar.items()))
+        return fwk.queue_if(
+            grown or any(amount and self._is_backed_by_devices(name, room) for name, amount in wanted.scalar.items())
+        )
 
     def after_device_class_event(self, pod: fwk.Pod, old: DeviceClass | None, new: DeviceClass) -> fwk.QueueingHint:
-        """Queues the pod if it requests the extended resource that the class backs, unless the class backed it before."""
+        """Queues the pod if it requests the extended resource that the class backs, unless the class backed it
+        before.
+        """
         name = new.spec.extended_resource_name
         if old is not None and (old.spec.extended_resource_name or "") == (name or ""):
             return fwk.QueueingHint.QUEUE_SKIP
@@ -74,10 +84,16 @@ class FitHints:
         return fwk.queue_if((old is None and DEVICE_CLASS_PREFIX + new.metadata.name in wanted) or name in wanted)
 
     def _fits(self, wanted: Resources, room: Resources) -> bool:
-        if wanted.milli_cpu > room.milli_cpu or wanted.memory > room.memory or wanted.ephemeral_storage > room.ephemeral_storage:
+        if (
+            wanted.milli_cpu > room.milli_cpu
+            or wanted.memory > room.memory
+            or wanted.ephemeral_storage > room.ephemeral_storage
+        ):
             return False
         return all(
-            amount <= room.scalar.get(name, 0) or self._is_backed_by_devices(name, room) for name, amount in wanted.scalar.items() if amount
+            amount <= room.scalar.get(name, 0) or self._is_backed_by_devices(name, room)
+            for name, amount in wanted.scalar.items()
+            if amount
         )
 
     def _is_backed_by_devices(self, name: str, room: Resources) -> bool:

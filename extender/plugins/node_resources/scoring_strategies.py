@@ -28,7 +28,8 @@ class PodUse:
     names: list[str]
     """(S,)"""
     native_places: slice | list[int] | None
-    """(S,) places on axis K, if all of them are cpu or memory; a slice, which needs no copy, where they are in order."""
+    """(S,) places on axis K, if all of them are cpu or memory; a slice, which needs no copy, where they are in order.
+    """
     requests: Int64s
     """(S, 1) what the pod adds."""
     without_and_with: Int64s
@@ -84,13 +85,18 @@ def used_and_capacity(rows: Rows, use: PodUse) -> tuple[Int64s, Int64s]:
     """
     if use.native_places is not None:
         return rows.non_zero_requested.T[use.native_places] + use.requests, rows.allocatable.T[use.native_places]
-    requested = [rows.non_zero_requested[:, _PLACES[name]] if name in _PLACES else rows.requested_of(name) for name in use.names]
-    used, capacity = with_devices(rows, use, np.array(requested), np.array([rows.allocatable_of(name) for name in use.names]))
+    requested = [
+        rows.non_zero_requested[:, _PLACES[name]] if name in _PLACES else rows.requested_of(name) for name in use.names
+    ]
+    used, capacity = with_devices(
+        rows, use, np.array(requested), np.array([rows.allocatable_of(name) for name in use.names])
+    )
     return used + use.requests, capacity
 
 
 def with_devices(rows: Rows, use: PodUse, requested: Int64s, capacity: Int64s) -> tuple[Int64s, Int64s]:
-    """Returns (S, R) requests and (S, R) allocatable amounts with the devices of nodes that have an extended resource only so.
+    """Returns (S, R) requests and (S, R) allocatable amounts with the devices of nodes that have an extended resource
+    only so.
 
     Arguments:
         requested: (S, R) the requests of the pods on the rows.
@@ -162,7 +168,9 @@ STRATEGIES: dict[str, Callable[[ScoringStrategy], Scorer]] = {
 
 
 def _average(rows: Rows, use: PodUse, part: Callable[[Int64s, Int64s], Int64s]) -> Int64s:
-    """(R,) `part` of each resource as a share of its capacity, 0..100, averaged by weight over the resources that the node has."""
+    """(R,) `part` of each resource as a share of its capacity, 0..100, averaged by weight over the resources that the
+    node has.
+    """
     if not use.names:
         return np.zeros(len(rows), np.int64)
     used, capacity = used_and_capacity(rows, use)

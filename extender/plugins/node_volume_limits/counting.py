@@ -45,7 +45,9 @@ def volumes_named(pods: PodSymbol) -> int:
 
 @final
 class _Wanted(dict[Migration, CsiVolumes | fwk.Status]):
-    """The volumes of the pod by what nodes attach through CSI drivers, or why they cannot be counted; found when they are first needed."""
+    """The volumes of the pod by what nodes attach through CSI drivers, or why they cannot be counted; found when they
+    are first needed.
+    """
 
     def __init__(self, finder: CsiVolumeFinder, pod: fwk.Pod, volumes: CountedVolumes) -> None:
         super().__init__()
@@ -62,21 +64,27 @@ class _Wanted(dict[Migration, CsiVolumes | fwk.Status]):
 
 @final
 class VolumeCounter:
-    """The volumes of the pod, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change meanwhile.
+    """The volumes of the pod, and the room on the nodes, for one cycle. Claims, volumes and attachments must not change
+    meanwhile.
 
     Arguments:
         volumes: those of the pod.
-        needs_drivers: whether drivers may require that they are installed where their volumes are used: the gate VolumeLimitScaling.
+        needs_drivers: whether drivers may require that they are installed where their volumes are used: the gate
+            VolumeLimitScaling.
     """
 
-    def __init__(self, pod: fwk.Pod, volumes: CountedVolumes, snapshot: fwk.Snapshot, *, needs_drivers: bool = False) -> None:
+    def __init__(
+        self, pod: fwk.Pod, volumes: CountedVolumes, snapshot: fwk.Snapshot, *, needs_drivers: bool = False
+    ) -> None:
         self._objects = snapshot.objects
         self._needs_drivers = needs_drivers
         self._finder = CsiVolumeFinder(self._objects)
         self._attachments: dict[str, CsiVolumes] = {}
         self._wanted = _Wanted(self._finder, pod, volumes)
         self.room: Int64s = self._room(snapshot)
-        """(N,) the number of volumes that the node's pods may name so that this pod's certainly fit; negative where they may not."""
+        """(N,) the number of volumes that the node's pods may name so that this pod's certainly fit; negative where
+        they may not.
+        """
 
     def statuses_of(self, rows: fwk.Rows, chosen: Sequence[int]) -> list[fwk.Status]:
         """Returns the statuses of these rows by looking at every volume there."""
@@ -114,7 +122,9 @@ class VolumeCounter:
         return fwk.SUCCESS
 
     def _missing_driver(self, wanted: CsiVolumes, profile: AttachProfile | None) -> str:
-        """Returns a driver that the node lacks though its volumes must not be used without it; empty if there is none."""
+        """Returns a driver that the node lacks though its volumes must not be used without it; empty if there is
+        none.
+        """
         if not self._needs_drivers:
             return ""
         absent = {volume.driver for volume in wanted} - (frozenset() if profile is None else profile.drivers)
@@ -126,7 +136,9 @@ class VolumeCounter:
 
     def _attached_by(self, classes: Sequence[tuple[int, PodSymbol]], migration: Migration) -> CsiVolumes:
         """Returns the volumes that pods of these classes use, each once."""
-        found = [self._finder.of_class(code, pods, migration) for code, pods in classes if isinstance(pods, VolumeClass)]
+        found = [
+            self._finder.of_class(code, pods, migration) for code, pods in classes if isinstance(pods, VolumeClass)
+        ]
         return frozenset().union(*found)
 
     def _attachments_to(self, node: str) -> CsiVolumes:
@@ -141,7 +153,9 @@ class VolumeCounter:
         room = np.full(len(snapshot.nodes), self._room_with(None), np.int64)
         for profile, nodes in objects.csi_nodes.groups().items():
             room[[places[name] for name in nodes if name in places]] = self._room_with(profile)
-        attached = [(places[name], len(there)) for name, there in objects.volume_attachments.groups().items() if name in places]
+        attached = [
+            (places[name], len(there)) for name, there in objects.volume_attachments.groups().items() if name in places
+        ]
         if attached:
             at, counts = zip(*attached, strict=True)
             room[list(at)] -= np.array(counts, np.int64)
@@ -155,7 +169,10 @@ class VolumeCounter:
         if profile is None or not profile.limits or not wanted:
             return _UNLIMITED
         fresh = Counter(volume.driver for volume in wanted)
-        return min((limit - fresh[driver] for driver, limit in profile.limits if driver in fresh), default=_LIMITS_OTHER_DRIVERS)
+        return min(
+            (limit - fresh[driver] for driver, limit in profile.limits if driver in fresh),
+            default=_LIMITS_OTHER_DRIVERS,
+        )
 
 
 def _attachments(objects: ClusterObjects, node: str) -> Iterator[CsiVolume]:

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, final
 
 from extender import framework as fwk
-from extender.objects.claims import claim_class, claim_name, claim_namespace, claim_not_found, volumes_with_claims, why_not_owned
+from extender.objects.claims import (
+    claim_class,
+    claim_name,
+    claim_namespace,
+    claim_not_found,
+    volumes_with_claims,
+    why_not_owned,
+)
 from extender.objects.cluster import ClusterObjects
 from extender.objects.csi_translation import (
     PLUGIN_BY_NAME,
@@ -73,7 +80,9 @@ class CannotCountError(Exception):
 
 @final
 class CsiVolumeFinder:
-    """Finds the volumes of pods, once for each class of pods. It is made for one cycle: claims and volumes must not change meanwhile."""
+    """Finds the volumes of pods, once for each class of pods. It is made for one cycle: claims and volumes must not
+    change meanwhile.
+    """
 
     def __init__(self, objects: ClusterObjects) -> None:
         self._objects = objects
@@ -87,7 +96,8 @@ class CsiVolumeFinder:
             volumes: those of the pod.
 
         Raises:
-            CannotCountError: a claim does not exist or is not the pod's, or a disk has no CSI form; of several, the first.
+            CannotCountError: a claim does not exist or is not the pod's, or a disk has no CSI form; of several, the
+                first.
         """
         disks = volumes.disks[migration]
         if disks is None:  # of several errors the first counts
@@ -108,7 +118,9 @@ class CsiVolumeFinder:
             volumes = self._known[code, migration] = _found(self._volumes_of_class(pods, migration))
         return volumes
 
-    def _volumes_of_pod(self, pod: fwk.Pod, volumes: Iterable[Volume], migration: Migration) -> Iterator[CsiVolume | None]:
+    def _volumes_of_pod(
+        self, pod: fwk.Pod, volumes: Iterable[Volume], migration: Migration
+    ) -> Iterator[CsiVolume | None]:
         for volume in volumes:
             name = claim_name(pod, volume)
             if name is None:
@@ -116,7 +128,9 @@ class CsiVolumeFinder:
                 continue
             claim = self._claim(pod.namespace, name)
             if claim is None:
-                raise CannotCountError(fwk.unresolvable(f"looking up PVC {pod.namespace}/{name}: {claim_not_found(name)}"))
+                raise CannotCountError(
+                    fwk.unresolvable(f"looking up PVC {pod.namespace}/{name}: {claim_not_found(name)}")
+                )
             if volume.persistent_volume_claim is None:
                 _refuse_foreign(claim, pod.name, pod.uid)
             yield self._of_claim(claim, migration)
@@ -154,7 +168,9 @@ class CsiVolumeFinder:
             except TranslationError:
                 # Upstream does not count such a volume.
                 return None
-        return CsiVolume(csi.driver, csi.volume_handle) if csi is not None and csi.driver and csi.volume_handle else None
+        return (
+            CsiVolume(csi.driver, csi.volume_handle) if csi is not None and csi.driver and csi.volume_handle else None
+        )
 
     def _to_be_provisioned(self, claim: PersistentVolumeClaim, migration: Migration) -> CsiVolume | None:
         """Upstream: csi.go, getCSIDriverInfoFromSC."""
@@ -176,7 +192,9 @@ class CsiVolumeFinder:
 @final
 @dataclass(frozen=True, slots=True)
 class CountedVolumes:
-    """The volumes of a pod that use a claim, or that a CSI driver may attach; of those that name one claim, the first."""
+    """The volumes of a pod that use a claim, or that a CSI driver may attach; of those that name one claim, the
+    first.
+    """
 
     all: tuple[Volume, ...]
     """In order."""
@@ -188,10 +206,16 @@ class CountedVolumes:
     def of(pod: fwk.Pod) -> "CountedVolumes":
         with_claims = volumes_with_claims(pod)
         used = {id(volume) for volume in with_claims}
-        disks = [volume for volume in pod.spec.volumes if claim_name(pod, volume) is None and in_tree_plugin(volume) is not None]
+        disks = [
+            volume
+            for volume in pod.spec.volumes
+            if claim_name(pod, volume) is None and in_tree_plugin(volume) is not None
+        ]
         counted = used | {id(volume) for volume in disks}
         in_order = tuple(volume for volume in pod.spec.volumes if id(volume) in counted)
-        return CountedVolumes(in_order, with_claims, {migration: _of_disks(disks, migration) for migration in Migration})
+        return CountedVolumes(
+            in_order, with_claims, {migration: _of_disks(disks, migration) for migration in Migration}
+        )
 
 
 def _of_disks(disks: Sequence[Volume], migration: Migration) -> CsiVolumes | None:
@@ -202,7 +226,9 @@ def _of_disks(disks: Sequence[Volume], migration: Migration) -> CsiVolumes | Non
 
 
 def _of_disk(volume: Volume, migration: Migration) -> CsiVolume | None:
-    """Returns the CSI volume of an in-line disk; None if it is not of a CSI driver. Upstream: csi.go, checkAttachableInlineVolume."""
+    """Returns the CSI volume of an in-line disk; None if it is not of a CSI driver. Upstream: csi.go,
+    checkAttachableInlineVolume.
+    """
     plugin = in_tree_plugin(volume)
     if plugin is None or not migration.covers(plugin):
         return None

@@ -18,14 +18,19 @@ def after_csi_node_update(pod: fwk.Pod, old: CSINode, new: CSINode) -> fwk.Queue
 
 def _limits(node: CSINode) -> dict[str, int]:
     """Returns driver -> its limit; here a driver without a limit has 0."""
-    return {driver.name: (driver.allocatable.count or 0) if driver.allocatable is not None else 0 for driver in node.spec.drivers}
+    return {
+        driver.name: (driver.allocatable.count or 0) if driver.allocatable is not None else 0
+        for driver in node.spec.drivers
+    }
 
 
 def after_pod_deletion(pod: fwk.Pod, old: fwk.Pod, new: None) -> fwk.QueueingHint:
     """Queues the pod if the deleted pod had a node or a nomination, and volumes that a CSI driver may have attached."""
     if not old.spec.node_name and not old.status.nominated_node_name:
         return fwk.QueueingHint.QUEUE_SKIP
-    return fwk.queue_if(any(claim_name(old, volume) is not None or in_tree_plugin(volume) is not None for volume in old.spec.volumes))
+    return fwk.queue_if(
+        any(claim_name(old, volume) is not None or in_tree_plugin(volume) is not None for volume in old.spec.volumes)
+    )
 
 
 def after_claim_addition(pod: fwk.Pod, old: None, new: PersistentVolumeClaim) -> fwk.QueueingHint:

@@ -17,7 +17,8 @@ _COUNTING: Final = fwk.StateKey[VolumeCounter]("PreFilterNodeVolumeLimits")
 
 @final
 class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
-    """Refuses nodes where a CSI driver cannot attach the pod's volumes in addition to those attached; a shared volume counts once.
+    """Refuses nodes where a CSI driver cannot attach the pod's volumes in addition to those attached; a shared volume
+    counts once.
 
     Upstream: framework/plugins/nodevolumelimits/csi.go (v1.36.2).
     """
@@ -55,8 +56,8 @@ class NodeVolumeLimits(fwk.PreFilterPlugin, fwk.FilterPlugin, VolumeAdvice):
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
         """Refuses rows whose pods have too many volumes attached.
 
-        The volumes that the pods of a row name are summed for all rows at once, an upper bound. Only where it exceeds the room are
-        the volumes themselves looked at: pods may share volumes, and other drivers may have some of them.
+        The volumes that the pods of a row name are summed for all rows at once, an upper bound. Only where it exceeds
+        the room are the volumes themselves looked at: pods may share volumes, and other drivers may have some of them.
         """
         counter = state.find(_COUNTING)
         if counter is None:

@@ -13,7 +13,11 @@ from extender.plugins.pod_topology_spread.filtering import decisive, measure
 
 def suggestions(pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
     """Yields each constraint with the smallest maxSkew that admits one of the rows, and as a mere preference."""
-    required = [(at, one) for at, one in enumerate(pod.spec.topology_spread_constraints) if one.when_unsatisfiable == DO_NOT_SCHEDULE]
+    required = [
+        (at, one)
+        for at, one in enumerate(pod.spec.topology_spread_constraints)
+        if one.when_unsatisfiable == DO_NOT_SCHEDULE
+    ]
     for (at, constraint), needed in zip(required[:MAX_ONE_BY_ONE], _skews_needed(pod, rows), strict=False):
         over = constraint.topology_key
         if needed is not None and needed > constraint.max_skew:
@@ -29,11 +33,17 @@ def without_requirements(pod: fwk.Pod) -> fwk.Suggestion | None:
         if constraint.when_unsatisfiable == DO_NOT_SCHEDULE:
             changed = spreading(changed, at)
             keys.append(constraint.topology_key)
-    return fwk.Suggestion("spread", f"only prefer to spread over {' and '.join(keys)} (ScheduleAnyway)", changed) if keys else None
+    return (
+        fwk.Suggestion("spread", f"only prefer to spread over {' and '.join(keys)} (ScheduleAnyway)", changed)
+        if keys
+        else None
+    )
 
 
 def spreading(pod: fwk.Pod, at: int, *, max_skew: int | None = None) -> fwk.Pod:
-    """Returns the pod with one of its spread constraints changed: to this maxSkew, or without one to a mere preference."""
+    """Returns the pod with one of its spread constraints changed: to this maxSkew, or without one to a mere
+    preference.
+    """
     constraints = list(pod.spec.topology_spread_constraints)
     changed = {"when_unsatisfiable": "ScheduleAnyway"} if max_skew is None else {"max_skew": max_skew}
     constraints[at] = replaced(constraints[at], **changed)
@@ -41,11 +51,13 @@ def spreading(pod: fwk.Pod, at: int, *, max_skew: int | None = None) -> fwk.Pod:
 
 
 def _skews_needed(pod: fwk.Pod, rows: fwk.Rows) -> list[int | None]:
-    """For each required constraint the smallest maxSkew that admits one of the rows; None if the constraint refuses none of them."""
+    """For each required constraint the smallest maxSkew that admits one of the rows; None if the constraint refuses
+    none of them.
+    """
     constraints = compiled(pod.spec.topology_spread_constraints, pod.labels, DO_NOT_SCHEDULE)
     if not len(rows) or not constraints or len(decisive(rows.snapshot, constraints)) < len(constraints):
-        # A pod without constraints of its own is held to those of the profile, which it cannot relax. And a topology key that no node has
-        # leaves no nodes to count.
+        # A pod without constraints of its own is held to those of the profile, which it cannot relax. And a topology
+        # key that no node has leaves no nodes to count.
         return [None] * len(constraints)
     needed: list[int | None] = []
     for domains in measure(rows.snapshot, pod, constraints):

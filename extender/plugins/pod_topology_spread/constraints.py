@@ -53,7 +53,11 @@ class CompiledConstraint:
 
 
 def compiled(
-    written: Sequence[TopologySpreadConstraint], labels: Mapping[str, str], action: str, *, compares_tolerations: bool = False
+    written: Sequence[TopologySpreadConstraint],
+    labels: Mapping[str, str],
+    action: str,
+    *,
+    compares_tolerations: bool = False,
 ) -> tuple[CompiledConstraint, ...]:
     """Returns the constraints whose whenUnsatisfiable is `action`, in order.
 
@@ -71,7 +75,9 @@ def compiled(
 
 
 @kept_for_equal(len)
-def _compiled(encoded: bytes, own: tuple[tuple[str, str], ...], action: str, compares: bool) -> tuple[CompiledConstraint, ...]:
+def _compiled(
+    encoded: bytes, own: tuple[tuple[str, str], ...], action: str, compares: bool
+) -> tuple[CompiledConstraint, ...]:
     labels = dict(own)
     found = (written for written in _DECODER.decode(encoded) if written.when_unsatisfiable == action)
     return tuple(_constraint(written, labels, compares=compares) for written in found)
@@ -97,16 +103,25 @@ def with_selector(constraint: CompiledConstraint, selector: Selector) -> Compile
 
 
 def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Int64s:
-    """(N,) the number of matching pods of the namespace on each node, without terminating ones. An empty selector counts none.
+    """(N,) the number of matching pods of the namespace on each node, without terminating ones. An empty selector
+    counts none.
 
     Upstream: common.go, countPodsMatchSelector.
     """
-    return np.zeros(len(snapshot.nodes), np.int64) if selector.is_empty else _tally(snapshot, namespace, selector).per_node
+    return (
+        np.zeros(len(snapshot.nodes), np.int64) if selector.is_empty else _tally(snapshot, namespace, selector).per_node
+    )
 
 
 def pods_counted_by_value(snapshot: fwk.Snapshot, namespace: str, selector: Selector, column: LabelColumn) -> Int64s:
-    """(V + 1,) the same pods by the value of a label of their nodes; the last entry is for nodes without it. It is read-only."""
-    return np.zeros(len(column.values) + 1, np.int64) if selector.is_empty else _tally(snapshot, namespace, selector).by_value(column)
+    """(V + 1,) the same pods by the value of a label of their nodes; the last entry is for nodes without it. It is
+    read-only.
+    """
+    return (
+        np.zeros(len(column.values) + 1, np.int64)
+        if selector.is_empty
+        else _tally(snapshot, namespace, selector).by_value(column)
+    )
 
 
 def _tally(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Tally:
@@ -120,8 +135,8 @@ def _tally(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Tally:
 def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | None:
     """(R,) the number of matching pods added to the row, less those removed; None if the rows have no changes.
 
-    It is not exactly the change of `pods_counted`: terminating pods count here, and an empty selector matches all pods of the namespace. So
-    does upstream, which counts by one rule when a cycle begins and updates by the other.
+    It is not exactly the change of `pods_counted`: terminating pods count here, and an empty selector matches all pods
+    of the namespace. So does upstream, which counts by one rule when a cycle begins and updates by the other.
 
     Upstream: filtering.go, updateWithPod.
     """

@@ -38,7 +38,9 @@ def default_selector(pod: fwk.Pod, objects: ClusterObjects) -> Selector:
 
 
 def _selectors_of_services(pod: fwk.Pod, objects: ClusterObjects) -> dict[str, str]:
-    """Returns the merged selectors of all services that select the pod. A service without a selector selects nothing."""
+    """Returns the merged selectors of all services that select the pod. A service without a selector selects
+    nothing.
+    """
     merged: dict[str, str] = {}
     for service in objects.services.group(pod.namespace).values():
         selector = service.spec.selector

@@ -1,7 +1,7 @@
 """Filter: the skew between a domain and the one with the fewest pods, with each row's own pod changes.
 
-A row changes the count of its own domain only. The minimum of a row is therefore either its own count or the minimum of the other domains,
-and two numbers per constraint are enough for all rows.
+A row changes the count of its own domain only. The minimum of a row is therefore either its own count or the minimum of
+the other domains, and two numbers per constraint are enough for all rows.
 
 Upstream: framework/plugins/podtopologyspread/filtering.go (v1.36.2).
 """
@@ -35,8 +35,9 @@ _NO_DOMAIN: Final = 2**31 - 1
 @final
 @dataclass(frozen=True, slots=True)
 class Domains:
-    """The counts of a constraint in the snapshot. Its domains are the V values of the topology key; the last entry is for nodes without
-    one."""
+    """The counts of a constraint in the snapshot. Its domains are the V values of the topology key; the last entry is
+    for nodes without one.
+    """
 
     constraint: CompiledConstraint
     self_match: int
@@ -59,11 +60,14 @@ class Domains:
 
 
 def decisive(snapshot: fwk.Snapshot, constraints: Sequence[CompiledConstraint]) -> Sequence[CompiledConstraint]:
-    """Returns the constraints that decide, all of them in general. A topology key that no node has decides alone: no node counts for any
-    constraint then, so that none is beyond its maxSkew, and every node lacks that key."""
+    """Returns the constraints that decide, all of them in general. A topology key that no node has decides alone: no
+    node counts for any constraint then, so that none is beyond its maxSkew, and every node lacks that key.
+    """
     if any(constraint.max_skew < 1 for constraint in constraints):
         return constraints
-    on_no_node = next((constraint for constraint in constraints if constraint.topology_key not in snapshot.nodes.label_keys), None)
+    on_no_node = next(
+        (constraint for constraint in constraints if constraint.topology_key not in snapshot.nodes.label_keys), None
+    )
     return constraints if on_no_node is None else [on_no_node]
 
 
@@ -73,13 +77,25 @@ def measure(snapshot: fwk.Snapshot, pod: fwk.Pod, constraints: Sequence[Compiled
     inclusion = Inclusion(snapshot, pod, with_all_keys(columns))
     counts_all_nodes = len({column.key for column in columns}) == 1
     return [
-        _measured(snapshot, pod, constraint, column, inclusion.of(constraint), counts_all_nodes and inclusion.is_by_keys_alone(constraint))
+        _measured(
+            snapshot,
+            pod,
+            constraint,
+            column,
+            inclusion.of(constraint),
+            counts_all_nodes and inclusion.is_by_keys_alone(constraint),
+        )
         for constraint, column in zip(constraints, columns, strict=True)
     ]
 
 
 def _measured(
-    snapshot: fwk.Snapshot, pod: fwk.Pod, constraint: CompiledConstraint, column: LabelColumn, included: Mask, is_by_key_alone: bool
+    snapshot: fwk.Snapshot,
+    pod: fwk.Pod,
+    constraint: CompiledConstraint,
+    column: LabelColumn,
+    included: Mask,
+    is_by_key_alone: bool,
 ) -> Domains:
     """Returns the domains of one constraint.
 
@@ -88,7 +104,10 @@ def _measured(
         is_by_key_alone: True if these are all nodes with the topology key.
     """
     if is_by_key_alone:
-        is_domain, counts = column.in_use, pods_counted_by_value(snapshot, pod.namespace, constraint.selector, column).copy()
+        is_domain, counts = (
+            column.in_use,
+            pods_counted_by_value(snapshot, pod.namespace, constraint.selector, column).copy(),
+        )
         counts[-1] = 0
     else:
         is_domain = np.zeros(len(column.values) + 1, np.bool_)

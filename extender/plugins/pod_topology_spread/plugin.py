@@ -26,7 +26,8 @@ _IGNORED: Final = fwk.StateKey[Mask]("ScorePodTopologySpread")
 
 @final
 class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
-    """Refuses nodes that would exceed the skew (DoNotSchedule), and prefers domains with few matching pods (ScheduleAnyway).
+    """Refuses nodes that would exceed the skew (DoNotSchedule), and prefers domains with few matching pods
+    (ScheduleAnyway).
 
     State: an index of the services, for pods without constraints of their own.
 
@@ -73,7 +74,9 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         try:
             constraints = self._constraints(state, pod, snapshot.objects, DO_NOT_SCHEDULE)
         except SelectorError as exc:
-            return fwk.PreFilterResult(fwk.error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {exc}"))
+            return fwk.PreFilterResult(
+                fwk.error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {exc}")
+            )
         if not constraints:
             return fwk.PreFilterResult(self._skip(pod, DO_NOT_SCHEDULE))
         state.write(_MEASURED, filtering.measure(snapshot, pod, filtering.decisive(snapshot, constraints)))
@@ -120,11 +123,15 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         return advice.without_requirements(pod)
 
     def _skip(self, pod: fwk.Pod, action: str) -> fwk.Status:
-        """Returns Skip for a pod without constraints of this action. Which default constraints a pod has depends on services and owners."""
+        """Returns Skip for a pod without constraints of this action. Which default constraints a pod has depends on
+        services and owners.
+        """
         from_defaults = not pod.spec.topology_spread_constraints and action in self._default_actions
         return fwk.SKIP if from_defaults else fwk.SKIP_EQUAL_PODS
 
-    def _constraints(self, state: fwk.CycleState, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
+    def _constraints(
+        self, state: fwk.CycleState, pod: fwk.Pod, objects: ClusterObjects, action: str
+    ) -> tuple[CompiledConstraint, ...]:
         """Returns the pod's own constraints with this action; the default ones if it has none at all."""
         if pod.spec.topology_spread_constraints:
             return self._own.of(state, lambda: self._own_constraints(pod, action), also=action)
@@ -134,7 +141,9 @@ class PodTopologySpread(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugi
         labels = pod.labels if self._matches_keys else {}
         return compiled(pod.spec.topology_spread_constraints, labels, action, compares_tolerations=self._compares)
 
-    def _default_constraints(self, pod: fwk.Pod, objects: ClusterObjects, action: str) -> tuple[CompiledConstraint, ...]:
+    def _default_constraints(
+        self, pod: fwk.Pod, objects: ClusterObjects, action: str
+    ) -> tuple[CompiledConstraint, ...]:
         if action not in self._default_actions:
             return ()
         labels = pod.labels if self._matches_keys else {}

@@ -12,7 +12,13 @@ import numpy as np
 
 from extender import framework as fwk
 from extender.objects.node import HOSTNAME_LABEL
-from extender.plugins.pod_topology_spread.constraints import CompiledConstraint, Inclusion, columns_of, pods_counted, with_all_keys
+from extender.plugins.pod_topology_spread.constraints import (
+    CompiledConstraint,
+    Inclusion,
+    columns_of,
+    pods_counted,
+    with_all_keys,
+)
 from extender.snapshot.axes import Codes, Floats, Int64s, Mask
 from extender.snapshot.columns import LabelColumn, sums_by_value
 
@@ -38,12 +44,15 @@ class TopologyScores:
     of_constraints: tuple[ConstraintScore, ...]
 
 
-def weigh(rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[CompiledConstraint], *, all_keys_needed: bool) -> TopologyScores:
+def weigh(
+    rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[CompiledConstraint], *, all_keys_needed: bool
+) -> TopologyScores:
     """Counts the matching pods of each domain, and weighs constraints by the number of domains that are feasible.
 
     Arguments:
         rows: the feasible nodes. They determine the domains; the pods of all nodes are counted.
-        all_keys_needed: whether nodes that lack a topology key get no score at all, rather than none for that constraint.
+        all_keys_needed: whether nodes that lack a topology key get no score at all, rather than none for that
+            constraint.
 
     Upstream: scoring.go, PreScore.
     """
@@ -67,8 +76,12 @@ def weigh(rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[CompiledConstraint
     return TopologyScores(None if with_keys is None else ~with_keys, tuple(of_constraints))
 
 
-def _domain_score(constraint: CompiledConstraint, column: LabelColumn, counts: Int64s, scored: Codes) -> ConstraintScore:
-    """Returns the score of a constraint whose domains hold `counts` (V + 1,), with feasible nodes in the domains `scored` (S,)."""
+def _domain_score(
+    constraint: CompiledConstraint, column: LabelColumn, counts: Int64s, scored: Codes
+) -> ConstraintScore:
+    """Returns the score of a constraint whose domains hold `counts` (V + 1,), with feasible nodes in the domains
+    `scored` (S,).
+    """
     is_feasible = np.zeros(len(counts), np.bool_)
     is_feasible[scored] = True
     num_domains = int(is_feasible.sum())

@@ -1,7 +1,7 @@
 """AssumeCache: claims and volumes with changes that were decided but not yet observed.
 
-Its state, in full: the assumed version of each changed object. It lasts until it is restored, or until the API server has a newer version,
-which contains the change or supersedes it.
+Its state, in full: the assumed version of each changed object. It lasts until it is restored, or until the API server
+has a newer version, which contains the change or supersedes it.
 
 Upstream: pkg/scheduler/util/assumecache/assume_cache.go; framework/plugins/volumebinding/assume_cache.go (v1.36.2).
 """
@@ -42,7 +42,11 @@ class AssumeCache(Generic[K, T]):
         """Returns the assumed object, else that of the API server; None if the API server has none."""
         known = table.get(key)
         assumed = self._assumed.get(key)
-        return known if known is None or assumed is None or version(known.metadata) > version(assumed.metadata) else assumed
+        return (
+            known
+            if known is None or assumed is None or version(known.metadata) > version(assumed.metadata)
+            else assumed
+        )
 
     def overlaid(self, objects: Mapping[K, T], table: Mapping[K, T]) -> Iterator[T]:
         """Yields objects of the table, in their assumed version where there is one."""
@@ -64,7 +68,8 @@ class AssumeCache(Generic[K, T]):
             raise AssumeError(not_found(self._kind, name))
         if version(changed.metadata) < version(latest.metadata):
             raise AssumeError(
-                f"{self._kind} {quoted(name)} is out of sync (stored: {version(latest.metadata)}, assume: {version(changed.metadata)})"
+                f"{self._kind} {quoted(name)} is out of sync (stored: {version(latest.metadata)}, assume: "
+                f"{version(changed.metadata)})"
             )
         self._assumed[key] = changed
         if len(self._assumed) > self._most:

@@ -176,8 +176,8 @@ def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[Delayed
     wanted += [(choice.delayed, remaining & ~choice.found if choice.volumes else remaining) for choice in found.choices]
     known: dict[tuple[str, object, int], Mask | None] = {}
     for delayed, nodes in wanted:
-        # Claims of one class and size that may be provisioned on the same nodes: a pod may have thousands. That other claims have ruled out
-        # further nodes meanwhile makes no difference.
+        # Claims of one class and size that may be provisioned on the same nodes: a pod may have thousands. That other
+        # claims have ruled out further nodes meanwhile makes no difference.
         like = delayed.storage_class.metadata.name, delayed.claim.spec.resources.requests.get("storage"), id(nodes)
         if like not in known:
             known[like] = _provision(snapshot, delayed, nodes & ~found.unbound & ~found.without_capacity, found)
@@ -188,7 +188,8 @@ def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[Delayed
 
 
 def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _Delayed) -> Mask | None:
-    """Returns on which of these nodes a volume can be provisioned for the claim; None if on none for want of a provisioner, or of nodes.
+    """Returns on which of these nodes a volume can be provisioned for the claim; None if on none for want of a
+    provisioner, or of nodes.
 
     Upstream: checkVolumeProvisions.
     """
@@ -218,7 +219,9 @@ def _no_node(snapshot: Snapshot) -> Mask:
 @final
 @dataclass(frozen=True, slots=True)
 class AssumedVolumes:
-    """The objects assumed for a pod, as they are to be written: volumes with their claims, claims with the selected node."""
+    """The objects assumed for a pod, as they are to be written: volumes with their claims, claims with the selected
+    node.
+    """
 
     volumes: tuple[PersistentVolume, ...] = ()
     claims: tuple[PersistentVolumeClaim, ...] = ()

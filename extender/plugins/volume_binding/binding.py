@@ -25,10 +25,14 @@ CHECK_INTERVAL: Final = 1.0
 
 
 class BindingError(Exception):
-    """The pod's volumes will not be bound on this node, and the pod has to be rescheduled. The message is upstream's."""
+    """The pod's volumes will not be bound on this node, and the pod has to be rescheduled. The message is
+    upstream's.
+    """
 
 
-async def bind_pod_volumes(storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, node: str, handle: fwk.Handle, within: float) -> None:
+async def bind_pod_volumes(
+    storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, node: str, handle: fwk.Handle, within: float
+) -> None:
     """Writes the assumed objects, and waits until all of them are bound.
 
     Arguments:
@@ -120,7 +124,9 @@ def _named_claim(volume: PersistentVolume, live: fwk.LiveCluster) -> PersistentV
         raise _CheckError(f"ClaimRef got reset for pv {quoted(volume.metadata.name)}")
     claim = live.objects.pvcs.get((reference.namespace, reference.name))
     if claim is None:
-        raise _CheckError(f"failed to check binding: {not_found(CLAIM_KIND, f'{reference.namespace}/{reference.name}')}")
+        raise _CheckError(
+            f"failed to check binding: {not_found(CLAIM_KIND, f'{reference.namespace}/{reference.name}')}"
+        )
     return claim
 
 
@@ -151,4 +157,6 @@ def _is_claim_bound(written: PersistentVolumeClaim, chosen: _ChosenNode, live: f
 def _check_reach(volume: PersistentVolume, chosen: _ChosenNode) -> None:
     why = why_unreached(volume, chosen.node, chosen.csi_node)
     if why is not None:
-        raise _CheckError(f"pv {quoted(volume.metadata.name)} node affinity doesn't match node {quoted(chosen.node.name)}: {why}")
+        raise _CheckError(
+            f"pv {quoted(volume.metadata.name)} node affinity doesn't match node {quoted(chosen.node.name)}: {why}"
+        )

@@ -35,7 +35,9 @@ def _after_class_change(pod: fwk.Pod, old: StorageClass | None, new: StorageClas
     return fwk.queue_if(old is None or old.allowed_topologies != new.allowed_topologies)
 
 
-def _after_claim_change(pod: fwk.Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> fwk.QueueingHint:
+def _after_claim_change(
+    pod: fwk.Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim
+) -> fwk.QueueingHint:
     return fwk.queue_if(uses_claim(pod, new))
 
 
@@ -48,7 +50,9 @@ def _migrated_plugins(node: CSINode) -> str:
 
 
 def _after_csi_driver_update(pod: fwk.Pod, old: CSIDriver, new: CSIDriver) -> fwk.QueueingHint:
-    """Queues the pod if a driver of its in-line volumes stops publishing capacity, so that capacity is no longer checked."""
+    """Queues the pod if a driver of its in-line volumes stops publishing capacity, so that capacity is no longer
+    checked.
+    """
     is_used = any(volume.csi is not None and volume.csi.driver == new.metadata.name for volume in pod.spec.volumes)
     return fwk.queue_if(is_used and bool(old.spec.storage_capacity) and not new.spec.storage_capacity)
 

@@ -51,7 +51,13 @@ ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
 
 @final
 class VolumeBinding(
-    fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.ReservePlugin, fwk.PreBindPlugin, VolumeAdvice
+    fwk.PreFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.ScorePlugin,
+    fwk.ReservePlugin,
+    fwk.PreBindPlugin,
+    VolumeAdvice,
 ):
     """Refuses nodes that do not reach a volume of the pod, or on which an unbound claim would get no volume.
 
@@ -154,7 +160,9 @@ class VolumeBinding(
         return fwk.PreFlight(fwk.SKIP if assumed.is_empty else fwk.SUCCESS, allow_parallel=True)
 
     async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
-        """Writes what was reserved, and waits until the volumes are bound. Error if they will not be, so that the pod is rescheduled."""
+        """Writes what was reserved, and waits until the volumes are bound. Error if they will not be, so that the pod
+        is rescheduled.
+        """
         assumed = state.find(ASSUMED)
         if assumed is None:
             return _nothing_reserved(node)

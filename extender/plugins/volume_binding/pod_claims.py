@@ -51,11 +51,14 @@ class Storage:
         """Returns False if there are no `volumes_for` the claim, and nothing else is to be found out."""
         storage_class, volumes = claim_class(claim), self.objects.pvs
         named = (storage_class, (claim_namespace(claim), claim.metadata.name))
-        return claim.spec.selector is not None or bool(volumes.group(named)) or bool(volumes.group((storage_class, None)))
+        return (
+            claim.spec.selector is not None or bool(volumes.group(named)) or bool(volumes.group((storage_class, None)))
+        )
 
     def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
-        """Yields the volumes of the claim's class that are free or name the claim, in order of arrival. Assumed ones may name another
-        claim by now."""
+        """Yields the volumes of the claim's class that are free or name the claim, in order of arrival. Assumed ones
+        may name another claim by now.
+        """
         storage_class, volumes = claim_class(claim), self.objects.pvs
         for named in ((claim_namespace(claim), claim.metadata.name), None):
             yield from self.assumed_volumes.overlaid(volumes.group((storage_class, named)), volumes)
@@ -87,7 +90,8 @@ class PodClaims:
 
 
 def why_unusable(pod: Pod, volumes: Iterable[Volume], objects: ClusterObjects) -> str | None:
-    """Returns the error of the first claim of the pod that is unusable in the API server's state; None if all are usable.
+    """Returns the error of the first claim of the pod that is unusable in the API server's state; None if all are
+    usable.
 
     Arguments:
         volumes: those of the pod, without further ones that name the same claim.
@@ -103,7 +107,10 @@ def why_unusable(pod: Pod, volumes: Iterable[Volume], objects: ClusterObjects) -
                 return f"waiting for ephemeral volume controller to create the persistentvolumeclaim {quoted(name)}"
             return claim_not_found(name)
         if claim.status.phase == CLAIM_LOST:
-            return f"persistentvolumeclaim {quoted(name)} bound to non-existent persistentvolume {quoted(claim.spec.volume_name)}"
+            return (
+                f"persistentvolumeclaim {quoted(name)} bound to non-existent persistentvolume "
+                f"{quoted(claim.spec.volume_name)}"
+            )
         if claim.metadata.deletion_timestamp is not None:
             return f"persistentvolumeclaim {quoted(name)} is being deleted"
         refusal = why_not_owned(claim, pod.name, pod.uid) if is_ephemeral else None

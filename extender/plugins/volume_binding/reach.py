@@ -1,7 +1,7 @@
 """Which nodes can reach a volume, and on which one can be provisioned: computed per volume for all nodes at once.
 
-Upstream: component-helpers/storage/volume/helpers.go, CheckNodeAffinity; framework/plugins/volumebinding/binder.go, checkBoundClaims,
-tryTranslatePVToCSI, hasEnoughCapacity (v1.36.2).
+Upstream: component-helpers/storage/volume/helpers.go, CheckNodeAffinity; framework/plugins/volumebinding/binder.go,
+checkBoundClaims, tryTranslatePVToCSI, hasEnoughCapacity (v1.36.2).
 """
 
 from collections import defaultdict
@@ -50,8 +50,9 @@ class Reach:
 
 
 def reach_of_bound(snapshot: Snapshot, volume: PersistentVolume) -> Reach:
-    """Returns the nodes that reach the volume. For nodes that serve an in-tree volume through a CSI driver, the translated volume
-    counts."""
+    """Returns the nodes that reach the volume. For nodes that serve an in-tree volume through a CSI driver, the
+    translated volume counts.
+    """
     plugin = in_tree_plugin(volume)
     plain = affinity_mask(snapshot, affinity_of(volume))
     if plugin is None or not plugin.is_migrated:
@@ -79,13 +80,19 @@ def affinity_of(volume: PersistentVolume) -> ParsedNodeSelector | None:
 
 
 def why_unreached(volume: PersistentVolume, node: Node, csi_node: CSINode | None) -> str | None:
-    """Returns why one node does not reach a bound volume, None if it does; the counterpart of `reach_of_bound` for one node.
+    """Returns why one node does not reach a bound volume, None if it does; the counterpart of `reach_of_bound` for one
+    node.
 
     Raises:
         TranslationError: the node needs the volume as a CSI one, into which it cannot be translated.
     """
     plugin = in_tree_plugin(volume)
-    if plugin is not None and plugin.is_migrated and csi_node is not None and plugin.name in attach_profile(csi_node).migrated_plugins:
+    if (
+        plugin is not None
+        and plugin.is_migrated
+        and csi_node is not None
+        and plugin.name in attach_profile(csi_node).migrated_plugins
+    ):
         try:
             volume = translated(volume, plugin)
         except TranslationError as exc:
@@ -126,7 +133,8 @@ class Affinities:
 
 
 def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask:
-    """(N,) the nodes in the topology that a StorageClass allows: those that match any term; all nodes if there are no terms.
+    """(N,) the nodes in the topology that a StorageClass allows: those that match any term; all nodes if there are no
+    terms.
 
     Upstream: pkg/apis/core/v1/helper/helpers.go, MatchTopologySelectorTerms.
     """
@@ -144,7 +152,8 @@ def topology_mask(snapshot: Snapshot, terms: list[TopologySelectorTerm]) -> Mask
 
 
 def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Mask | None:
-    """(N,) the nodes where the class's driver has enough capacity for the claim; None if it does not publish its capacity.
+    """(N,) the nodes where the class's driver has enough capacity for the claim; None if it does not publish its
+    capacity.
 
     Raises:
         QuantityError: the size of the claim or of a capacity is invalid.
@@ -153,7 +162,8 @@ def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: Persis
     if size is None:
         return None
     enough = np.zeros(len(snapshot.nodes), np.bool_)
-    # With local storage each node has its own capacity object. Those that select one label by value are evaluated together.
+    # With local storage each node has its own capacity object. Those that select one label by value are evaluated
+    # together.
     values_of_label: defaultdict[str, list[str]] = defaultdict(list)
     for _, selector in _sufficient(snapshot, storage_class, size):
         match selector.requirements:
@@ -167,8 +177,9 @@ def capacity_mask(snapshot: Snapshot, storage_class: StorageClass, claim: Persis
 
 
 def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> Int64s | None:
-    """(N,) the bytes that the class's driver has on each node, NO_CAPACITY where that is not enough for the claim; None if the driver does
-    not publish its capacity. Of several capacities that are enough for a node, one counts; upstream takes the first of a map.
+    """(N,) the bytes that the class's driver has on each node, NO_CAPACITY where that is not enough for the claim; None
+    if the driver does not publish its capacity. Of several capacities that are enough for a node, one counts; upstream
+    takes the first of a map.
 
     Raises:
         QuantityError: as `capacity_mask`.
@@ -199,16 +210,26 @@ def capacity_of_nodes(snapshot: Snapshot, storage_class: StorageClass, claim: Pe
 
 
 def _published_size(snapshot: Snapshot, storage_class: StorageClass, claim: PersistentVolumeClaim) -> int | None:
-    """Returns the bytes for which there must be capacity; None if the claim names none, or the driver publishes no capacity."""
+    """Returns the bytes for which there must be capacity; None if the claim names none, or the driver publishes no
+    capacity.
+    """
     requested = requested_storage(claim)
     driver = snapshot.objects.csi_drivers.get(storage_class.provisioner)
     return None if requested is None or driver is None or not driver.spec.storage_capacity else requested.value()
 
 
-def _sufficient(snapshot: Snapshot, storage_class: StorageClass, size: int) -> Iterator[tuple[CSIStorageCapacity, Selector]]:
-    """Yields the capacities that are large enough, with the selectors of their nodes. As upstream, an invalid selector selects none."""
+def _sufficient(
+    snapshot: Snapshot, storage_class: StorageClass, size: int
+) -> Iterator[tuple[CSIStorageCapacity, Selector]]:
+    """Yields the capacities that are large enough, with the selectors of their nodes. As upstream, an invalid selector
+    selects none.
+    """
     for capacity in snapshot.objects.csi_storage_capacities.values():
-        if capacity.storage_class_name == storage_class.metadata.name and capacity.node_topology is not None and _fits(size, capacity):
+        if (
+            capacity.storage_class_name == storage_class.metadata.name
+            and capacity.node_topology is not None
+            and _fits(size, capacity)
+        ):
             with suppress(SelectorError):
                 yield capacity, selector_of(capacity.node_topology)
 

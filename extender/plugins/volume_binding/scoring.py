@@ -1,4 +1,5 @@
-"""The score of nodes by storage: how much of their volumes, or of the capacity for new ones, the claims of a pod would use.
+"""The score of nodes by storage: how much of their volumes, or of the capacity for new ones, the claims of a pod would
+use.
 
 Upstream: framework/plugins/volumebinding/scorer.go; volume_binding.go, Score (v1.36.2).
 """
@@ -42,7 +43,11 @@ class _Uses(defaultdict[str, _ClassUse]):
     """StorageClass -> its use."""
 
     def __init__(self, num_nodes: int) -> None:
-        super().__init__(lambda: _ClassUse(np.zeros(num_nodes, np.int64), np.zeros(num_nodes, np.int64), np.zeros(num_nodes, np.bool_)))
+        super().__init__(
+            lambda: _ClassUse(
+                np.zeros(num_nodes, np.int64), np.zeros(num_nodes, np.int64), np.zeros(num_nodes, np.bool_)
+            )
+        )
 
 
 def storage_scores(snapshot: Snapshot, volumes: PodVolumes, shape: Sequence[UtilizationShapePoint]) -> Int64s:

@@ -99,8 +99,9 @@ def match_claims(snapshot: Snapshot, storage: Storage, claims: Iterable[DelayedC
 
 @final
 class _Taken:
-    """The volumes given to claims of the pod so far, on each node. A volume that is taken anywhere has a row; row 0 stands for all
-    others."""
+    """The volumes given to claims of the pod so far, on each node. A volume that is taken anywhere has a row; row 0
+    stands for all others.
+    """
 
     def __init__(self, num_nodes: int) -> None:
         self._nodes = np.arange(num_nodes)
@@ -145,7 +146,9 @@ def _size(claim: PersistentVolumeClaim) -> int:
     return 0 if requested is None else requested.nanos()
 
 
-def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> tuple[list[PersistentVolume], list[PersistentVolume]]:
+def _candidates(
+    claim: PersistentVolumeClaim, storage: Storage
+) -> tuple[list[PersistentVolume], list[PersistentVolume]]:
     """Returns the volumes that name this claim, and the free ones that are suitable, smallest first, for any node."""
     size, selector = _size(claim), _selector(claim)
     prebound: list[PersistentVolume] = []
@@ -161,7 +164,11 @@ def _candidates(claim: PersistentVolumeClaim, storage: Storage) -> tuple[list[Pe
             continue
         if is_prebound:
             prebound.append(volume)
-        elif volume.status.phase == VOLUME_AVAILABLE and selector.matches(volume.metadata.labels) and has_access_of(volume, claim):
+        elif (
+            volume.status.phase == VOLUME_AVAILABLE
+            and selector.matches(volume.metadata.labels)
+            and has_access_of(volume, claim)
+        ):
             free.append((capacity, volume))
     # Upstream takes equal ones in the random order of a map. Here their names decide, and not which of them came first.
     prebound.sort(key=lambda volume: volume.metadata.name)
@@ -193,10 +200,13 @@ def _first_prebound(prebound: Sequence[PersistentVolume], affinities: Affinities
     return rank
 
 
-def _smallest(free: Sequence[PersistentVolume], affinities: Affinities, taken: _Taken, rows: Index, first_rank: int) -> Index:
+def _smallest(
+    free: Sequence[PersistentVolume], affinities: Affinities, taken: _Taken, rows: Index, first_rank: int
+) -> Index:
     """(N,) the rank of the first volume that the node reaches and that is not taken there; NONE where there is none.
 
-    Local and zonal volumes are pinned to values of one label, and there may be many: they are looked up by the node's value.
+    Local and zonal volumes are pinned to values of one label, and there may be many: they are looked up by the node's
+    value.
     """
     nodes = affinities.snapshot.nodes
     best = np.full(len(nodes), _NO_RANK, np.intp)
@@ -225,7 +235,9 @@ def _pin_of(selector: ParsedNodeSelector) -> Requirement | None:
     return None
 
 
-def _smallest_pinned(column: LabelColumn, ranks_of_value: Mapping[str, Sequence[int]], taken: _Taken, rows: Index) -> Index:
+def _smallest_pinned(
+    column: LabelColumn, ranks_of_value: Mapping[str, Sequence[int]], taken: _Taken, rows: Index
+) -> Index:
     """(N,) the lowest rank for the node's value of the label that is not taken there; _NO_RANK where there is none.
 
     Arguments:
@@ -233,7 +245,8 @@ def _smallest_pinned(column: LabelColumn, ranks_of_value: Mapping[str, Sequence[
         rows: the row in `taken` of each rank.
     """
     best = np.full(len(column.codes), _NO_RANK, np.intp)
-    # Of this many volumes at least one is free. `nth_of_code[i, code]` is the i-th rank for a value of the label, by code.
+    # Of this many volumes at least one is free. `nth_of_code[i, code]` is the i-th rank for a value of the label, by
+    # code.
     enough = taken.most + 1
     nth_of_code = np.full((min(enough, max(map(len, ranks_of_value.values()))), len(column.values) + 1), NONE, np.intp)
     for value, ranks in ranks_of_value.items():

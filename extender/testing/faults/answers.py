@@ -27,14 +27,31 @@ REASONS: Mapping[int, str] = {
 }
 
 
-def status_object(code: int, message: str = "injected", *, reason: str | None = None, details: object = None) -> dict[str, Any]:
+def status_object(
+    code: int, message: str = "injected", *, reason: str | None = None, details: object = None
+) -> dict[str, Any]:
     """Returns a Status as the API server writes it."""
-    found: dict[str, Any] = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
-    return found | {"reason": REASONS.get(code, "") if reason is None else reason, "code": code} | ({"details": details} if details else {})
+    found: dict[str, Any] = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+    }
+    return (
+        found
+        | {"reason": REASONS.get(code, "") if reason is None else reason, "code": code}
+        | ({"details": details} if details else {})
+    )
 
 
 def status(
-    code: int, message: str = "injected", *, reason: str | None = None, retry_after: int | None = None, details: object = None
+    code: int,
+    message: str = "injected",
+    *,
+    reason: str | None = None,
+    retry_after: int | None = None,
+    details: object = None,
 ) -> Action:
     """Refuses the request with a Status; nothing is done."""
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
@@ -44,11 +61,17 @@ def status(
 def too_large_resource_version(retry_after: int | None = 1) -> Action:
     """Refuses the request because the server lags behind the version that the client has seen elsewhere."""
     causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-    return status(504, "Timeout: Too large resource version: 2, current: 1", retry_after=retry_after, details={"causes": causes})
+    return status(
+        504, "Timeout: Too large resource version: 2, current: 1", retry_after=retry_after, details={"causes": causes}
+    )
 
 
 def answer(
-    body: bytes | str, code: int = 200, *, content_type: str = "application/json", headers: Mapping[str, str] | None = None
+    body: bytes | str,
+    code: int = 200,
+    *,
+    content_type: str = "application/json",
+    headers: Mapping[str, str] | None = None,
 ) -> Action:
     """Answers with this body, whatever was requested."""
     content = body.encode() if isinstance(body, str) else body

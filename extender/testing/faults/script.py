@@ -63,8 +63,8 @@ class Call:
 class Fault:
     """Which requests fail, and how.
 
-    Fault(status(500), verb="list", resource="pods", skip=1)     the second list of pods Fault(status(503), probability=0.3, times=None)
-    three in ten requests, for good
+    Fault(status(500), verb="list", resource="pods", skip=1)     the second list of pods
+    Fault(status(503), probability=0.3, times=None)              three in ten requests, for good
     """
 
     action: Action
@@ -85,8 +85,15 @@ class Fault:
 
     def strikes(self, call: Call, rng: Random) -> bool:
         """Returns whether the fault strikes this request, and counts it."""
-        wanted = ((self.verb, call.verb), (self.resource, call.resource), (self.subresource, call.subresource), (self.name, call.name))
-        if any(want is not None and want != found for want, found in wanted) or (self.where is not None and not self.where(call)):
+        wanted = (
+            (self.verb, call.verb),
+            (self.resource, call.resource),
+            (self.subresource, call.subresource),
+            (self.name, call.name),
+        )
+        if any(want is not None and want != found for want, found in wanted) or (
+            self.where is not None and not self.where(call)
+        ):
             return False
         if self.times is not None and self.struck >= self.times:
             return False
@@ -154,7 +161,9 @@ class FaultyTransport(httpx.AsyncBaseTransport):
         fault = next((fault for fault in self.faults if fault.strikes(call, self._rng)), None)
         response = await forward() if fault is None else await fault.action(call, forward)
         if call.verb == "watch" and isinstance(response.stream, httpx.AsyncByteStream):
-            response = httpx.Response(response.status_code, headers=response.headers, stream=CuttableStream(response.stream, self._open))
+            response = httpx.Response(
+                response.status_code, headers=response.headers, stream=CuttableStream(response.stream, self._open)
+            )
         return response
 
     async def aclose(self) -> None:

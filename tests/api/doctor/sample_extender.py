@@ -39,7 +39,9 @@ class SampleExtender:
         if self.defect == "closes connections":
             headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer if isinstance(answer, bytes) else json.dumps(answer).encode()})
+        await send(
+            {"type": "http.response.body", "body": answer if isinstance(answer, bytes) else json.dumps(answer).encode()}
+        )
 
     async def _answer(self, verb: str, body: bytes) -> tuple[int, Any]:
         self.calls += 1
@@ -95,7 +97,11 @@ class SampleExtender:
             for node, victims in asked["NodeNameToVictims"].items()
         }
         if self.defect == "echoes empty victims":
-            return {"NodeNameToMetaVictims": {node: victims | {"Pods": victims["Pods"] or []} for node, victims in given.items()}}
+            return {
+                "NodeNameToMetaVictims": {
+                    node: victims | {"Pods": victims["Pods"] or []} for node, victims in given.items()
+                }
+            }
         if self.defect == "preempt crashes on no victims" and any(not victims["Pods"] for victims in given.values()):
             raise IndexError("list index out of range")
         kept = {node: victims for node, victims in given.items() if victims["Pods"]}

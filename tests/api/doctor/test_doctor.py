@@ -1,4 +1,6 @@
-"""The doctor finds what is wrong with an extender, by what kube-scheduler would make of it, and finds nothing in one that is well."""
+"""The doctor finds what is wrong with an extender, by what kube-scheduler would make of it, and finds nothing in one
+that is well.
+"""
 
 import json
 from pathlib import Path
@@ -60,7 +62,11 @@ def test_the_answers_of_an_extender_that_is_well_are_valid_by_the_schema_in_eith
     for form in ("full", "names"):
         with serving(SampleExtender()) as url:
             _, found = findings(url, "--form", form)
-        valid = [each["verb"] for each in found if each["check"] == "is valid by the schema of the protocol" and each["grade"] == "ok"]
+        valid = [
+            each["verb"]
+            for each in found
+            if each["check"] == "is valid by the schema of the protocol" and each["grade"] == "ok"
+        ]
         assert valid == ["filter", "prioritize", "preempt", "bind"]
 
 

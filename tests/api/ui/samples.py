@@ -52,18 +52,34 @@ def standing(name: str, cpu: int, priority: int = 0, memory: int = 0) -> PodOnNo
 
 def node(*pods: PodOnNode, name: str = "n1", cpu: int = 4000, zone: str = "a") -> NodeOnMap:
     promised = sum(pod.cpu for pod in pods)
-    return NodeOnMap(name=name, zone=zone, cpu=cpu, memory=8 * GIB, requested_cpu=promised, max_pods=110, num_pods=len(pods), pods=pods)
+    return NodeOnMap(
+        name=name,
+        zone=zone,
+        cpu=cpu,
+        memory=8 * GIB,
+        requested_cpu=promised,
+        max_pods=110,
+        num_pods=len(pods),
+        pods=pods,
+    )
 
 
 def small_cluster() -> Cluster:
-    nodes = [make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods="110").label({ZONE: f"zone-{number % 2}"}) for number in range(4)]
-    pods = [make_pod(f"p{number}").namespace("shop").req(cpu="1").priority(number * 100).node(f"n{number % 4}") for number in range(6)]
+    nodes = [
+        make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods="110").label({ZONE: f"zone-{number % 2}"})
+        for number in range(4)
+    ]
+    pods = [
+        make_pod(f"p{number}").namespace("shop").req(cpu="1").priority(number * 100).node(f"n{number % 4}")
+        for number in range(6)
+    ]
     return Cluster(make_cache(*nodes, pods=pods))
 
 
 def waiting(*names: str, message: str = "") -> Queue:
     places = tuple(
-        QueuePlace(pod=pod_name(name), queue="unschedulable", attempts=2, since=seconds_ago(90), message=message) for name in names
+        QueuePlace(pod=pod_name(name), queue="unschedulable", attempts=2, since=seconds_ago(90), message=message)
+        for name in names
     )
     return Queue(items=places)
 
@@ -77,7 +93,9 @@ PREEMPTION = PreemptionAnswer(
     num_pdb_violations=1,
     candidates=(
         CandidateNode(node="n0", victims=VICTIMS, num_pdb_violations=1),
-        CandidateNode(node="n1", victims=(Victim(pod=HIDDEN),), num_pdb_violations=2, why_not="it violates 2 budgets, not 1"),
+        CandidateNode(
+            node="n1", victims=(Victim(pod=HIDDEN),), num_pdb_violations=2, why_not="it violates 2 budgets, not 1"
+        ),
     ),
     num_candidates=5,
 )
@@ -137,7 +155,9 @@ WHAT_IF = WhatIf(
     ),
     evictions=(
         Eviction(victim=VICTIMS[0], node="n0", why="preempted", by=pod_name("new", 1000), lands_on="n3"),
-        Eviction(victim=Victim(pod=pod_name("p3")), node="n3", why="preempted", by=pod_name("p0"), returns=False, depth=2),
+        Eviction(
+            victim=Victim(pod=pod_name("p3")), node="n3", why="preempted", by=pod_name("p0"), returns=False, depth=2
+        ),
     ),
     unplaced=1,
 )

@@ -15,7 +15,9 @@ from tests.api.ui.samples import HIDDEN, PREEMPTION, RECORD, VICTIMS, WHAT_IF, n
 def test_a_pod_that_leaves_is_struck_out_before_and_gone_after() -> None:
     shown = node(standing("stays", 1000), standing("p0", 2000))
 
-    drawn = before_and_after(NodeChange(shown, frozenset({"shop/p0"}), (standing("new", 2500, 9),)), "cpu", Priorities.of([0, 9]))
+    drawn = before_and_after(
+        NodeChange(shown, frozenset({"shop/p0"}), (standing("new", 2500, 9),)), "cpu", Priorities.of([0, 9])
+    )
 
     assert "✕ p0" in drawn.before
     assert "shop/p0" not in drawn.after
@@ -28,7 +30,10 @@ def test_a_preemption_lists_the_chosen_node_and_then_its_runners_up() -> None:
         found = preemption_view(answer)
 
         assert found.chosen == "n0"
-        assert [(each.node, each.why_not) for each in found.candidates] == [("n0", ""), ("n1", "it violates 2 budgets, not 1")]
+        assert [(each.node, each.why_not) for each in found.candidates] == [
+            ("n0", ""),
+            ("n1", "it violates 2 budgets, not 1"),
+        ]
         assert found.num_unlisted == 3
 
 
@@ -95,7 +100,9 @@ def test_evicted_pods_land_with_the_size_that_they_had() -> None:
 
 
 def test_a_pod_that_stays_on_its_node_after_all_both_leaves_and_comes() -> None:
-    answer = WhatIf(summary="", placements=(), evictions=(Eviction(victim=VICTIMS[0], node="n0", why="drained", lands_on="n0"),))
+    answer = WhatIf(
+        summary="", placements=(), evictions=(Eviction(victim=VICTIMS[0], node="n0", why="drained", lands_on="n0"),)
+    )
 
     (change,) = node_changes(answer, {"n0": node(standing("p0", 700), name="n0")})
 

@@ -13,8 +13,14 @@ SHOWN = cluster_map(small_cluster())
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ("0/12 nodes are available: 1 node(s) were unschedulable, 11 Insufficient cpu.", "11 Insufficient cpu, and 1 other reason"),
-        ("0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No victims found.", "3 Insufficient cpu"),
+        (
+            "0/12 nodes are available: 1 node(s) were unschedulable, 11 Insufficient cpu.",
+            "11 Insufficient cpu, and 1 other reason",
+        ),
+        (
+            "0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No victims found.",
+            "3 Insufficient cpu",
+        ),
         (
             "0/9 nodes are available: 4 node(s) had untolerated taint(s) {a, 3 b}, 5 Insufficient memory.",
             "5 Insufficient memory, and 2 other reasons",
@@ -38,7 +44,13 @@ def test_the_header_counts_nodes_pods_and_what_was_promised() -> None:
 def test_a_pod_that_waits_says_why_and_since_when() -> None:
     (row,) = frame(SHOWN, waiting("a", message="0/4 nodes are available: 4 Insufficient cpu."), NOW).pending
 
-    assert (row.name, row.namespace, row.reason, row.since, row.href) == ("a", "shop", "4 Insufficient cpu", "1m 30s", "/ui/pods/shop/a")
+    assert (row.name, row.namespace, row.reason, row.since, row.href) == (
+        "a",
+        "shop",
+        "4 Insufficient cpu",
+        "1m 30s",
+        "/ui/pods/shop/a",
+    )
 
 
 def test_where_another_scheduler_decides_nothing_is_said_about_tries() -> None:

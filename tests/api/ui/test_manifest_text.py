@@ -33,7 +33,8 @@ def test_values_are_those_of_kubectl() -> None:
         pytest.param("metadata: {}", "with apiVersion and kind", id="no kind"),
         pytest.param("x" * (MAX_TEXT + 1), "too long", id="too long"),
         pytest.param("a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n"
-                     "d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "aliasing", id="a bomb"),
+                     "d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: "
+                     "[*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n", "aliasing", id="a bomb"),
     ],
 )  # fmt: skip
 def test_what_is_no_object_is_refused_in_words(text: str, why: str) -> None:

@@ -71,7 +71,9 @@ def test_what_is_promised_beyond_the_node_stands_above_its_rim() -> None:
 
 
 def test_names_are_text_and_never_markup() -> None:
-    picture = node_drawing(node(standing("<script>alert(1)</script>", 4000)), "cpu", Priorities.of([0]), width=400, height=100)
+    picture = node_drawing(
+        node(standing("<script>alert(1)</script>", 4000)), "cpu", Priorities.of([0]), width=400, height=100
+    )
 
     assert "<script>" not in picture
     assert "&lt;script&gt;" in picture
@@ -88,4 +90,6 @@ def test_a_pod_says_its_name_its_priority_and_its_size() -> None:
 def test_a_hidden_pod_is_somebody_elses() -> None:
     hidden = standing("a", 1500)
 
-    assert pod_tip(type(hidden)(pod=HIDDEN, cpu=1500), Priorities.of([7])).startswith("another namespace's pod\npriority 7")
+    assert pod_tip(type(hidden)(pod=HIDDEN, cpu=1500), Priorities.of([7])).startswith(
+        "another namespace's pod\npriority 7"
+    )

@@ -7,7 +7,9 @@ from extender.answers.cluster_map import NodeOnMap
 
 
 def nodes(count: int, zones: int = 1, promised: int = 50) -> list[NodeOnMap]:
-    made = [NodeOnMap(name=f"n{i}", zone=f"z{i * zones // count}", cpu=100, requested_cpu=promised) for i in range(count)]
+    made = [
+        NodeOnMap(name=f"n{i}", zone=f"z{i * zones // count}", cpu=100, requested_cpu=promised) for i in range(count)
+    ]
     return sorted(made, key=lambda node: node.zone)
 
 
@@ -67,7 +69,9 @@ def test_levels_reach_from_empty_to_full_and_what_is_over_is_full() -> None:
 def test_nodes_have_the_colour_of_what_refuses_them() -> None:
     (grid,) = reason_grids(nodes(5), {"n0": "c0", "n1": "c1", "n2": "c0"}, ["n4"])
 
-    counts = {name: path.count("z") for name, path in re.findall(r'class="(c\d|passes|framed)" d="([^"]*)"', grid.picture)}
+    counts = {
+        name: path.count("z") for name, path in re.findall(r'class="(c\d|passes|framed)" d="([^"]*)"', grid.picture)
+    }
     assert counts == {"c0": 2, "c1": 1, "passes": 2, "framed": 1}
     assert grid.words == "2 feasible"
 

@@ -5,7 +5,9 @@ from extender.answers.types import NodePicture, PluginVerdict
 from tests.api.ui.samples import EXPLANATION
 
 NO_ROOM = PluginVerdict(plugin="Fit", code="Unschedulable", reasons=("Insufficient cpu",))
-TAINTED = PluginVerdict(plugin="Taints", code="UnschedulableAndUnresolvable", reasons=("node(s) had untolerated taint(s)",))
+TAINTED = PluginVerdict(
+    plugin="Taints", code="UnschedulableAndUnresolvable", reasons=("node(s) had untolerated taint(s)",)
+)
 
 
 def test_rows_come_with_most_nodes_first() -> None:
@@ -35,15 +37,22 @@ def test_a_cell_says_in_a_sign_and_in_words_whether_preemption_can_help() -> Non
 
 def test_five_thousand_nodes_are_a_few_rows_that_name_the_first_of_them() -> None:
     names = tuple(f"n{number}" for number in range(5000))
-    shown = NodePicture(plugins=("Fit", "Taints"), nodes=names, verdicts=(NO_ROOM, TAINTED), cells=((0, -1),) * 4000 + ((0, 1),) * 1000)
+    shown = NodePicture(
+        plugins=("Fit", "Taints"), nodes=names, verdicts=(NO_ROOM, TAINTED), cells=((0, -1),) * 4000 + ((0, 1),) * 1000
+    )
 
     found = picture(shown)
 
-    assert [(row.count, len(row.names), row.percent) for row in found.rows] == [(4000, MAX_NAMES, 100), (1000, MAX_NAMES, 25)]
+    assert [(row.count, len(row.names), row.percent) for row in found.rows] == [
+        (4000, MAX_NAMES, 100),
+        (1000, MAX_NAMES, 25),
+    ]
 
 
 def test_a_node_belongs_to_the_first_plugin_that_refuses_it() -> None:
-    shown = NodePicture(plugins=("Taints", "Fit"), nodes=("a", "b", "c"), verdicts=(NO_ROOM, TAINTED), cells=((1, 0), (-1, 0), (-1, -1)))
+    shown = NodePicture(
+        plugins=("Taints", "Fit"), nodes=("a", "b", "c"), verdicts=(NO_ROOM, TAINTED), cells=((1, 0), (-1, 0), (-1, -1))
+    )
 
     assert refused_first(shown) == (("Taints", ("a",)), ("Fit", ("b",)))
 
@@ -51,6 +60,8 @@ def test_a_node_belongs_to_the_first_plugin_that_refuses_it() -> None:
 def test_nodes_of_rows_that_are_left_out_are_counted() -> None:
     plugins = tuple(f"P{number}" for number in range(8))
     cells = tuple(tuple(0 if number >> bit & 1 else -1 for bit in range(8)) for number in range(MAX_ROWS + 10))
-    shown = NodePicture(plugins=plugins, nodes=tuple(f"n{number}" for number in range(len(cells))), verdicts=(NO_ROOM,), cells=cells)
+    shown = NodePicture(
+        plugins=plugins, nodes=tuple(f"n{number}" for number in range(len(cells))), verdicts=(NO_ROOM,), cells=cells
+    )
 
     assert picture(shown).others == 10

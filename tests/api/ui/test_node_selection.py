@@ -12,7 +12,10 @@ NODES = (
     node(standing("x", 3000), name="n1", zone="a"),
     msgspec.structs.replace(node(name="n2", zone="a"), labels={"pool": "gpu", "disk": "ssd"}, taints=(GPU,)),
     msgspec.structs.replace(
-        node(standing("y", 1000), name="n10", zone="b"), labels={"pool": "web"}, conditions=("DiskPressure",), cordoned=True
+        node(standing("y", 1000), name="n10", zone="b"),
+        labels={"pool": "web"},
+        conditions=("DiskPressure",),
+        cordoned=True,
     ),
 )
 
@@ -54,7 +57,10 @@ def test_nodes_of_a_group_are_sorted_by_how_full_they_are(sort: str, first: str)
 
 
 def test_labels_that_tell_nodes_apart_are_offered_and_pools_first() -> None:
-    labels = [{"karpenter.sh/nodepool": pool, "a": "same", "hostname": f"h{number}"} for number, pool in enumerate("xy" * MOST_GROUPS)]
+    labels = [
+        {"karpenter.sh/nodepool": pool, "a": "same", "hostname": f"h{number}"}
+        for number, pool in enumerate("xy" * MOST_GROUPS)
+    ]
 
     assert group_keys(NodeOnMap(name="n", labels=each) for each in labels) == ("zone", "karpenter.sh/nodepool")
     assert group_keys(NODES) == ("zone", "pool")

@@ -1,4 +1,6 @@
-"""Whole pages: everything of an answer is on them, nothing in them is styled or scripted inline, and no name is markup."""
+"""Whole pages: everything of an answer is on them, nothing in them is styled or scripted inline, and no name is
+markup.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,15 +17,44 @@ from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, nod
 from extender.answers.past import AttemptsAlike, Count, Past
 from extender.answers.types import Attempt, Preemption, PreemptionAnswer, ReasonCount
 from extender.records.values import PodName
-from tests.api.ui.samples import EXPLANATION, HIDDEN, NOW, RECORD, WHAT_IF, node, pod_name, seconds_ago, small_cluster, standing, waiting
+from tests.api.ui.samples import (
+    EXPLANATION,
+    HIDDEN,
+    NOW,
+    RECORD,
+    WHAT_IF,
+    node,
+    pod_name,
+    seconds_ago,
+    small_cluster,
+    standing,
+    waiting,
+)
 
 HOSTILE = '"><script>alert(1)</script>'
 CLUSTER = small_cluster()
 SHOWN = cluster_map(CLUSTER)
 AROUND = frame(SHOWN, waiting("pending", "other"), NOW)
 ATTEMPTS = (
-    Attempt(id=2, time=seconds_ago(4), pod=pod_name("placed"), profile="p", number=1, outcome="Scheduled", node="n1", feasible=2),
-    Attempt(id=1, time=seconds_ago(9), pod=HIDDEN, profile="p", number=1, outcome="Unschedulable", message="0/4 nodes are available: 4 x."),
+    Attempt(
+        id=2,
+        time=seconds_ago(4),
+        pod=pod_name("placed"),
+        profile="p",
+        number=1,
+        outcome="Scheduled",
+        node="n1",
+        feasible=2,
+    ),
+    Attempt(
+        id=1,
+        time=seconds_ago(9),
+        pod=HIDDEN,
+        profile="p",
+        number=1,
+        outcome="Unschedulable",
+        message="0/4 nodes are available: 4 x.",
+    ),
 )
 
 
@@ -43,14 +74,18 @@ def what_if_part(shown: ClusterMap = SHOWN) -> str:
 
 def grid(around: Frame = AROUND) -> str:
     many = tuple(node(name=f"m{number}", zone=f"z{number // 100}") for number in range(300))
-    return pages.cluster_page(around, ClusterMap(generation=1, nodes=many, has_pods=False), NodeSelection(), (), (), NOW)
+    return pages.cluster_page(
+        around, ClusterMap(generation=1, nodes=many, has_pods=False), NodeSelection(), (), (), NOW
+    )
 
 
 def past_of(attempts: Sequence[Attempt], preemptions: Sequence[Preemption] = ()) -> Past:
     alike = tuple(AttemptsAlike(attempt=each, count=2, first=each.time) for each in attempts)
     counts = (Count(placed=len(attempts)), *[Count()] * 99)
     end = NOW.timestamp()
-    return Past(alike=alike, preemptions=tuple(preemptions), counts=counts, begin=end - 1000, end=end, total=len(attempts))
+    return Past(
+        alike=alike, preemptions=tuple(preemptions), counts=counts, begin=end - 1000, end=end, total=len(attempts)
+    )
 
 
 PAGES: Mapping[str, str] = {
@@ -91,11 +126,22 @@ def test_the_map_has_a_link_for_every_node_and_a_place_for_every_pod() -> None:
     page = PAGES["cluster"]
 
     assert [f'href="/ui/nodes/n{number}"' in page for number in range(4)] == [True] * 4
-    assert {name for name in ("p0", "p1", "p2", "p3", "p4", "p5") if f"shop/{name}\n" in page} == {"p0", "p1", "p2", "p3", "p4", "p5"}
+    assert {name for name in ("p0", "p1", "p2", "p3", "p4", "p5") if f"shop/{name}\n" in page} == {
+        "p0",
+        "p1",
+        "p2",
+        "p3",
+        "p4",
+        "p5",
+    }
 
 
 def test_the_map_of_many_nodes_says_where_each_zone_begins() -> None:
-    assert re.findall(r'data-first="(\d+)" data-count="(\d+)"', PAGES["grid"]) == [("0", "100"), ("100", "100"), ("200", "100")]
+    assert re.findall(r'data-first="(\d+)" data-count="(\d+)"', PAGES["grid"]) == [
+        ("0", "100"),
+        ("100", "100"),
+        ("200", "100"),
+    ]
 
 
 def test_a_pods_page_has_the_whole_explanation() -> None:
@@ -134,7 +180,9 @@ def test_what_the_scheduler_says_of_preemption_is_said_once() -> None:
     words = "0/4 nodes are available: 4 No preemption victims found for incoming pod."
     reasons = (ReasonCount(reason="No preemption victims found for incoming pod", nodes=4),)
     nowhere = PreemptionAnswer(eligible=True, message=words, not_helpful=reasons)
-    told = msgspec.structs.replace(EXPLANATION, message=f"{EXPLANATION.message} preemption: {words}", preemption=nowhere)
+    told = msgspec.structs.replace(
+        EXPLANATION, message=f"{EXPLANATION.message} preemption: {words}", preemption=nowhere
+    )
 
     page = pages.pod_page(AROUND, told, SHOWN, None, NOW)
 
@@ -164,7 +212,15 @@ def test_history_tells_who_had_to_go_for_whom_and_why_there() -> None:
 def test_a_what_if_shows_nodes_placements_and_where_the_evicted_go() -> None:
     page = PAGES["what if, answered"]
 
-    for said in ("★ new", "✕ p0", "★ p0", "→ n3", "not recreated (no owner)", "4 Insufficient cpu", "p0 moves from n0 to n3"):
+    for said in (
+        "★ new",
+        "✕ p0",
+        "★ p0",
+        "→ n3",
+        "not recreated (no owner)",
+        "4 Insufficient cpu",
+        "p0 moves from n0 to n3",
+    ):
         assert said in page, said
     assert 'class="d2"' in page
     assert 'data-from="0" data-to="3"' in page

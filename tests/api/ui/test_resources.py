@@ -10,7 +10,10 @@ from tests.api.ui.samples import node, standing
 GPU, CLASS = "nvidia.com/gpu", "deviceclass.resource.kubernetes.io/gpu.example.com"
 WITH_GPUS = msgspec.structs.replace(
     node(standing("a", 1500)),
-    resources=(ResourceOnNode(name=GPU, allocatable=8, requested=3), ResourceOnNode(name=CLASS, allocatable=2, requested=2)),
+    resources=(
+        ResourceOnNode(name=GPU, allocatable=8, requested=3),
+        ResourceOnNode(name=CLASS, allocatable=2, requested=2),
+    ),
 )
 
 

@@ -7,7 +7,11 @@ from extender.answers.types import NodeScore
 from tests.api.ui.samples import plugin_score
 
 SCORES = (
-    NodeScore(node="best", total=400, plugins={"Images": plugin_score(100), "Taints": plugin_score(300), "Silent": plugin_score(0)}),
+    NodeScore(
+        node="best",
+        total=400,
+        plugins={"Images": plugin_score(100), "Taints": plugin_score(300), "Silent": plugin_score(0)},
+    ),
     NodeScore(node="next", total=200, plugins={"Taints": plugin_score(200)}),
 )
 

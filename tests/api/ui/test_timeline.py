@@ -9,7 +9,9 @@ from extender.answers.types import Attempt
 from tests.api.ui.samples import NOW, RECORD, pod_name, seconds_ago
 
 
-def attempt(seconds: int, outcome: Literal["Scheduled", "Unschedulable", "Error", "Filter"], feasible: int = 1) -> Attempt:
+def attempt(
+    seconds: int, outcome: Literal["Scheduled", "Unschedulable", "Error", "Filter"], feasible: int = 1
+) -> Attempt:
     return Attempt(
         id=1, time=seconds_ago(seconds), pod=pod_name(), profile="p", number=1, outcome=outcome, evaluated=2, feasible=feasible
     )  # fmt: skip

@@ -8,14 +8,23 @@ from api.ui.wording import ago, breakable, cores, plural, pod_words, priority_wo
 from tests.api.ui.samples import HIDDEN, NOW, pod_name, seconds_ago
 
 
-@pytest.mark.parametrize(("milli", "words"), [(0, "0"), (100, "0.1"), (1500, "1.5"), (4000, "4"), (12_345_678, "12,345.678")])
+@pytest.mark.parametrize(
+    ("milli", "words"), [(0, "0"), (100, "0.1"), (1500, "1.5"), (4000, "4"), (12_345_678, "12,345.678")]
+)
 def test_cores(milli: int, words: str) -> None:
     assert cores(milli) == words
 
 
 @pytest.mark.parametrize(
     ("count", "words"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536 * 2**20, "1.5 GiB"), (300 * 2**30, "300 GiB"), (2**60, "1024 PiB")],
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1 KiB"),
+        (1536 * 2**20, "1.5 GiB"),
+        (300 * 2**30, "300 GiB"),
+        (2**60, "1024 PiB"),
+    ],
 )
 def test_sizes(count: int, words: str) -> None:
     assert size(count) == words
@@ -23,7 +32,16 @@ def test_sizes(count: int, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0, "0s"), (59, "59s"), (200, "3m 20s"), (840, "14m"), (3600, "1h"), (7500, "2h 5m"), (90_000, "1d 1h"), (2_000_000, "23d")],
+    [
+        (0, "0s"),
+        (59, "59s"),
+        (200, "3m 20s"),
+        (840, "14m"),
+        (3600, "1h"),
+        (7500, "2h 5m"),
+        (90_000, "1d 1h"),
+        (2_000_000, "23d"),
+    ],
 )
 def test_times(seconds: int, words: str) -> None:
     assert ago(seconds_ago(seconds), NOW) == words
@@ -80,7 +98,12 @@ def test_a_priority_that_is_not_on_the_scale_has_the_step_below_it() -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("NodeResourcesFit", "Node<wbr>Resources<wbr>Fit"), ("CSILimits", "CSILimits"), ("a<B>", "a&lt;B&gt;"), ("aB<i>", "a<wbr>B&lt;i&gt;")],
+    [
+        ("NodeResourcesFit", "Node<wbr>Resources<wbr>Fit"),
+        ("CSILimits", "CSILimits"),
+        ("a<B>", "a&lt;B&gt;"),
+        ("aB<i>", "a<wbr>B&lt;i&gt;"),
+    ],
 )
 def test_a_plugins_name_breaks_between_its_words_and_is_no_markup(name: str, expected: str) -> None:
     assert str(breakable(name)) == expected

@@ -33,7 +33,9 @@ def make_cluster(*nodes: Node | NodeBuilder, pods: Iterable[Pod | PodBuilder] = 
 
 
 def test_nodes_come_by_zone_and_then_as_people_count() -> None:
-    cluster = make_cluster(*(make_node(name).label({ZONE: zone}) for name, zone in [("n10", "b"), ("n9", "b"), ("n1", "c"), ("n2", "a")]))
+    cluster = make_cluster(
+        *(make_node(name).label({ZONE: zone}) for name, zone in [("n10", "b"), ("n9", "b"), ("n1", "c"), ("n2", "a")])
+    )
 
     shown = cluster_map(cluster)
 
@@ -75,7 +77,10 @@ def test_a_large_cluster_is_shown_without_pods_but_each_node_can_be_asked_for() 
 
 
 def test_pods_of_namespaces_that_one_may_not_see_keep_their_size_and_priority_alone() -> None:
-    pods = [make_pod("mine").namespace("a").req(cpu="1").node("n"), make_pod("theirs").namespace("b").req(cpu="2").priority(3).node("n")]
+    pods = [
+        make_pod("mine").namespace("a").req(cpu="1").node("n"),
+        make_pod("theirs").namespace("b").req(cpu="2").priority(3).node("n"),
+    ]
     node = node_on_map(make_cluster(make_node("n"), pods=pods), "n")
     assert node is not None
 
@@ -105,7 +110,9 @@ def test_a_map_that_is_kept_up_to_date_is_like_a_new_one(num_nodes: int, seed: i
         name = f"n{chance.randrange(num_nodes + 1)}"
         match chance.choice(["pod", "pod", "gone", "node", "no node", "devices"]):
             case "pod":
-                pods.append(make_pod(f"p{number}").priority(number % 3).req(cpu=chance.choice(["0", "1"])).node(name).obj())
+                pods.append(
+                    make_pod(f"p{number}").priority(number % 3).req(cpu=chance.choice(["0", "1"])).node(name).obj()
+                )
                 cluster.changed(None, pods[-1])
             case "gone" if pods:
                 cluster.changed(pods.pop(chance.randrange(len(pods))), None)

@@ -12,12 +12,21 @@ from extender.testing import make_node, make_pod
 
 
 def a_pod(namespace: str, name: str, *, owner: str = "", node: str = "", group: str = "") -> Pod:
-    pod = make_pod(name).namespace(namespace).uid(f"{namespace}/{name}").label({"pod-template-hash": "5d9"}).node(node).obj()
+    pod = (
+        make_pod(name)
+        .namespace(namespace)
+        .uid(f"{namespace}/{name}")
+        .label({"pod-template-hash": "5d9"})
+        .node(node)
+        .obj()
+    )
     kind, _, owned_by = owner.partition("/")
     owners = [OwnerReference(kind=kind, name=owned_by, controller=True)] if owner else []
     scheduling_group = PodSchedulingGroup(pod_group_name=group) if group else None
     return replaced(
-        pod, metadata=replaced(pod.metadata, owner_references=owners), spec=replaced(pod.spec, scheduling_group=scheduling_group)
+        pod,
+        metadata=replaced(pod.metadata, owner_references=owners),
+        spec=replaced(pod.spec, scheduling_group=scheduling_group),
     )
 
 

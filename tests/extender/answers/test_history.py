@@ -39,7 +39,9 @@ def refused_by(*plugins: fwk.Plugin) -> Findings:
 @pytest.mark.parametrize(
     "plugins",
     [
-        pytest.param((Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NO, "c": NO, "d": NEVER})), id="two Filters"),
+        pytest.param(
+            (Refuses("A", {"a": NO, "b": NEVER}), Refuses("B", {"a": NO, "c": NO, "d": NEVER})), id="two Filters"
+        ),
         pytest.param((Looks("P", fwk.SUCCESS, "a", "c"), Refuses("A", {"a": NO, "c": NEVER})), id="PreFilter narrows"),
         pytest.param((Looks("P", NEVER),), id="PreFilter refuses for good"),
         pytest.param((Looks("P", NO),), id="PreFilter refuses"),
@@ -73,7 +75,9 @@ def test_what_extenders_refused_is_the_last_step() -> None:
 def test_nodes_that_nobody_asked_about_are_no_step() -> None:
     rows = Rows.of(SNAPSHOT, np.array([1, 2]))
 
-    (step,) = attempt_with(Findings(rows, fwk.Verdicts(np.array([2, 0], np.int8), (), (("A", np.array([True, False])),)))).waterfall
+    (step,) = attempt_with(
+        Findings(rows, fwk.Verdicts(np.array([2, 0], np.int8), (), (("A", np.array([True, False])),)))
+    ).waterfall
 
     assert (step.plugin, step.refused, step.left) == ("A", 1, 1)
 
@@ -103,7 +107,9 @@ def test_a_decision_tells_the_best_nodes() -> None:
     async def tell() -> None:
         records = Records(now=NOON.timestamp)
         scheduling = Scheduling(records)
-        scheduling.comes(*(make_node(name).capacity(cpu=2, pods=10) for name in "ab"), make_pod("p").uid("p").req(cpu=1))
+        scheduling.comes(
+            *(make_node(name).capacity(cpu=2, pods=10) for name in "ab"), make_pod("p").uid("p").req(cpu=1)
+        )
         await scheduling.decides()
 
         (answer,) = map(history.attempt, records.attempts())
@@ -130,7 +136,12 @@ def test_a_preemption_tells_why_the_others_lost() -> None:
         await scheduling.decides()
 
         (made,), (attempt,) = map(history.preemption, records.preemptions()), map(history.attempt, records.attempts())
-        assert (made.by.name, made.node, [victim.pod.name for victim in made.victims], made.outcome) == ("high", "a", ["low"], "told")
+        assert (made.by.name, made.node, [victim.pod.name for victim in made.victims], made.outcome) == (
+            "high",
+            "a",
+            ["low"],
+            "told",
+        )
         assert [(candidate.node, candidate.why_not) for candidate in made.candidates] == [
             ("a", ""),
             ("b", "its most important victim has priority 5, on a it is 0"),
@@ -146,12 +157,18 @@ def test_who_may_not_preempt_is_told_why() -> None:
     async def tell() -> None:
         records = Records()
         scheduling = Scheduling(records)
-        scheduling.comes(make_node("a").capacity(cpu=1, pods=9), make_pod("p").uid("p").req(cpu=2).priority(9).preemption_policy("Never"))
+        scheduling.comes(
+            make_node("a").capacity(cpu=1, pods=9),
+            make_pod("p").uid("p").req(cpu=2).priority(9).preemption_policy("Never"),
+        )
         await scheduling.decides()
 
         (answer,) = map(history.attempt, records.attempts())
         assert answer.preemption is not None
-        assert (answer.preemption.eligible, answer.preemption.message) == (False, "not eligible due to preemptionPolicy=Never.")
+        assert (answer.preemption.eligible, answer.preemption.message) == (
+            False,
+            "not eligible due to preemptionPolicy=Never.",
+        )
         assert answer.preemption.not_helpful == ()
 
     virtual_time.run(tell())

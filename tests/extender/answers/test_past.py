@@ -1,4 +1,6 @@
-"""What was decided in a time: filtered by what people know, equal attempts as one, page after page, and nothing told by a filter."""
+"""What was decided in a time: filtered by what people know, equal attempts as one, page after page, and nothing told by
+a filter.
+"""
 
 import random
 from collections.abc import Container
@@ -56,7 +58,11 @@ TOLD = Told(("shop/web-1", "a1"), ("batch/job-1", ""), ("shop/web-2", "b1"), ("b
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        pytest.param({}, [("shop/db-0", 1), ("batch/job-1", 2), ("shop/web-2", 1), ("shop/web-1", 1)], id="everything, newest first"),
+        pytest.param(
+            {},
+            [("shop/db-0", 1), ("batch/job-1", 2), ("shop/web-2", 1), ("shop/web-1", 1)],
+            id="everything, newest first",
+        ),
         pytest.param({"outcome": "unschedulable"}, [("batch/job-1", 2)], id="an outcome"),
         pytest.param({"outcome": "asked"}, [], id="another outcome"),
         pytest.param({"name": "web"}, [("shop/web-2", 1), ("shop/web-1", 1)], id="a workload"),

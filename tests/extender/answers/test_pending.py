@@ -5,11 +5,16 @@ from extender.answers.redaction import redacted
 from extender.answers.types import Queue, QueuePlace, ReasonCount
 from extender.records.values import PodName
 
-CPU = "0/9 nodes are available: {} Insufficient cpu, {} node(s) had untolerated taint(s). preemption: 0/9 nodes are available: 9 No."
+CPU = (
+    "0/9 nodes are available: {} Insufficient cpu, {} node(s) had untolerated taint(s). preemption: 0/9 nodes are "
+    "available: 9 No."
+)
 CLAIM = '0/9 nodes are available: persistentvolumeclaim "{}" not found. not found'
 
 
-def waiting(name: str, message: str = "", *, workload: str = "", namespace: str = "shop", **further: object) -> QueuePlace:
+def waiting(
+    name: str, message: str = "", *, workload: str = "", namespace: str = "shop", **further: object
+) -> QueuePlace:
     pod = PodName(namespace=namespace, name=name, priority=len(name))
     return QueuePlace(pod=pod, queue="unschedulable", message=message, workload=workload, **further)  # type: ignore[arg-type]
 
@@ -31,31 +36,48 @@ def test_pods_that_wait_for_the_same_reasons_are_one_group_however_many_nodes_ea
 
     assert (found.pods, [(each.pods, each.reason) for each in found.reasons]) == (
         5,
-        [(3, "Insufficient cpu, node(s) had untolerated taint(s)"), (2, 'persistentvolumeclaim "…" not found. not found')],
+        [
+            (3, "Insufficient cpu, node(s) had untolerated taint(s)"),
+            (2, 'persistentvolumeclaim "…" not found. not found'),
+        ],
     )
     cpu, _ = found.reasons
-    assert cpu.nodes == (ReasonCount(reason="Insufficient cpu", nodes=7), ReasonCount(reason="node(s) had untolerated taint(s)", nodes=4))
+    assert cpu.nodes == (
+        ReasonCount(reason="Insufficient cpu", nodes=7),
+        ReasonCount(reason="node(s) had untolerated taint(s)", nodes=4),
+    )
     web, alone = cpu.workloads
-    assert (web.namespace, web.workload, web.pods, web.priority, web.since) == ("shop", "Deployment/web", 2, 6, "2026-01-01T11:00:00Z")
+    assert (web.namespace, web.workload, web.pods, web.priority, web.since) == (
+        "shop",
+        "Deployment/web",
+        2,
+        6,
+        "2026-01-01T11:00:00Z",
+    )
     assert [pod.name for pod in web.first] == ["web-1", "web-22"]
     assert (alone.workload, alone.pods) == ("", 1)
 
 
 def test_a_lack_of_resources_is_named_before_what_keeps_the_pod_from_other_nodes() -> None:
-    found = pending(in_all(waiting("a", "0/9 nodes are available: 1 Insufficient cpu, 8 node(s) had untolerated taint(s).")))
+    found = pending(
+        in_all(waiting("a", "0/9 nodes are available: 1 Insufficient cpu, 8 node(s) had untolerated taint(s)."))
+    )
 
     assert found.reasons[0].reason == "Insufficient cpu, node(s) had untolerated taint(s)"
 
 
 def test_what_no_node_is_named_for_is_a_reason_too() -> None:
-    gated = QueuePlace(pod=PodName("shop", "a"), queue="gated", gated_by="SchedulingGates", message="Scheduling is blocked")
+    gated = QueuePlace(
+        pod=PodName("shop", "a"), queue="gated", gated_by="SchedulingGates", message="Scheduling is blocked"
+    )
     new = QueuePlace(pod=PodName("shop", "b"), queue="active")
     other = QueuePlace(pod=PodName("shop", "c"), queue="unschedulable", refused_by=("NodePorts", "NodeAffinity"))
 
     found = pending(in_all(gated, new, other, waiting("d")))
 
     assert {each.reason: each.pods for each in found.reasons} == {
-        "gated by SchedulingGates": 1, "not tried yet": 1, "refused by NodePorts, NodeAffinity": 1, "no reason is known": 1,
+        "gated by SchedulingGates": 1, "not tried yet": 1, "refused by NodePorts, NodeAffinity": 1,
+        "no reason is known": 1,
     }  # fmt: skip
     assert all(each.nodes == () for each in found.reasons)
 
@@ -65,7 +87,9 @@ def test_the_resource_that_most_pods_lack_is_the_first() -> None:
 
     full = "0/9 nodes are available: 9 Too many pods."
     found = pending(
-        in_all(waiting("a", gpu.format(1)), waiting("b", gpu.format(1)), waiting("c", CPU.format(3, 1)), waiting("d", full)),
+        in_all(
+            waiting("a", gpu.format(1)), waiting("b", gpu.format(1)), waiting("c", CPU.format(3, 1)), waiting("d", full)
+        ),
     )
 
     assert [(each.resource, each.pods) for each in found.lacking] == [("cpu", 3), ("nvidia.com/gpu", 2), ("pods", 1)]

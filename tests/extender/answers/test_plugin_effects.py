@@ -44,7 +44,9 @@ def effects(plugin: type[fwk.Plugin], *objects, limit: int = 100) -> PluginEffec
     for obj in objects:
         cluster.changed(None, obj)
     registry = Registry(IN_TREE, [], also={plugin.name: plugin})
-    return plugin_effects(cluster, registry, Configuration(), with_plugin(plugin.name), {plugin.name}, limit, always_wanted)
+    return plugin_effects(
+        cluster, registry, Configuration(), with_plugin(plugin.name), {plugin.name}, limit, always_wanted
+    )
 
 
 def node(name: str, disk: str):

@@ -11,8 +11,14 @@ from extender.testing.builders import PodBuilder, make_pod
 @pytest.mark.parametrize(
     ("pod", "asks"),
     [
-        pytest.param(make_pod().req(cpu="500m", memory="1Gi").req(cpu="1"), {"cpu": "1500m", "memory": "1Gi"}, id="containers add up"),
-        pytest.param(make_pod().req(cpu="1").init_req(cpu="3"), {"cpu": "3"}, id="the largest of what runs before them"),
+        pytest.param(
+            make_pod().req(cpu="500m", memory="1Gi").req(cpu="1"),
+            {"cpu": "1500m", "memory": "1Gi"},
+            id="containers add up",
+        ),
+        pytest.param(
+            make_pod().req(cpu="1").init_req(cpu="3"), {"cpu": "3"}, id="the largest of what runs before them"
+        ),
         pytest.param(make_pod().req(cpu="1").overhead(cpu="100m"), {"cpu": "1100m"}, id="with overhead"),
         pytest.param(make_pod(), {}, id="nothing"),
         pytest.param(make_pod().req(cpu="much"), {}, id="what cannot be read"),
@@ -26,9 +32,13 @@ def test_requests(pod: PodBuilder, asks: dict[str, str]) -> None:
     ("kind", "owner", "labels", "workload"),
     [
         pytest.param("StatefulSet", "db", {}, "StatefulSet/db", id="its controller"),
-        pytest.param("ReplicaSet", "web-5d9", {"pod-template-hash": "5d9"}, "Deployment/web", id="the Deployment of a ReplicaSet"),
+        pytest.param(
+            "ReplicaSet", "web-5d9", {"pod-template-hash": "5d9"}, "Deployment/web", id="the Deployment of a ReplicaSet"
+        ),
         pytest.param("ReplicaSet", "web-5d9", {}, "ReplicaSet/web-5d9", id="a ReplicaSet of no Deployment"),
-        pytest.param("Job", "web-5d9", {"pod-template-hash": "5d9"}, "Job/web-5d9", id="the hash means nothing to others"),
+        pytest.param(
+            "Job", "web-5d9", {"pod-template-hash": "5d9"}, "Job/web-5d9", id="the hash means nothing to others"
+        ),
     ],
 )
 def test_what_makes_a_pod(kind: str, owner: str, labels: dict[str, str], workload: str) -> None:

@@ -1,4 +1,6 @@
-"""What people ask about one cluster: answered from what is known of it, its queue and its records, and without consequences."""
+"""What people ask about one cluster: answered from what is known of it, its queue and its records, and without
+consequences.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -43,7 +45,9 @@ def about(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = 
     """
     Of an extender: another scheduler decides.
     """
-    return Questions(load(PROFILES + profiles) if profiles else Configuration(), cluster(*nodes, pods=pods), TrialRegistry)
+    return Questions(
+        load(PROFILES + profiles) if profiles else Configuration(), cluster(*nodes, pods=pods), TrialRegistry
+    )
 
 
 def explained(questions: Questions, name: str) -> Explanation:
@@ -127,7 +131,9 @@ def test_why_a_pod_is_on_its_node_is_told_from_the_decision() -> None:
         scheduling = Scheduling(records)
         scheduling.comes(A, B, a_pod("taken", 2).node("a"), a_pod("p"))
         await scheduling.decides()
-        questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue, records=records)
+        questions = Questions(
+            Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue, records=records
+        )
         scheduling.cluster.changed(None, a_pod("later", 3).node("b").obj())
 
         found = await questions.explain("default", "p")
@@ -161,7 +167,8 @@ def test_why_a_pod_of_another_scheduler_is_on_its_node_is_worked_out_again() -> 
 
 def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
     """
-    Another scheduler asks the extender, and calls its profile what it likes: one pod on a, none on b, which a pod of any name may use.
+    Another scheduler asks the extender, and calls its profile what it likes: one pod on a, none on b, which a pod of
+    any name may use.
     """
     other = a_pod("p", 3).scheduler_name("theirs")
     questions = about(A, B, pods=[a_pod("q", 2).node("a"), other])
@@ -178,7 +185,8 @@ def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
 
 def test_what_the_only_profile_promises_a_pod_of_any_name_is_kept_for_it() -> None:
     """
-    The urgent one has a promise by preemption, and the next one, with the same scheduler, does not take the room that was made.
+    The urgent one has a promise by preemption, and the next one, with the same scheduler, does not take the room that
+    was made.
     """
     questions = about(A, pods=[a_pod("victim", 3).node("a").priority(0)])
     urgent = {"apiVersion": "v1", "kind": "Pod", **written("urgent", "3", schedulerName="theirs", priority=10)}
@@ -186,14 +194,21 @@ def test_what_the_only_profile_promises_a_pod_of_any_name_is_kept_for_it() -> No
     urgent["spec"]["priorityClassName"] = "high"
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10}
 
-    told = asyncio.run(questions.what_if(WhatIfRequest(create=[high, urgent, written("small", "2", schedulerName="theirs")])))
+    told = asyncio.run(
+        questions.what_if(WhatIfRequest(create=[high, urgent, written("small", "2", schedulerName="theirs")]))
+    )
 
-    assert {each.pod.name: each.node for each in told.placements if each.cause == "created"} == {"urgent": "a", "small": ""}
+    assert {each.pod.name: each.node for each in told.placements if each.cause == "created"} == {
+        "urgent": "a",
+        "small": "",
+    }
 
 
 def test_among_several_profiles_none_is_meant() -> None:
     profiles = "- schedulerName: ours\n- schedulerName: too\n"
-    questions = about(A, pods=[a_pod("p").scheduler_name("theirs"), a_pod("q").scheduler_name("too")], profiles=profiles)
+    questions = about(
+        A, pods=[a_pod("p").scheduler_name("theirs"), a_pod("q").scheduler_name("too")], profiles=profiles
+    )
 
     assert explained(questions, "p").state == "NotOurs"
     assert explained(questions, "q").state == "Pending"
@@ -227,7 +242,12 @@ def test_who_decides_leaves_the_pods_of_others_alone() -> None:
 def deciding(records: Records) -> tuple[Scheduling, Questions]:
     scheduling = Scheduling(records)
     questions = Questions(
-        Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue, records=records, now=lambda: NOON
+        Configuration(),
+        scheduling.cluster,
+        TrialRegistry,
+        queue=scheduling.alone.world.queue,
+        records=records,
+        now=lambda: NOON,
     )
     return scheduling, questions
 
@@ -331,7 +351,10 @@ def test_a_what_if_leaves_everything_as_it_was() -> None:
     before = seen(live.cache.update_snapshot()), live.nodes.copy(), live.pending.copy(), live.changes
 
     asked = WhatIfRequest(
-        create=[written(cpu="2"), {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "c"}, "status": {"allocatable": {"cpu": "1"}}}],
+        create=[
+            written(cpu="2"),
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "c"}, "status": {"allocatable": {"cpu": "1"}}},
+        ],
         drain_nodes=["a"],
         remove_nodes=["b"],
         include_pending=True,
@@ -350,7 +373,9 @@ def test_a_what_if_leaves_everything_as_it_was() -> None:
         pytest.param({"create": [{"kind": "Pod"}]}, QuestionError, "needs an apiVersion and metadata", id="no object"),
         pytest.param({"create": [written("web")]}, QuestionError, 'pods "web" already exists', id="a pod that runs"),
         pytest.param({"create": [written(cpu="lots")]}, QuestionError, "quantities must match", id="no quantity"),
-        pytest.param({"configuration": {"kind": "Pod"}}, ConfigErrors, "'apiVersion' is missing", id="no configuration"),
+        pytest.param(
+            {"configuration": {"kind": "Pod"}}, ConfigErrors, "'apiVersion' is missing", id="no configuration"
+        ),
     ],
 )
 def test_a_what_if_that_cannot_be_is_an_error(asked: dict[str, Any], error: type[Exception], words: str) -> None:
@@ -443,7 +468,11 @@ SELECTOR = {"matchLabels": {"app": "w"}}
         ("apps/v1", "Deployment", {"replicas": 1, "selector": SELECTOR, "template": template()}),
         ("apps/v1", "DaemonSet", {"selector": SELECTOR, "template": template()}),
         ("batch/v1", "Job", {"parallelism": 2, "template": template(restartPolicy="Never")}),
-        ("batch/v1", "CronJob", {"schedule": "@daily", "jobTemplate": {"spec": {"template": template(restartPolicy="Never")}}}),
+        (
+            "batch/v1",
+            "CronJob",
+            {"schedule": "@daily", "jobTemplate": {"spec": {"template": template(restartPolicy="Never")}}},
+        ),
     ],
 )
 def test_of_a_workload_pods_of_its_template_are_counted(api_version: str, kind: str, spec: dict[str, Any]) -> None:
@@ -462,7 +491,11 @@ def test_claims_of_a_stateful_set_are_left_aside_and_that_is_said() -> None:
     claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
     spec = {"selector": SELECTOR, "template": made, "volumeClaimTemplates": claims}
 
-    fits = asyncio.run(about(A).capacity_of({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}, 100))
+    fits = asyncio.run(
+        about(A).capacity_of(
+            {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}, 100
+        )
+    )
 
     assert (fits.fits, fits.notes[1:]) == (4, ("the volumes that it claims for each of them are left aside",))
 
@@ -485,7 +518,10 @@ def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
     """
     Where another scheduler asks the extender that is on purpose; of a cluster in a file somebody has to know it.
     """
-    words = "another scheduler (theirs) decides about pods looked at here; this was worked out by the profile default-scheduler"
+    words = (
+        "another scheduler (theirs) decides about pods looked at here; this was worked out by the profile "
+        "default-scheduler"
+    )
     questions = about(A, pods=[a_pod("p").scheduler_name("theirs"), a_pod("ours")])
 
     assert explained(questions, "p").notes == (words,)
@@ -504,8 +540,12 @@ def about_gang(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), gates: dict
     features = FeatureGates.of(GROUP_GATES if gates is None else gates)
     spec = {"schedulingPolicy": {"gang": {"minCount": 3}}}
     known = cluster(*nodes, pods=pods)
-    known.changed(None, convert(PodGroup, {"metadata": {"name": "train", "namespace": "default", "uid": "train"}, "spec": spec}))
-    return Questions(load(PROFILES.removesuffix("profiles:\n"), features), known, partial(TrialRegistry, features=features))
+    known.changed(
+        None, convert(PodGroup, {"metadata": {"name": "train", "namespace": "default", "uid": "train"}, "spec": spec})
+    )
+    return Questions(
+        load(PROFILES.removesuffix("profiles:\n"), features), known, partial(TrialRegistry, features=features)
+    )
 
 
 def gang(cpu: int) -> list[PodBuilder]:
@@ -519,7 +559,10 @@ def test_a_pod_of_a_gang_is_explained_with_its_gang() -> None:
     assert (found.group.fits, found.group.members, found.group.min_count, found.group.scheduled) == (2, 3, 3, False)
     assert [bool(each.node) for each in found.group.pods] == [True, True, False]
     assert "0/2 nodes are available: 2 Insufficient cpu" in found.group.pods[2].message
-    assert "PodGroup default/train would wait: 2 of 3 pods fit (the gang needs 3); default/train-2: 0/2 nodes" in found.summary
+    assert (
+        "PodGroup default/train would wait: 2 of 3 pods fit (the gang needs 3); default/train-2: 0/2 nodes"
+        in found.summary
+    )
 
 
 def test_the_explanation_of_a_gang_names_the_pods_that_would_have_to_go() -> None:

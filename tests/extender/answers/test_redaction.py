@@ -9,7 +9,9 @@ from extender.records.values import PodName, Victim
 OURS = PodName(namespace="shop", name="web-1", uid="u1", priority=1000)
 THEIRS = PodName(namespace="bank", name="vault-0", uid="u2", priority=10)
 VICTIM = Victim(pod=THEIRS, started="2026-01-01T00:00:00Z", owner="StatefulSet/vault", violates=("vault-budget",))
-RECORD = Preemption(id=7, time="2026-01-01T00:00:00Z", by=OURS, node="node-1", victims=(VICTIM, Victim(pod=OURS)), num_pdb_violations=1)
+RECORD = Preemption(
+    id=7, time="2026-01-01T00:00:00Z", by=OURS, node="node-1", victims=(VICTIM, Victim(pod=OURS)), num_pdb_violations=1
+)
 
 
 def test_the_namespaces_of_an_answer_are_those_of_all_pods_in_it() -> None:
@@ -50,8 +52,12 @@ def test_budgets_are_named_to_those_who_see_their_pods() -> None:
     """
     theirs, ours = Victim(pod=THEIRS), Victim(pod=OURS)
     answer = WhatIf(
-        summary="For PodDisruptionBudget bank/vault-0 and PodDisruptionBudget bank/b.c. bank/vault-0: PodDisruptionBudget shop/d.",
-        placements=(Placement(pod=THEIRS, cause="evicted", waits_for=("b.c",)), Placement(pod=OURS, cause="evicted", waits_for=("d",))),
+        summary="For PodDisruptionBudget bank/vault-0 and PodDisruptionBudget bank/b.c. bank/vault-0: "
+        "PodDisruptionBudget shop/d.",
+        placements=(
+            Placement(pod=THEIRS, cause="evicted", waits_for=("b.c",)),
+            Placement(pod=OURS, cause="evicted", waits_for=("d",)),
+        ),
         evictions=(
             Eviction(victim=theirs, node="n", why="drained", waits_for=("vault-0", "b.c")),
             Eviction(victim=ours, node="n", why="drained", waits_for=("d",)),

@@ -74,7 +74,9 @@ class Replica:
 
 class Server:
     def __init__(self) -> None:
-        self.registry = ObjectRegistry(ObjectStore(), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=random.Random(1))
+        self.registry = ObjectRegistry(
+            ObjectStore(), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=random.Random(1)
+        )
         self.registry.create(NAMESPACES, "", {"metadata": {"name": "kube-system"}})
 
     def lease(self) -> Object:

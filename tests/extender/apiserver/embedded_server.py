@@ -58,13 +58,16 @@ class Server:
     def count(self, verb: str, plural: str | None = None, subresource: str = "") -> int:
         """How many such requests came."""
         return sum(
-            (call.verb, call.subresource) == (verb, subresource) and plural in (None, call.resource) for call in self.transport.calls
+            (call.verb, call.subresource) == (verb, subresource) and plural in (None, call.resource)
+            for call in self.transport.calls
         )
 
     @asynccontextmanager
     async def dispatching(self) -> Any:
         client = Client(Target("http://server"), transport=self.transport, rng=random.Random(1))
-        dispatcher = ApiDispatcher(client, rng=random.Random(1), now=lambda: NOW, instance="host", fence=lambda: self.fenced)
+        dispatcher = ApiDispatcher(
+            client, rng=random.Random(1), now=lambda: NOW, instance="host", fence=lambda: self.fenced
+        )
         running = asyncio.ensure_future(dispatcher.run())
         try:
             yield dispatcher

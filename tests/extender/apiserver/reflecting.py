@@ -1,4 +1,6 @@
-"""A server, reflectors that talk to it through faults, a cluster that is told of changes; and what must be true of them at rest."""
+"""A server, reflectors that talk to it through faults, a cluster that is told of changes; and what must be true of them
+at rest.
+"""
 
 import asyncio
 import json
@@ -39,7 +41,9 @@ WATCHED: dict[str, tuple[WatchedKind[Any], api_resources.Resource]] = {
 
 SERVER = Target("http://server")
 
-both_ways = pytest.mark.parametrize("streams", [pytest.param(True, id="streamed lists"), pytest.param(False, id="ordinary lists")])
+both_ways = pytest.mark.parametrize(
+    "streams", [pytest.param(True, id="streamed lists"), pytest.param(False, id="ordinary lists")]
+)
 
 PODS = ["p0", "p1", "p2"]
 
@@ -68,7 +72,9 @@ class Server:
         """
         A pod, perhaps on a node.
         """
-        spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | ({"nodeName": node} if node else {})
+        spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | (
+            {"nodeName": node} if node else {}
+        )
         self.registry.create(api_resources.PODS, "default", {"metadata": {"name": name}, "spec": spec})
 
     def claim(self, name: str) -> None:
@@ -76,7 +82,9 @@ class Server:
         A PersistentVolumeClaim.
         """
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-        self.registry.create(api_resources.PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": spec})
+        self.registry.create(
+            api_resources.PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": spec}
+        )
 
     def create(self, table: str, name: str) -> None:
         """
@@ -100,7 +108,9 @@ class Server:
         A pod has succeeded: the selector does not see it any more.
         """
         pod = self.registry.get(api_resources.PODS, "default", name)
-        self.registry.update(api_resources.PODS, "default", name, pod | {"status": {"phase": "Succeeded"}}, subresource="status")
+        self.registry.update(
+            api_resources.PODS, "default", name, pod | {"status": {"phase": "Succeeded"}}, subresource="status"
+        )
 
     def delete(self, table: str, name: str) -> None:
         """
@@ -177,7 +187,10 @@ class World:
                     objects[found.metadata.namespace, found.metadata.name] = found
                     fresh.changed(None, found)
             if self.reflector(table).objects != objects:
-                told.append(f"the reflector of {table} knows {self.known(table)}, there are {sorted(name for _, name in objects)}")
+                told.append(
+                    f"the reflector of {table} knows {self.known(table)}, there are "
+                    f"{sorted(name for _, name in objects)}"
+                )
         if in_cache(self.cluster) != in_cache(fresh):
             told.append("the cache is not what it would be if it were filled again")
         if self.cluster.pending != fresh.pending or self.cluster.cache.objects.pvcs != fresh.cache.objects.pvcs:
@@ -275,10 +288,16 @@ def lists_of_pods(world: World) -> list[dict[str, str]]:
     """
     What the lists of pods asked for, streamed or not, besides the selector.
     """
-    asked = [call.params for call in world.faults.calls if call.resource == "pods" and (call.verb == "list" or not is_plain(call))]
+    asked = [
+        call.params
+        for call in world.faults.calls
+        if call.resource == "pods" and (call.verb == "list" or not is_plain(call))
+    ]
     told = ("limit", "resourceVersion", "resourceVersionMatch")
     return [{name: value for name, value in params.items() if name in told} for params in asked]
 
 
-def times(world: World, verb: str, resource: str = "pods", where: Callable[[Call], bool] = lambda _: True) -> list[float]:
+def times(
+    world: World, verb: str, resource: str = "pods", where: Callable[[Call], bool] = lambda _: True
+) -> list[float]:
     return [call.at for call in world.faults.calls if (call.verb, call.resource) == (verb, resource) and where(call)]

@@ -14,7 +14,9 @@ OK = {"kind": "PodList", "apiVersion": "v1", "items": []}
 
 @final
 class Scripted(httpx.AsyncBaseTransport):
-    """Gives its answers one after the other; the last one again and again. An exception is raised; a function is called, and waited for."""
+    """Gives its answers one after the other; the last one again and again. An exception is raised; a function is
+    called, and waited for.
+    """
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers) or [answer()]
@@ -46,12 +48,22 @@ def answer(status: int = 200, body: object = OK, **headers: str) -> httpx.Respon
 
 
 def refusal(status: int, reason: str, message: str = "no", **headers: str) -> httpx.Response:
-    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message, "reason": reason, "code": status}
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": status,
+    }
     return answer(status, body, **headers)
 
 
 def html(status: int = 200) -> httpx.Response:
-    return httpx.Response(status, headers={"content-type": "text/html; charset=utf-8"}, content=b"<html>Please log in</html>")
+    return httpx.Response(
+        status, headers={"content-type": "text/html; charset=utf-8"}, content=b"<html>Please log in</html>"
+    )
 
 
 def stream(*chunks: bytes | float | Exception) -> Callable[[httpx.Request], Any]:

@@ -72,14 +72,20 @@ class Asked:
     def peer(self) -> str:
         """The common name of the client certificate; empty when there is none."""
         certificate = self.writer.get_extra_info("peercert")
-        return next((value for ((key, value),) in certificate["subject"] if key == "commonName"), "") if certificate else ""
+        return (
+            next((value for ((key, value),) in certificate["subject"] if key == "commonName"), "")
+            if certificate
+            else ""
+        )
 
     async def send(self, data: bytes) -> None:
         self.writer.write(data)
         await self.writer.drain()
 
     async def answer(self, status: str = "200 OK", body: bytes = LIST, *headers: str) -> bool:
-        head = "\r\n".join([f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers])
+        head = "\r\n".join(
+            [f"HTTP/1.1 {status}", "Content-Type: application/json", f"Content-Length: {len(body)}", *headers]
+        )
         await self.send(f"{head}\r\n\r\n".encode() + body)
         return True
 

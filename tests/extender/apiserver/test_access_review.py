@@ -62,7 +62,9 @@ def test_who_asks_is_passed_on_in_full():
     }
 
 
-@pytest.mark.parametrize(("seconds", "requests"), [pytest.param(9, 2, id="known"), pytest.param(11, 4, id="asked again")])
+@pytest.mark.parametrize(
+    ("seconds", "requests"), [pytest.param(9, 2, id="known"), pytest.param(11, 4, id="asked again")]
+)
 def test_answers_hold_for_ten_seconds(seconds: float, requests: int):
     server = reviewer(shop=True)
 
@@ -80,7 +82,9 @@ def test_answers_hold_for_ten_seconds(seconds: float, requests: int):
 
 def test_a_denial_goes_before_a_permission():
     async def ask() -> bool:
-        return await reviewing(Scripted(answer(201, {"status": {"allowed": True, "denied": True}}))).may_list_pods(ANNA, "shop")
+        return await reviewing(Scripted(answer(201, {"status": {"allowed": True, "denied": True}}))).may_list_pods(
+            ANNA, "shop"
+        )
 
     assert virtual_time.run(ask()) is False
 
@@ -99,7 +103,8 @@ def test_a_path_of_ours_is_asked_about_as_a_non_resource_url():
     async def ask() -> list[bool]:
         review = reviewing(server)
         return [
-            await review.may_request(ANNA, path, verb) for path, verb in (("/metrics", "get"), ("/metrics", "put"), ("/metrics", "get"))
+            await review.may_request(ANNA, path, verb)
+            for path, verb in (("/metrics", "get"), ("/metrics", "put"), ("/metrics", "get"))
         ]
 
     assert virtual_time.run(ask()) == [True, False, True]

@@ -137,7 +137,9 @@ def test_a_pod_that_another_scheduler_bound_is_left_there() -> None:
 
     ending, _ = bind(server, pod, "n1")
 
-    assert ending == ('CallConflict: Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n2"')
+    assert ending == (
+        'CallConflict: Operation cannot be fulfilled on pods/binding "p": pod p is already assigned to node "n2"'
+    )
     assert server.node_of() == "n2"
 
 
@@ -226,11 +228,21 @@ def test_a_binding_in_limbo_ends_as_unknown_at_the_fence() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_goes_wrong_the_outcome_is_the_servers(seed: int) -> None:
     """
-    Two schedulers bind the same pods to different nodes over bad connections: each pod is bound once, and only one of them believes that
-    it did it.
+    Two schedulers bind the same pods to different nodes over bad connections: each pod is bound once, and only one of
+    them believes that it did it.
     """
-    going_wrong = [commit_then_drop(), drop_before_commit(), commit_late(7), status(500), commit_then(status(503)), login_page(), delay(6)]
-    server = Server(*(Fault(action, **BINDING, times=None, probability=0.12) for action in going_wrong), rng=random.Random(seed))
+    going_wrong = [
+        commit_then_drop(),
+        drop_before_commit(),
+        commit_late(7),
+        status(500),
+        commit_then(status(503)),
+        login_page(),
+        delay(6),
+    ]
+    server = Server(
+        *(Fault(action, **BINDING, times=None, probability=0.12) for action in going_wrong), rng=random.Random(seed)
+    )
     pods = [pod_on(server, f"p{number}") for number in range(40)]
 
     async def bound(dispatcher: ApiDispatcher, pod: Pod, node: str) -> str:
@@ -251,7 +263,9 @@ def test_whatever_goes_wrong_the_outcome_is_the_servers(seed: int) -> None:
 
     ours, theirs = server.run(story)
 
-    assert [mine + yours for mine, yours in zip(ours, theirs, strict=True)] == [server.node_of(pod.name) for pod in pods]
+    assert [mine + yours for mine, yours in zip(ours, theirs, strict=True)] == [
+        server.node_of(pod.name) for pod in pods
+    ]
     assert {"ours", "theirs"} == {server.node_of(pod.name) for pod in pods}
 
 
@@ -437,7 +451,9 @@ def test_a_deletion_that_is_refused_says_why() -> None:
     assert delete(server, pod_on(server)) == "CallError"
 
 
-@pytest.mark.parametrize("refusal", [status(403), status(401)], ids=["forbidden for a while", "unauthorized for a while"])
+@pytest.mark.parametrize(
+    "refusal", [status(403), status(401)], ids=["forbidden for a while", "unauthorized for a while"]
+)
 def test_a_binding_in_limbo_outlasts_what_says_nothing_about_it(refusal: Any) -> None:
     server = Server(Fault(drop_before_commit(), **BINDING), Fault(refusal, **BINDING, times=2))
 

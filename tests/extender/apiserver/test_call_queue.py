@@ -98,7 +98,9 @@ def test_a_newer_patch_takes_over_what_the_older_one_had_to_say() -> None:
         queue.add(patch("no room"))
 
         (merged,) = queue.pop_all()
-        assert merged == PatchPodStatus.of(POD, condition("no room"), condition("victim", "DisruptionTarget"), nominated_node_name="n1")
+        assert merged == PatchPodStatus.of(
+            POD, condition("no room"), condition("victim", "DisruptionTarget"), nominated_node_name="n1"
+        )
         assert skipped(older) == "a call of the same type was enqueued for this object"
 
     in_loop(story)
@@ -165,7 +167,9 @@ def test_what_is_under_way_counts_once_it_is_done(succeeded: bool, writes: bool)
         queue.add(PatchPodStatus.of(POD, nominated_node_name=""))
         queue.queue.finish(first, succeeded=succeeded)
 
-        assert [isinstance(call, PatchPodStatus) and call.changes_nomination for call in queue.pop_all()] == ([True] if writes else [])
+        assert [isinstance(call, PatchPodStatus) and call.changes_nomination for call in queue.pop_all()] == (
+            [True] if writes else []
+        )
 
     in_loop(story)
 
@@ -192,7 +196,13 @@ def test_calls_about_others_are_not_touched() -> None:
 
     def story(queue: Queue) -> None:
         unreserve = UnreserveResourceClaim("default", "c", "c", "1")
-        calls: list[ApiCall[Any]] = [patch("no room"), PatchPodStatus.of(OTHER, condition("no")), DeletePod.of(POD), unreserve, unreserve]
+        calls: list[ApiCall[Any]] = [
+            patch("no room"),
+            PatchPodStatus.of(OTHER, condition("no")),
+            DeletePod.of(POD),
+            unreserve,
+            unreserve,
+        ]
         for call in calls:
             queue.add(call)
 
@@ -252,7 +262,9 @@ SEEN = replaced(
     ("wanted", "changes"),
     [
         pytest.param(condition("no room"), [], id="as it is"),
-        pytest.param(PodCondition("PodScheduled", "False", "Unschedulable", "no room", 7), [], id="a new generation alone"),
+        pytest.param(
+            PodCondition("PodScheduled", "False", "Unschedulable", "no room", 7), [], id="a new generation alone"
+        ),
         pytest.param(condition("still no room"), [False], id="new words, no transition"),
         pytest.param(PodCondition("PodScheduled", "True"), [True], id="a transition"),
         pytest.param(condition("x", "DisruptionTarget"), [True], id="a new condition"),
@@ -275,7 +287,9 @@ def special(name: str) -> PodExtendedResourceClaimStatus:
 
 
 def test_a_later_patch_takes_the_claim_for_extended_resources_along() -> None:
-    merged = PatchPodStatus.of(POD, condition("no room")).merged_with(PatchPodStatus.of(POD, extended_resource_claim=special("one")))
+    merged = PatchPodStatus.of(POD, condition("no room")).merged_with(
+        PatchPodStatus.of(POD, extended_resource_claim=special("one"))
+    )
 
     assert merged == PatchPodStatus.of(POD, condition("no room"), extended_resource_claim=special("one"))
 

@@ -1,4 +1,6 @@
-"""Requests: what is sent, what comes back, what is tried again. Sockets are in `test_sockets.py`, watches in `test_watch.py`."""
+"""Requests: what is sent, what comes back, what is tried again. Sockets are in `test_sockets.py`, watches in
+`test_watch.py`.
+"""
 
 import asyncio
 import gzip
@@ -24,7 +26,11 @@ BINDING = "/api/v1/namespaces/default/pods/web/binding"
 
 
 def with_client(
-    server: Scripted, act: Callable[[Client], Awaitable[T]], *, credentials: Credentials | None = None, rate_limit: RateLimit | None = None
+    server: Scripted,
+    act: Callable[[Client], Awaitable[T]],
+    *,
+    credentials: Credentials | None = None,
+    rate_limit: RateLimit | None = None,
 ) -> T:
     async def run() -> T:
         target = Target("https://k8s.example:6443", credentials=credentials or token("canary"))
@@ -49,7 +55,9 @@ def failure_of(server: Scripted, act: Callable[[Client], Awaitable[object]], **m
 def test_a_get_asks_for_json_may_be_compressed_and_says_who_asks():
     server = Scripted()
 
-    body = with_client(server, lambda client: client.get(PODS, params={"limit": "500", "fieldSelector": "spec.nodeName!=,a=b"}))
+    body = with_client(
+        server, lambda client: client.get(PODS, params={"limit": "500", "fieldSelector": "spec.nodeName!=,a=b"})
+    )
 
     asked = server.asked[0]
     assert json.loads(body) == OK
@@ -65,17 +73,36 @@ def test_a_get_asks_for_json_may_be_compressed_and_says_who_asks():
     ("act", "method", "body", "content_type"),
     [
         pytest.param(
-            lambda client: client.create(BINDING, {"kind": "Binding"}), "POST", {"kind": "Binding"}, "application/json", id="create"
+            lambda client: client.create(BINDING, {"kind": "Binding"}),
+            "POST",
+            {"kind": "Binding"},
+            "application/json",
+            id="create",
         ),
         pytest.param(
-            lambda client: client.create(BINDING, b'{"kind":"Raw"}'), "POST", {"kind": "Raw"}, "application/json", id="bytes as they are"
+            lambda client: client.create(BINDING, b'{"kind":"Raw"}'),
+            "POST",
+            {"kind": "Raw"},
+            "application/json",
+            id="bytes as they are",
         ),
         pytest.param(lambda client: client.update(BINDING, {"a": 1}), "PUT", {"a": 1}, "application/json", id="update"),
-        pytest.param(lambda client: client.patch(BINDING, {"a": None}, MERGE_PATCH), "PATCH", {"a": None}, MERGE_PATCH, id="patch"),
+        pytest.param(
+            lambda client: client.patch(BINDING, {"a": None}, MERGE_PATCH),
+            "PATCH",
+            {"a": None},
+            MERGE_PATCH,
+            id="patch",
+        ),
         pytest.param(
             lambda client: client.delete(BINDING, uid="u", resource_version="7", grace_period_seconds=0),
             "DELETE",
-            {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": "u", "resourceVersion": "7"}, "gracePeriodSeconds": 0},
+            {
+                "kind": "DeleteOptions",
+                "apiVersion": "v1",
+                "preconditions": {"uid": "u", "resourceVersion": "7"},
+                "gracePeriodSeconds": 0,
+            },
             "application/json",
             id="delete what was meant",
         ),
@@ -88,13 +115,19 @@ def test_a_get_asks_for_json_may_be_compressed_and_says_who_asks():
         ),
     ],
 )
-def test_writes_carry_what_is_written(act: Callable[[Client], Awaitable[bytes]], method: str, body: object, content_type: str):
+def test_writes_carry_what_is_written(
+    act: Callable[[Client], Awaitable[bytes]], method: str, body: object, content_type: str
+):
     server = Scripted(answer(201))
 
     with_client(server, act)
 
     asked = server.asked[0]
-    assert (asked.method, asked.headers["content-type"], asked.headers["accept-encoding"]) == (method, content_type, "identity")
+    assert (asked.method, asked.headers["content-type"], asked.headers["accept-encoding"]) == (
+        method,
+        content_type,
+        "identity",
+    )
     assert json.loads(asked.content) == body
 
 
@@ -136,7 +169,10 @@ def test_closing_the_client_closes_its_transport_and_nothing_goes_out_any_more()
         pytest.param(answer(200, b'{"kind":"PodList","items":['), id="half"),
         pytest.param(answer(200, b'{"kind":"Pod\xff"}'), id="no UTF-8"),
         pytest.param(answer(200, {"kind": "Status", "status": "Success"}), id="a Status"),
-        pytest.param(answer(200, {"metadata": {}, "kind": "Status", "status": "Failure", "code": 500}), id="a failure as a success"),
+        pytest.param(
+            answer(200, {"metadata": {}, "kind": "Status", "status": "Failure", "code": 500}),
+            id="a failure as a success",
+        ),
         pytest.param(answer(200, b"x" * (1 << 21)), id="long, and no JSON"),
         pytest.param(answer(302, b"", location="https://login.example"), id="a redirection"),
     ],
@@ -157,7 +193,9 @@ def test_a_gzip_bomb_is_given_up_at_the_cap():
             for start in range(0, len(packed), 1000):
                 yield packed[start : start + 1000]
 
-        return httpx.Response(200, headers={"content-type": "application/json", "content-encoding": "gzip"}, content=body())
+        return httpx.Response(
+            200, headers={"content-type": "application/json", "content-encoding": "gzip"}, content=body()
+        )
 
     error = failure_of(Scripted(bomb), lambda client: client.request("GET", PODS, max_bytes=1_000_000))
 
@@ -178,7 +216,9 @@ def test_what_can_not_be_decompressed_is_no_answer_of_an_api_server(encoding: st
         async def body():
             yield bytes_sent
 
-        return httpx.Response(200, headers={"content-type": "application/json", "content-encoding": encoding}, content=body())
+        return httpx.Response(
+            200, headers={"content-type": "application/json", "content-encoding": encoding}, content=body()
+        )
 
     error = failure_of(Scripted(broken), lambda client: client.get(PODS))
 
@@ -191,7 +231,9 @@ def test_a_compressed_list_is_read():
         async def body():
             yield gzip.compress(json.dumps(OK).encode())
 
-        return httpx.Response(200, headers={"content-type": "application/json", "content-encoding": "gzip"}, content=body())
+        return httpx.Response(
+            200, headers={"content-type": "application/json", "content-encoding": "gzip"}, content=body()
+        )
 
     assert json.loads(with_client(Scripted(compressed), lambda client: client.get(PODS))) == OK
 
@@ -200,7 +242,10 @@ def test_of_a_write_the_status_decides():
     """
     A binding that was accepted is a success, whatever the body says.
     """
-    assert with_client(Scripted(answer(201, b'{"kind":"Sta')), lambda client: client.create(BINDING, {})) == b'{"kind":"Sta'
+    assert (
+        with_client(Scripted(answer(201, b'{"kind":"Sta')), lambda client: client.create(BINDING, {}))
+        == b'{"kind":"Sta'
+    )
 
 
 def test_a_login_page_is_no_success_for_a_write_either():
@@ -252,7 +297,9 @@ def test_it_is_asked_eleven_times_at_most():
         pytest.param(refusal(500, "InternalError"), id="a bare 500"),
         pytest.param(refusal(429, "TooManyRequests"), id="429 without a time"),
         pytest.param(refusal(429, "TooManyRequests", retry_after="3600"), id="an hour is for the caller to wait"),
-        pytest.param(refusal(429, "TooManyRequests", retry_after="Fri, 20 Nov 2026 10:00:00 GMT"), id="a date, as upstream"),
+        pytest.param(
+            refusal(429, "TooManyRequests", retry_after="Fri, 20 Nov 2026 10:00:00 GMT"), id="a date, as upstream"
+        ),
         pytest.param(refusal(409, "Conflict", retry_after="1"), id="a conflict"),
         pytest.param(httpx.ConnectError("refused"), id="no connection"),
         pytest.param(httpx.ReadTimeout("slow"), id="a timeout"),
@@ -272,7 +319,10 @@ def test_a_resource_version_ahead_of_the_server_is_for_the_caller_to_handle():
         "kind": "Status",
         "reason": "Timeout",
         "code": 504,
-        "details": {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}], "retryAfterSeconds": 1},
+        "details": {
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
     }
     server = Scripted(answer(504, body, retry_after="1"))
 
@@ -402,7 +452,13 @@ def test_no_secret_shows(caplog: pytest.LogCaptureFixture):
     target = Target("https://k8s.example", credentials=token("canary"), proxy="http://me:canary@proxy.example")
     errors_seen = [
         failure_of(Scripted(given), lambda client: client.create(BINDING, {"data": "canary"}))
-        for given in (refusal(401, "Unauthorized"), httpx.ConnectError("refused"), httpx.ReadError("reset"), html(), answer(500, b"{"))
+        for given in (
+            refusal(401, "Unauthorized"),
+            httpx.ConnectError("refused"),
+            httpx.ReadError("reset"),
+            html(),
+            answer(500, b"{"),
+        )
     ]
 
     texts = [repr(target), caplog.text]

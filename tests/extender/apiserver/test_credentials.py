@@ -69,7 +69,9 @@ def test_a_token_that_was_replaced_already_is_not_read_once_more(file: Path):
     assert virtual_time.run(refuse_the_old()) == "Bearer first"
 
 
-@pytest.mark.parametrize("ruin", [Path.unlink, lambda path: path.write_text(""), lambda path: path.write_bytes(b"\xff")])
+@pytest.mark.parametrize(
+    "ruin", [Path.unlink, lambda path: path.write_text(""), lambda path: path.write_bytes(b"\xff")]
+)
 def test_the_last_token_stays_while_its_file_can_not_be_read(ruin, file: Path, caplog: pytest.LogCaptureFixture):
     credentials = TokenFile(file)
     authorization(credentials, 0)
@@ -106,6 +108,9 @@ def test_no_secret_shows(file: Path):
     from_file = TokenFile(file)
     authorization(from_file)
 
-    shown = [repr(Target("https://k8s", credentials=held)) for held in (token("canary"), basic_auth("canary", "canary"), from_file)]
+    shown = [
+        repr(Target("https://k8s", credentials=held))
+        for held in (token("canary"), basic_auth("canary", "canary"), from_file)
+    ]
 
     assert not [text for text in shown if "canary" in text]

@@ -139,14 +139,18 @@ def test_events_that_are_not_recorded_when_it_ends_are_told_of_in_one_line(caplo
     async def story(_: ApiDispatcher) -> None:
         async with server.dispatching() as ending:
             for number in range(AT_A_TIME[Lane.EVENTS] + waiting):
-                event = RecordEvent(reference_to(pod), "Normal", f"Reason{number}", "Binding", "well", "default-scheduler")
+                event = RecordEvent(
+                    reference_to(pod), "Normal", f"Reason{number}", "Binding", "well", "default-scheduler"
+                )
                 ending.submit(event)
             await asyncio.sleep(0.5)
             caplog.clear()
 
     server.run(story)
 
-    assert [message for message in caplog.messages if "not recorded" in message] == ["5 events were not recorded: api dispatcher is closed"]
+    assert [message for message in caplog.messages if "not recorded" in message] == [
+        "5 events were not recorded: api dispatcher is closed"
+    ]
     assert len(caplog.messages) <= 1 + AT_A_TIME[Lane.EVENTS]
 
 

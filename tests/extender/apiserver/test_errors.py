@@ -11,7 +11,8 @@ ASKED = "GET /api/v1/pods"
 
 def status(code: int, reason: str, **more: object) -> bytes:
     return json.dumps(
-        {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "words", "reason": reason, "code": code} | more
+        {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "words", "reason": reason, "code": code}
+        | more
     ).encode()
 
 
@@ -62,7 +63,9 @@ def test_an_object_that_is_not_there_is_named(details: dict[str, str], kind: typ
 
 def test_a_resource_version_ahead_of_the_server_is_told_by_its_cause():
     body = status(
-        504, "Timeout", details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large"}], "retryAfterSeconds": 1}
+        504,
+        "Timeout",
+        details={"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large"}], "retryAfterSeconds": 1},
     )
 
     error = errors.from_response(ASKED, 504, body)
@@ -87,11 +90,15 @@ def test_the_header_goes_before_the_seconds_in_the_status():
 def test_the_details_come_with_the_error():
     causes = [{"field": "spec", "message": "Required value", "reason": "FieldValueRequired"}]
 
-    assert errors.from_response(ASKED, 422, status(422, "Invalid", details={"causes": causes})).details["causes"] == causes
+    assert (
+        errors.from_response(ASKED, 422, status(422, "Invalid", details={"causes": causes})).details["causes"] == causes
+    )
 
 
 def test_the_error_event_of_a_watch_is_told_by_its_status():
-    error = errors.from_status({"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410})
+    error = errors.from_status(
+        {"kind": "Status", "status": "Failure", "message": "too old", "reason": "Expired", "code": 410}
+    )
 
     assert isinstance(error, errors.Gone)
     assert error.status == 410
@@ -149,5 +156,7 @@ def test_a_status_of_the_wrong_shape_is_still_an_error(body: bytes):
         (errors.ServerTimeout, True),
     ],
 )
-def test_after_a_failed_write_it_is_known_whether_it_may_have_happened(kind: type[errors.ApiError], may_have_happened: bool):
+def test_after_a_failed_write_it_is_known_whether_it_may_have_happened(
+    kind: type[errors.ApiError], may_have_happened: bool
+):
     assert kind.may_have_happened is may_have_happened

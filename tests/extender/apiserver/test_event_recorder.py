@@ -42,7 +42,13 @@ def test_an_event_says_who_did_what_to_whom() -> None:
     assert (shown["action"], shown["reason"], shown["type"]) == ("Scheduling", "FailedScheduling", "Warning")
     assert (shown["reportingComponent"], shown["reportingInstance"]) == ("default-scheduler", "default-scheduler-host")
     assert shown["message"] == "0/1 nodes are available"
-    assert shown["involvedObject"] == {"kind": "Pod", "namespace": "default", "name": "p", "uid": "1", "apiVersion": "v1"}
+    assert shown["involvedObject"] == {
+        "kind": "Pod",
+        "namespace": "default",
+        "name": "p",
+        "uid": "1",
+        "apiVersion": "v1",
+    }
     assert shown["eventTime"] == "2026-01-01T00:00:00.000000Z"
     assert shown["metadata"]["name"] == f"p.{1767225600 * 10**9:x}"
 

@@ -21,9 +21,13 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 def plugin(tmp_path: Path) -> Callable[..., ExecPlugin]:
     """A plugin that runs a line of shell, in which $RUN is the number of the run."""
 
-    def made(script: str, *, now: Callable[[], datetime] = lambda: NOON, hint: str = "", version: str = V1) -> ExecPlugin:
+    def made(
+        script: str, *, now: Callable[[], datetime] = lambda: NOON, hint: str = "", version: str = V1
+    ) -> ExecPlugin:
         path = tmp_path / "plugin"
-        path.write_text(f'#!/bin/sh\nRUN=$(wc -l < "{tmp_path}/runs" 2>/dev/null || echo 0)\necho >> "{tmp_path}/runs"\n{script}\n')
+        path.write_text(
+            f'#!/bin/sh\nRUN=$(wc -l < "{tmp_path}/runs" 2>/dev/null || echo 0)\necho >> "{tmp_path}/runs"\n{script}\n'
+        )
         path.chmod(0o755)
         return ExecPlugin(ExecPluginConfig(version, str(path), env={"CANARY": "canary"}, install_hint=hint), now=now)
 
@@ -45,7 +49,9 @@ def test_its_token_is_borne(version: str, plugin: Callable[..., ExecPlugin]):
     assert identity(plugin(says(version, token="t"), version=version)) == Identity("Bearer t")
 
 
-def test_it_sees_our_environment_and_what_the_kubeconfig_adds(plugin: Callable[..., ExecPlugin], monkeypatch: pytest.MonkeyPatch):
+def test_it_sees_our_environment_and_what_the_kubeconfig_adds(
+    plugin: Callable[..., ExecPlugin], monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("OURS", "ours")
 
     said = identity(plugin('RUN="$OURS-$CANARY"\n' + says(token="RUN")))
@@ -103,15 +109,23 @@ def test_it_runs_again_when_its_credentials_were_refused_but_once_for_all_who_we
         pytest.param("echo canary", "wrote something else than an ExecCredential", id="no JSON"),
         pytest.param("", "wrote something else", id="nothing"),
         pytest.param('echo \'{"token":"canary"}\'', "plugin returned version none", id="another object"),
-        pytest.param(says("client.authentication.k8s.io/v1beta1", token="canary"), "plugin returned version client", id="another version"),
+        pytest.param(
+            says("client.authentication.k8s.io/v1beta1", token="canary"),
+            "plugin returned version client",
+            id="another version",
+        ),
         pytest.param(says(token=["canary"]), "wrote something else", id="wrong type"),
         pytest.param(says(), "didn't return a token or cert/key pair", id="no credentials"),
         pytest.param(says(clientKeyData="canary"), "only certificate or key, not both", id="key alone"),
-        pytest.param(f'echo \'{{"kind":"ExecCredential","apiVersion":"{V1}"}}\'', "didn't return a status field", id="no status"),
+        pytest.param(
+            f'echo \'{{"kind":"ExecCredential","apiVersion":"{V1}"}}\'', "didn't return a status field", id="no status"
+        ),
         pytest.param(says(token="canary canary"), "no HTTP header may hold", id="a token of two words"),
     ],
 )
-def test_what_is_wrong_with_it_is_said_in_one_line_without_secrets(script: str, words: str, plugin: Callable[..., ExecPlugin]):
+def test_what_is_wrong_with_it_is_said_in_one_line_without_secrets(
+    script: str, words: str, plugin: Callable[..., ExecPlugin]
+):
     with pytest.raises(CredentialsError) as caught:
         identity(plugin(script, hint="install it\nsomehow"))
 
@@ -128,7 +142,10 @@ def test_a_program_that_is_not_there_tells_how_to_get_it():
 
 def test_it_does_not_outlive_whoever_waits_for_it(tmp_path: Path):
     async def give_up() -> int:
-        script = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); time.sleep(60)"
+        script = (
+            f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); "
+            "time.sleep(60)"
+        )
         made = ExecPlugin(ExecPluginConfig(V1, sys.executable, args=("-c", script)))
         asking = asyncio.create_task(made.identity(0))
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():  # noqa: ASYNC110 - another process writes it

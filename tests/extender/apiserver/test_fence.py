@@ -1,4 +1,6 @@
-"""Who may not write any more does not: not after waiting for a turn, not on a second attempt; and what was begun ends in time."""
+"""Who may not write any more does not: not after waiting for a turn, not on a second attempt; and what was begun ends
+in time.
+"""
 
 import asyncio
 import random
@@ -30,7 +32,12 @@ def fence() -> str | None:
 def run(server: Scripted, act: Callable[[Client], Awaitable[T]], rate_limit: RateLimit | None = None) -> T:
     async def main() -> T:
         client = Client(
-            Target("http://server"), transport=server, rng=random.Random(1), rate_limit=rate_limit, fence=fence, write_seconds=5
+            Target("http://server"),
+            transport=server,
+            rng=random.Random(1),
+            rate_limit=rate_limit,
+            fence=fence,
+            write_seconds=5,
         )
         try:
             return await act(client)

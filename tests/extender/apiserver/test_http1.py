@@ -109,7 +109,9 @@ def test_trailers_are_no_headers():
     [
         pytest.param(b"HTTP/1.1 200 OK\r\n" + b"X-Header: value\r\n" * 100_000, id="headers"),
         pytest.param(b"HTTP/1.1 200 OK\r\nX-Header: " + b"x" * 2_000_000, id="a header"),
-        pytest.param(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X-Trailer: value\r\n" * 100_000, id="trailers"),
+        pytest.param(
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X-Trailer: value\r\n" * 100_000, id="trailers"
+        ),
     ],
 )
 def test_what_never_ends_and_is_no_body_is_not_listened_to(flood: bytes):
@@ -244,7 +246,9 @@ def test_what_nobody_asked_for_answers_nothing():
     assert server.connections == 3
 
 
-@pytest.mark.parametrize("stray", [HEAD + b"Content-Length: 2\r\n\r\n{}", b"HTTP/1.1 408 Request Timeout\r\n\r\n", b"\x00\x01"])
+@pytest.mark.parametrize(
+    "stray", [HEAD + b"Content-Length: 2\r\n\r\n{}", b"HTTP/1.1 408 Request Timeout\r\n\r\n", b"\x00\x01"]
+)
 def test_a_connection_that_speaks_up_while_it_is_idle_is_hung_up(stray: bytes):
     spoken = asyncio.Event()
 

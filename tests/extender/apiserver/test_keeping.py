@@ -20,7 +20,13 @@ from extender.objects.storage import StorageClass
 
 def a_pod(name: str, **spec: object) -> Pod:
     written = {
-        "metadata": {"name": name, "namespace": "shop", "uid": name, "labels": {"app": "web"}, "annotations": {"team": "a"}},
+        "metadata": {
+            "name": name,
+            "namespace": "shop",
+            "uid": name,
+            "labels": {"app": "web"},
+            "annotations": {"team": "a"},
+        },
         "spec": {
             "nodeName": "n1",
             "schedulerName": "default-scheduler",
@@ -29,7 +35,11 @@ def a_pod(name: str, **spec: object) -> Pod:
             "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
             **spec,
         },
-        "status": {"phase": "Running", "startTime": "2026-01-01T00:00:00Z", "conditions": [{"type": "PodScheduled", "status": "True"}]},
+        "status": {
+            "phase": "Running",
+            "startTime": "2026-01-01T00:00:00Z",
+            "conditions": [{"type": "PodScheduled", "status": "True"}],
+        },
     }
     return convert(Pod, msgspec.json.decode(msgspec.json.encode(written)))
 
@@ -65,7 +75,10 @@ def test_volumes_that_scheduling_ignores_do_not_make_equal_pods_look_different()
     """
     The volume of the service account has a name of its own in each pod.
     """
-    pods = [a_pod("same", volumes=[{"name": f"kube-api-access-{end}", "projected": {}}, {"name": "d", "csi": {}}]) for end in "ab"]
+    pods = [
+        a_pod("same", volumes=[{"name": f"kube-api-access-{end}", "projected": {}}, {"name": "d", "csi": {}}])
+        for end in "ab"
+    ]
     keep = PodKeeper()
 
     assert [volume.name for volume in keep(pods[0]).spec.volumes] == ["d"]
@@ -86,7 +99,10 @@ def test_the_copy_that_kubectl_keeps_is_dropped_and_other_annotations_stay() -> 
 
 def test_nodes_share_images_and_capacities() -> None:
     def node(name: str) -> Node:
-        status = {"allocatable": {"cpu": "4"}, "images": [{"names": ["i:1"], "sizeBytes": 7}, {"names": [f"only-on-{name}"]}]}
+        status = {
+            "allocatable": {"cpu": "4"},
+            "images": [{"names": ["i:1"], "sizeBytes": 7}, {"names": [f"only-on-{name}"]}],
+        }
         return convert(Node, msgspec.json.decode(msgspec.json.encode({"metadata": {"name": name}, "status": status})))
 
     keep = NodeKeeper()

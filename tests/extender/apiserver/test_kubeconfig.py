@@ -74,7 +74,9 @@ def test_another_context_can_be_named(write: Callable[..., Path]):
 def test_of_several_files_the_first_to_say_something_counts(write: Callable[..., Path]):
     first = write({"contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}]}, "first")
     second = write(kubeconfig({"server": "https://second"}, {"token": "second"}, contexts=[]), "second")
-    third = write(kubeconfig({"server": "https://third"}, {"token": "third"}, **{"current-context": "elsewhere"}), "third")
+    third = write(
+        kubeconfig({"server": "https://third"}, {"token": "third"}, **{"current-context": "elsewhere"}), "third"
+    )
 
     target = load([first, second, third])
 
@@ -83,7 +85,12 @@ def test_of_several_files_the_first_to_say_something_counts(write: Callable[...,
 
 
 def test_certificates_as_data_go_before_files(target_of: Callable[..., Target]):
-    cluster = {**CLUSTER, "certificate-authority-data": b64("CA"), "certificate-authority": "/elsewhere", "tls-server-name": "k"}
+    cluster = {
+        **CLUSTER,
+        "certificate-authority-data": b64("CA"),
+        "certificate-authority": "/elsewhere",
+        "tls-server-name": "k",
+    }
     user = {"client-certificate-data": b64("CERT"), "client-key-data": b64("KEY"), "client-key": "/elsewhere"}
 
     assert target_of(cluster, user).tls == Tls(Pem(text=b"CA"), Pem(text=b"CERT"), Pem(text=b"KEY"), "k")
@@ -174,12 +181,20 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x", "intera
     [
         pytest.param({}, "no context chosen", id="nothing"),
         pytest.param("", "no context chosen", id="empty"),
-        pytest.param(kubeconfig(**{"current-context": "x"}), "context was not found for specified context: x", id="unknown context"),
         pytest.param(
-            kubeconfig(contexts=[{"name": "here", "context": {"user": "u"}}]), "cluster was not specified for context", id="no cluster"
+            kubeconfig(**{"current-context": "x"}),
+            "context was not found for specified context: x",
+            id="unknown context",
         ),
         pytest.param(
-            kubeconfig(contexts=[{"name": "here", "context": {"cluster": "c"}}]), "user was not specified for context", id="no user"
+            kubeconfig(contexts=[{"name": "here", "context": {"user": "u"}}]),
+            "cluster was not specified for context",
+            id="no cluster",
+        ),
+        pytest.param(
+            kubeconfig(contexts=[{"name": "here", "context": {"cluster": "c"}}]),
+            "user was not specified for context",
+            id="no user",
         ),
         pytest.param(kubeconfig(clusters=[]), 'cluster "c" was not found for context "here"', id="unknown cluster"),
         pytest.param(kubeconfig(users=None), 'user "u" was not found for context "here"', id="unknown user"),
@@ -187,39 +202,65 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x", "intera
         pytest.param(kubeconfig({"server": "ftp://x"}), "no http or https URL", id="ftp"),
         pytest.param(kubeconfig({"server": "https://x:y"}), "no http or https URL", id="no port"),
         pytest.param(kubeconfig({"server": "https://"}), "no http or https URL", id="no host"),
-        pytest.param(kubeconfig({"server": "https://me:canary@x"}), 'a user belongs into "users"', id="a user in the server"),
-        pytest.param(kubeconfig({**CLUSTER, "proxy-url": "socks5://me:canary@x"}), "socks5 proxy is not supported", id="socks"),
+        pytest.param(
+            kubeconfig({"server": "https://me:canary@x"}), 'a user belongs into "users"', id="a user in the server"
+        ),
+        pytest.param(
+            kubeconfig({**CLUSTER, "proxy-url": "socks5://me:canary@x"}), "socks5 proxy is not supported", id="socks"
+        ),
         pytest.param(
             kubeconfig({**CLUSTER, "certificate-authority": "x", "insecure-skip-tls-verify": True}),
             "root certificates file with the insecure flag is not allowed",
             id="insecure, but with a CA",
         ),
         pytest.param(
-            kubeconfig({**CLUSTER, "certificate-authority-data": "%"}), "certificate-authority-data of c is not base64", id="base64"
-        ),
-        pytest.param(kubeconfig(user={"client-certificate": "x"}), "client-key-data or client-key must be specified for u", id="no key"),
-        pytest.param(
-            kubeconfig(user={"client-key-data": b64("canary")}), "client-certificate must be specified for u", id="no certificate"
+            kubeconfig({**CLUSTER, "certificate-authority-data": "%"}),
+            "certificate-authority-data of c is not base64",
+            id="base64",
         ),
         pytest.param(
-            kubeconfig(user={"token": "canary", "username": "x"}), "more than one authentication method found for u", id="two ways"
+            kubeconfig(user={"client-certificate": "x"}),
+            "client-key-data or client-key must be specified for u",
+            id="no key",
+        ),
+        pytest.param(
+            kubeconfig(user={"client-key-data": b64("canary")}),
+            "client-certificate must be specified for u",
+            id="no certificate",
+        ),
+        pytest.param(
+            kubeconfig(user={"token": "canary", "username": "x"}),
+            "more than one authentication method found for u",
+            id="two ways",
         ),
         pytest.param(kubeconfig(user={"token": "canary\nx"}), "no HTTP header may hold", id="a token of two lines"),
         pytest.param(kubeconfig(user={"as": "admin"}), "impersonation is not supported", id="impersonation"),
-        pytest.param(kubeconfig(user={"auth-provider": {"name": "gcp"}}), "use an exec plugin instead", id="auth-provider"),
-        pytest.param(kubeconfig(user={"exec": {**EXEC, "command": ""}}), "command must be specified for u", id="no command"),
-        pytest.param(kubeconfig(user={"exec": {**EXEC, "apiVersion": ""}}), "apiVersion must be specified for u", id="no version"),
+        pytest.param(
+            kubeconfig(user={"auth-provider": {"name": "gcp"}}), "use an exec plugin instead", id="auth-provider"
+        ),
+        pytest.param(
+            kubeconfig(user={"exec": {**EXEC, "command": ""}}), "command must be specified for u", id="no command"
+        ),
+        pytest.param(
+            kubeconfig(user={"exec": {**EXEC, "apiVersion": ""}}), "apiVersion must be specified for u", id="no version"
+        ),
         pytest.param(
             kubeconfig(user={"exec": {**EXEC, "apiVersion": "client.authentication.k8s.io/v1alpha1"}}),
             "invalid apiVersion",
             id="old version",
         ),
-        pytest.param(kubeconfig(user={"exec": {**EXEC, "interactiveMode": "Always"}}), "wants a terminal", id="a terminal"),
         pytest.param(
-            kubeconfig(user={"exec": {**EXEC, "interactiveMode": "Perhaps"}}), 'invalid interactiveMode for u: "Perhaps"', id="mode"
+            kubeconfig(user={"exec": {**EXEC, "interactiveMode": "Always"}}), "wants a terminal", id="a terminal"
         ),
         pytest.param(
-            kubeconfig(user={"exec": {**EXEC, "env": [{"value": "canary"}]}}), "env variable name must be specified", id="no name"
+            kubeconfig(user={"exec": {**EXEC, "interactiveMode": "Perhaps"}}),
+            'invalid interactiveMode for u: "Perhaps"',
+            id="mode",
+        ),
+        pytest.param(
+            kubeconfig(user={"exec": {**EXEC, "env": [{"value": "canary"}]}}),
+            "env variable name must be specified",
+            id="no name",
         ),
         pytest.param("a: [", "is no YAML", id="half"),
         pytest.param("\tcanary: x", "is no YAML", id="a tab"),
@@ -228,7 +269,9 @@ EXEC = {"apiVersion": "client.authentication.k8s.io/v1", "command": "x", "intera
         pytest.param({"users": [{"name": "x", "user": {"token": ["canary"]}}]}, "is no kubeconfig", id="wrong type"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_with_the_file_and_without_secrets(config: object, words: str, write: Callable[..., Path]):
+def test_what_is_wrong_is_said_in_one_line_with_the_file_and_without_secrets(
+    config: object, words: str, write: Callable[..., Path]
+):
     path = write(config)
 
     with pytest.raises(CredentialsError) as caught:

@@ -21,7 +21,10 @@ def test_the_first_one_writes_down_that_it_leads() -> None:
         assert first.began_to_lead == 0
         spec = server.spec()
         assert (spec["holderIdentity"], spec["leaseDurationSeconds"], spec["leaseTransitions"]) == ("first_1", 15, 0)
-        assert (spec["acquireTime"], spec["renewTime"]) == ("2026-01-01T00:00:00.000000Z", "2026-01-01T00:00:04.000000Z")
+        assert (spec["acquireTime"], spec["renewTime"]) == (
+            "2026-01-01T00:00:00.000000Z",
+            "2026-01-01T00:00:04.000000Z",
+        )
 
     story(tell)
 
@@ -104,7 +107,9 @@ def test_one_that_cannot_reach_the_api_server_gives_up_before_another_leads() ->
 
         assert first.ended is not None
         assert first.ended[0] == pytest.approx(60 + RENEW, abs=0.01)
-        assert first.ended[1].startswith("failed to renew lease kube-system/kube-scheduler within 10 s: GET /apis/coordination.k8s.io/v1/")
+        assert first.ended[1].startswith(
+            "failed to renew lease kube-system/kube-scheduler within 10 s: GET /apis/coordination.k8s.io/v1/"
+        )
         assert first.ended[1].endswith("connection refused")
         assert second.leads
 
@@ -117,7 +122,9 @@ def test_one_whose_requests_are_swallowed_gives_up_in_time_too() -> None:
         await asyncio.sleep(60)
 
         assert first.ended is not None
-        assert first.ended[0] == pytest.approx(6 + RENEW)  # create, get (there was none before) and three renewals went well
+        assert first.ended[0] == pytest.approx(
+            6 + RENEW
+        )  # create, get (there was none before) and three renewals went well
 
     story(tell)
 
@@ -189,7 +196,10 @@ def test_one_who_finds_another_name_in_the_lease_stops_at_once_and_leaves_it() -
         server.write(holderIdentity="forged")
         await asyncio.sleep(RETRY)
 
-        assert (first.ended, server.spec()["holderIdentity"]) == ((62, "lease kube-system/kube-scheduler is held by forged"), "forged")
+        assert (first.ended, server.spec()["holderIdentity"]) == (
+            (62, "lease kube-system/kube-scheduler is held by forged"),
+            "forged",
+        )
 
     story(tell)
 
@@ -235,7 +245,9 @@ def test_a_lease_that_was_deleted_is_written_again() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, 10**9, 2**31 - 1, None])
-def test_a_lease_that_says_nonsense_of_how_long_it_lasts_is_waited_for_as_long_as_one_of_ours(seconds: int | None) -> None:
+def test_a_lease_that_says_nonsense_of_how_long_it_lasts_is_waited_for_as_long_as_one_of_ours(
+    seconds: int | None,
+) -> None:
     def says(lease: dict[str, Any]) -> None:
         lease["spec"]["leaseDurationSeconds"] = seconds
 
@@ -257,7 +269,9 @@ def test_a_lease_that_lasts_longer_than_ours_is_respected() -> None:
     """
 
     async def tell(server: Server) -> None:
-        long = LeaderElection(lease_duration=Duration.of(60), renew_deadline=Duration.of(40), retry_period=Duration.of(2))
+        long = LeaderElection(
+            lease_duration=Duration.of(60), renew_deadline=Duration.of(40), retry_period=Duration.of(2)
+        )
         first = Replica("first", server, election=long).start()
         await asyncio.sleep(1)
         await first.kill()
@@ -293,7 +307,9 @@ def test_a_lease_that_cannot_be_read_is_nobodys_yet(body: str) -> None:
     story(tell)
 
 
-@pytest.mark.parametrize("off", [timedelta(hours=1), timedelta(hours=-1), timedelta(days=1), timedelta(days=-1), timedelta(days=-20000)])
+@pytest.mark.parametrize(
+    "off", [timedelta(hours=1), timedelta(hours=-1), timedelta(days=1), timedelta(days=-1), timedelta(days=-20000)]
+)
 def test_the_clock_on_the_wall_decides_nothing(off: timedelta) -> None:
     """
     F34: neither a replica whose clock is wrong nor one whose clock is set while it leads.

@@ -41,7 +41,11 @@ VOLUME = {
     "mountOptions": ["noatime"],
     "csi": {"driver": "csi.example.com", "volumeHandle": "v", "fsType": "ext4"},
 }
-VOLUME_CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "std"}
+VOLUME_CLAIM = {
+    "accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Gi"}},
+    "storageClassName": "std",
+}
 POD = ResourceClaimConsumerReference(resource="pods", name="p", uid="pod-uid")
 
 
@@ -98,7 +102,10 @@ def test_a_claim_gets_its_node() -> None:
 
     written = perform(server, call)
 
-    assert server.get("persistentvolumeclaims", "c")["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == "n1"
+    assert (
+        server.get("persistentvolumeclaims", "c")["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
+        == "n1"
+    )
     assert int(written.metadata.resource_version) > int(meta.resource_version)
 
 
@@ -116,7 +123,9 @@ def test_a_volume_that_has_changed_is_not_written() -> None:
     assert "claimRef" not in server.get("persistentvolumes", "v", "")["spec"]
 
 
-@pytest.mark.parametrize("fault", [commit_then_drop(), drop_before_commit(), status(500)], ids=["done", "not done", "broken"])
+@pytest.mark.parametrize(
+    "fault", [commit_then_drop(), drop_before_commit(), status(500)], ids=["done", "not done", "broken"]
+)
 def test_a_lost_answer_is_asked_for_again(fault: Any) -> None:
     """
     If the write was done, the second attempt is refused as stale, and the volume shows that it is ours.
@@ -179,8 +188,13 @@ class Devices(Server):
 
 def allocation() -> AllocationResult:
     """One device, with what its driver is told."""
-    configuration = {"source": "FromClaim", "opaque": {"driver": "gpu.example.com", "parameters": {"mode": "", "limits": []}}}
-    plain = dict(allocation_of("gpu-1", node_selector=label_selector("zone", "a"), allocationTimestamp="2026-01-01T00:00:00Z"))
+    configuration = {
+        "source": "FromClaim",
+        "opaque": {"driver": "gpu.example.com", "parameters": {"mode": "", "limits": []}},
+    }
+    plain = dict(
+        allocation_of("gpu-1", node_selector=label_selector("zone", "a"), allocationTimestamp="2026-01-01T00:00:00Z")
+    )
     plain["devices"] = {**plain["devices"], "config": [configuration]}
     return convert(AllocationResult, plain)
 
@@ -245,8 +259,16 @@ def test_a_deallocation_without_a_version_concerns_whatever_is_there() -> None:
 def special_claim() -> CreateResourceClaim:
     """A claim for a pod's extended resources."""
     owner = OwnerReference(api_version="v1", kind="Pod", name="p", uid="pod-uid", controller=True)
-    meta = ObjectMeta(name="<in memory>", namespace="default", uid="made up", annotations={"example.com/a": "b"}, owner_references=[owner])
-    return CreateResourceClaim(ResourceClaim(metadata=meta, spec=make_claim("c", exactly(2)).spec), "p-extended-resources-")
+    meta = ObjectMeta(
+        name="<in memory>",
+        namespace="default",
+        uid="made up",
+        annotations={"example.com/a": "b"},
+        owner_references=[owner],
+    )
+    return CreateResourceClaim(
+        ResourceClaim(metadata=meta, spec=make_claim("c", exactly(2)).spec), "p-extended-resources-"
+    )
 
 
 def test_a_claim_is_created_under_a_name_that_the_server_makes() -> None:
@@ -258,7 +280,9 @@ def test_a_claim_is_created_under_a_name_that_the_server_makes() -> None:
     assert made.name.startswith("p-extended-resources-")
     assert made.metadata.uid != "made up"
     assert shown["metadata"]["annotations"] == {"example.com/a": "b"}
-    assert shown["metadata"]["ownerReferences"] == [{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "pod-uid", "controller": True}]
+    assert shown["metadata"]["ownerReferences"] == [
+        {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "pod-uid", "controller": True}
+    ]
     assert shown["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2
 
 
@@ -308,7 +332,12 @@ STALE_CALLS: dict[str, Callable[[Devices, str], ApiCall[Any]]] = {
 def test_a_claim_that_has_changed_is_not_written(call: Callable[[Devices, str], ApiCall[Any]]) -> None:
     server = Devices()
     stale = server.claim.metadata.resource_version
-    perform(server, ReserveResourceClaim(*server.known, ResourceClaimConsumerReference(resource="pods", name="q", uid="q"), allocation()))
+    perform(
+        server,
+        ReserveResourceClaim(
+            *server.known, ResourceClaimConsumerReference(resource="pods", name="q", uid="q"), allocation()
+        ),
+    )
 
     assert isinstance(perform(server, call(server, stale)), CallConflict)
 

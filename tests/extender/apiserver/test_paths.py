@@ -9,7 +9,10 @@ from extender.apiserver.paths import path
         (path("", "v1", "nodes"), "/api/v1/nodes"),
         (path("", "v1", "pods"), "/api/v1/pods"),
         (path("", "v1", "nodes", name="n1"), "/api/v1/nodes/n1"),
-        (path("", "v1", "pods", namespace="default", name="web", subresource="binding"), "/api/v1/namespaces/default/pods/web/binding"),
+        (
+            path("", "v1", "pods", namespace="default", name="web", subresource="binding"),
+            "/api/v1/namespaces/default/pods/web/binding",
+        ),
         (path("apps", "v1", "replicasets", namespace="shop"), "/apis/apps/v1/namespaces/shop/replicasets"),
         (path("", "v1", "namespaces", name="shop", subresource="finalize"), "/api/v1/namespaces/shop/finalize"),
         (

@@ -1,4 +1,6 @@
-"""The Events about a pod are asked for when somebody looks: newest first, a bounded number, and not again within five seconds."""
+"""The Events about a pod are asked for when somebody looks: newest first, a bounded number, and not again within five
+seconds.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,9 +16,13 @@ from extender.testing import virtual_time
 from tests.extender.apiserver.scripted import Scripted, answer, never, refusal
 
 
-def asked(server: Scripted, story: Callable[[EventReader], Awaitable[PodEvents]] = lambda reader: reader.of("shop", "web")) -> PodEvents:
+def asked(
+    server: Scripted, story: Callable[[EventReader], Awaitable[PodEvents]] = lambda reader: reader.of("shop", "web")
+) -> PodEvents:
     async def run() -> PodEvents:
-        return await story(EventReader(Client(Target("http://server"), transport=server), asyncio.get_running_loop().time))
+        return await story(
+            EventReader(Client(Target("http://server"), transport=server), asyncio.get_running_loop().time)
+        )
 
     return virtual_time.run(run())
 
@@ -47,7 +53,12 @@ def test_the_last_time_is_that_of_any_form_of_event_and_the_newest_comes_first()
             listing(
                 event("Created"),
                 event("Pulled", lastTimestamp="2026-01-01T00:00:02Z", count=3, source={"component": "kubelet"}),
-                event("Failed", eventTime="2026-01-01T00:00:01.000000Z", reportingComponent="default-scheduler", count=None),
+                event(
+                    "Failed",
+                    eventTime="2026-01-01T00:00:01.000000Z",
+                    reportingComponent="default-scheduler",
+                    count=None,
+                ),
                 event("Waits", series={"count": 9, "lastObservedTime": "2026-01-01T00:00:03.000000Z"}),
             )
         )
@@ -88,7 +99,9 @@ def test_within_five_seconds_the_same_answer_is_given_again() -> None:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        pytest.param(refusal(403, "Forbidden"), "the service may not list events: its role lacks the right", id="forbidden"),
+        pytest.param(
+            refusal(403, "Forbidden"), "the service may not list events: its role lacks the right", id="forbidden"
+        ),
         pytest.param(never, f"the API server has not answered within {SECONDS:g} s", id="silent"),
         pytest.param(answer(200, {"items": [{"count": "many"}]}), "the API server does not list them", id="unreadable"),
         pytest.param(refusal(404, "NotFound"), "the API server does not list them", id="not served"),

@@ -20,7 +20,9 @@ PROXY = "http://proxy.example:3128"
         ("https://[::1]:6443", {"HTTPS_PROXY": PROXY}, None),
     ],
 )
-def test_the_environment_names_a_proxy_by_scheme_and_none_for_this_machine(server: str, environ: dict[str, str], expected: str | None):
+def test_the_environment_names_a_proxy_by_scheme_and_none_for_this_machine(
+    server: str, environ: dict[str, str], expected: str | None
+):
     assert environment_proxy(server, environ) == expected
 
 

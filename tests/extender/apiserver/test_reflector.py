@@ -33,7 +33,12 @@ def pod(name: str, version: int) -> dict[str, Any]:
 
 
 def pod_list(version: int, *items: dict[str, Any], **meta: str) -> dict[str, Any]:
-    return {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": str(version), **meta}, "items": list(items)}
+    return {
+        "kind": "PodList",
+        "apiVersion": "v1",
+        "metadata": {"resourceVersion": str(version), **meta},
+        "items": list(items),
+    }
 
 
 def event(kind: str, obj: dict[str, Any]) -> bytes:
@@ -105,7 +110,10 @@ def test_whoever_is_told_and_fails_is_counted_and_told_the_next_time() -> None:
         if len(told) < 3:
             raise ValueError("no")
 
-    server = Scripted(answer(200, pod_list(10, pod("a", 1))), stream(event("ADDED", pod("b", 11)), 1.0, event("ADDED", pod("c", 12)), 9.0))
+    server = Scripted(
+        answer(200, pod_list(10, pod("a", 1))),
+        stream(event("ADDED", pod("b", 11)), 1.0, event("ADDED", pod("c", 12)), 9.0),
+    )
 
     async def story(reflector: Reflector[Pod]) -> None:
         await asyncio.sleep(5)
@@ -131,7 +139,9 @@ def test_an_empty_list_is_told_by_nobody_and_yet_known() -> None:
 
 def test_what_came_before_a_line_that_makes_no_sense_is_told() -> None:
     told: list[list[str]] = []
-    server = Scripted(answer(200, pod_list(10)), stream(event("ADDED", pod("a", 11)) + b"{]\n" + event("ADDED", pod("b", 12))), never)
+    server = Scripted(
+        answer(200, pod_list(10)), stream(event("ADDED", pod("a", 11)) + b"{]\n" + event("ADDED", pod("b", 12))), never
+    )
 
     async def story(reflector: Reflector[Pod]) -> None:
         await asyncio.sleep(5)
@@ -168,7 +178,10 @@ def test_a_first_list_is_of_what_is_at_hand_and_a_later_one_not_older_than_what_
     first, second = lists_of_pods(world)
 
     assert first == {"limit": "500", "resourceVersion": "0"}
-    assert second == {"resourceVersion": world.reflector("pods").last_resource_version, "resourceVersionMatch": "NotOlderThan"}
+    assert second == {
+        "resourceVersion": world.reflector("pods").last_resource_version,
+        "resourceVersionMatch": "NotOlderThan",
+    }
 
 
 def test_a_server_that_cuts_even_the_first_list_into_pages_is_always_asked_for_pages() -> None:
@@ -190,7 +203,9 @@ def test_a_server_that_cuts_even_the_first_list_into_pages_is_always_asked_for_p
 
     reflect(server, story, relist_period=30)
 
-    assert [request.url.params.get("limit") for request in server.asked if "watch" not in request.url.params] == ["500"] * 4
+    assert [request.url.params.get("limit") for request in server.asked if "watch" not in request.url.params] == [
+        "500"
+    ] * 4
 
 
 def test_a_watch_asks_for_bookmarks_and_lasts_five_to_ten_minutes() -> None:
@@ -220,7 +235,9 @@ def test_after_events_out_of_order_the_next_watch_begins_after_the_newest() -> N
     """
     F17: it never begins earlier than it must.
     """
-    server = Scripted(answer(200, pod_list(10)), stream(event("ADDED", pod("a", 12)) + event("ADDED", pod("b", 11)), 2.0), never)
+    server = Scripted(
+        answer(200, pod_list(10)), stream(event("ADDED", pod("a", 12)) + event("ADDED", pod("b", 11)), 2.0), never
+    )
 
     async def story(reflector: Reflector[Pod]) -> None:
         await asyncio.sleep(5)
@@ -235,7 +252,10 @@ def test_a_bookmark_from_before_shows_that_the_server_is_not_what_it_was() -> No
     F11: it was restored from a copy, and the connection held.
     """
     server = Scripted(
-        answer(200, pod_list(1000, pod("a", 900))), stream(2.0, bookmark(50), 500.0), answer(200, pod_list(50, pod("a", 40))), never
+        answer(200, pod_list(1000, pod("a", 900))),
+        stream(2.0, bookmark(50), 500.0),
+        answer(200, pod_list(50, pod("a", 40))),
+        never,
     )
 
     async def story(reflector: Reflector[Pod]) -> None:
@@ -252,7 +272,9 @@ def test_watches_that_end_at_once_are_backed_off_from_and_replaced_by_a_list() -
     """
     A proxy that closes every watch: what changes is seen all the same, in lists.
     """
-    server = Scripted(answer(200, pod_list(10)), stream(), stream(), stream(), answer(200, pod_list(20, pod("a", 11))), never)
+    server = Scripted(
+        answer(200, pod_list(10)), stream(), stream(), stream(), answer(200, pod_list(20, pod("a", 11))), never
+    )
 
     async def story(reflector: Reflector[Pod]) -> None:
         await asyncio.sleep(30)
@@ -269,7 +291,9 @@ def test_watches_that_end_at_once_are_backed_off_from_and_replaced_by_a_list() -
 # Large lists.
 
 
-@pytest.mark.parametrize(("count", "is_beside"), [pytest.param(10, False, id="small"), pytest.param(10_000, True, id="large")])
+@pytest.mark.parametrize(
+    ("count", "is_beside"), [pytest.param(10, False, id="small"), pytest.param(10_000, True, id="large")]
+)
 def test_a_large_page_is_read_beside_the_loop(count: int, is_beside: bool) -> None:
     """
     So that leases and health go on meanwhile.
@@ -318,7 +342,9 @@ def test_a_kind_that_the_server_does_not_know_counts_as_empty_and_is_asked_for_n
     async def story() -> None:
         world = World(seed=1, target=Target("http://server"), streams_lists=streams)
         claims = world.informers.add(kinds.RESOURCE_CLAIMS, lambda changes: None)
-        unknown = Fault(answers.answer("404 page not found", 404, content_type="text/plain"), resource="resourceclaims", times=None)
+        unknown = Fault(
+            answers.answer("404 page not found", 404, content_type="text/plain"), resource="resourceclaims", times=None
+        )
         world.faults.add(unknown)
         running = asyncio.ensure_future(world.informers.run())
         await world.informers.wait_for_sync()
@@ -348,7 +374,9 @@ def test_that_a_kind_is_not_known_is_believed_the_second_time() -> None:
     async def story() -> None:
         world = World(seed=1, target=Target("http://server"))
         claims = world.informers.add(kinds.RESOURCE_CLAIMS, lambda changes: None)
-        world.faults.add(Fault(answers.answer("404 page not found", 404), resource="resourceclaims", times=2))  # a watch, then a list
+        world.faults.add(
+            Fault(answers.answer("404 page not found", 404), resource="resourceclaims", times=2)
+        )  # a watch, then a list
         running = asyncio.ensure_future(world.informers.run())
         await world.informers.wait_for_sync()
         running.cancel()

@@ -64,7 +64,9 @@ def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None
         assert world.wrong() == []
 
     refused = Fault(
-        answers.status(401, "Unauthorized"), times=None, where=lambda call: call.request.headers["Authorization"] != f"Bearer {valid[0]}"
+        answers.status(401, "Unauthorized"),
+        times=None,
+        where=lambda call: call.request.headers["Authorization"] != f"Bearer {valid[0]}",
     )
     world = tell(story, refused, target=Target("http://server", credentials=TokenFile(file)))
 
@@ -109,7 +111,9 @@ def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
         await begin(world)
         await asyncio.sleep(60)
 
-    world = tell(story, Fault(endless, verb="watch", resource="pods", times=None, where=lambda call: not is_plain(call)))
+    world = tell(
+        story, Fault(endless, verb="watch", resource="pods", times=None, where=lambda call: not is_plain(call))
+    )
 
     assert [size for table, size in world.sizes if table == "pods"] == [3]
     assert len(times(world, "list")) == 1
@@ -132,10 +136,20 @@ def test_a_streamed_list_that_is_cut_before_its_end_is_never_seen(cut: Callable[
 NO_LISTS = [
     pytest.param(answers.login_page(), id="a login page"),
     pytest.param(answers.answer('{"kind":"Status","apiVersion":"v1","status":"Success"}'), id="a Status"),
-    pytest.param(answers.answer('{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}'), id="another kind"),
-    pytest.param(answers.answer('{"kind":"PodList","apiVersion":"v2","metadata":{"resourceVersion":"9"},"items":[]}'), id="another API"),
-    pytest.param(answers.answer('{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"}}'), id="no items"),
-    pytest.param(answers.answer('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}'), id="no resource version"),
+    pytest.param(
+        answers.answer('{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}'),
+        id="another kind",
+    ),
+    pytest.param(
+        answers.answer('{"kind":"PodList","apiVersion":"v2","metadata":{"resourceVersion":"9"},"items":[]}'),
+        id="another API",
+    ),
+    pytest.param(
+        answers.answer('{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"}}'), id="no items"
+    ),
+    pytest.param(
+        answers.answer('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}'), id="no resource version"
+    ),
     pytest.param(answers.answer("{}"), id="nothing"),
     pytest.param(answers.answer("[]"), id="an array"),
     pytest.param(answers.answer(""), id="no body"),
@@ -215,7 +229,9 @@ def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool) -> N
     "lie",
     [
         pytest.param(watches.skipping(watches.event_of("x", "ADDED")), id="an event is missed, and nothing heals it"),
-        pytest.param(watches.changed(lambda event: event.update(type="BOOKMARK")), id="all events are said to be bookmarks"),
+        pytest.param(
+            watches.changed(lambda event: event.update(type="BOOKMARK")), id="all events are said to be bookmarks"
+        ),
     ],
 )
 def test_a_reflector_that_is_lied_to_is_found_out(lie: Action) -> None:

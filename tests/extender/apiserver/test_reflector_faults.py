@@ -1,7 +1,7 @@
 """The connection between a reflector and the server goes wrong: in the end the reflector knows what a new list says.
 
-Each test is a row of the fault matrix (F1 to F14). All run in virtual time against the embedded API; `tell` checks at the end of each that
-the reflectors, and a cache that is fed by them, are what a new list would make them.
+Each test is a row of the fault matrix (F1 to F14). All run in virtual time against the embedded API; `tell` checks at
+the end of each that the reflectors, and a cache that is fed by them, are what a new list would make them.
 """
 
 import asyncio
@@ -123,7 +123,9 @@ def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_seen() ->
         await world.informers.wait_for_sync()
 
     first = Fault(answers.status(410), verb="list", resource="pods")
-    third_page = Fault(answers.status(410), verb="list", resource="pods", where=lambda call: "continue" in call.params, skip=1)
+    third_page = Fault(
+        answers.status(410), verb="list", resource="pods", where=lambda call: "continue" in call.params, skip=1
+    )
     world = tell(story, first, third_page, streams_lists=False, page_size=2)
 
     assert [asked.get("limit") for asked in lists_of_pods(world)] == ["2", "2", "2", "2", None]
@@ -144,7 +146,9 @@ def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams
     behind = Fault(
         answers.too_large_resource_version(),
         resource="pods",
-        where=lambda call: call.params.get("resourceVersion", "0") != "0" and (call.verb == "list" or not is_plain(call)),
+        where=lambda call: (
+            call.params.get("resourceVersion", "0") != "0" and (call.verb == "list" or not is_plain(call))
+        ),
     )
     world = tell(story, behind, streams_lists=streams, relist_period=100)
     lists = lists_of_pods(world)
@@ -251,7 +255,9 @@ def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(stream
 
 
 @both_ways
-def test_a_server_that_comes_back_with_an_older_past_is_believed(streams: bool, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_server_that_comes_back_with_an_older_past_is_believed(
+    streams: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     """
     F11: down for ten minutes, then restored from a copy: resource versions count from further back.
     """
@@ -281,7 +287,8 @@ def test_a_server_that_comes_back_with_an_older_past_is_believed(streams: bool, 
 
 def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> None:
     """
-    F12: the connection is accepted, and no byte comes. The list may have been too long, so that it is asked for in pages.
+    F12: the connection is accepted, and no byte comes. The list may have been too long, so that it is asked for in
+    pages.
     """
     synced: dict[str, float] = {}
 
@@ -300,7 +307,8 @@ def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> None:
 
 def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> None:
     """
-    F13: the watch is open, and nobody is at the other end. There is no list, but for one object, so as to know that the server is the same.
+    F13: the watch is open, and nobody is at the other end. There is no list, but for one object, so as to know that the
+    server is the same.
     """
     silences: list[float] = []
 

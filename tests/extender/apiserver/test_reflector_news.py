@@ -1,4 +1,5 @@
-"""What the server says comes twice, late, never, or makes no sense: in the end the reflector knows what a new list says.
+"""What the server says comes twice, late, never, or makes no sense: in the end the reflector knows what a new list
+says.
 
 Rows F15 to F19 and F36 of the fault matrix; see `test_reflector_faults.py`.
 """
@@ -42,7 +43,9 @@ def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: str, wh
 
     unsaid = watches.skipping(watches.event_of("x" if what == "ADDED" else KNOWN[table], what))
     resource = "persistentvolumeclaims" if table == "pvcs" else table
-    world = tell(story, Fault(unsaid, verb="watch", resource=resource), streams_lists=streams, relist_period=600, within=600)
+    world = tell(
+        story, Fault(unsaid, verb="watch", resource=resource), streams_lists=streams, relist_period=600, within=600
+    )
 
     assert world.reflector(table).counters.lists == 2
 
@@ -253,8 +256,12 @@ def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: boo
     "line",
     [
         pytest.param(b"{]\n", id="no JSON"),
-        pytest.param(b'{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"x"}}}\n', id="another kind"),
-        pytest.param(b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"\xff"}}}\n', id="no UTF-8"),
+        pytest.param(
+            b'{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"x"}}}\n', id="another kind"
+        ),
+        pytest.param(
+            b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"\xff"}}}\n', id="no UTF-8"
+        ),
         pytest.param(b'{"type":"WHATEVER","object":{}}\n', id="no type of event"),
         pytest.param(b'{"type":"DELETED","object":{}}\n', id="nobody is deleted"),
         pytest.param(b'{"type":"BOOKMARK","object":{}}\n', id="a bookmark nowhere"),

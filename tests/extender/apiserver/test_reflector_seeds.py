@@ -1,4 +1,5 @@
-"""Faults by chance, all mixed, while objects change: when they end, reflectors and cache are what a new list would make them.
+"""Faults by chance, all mixed, while objects change: when they end, reflectors and cache are what a new list would make
+them.
 
 Each seed is one history, the same in every run; a seed that fails is in the name of its test.
 """

@@ -37,7 +37,9 @@ async def close_in_the_body(asked: Asked) -> bool:
 
 
 async def close_in_a_chunk(asked: Asked) -> bool:
-    await asked.send(b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{")
+    await asked.send(
+        b"HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{"
+    )
     return False
 
 
@@ -59,7 +61,9 @@ def failure_of(reply: Reply, *, timeout: float = 10.0) -> errors.ApiError:
 
 
 def asked_in_time(reply: Reply, timeout: float) -> tuple[errors.ApiError, int]:
-    """What a write fails with, and how often the server was asked: not at all where the machine was too busy to connect in time."""
+    """What a write fails with, and how often the server was asked: not at all where the machine was too busy to connect
+    in time.
+    """
 
     async def create() -> tuple[errors.ApiError, int]:
         async with serve(reply) as server:
@@ -87,7 +91,9 @@ def test_nothing_was_sent_when_nobody_listens():
     assert isinstance(run(create()), errors.Unreachable)
 
 
-@pytest.mark.parametrize("reply", [close, close_in_the_head, close_in_the_body, close_in_a_chunk, speak_another_protocol])
+@pytest.mark.parametrize(
+    "reply", [close, close_in_the_head, close_in_the_body, close_in_a_chunk, speak_another_protocol]
+)
 def test_a_write_without_a_whole_answer_may_have_happened(reply: Reply):
     error = failure_of(reply)
 
@@ -126,7 +132,9 @@ def test_names_and_selectors_arrive_as_they_were_meant():
     async def ask() -> tuple[str, dict[str, list[str]]]:
         async with serve(ok) as server:
             client = Client(Target(server.url))
-            await client.get(path("", "v1", "pods", namespace="default", name="system:a b?#"), params={"labelSelector": selector})
+            await client.get(
+                path("", "v1", "pods", namespace="default", name="system:a b?#"), params={"labelSelector": selector}
+            )
             await client.aclose()
             url = urlsplit(server.asked[0].line.split(" ")[1])
             return unquote(url.path), parse_qs(url.query)
@@ -255,9 +263,15 @@ def test_a_watch_does_not_stand_in_the_way_of_requests():
 
 
 def kernel_timers(peer: str) -> dict[str, tuple[str, int]]:
-    """By local address of an established connection to `peer`: which timer runs, and for how many hundredths of a second."""
+    """By local address of an established connection to `peer`: which timer runs, and for how many hundredths of a
+    second.
+    """
     connections = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines())
-    return {own: (timer[:2], int(timer[3:], 16)) for _, own, other, state, _, timer, *_ in connections if other == peer and state == "01"}
+    return {
+        own: (timer[:2], int(timer[3:], 16))
+        for _, own, other, state, _, timer, *_ in connections
+        if other == peer and state == "01"
+    }
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/net/tcp")

@@ -37,7 +37,9 @@ def holding(*objects: Namespace) -> Store[Namespace]:
     return store
 
 
-def listed(store: Store[Namespace], objects: Mapping[Key, Namespace], unreadable: Mapping[Key, str] = NOTHING) -> list[Change[Namespace]]:
+def listed(
+    store: Store[Namespace], objects: Mapping[Key, Namespace], unreadable: Mapping[Key, str] = NOTHING
+) -> list[Change[Namespace]]:
     """Returns all changes that a list brings."""
     return [change for portion in store.replace(objects, unreadable) for change in portion]
 
@@ -221,7 +223,9 @@ def test_an_object_that_cannot_be_read_ends_another_one_of_that_name() -> None:
     assert told(watched.put(ns("a", 6, "first"))) == []
 
 
-@pytest.mark.parametrize(("version", "uid"), [pytest.param(9, "first", id="the same"), pytest.param(4, "before", id="one from before")])
+@pytest.mark.parametrize(
+    ("version", "uid"), [pytest.param(9, "first", id="the same"), pytest.param(4, "before", id="one from before")]
+)
 def test_an_object_that_cannot_be_read_stays_as_it_was(version: int, uid: str) -> None:
     store = holding(ns("a", 5, "first"))
 
@@ -231,7 +235,8 @@ def test_an_object_that_cannot_be_read_stays_as_it_was(version: int, uid: str) -
 
 def test_collections_do_not_take_the_objects_for_new_ones() -> None:
     """
-    Python stops tracking a plain dict of objects that are in no cycle, and begins again with the next one: then it is walked through.
+    Python stops tracking a plain dict of objects that are in no cycle, and begins again with the next one: then it is
+    walked through.
     """
     store = holding(ns("a", 1))
     gc.collect()

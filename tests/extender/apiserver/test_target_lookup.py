@@ -38,7 +38,9 @@ def account(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_file_goes_before_the_environment_that_before_the_cluster_and_that_before_the_home(tmp_path: Path, account: Path):
+def test_a_file_goes_before_the_environment_that_before_the_cluster_and_that_before_the_home(
+    tmp_path: Path, account: Path
+):
     file, named, home = write(tmp_path / "f", "http://file"), write(tmp_path / "n", "http://named"), tmp_path / "home"
     write(home / ".kube" / "config", "http://home")
     environ = {"KUBECONFIG": f"{tmp_path}/gone::{named}"}
@@ -56,12 +58,19 @@ def test_a_file_goes_before_the_environment_that_before_the_cluster_and_that_bef
 def test_a_pod_is_its_service_account(account: Path):
     target = find_target(IN_CLUSTER, service_account=account)
 
-    assert (target.server, target.namespace, target.tls.ca) == ("https://10.96.0.1:443", "kube-system", Pem(account / "ca.crt"))
+    assert (target.server, target.namespace, target.tls.ca) == (
+        "https://10.96.0.1:443",
+        "kube-system",
+        Pem(account / "ca.crt"),
+    )
     assert virtual_time.run(target.credentials.identity(0)).authorization == "Bearer sa-token"
 
 
 def test_a_service_address_of_ipv6_is_bracketed(account: Path):
-    assert find_target(IN_CLUSTER | {"KUBERNETES_SERVICE_HOST": "fd00::1"}, service_account=account).server == "https://[fd00::1]:443"
+    assert (
+        find_target(IN_CLUSTER | {"KUBERNETES_SERVICE_HOST": "fd00::1"}, service_account=account).server
+        == "https://[fd00::1]:443"
+    )
 
 
 def test_a_pod_may_have_no_namespace_file_and_no_ca(account: Path):
@@ -134,7 +143,9 @@ def test_over_plain_http_nobody_reads_who_the_caller_is(
 
 
 @pytest.mark.parametrize("user", WAYS_TO_SAY_WHO_ONE_IS)
-def test_over_tls_the_server_is_told_who_the_caller_is(user: dict[str, object], tmp_path: Path, caplog: pytest.LogCaptureFixture):
+def test_over_tls_the_server_is_told_who_the_caller_is(
+    user: dict[str, object], tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
     target = find_target({}, file=write(tmp_path / "f", "http://k8s.example", user), server="https://k8s.example")
 
     assert target.credentials != anonymous()
@@ -152,5 +163,6 @@ def test_a_server_that_is_not_verified_is_warned_of(tmp_path: Path, caplog: pyte
 
     assert find_target({}, file=file).tls.insecure
     assert [record.getMessage() for record in caplog.records] == [
-        "The certificate of https://k8s.example is not verified (insecure-skip-tls-verify): anyone in between may read the credentials"
+        "The certificate of https://k8s.example is not verified (insecure-skip-tls-verify): anyone in between may read "
+        "the credentials"
     ]

@@ -30,12 +30,18 @@ def server_side(files: CertificateFiles, *, clients: Authority | None = None) ->
     return context
 
 
-def ask(files: CertificateFiles, tls: Tls, *, clients: Authority | None = None, credentials: Credentials | None = None) -> Server:
+def ask(
+    files: CertificateFiles, tls: Tls, *, clients: Authority | None = None, credentials: Credentials | None = None
+) -> Server:
     """What a server saw of one request."""
 
     async def get() -> Server:
         async with serve(ok, server_side(files, clients=clients)) as server:
-            target = Target(server.secure_url, tls=tls, credentials=credentials) if credentials else Target(server.secure_url, tls=tls)
+            target = (
+                Target(server.secure_url, tls=tls, credentials=credentials)
+                if credentials
+                else Target(server.secure_url, tls=tls)
+            )
             client = Client(target)
             try:
                 await client.get(PODS)
@@ -99,7 +105,9 @@ class FromPlugin(Credentials):
     """As an exec plugin: a certificate that changes."""
 
     def __init__(self, *pairs: CertificateFiles) -> None:
-        self.identities = [Identity(None, KeyPair(certificate.read_bytes(), key.read_bytes())) for certificate, key in pairs]
+        self.identities = [
+            Identity(None, KeyPair(certificate.read_bytes(), key.read_bytes())) for certificate, key in pairs
+        ]
 
     async def identity(self, now: float) -> Identity:
         return self.identities.pop(0) if len(self.identities) > 1 else self.identities[0]
@@ -108,7 +116,9 @@ class FromPlugin(Credentials):
         pass
 
 
-def test_a_certificate_from_a_plugin_goes_before_that_of_the_kubeconfig(authority: Authority, server_files: CertificateFiles):
+def test_a_certificate_from_a_plugin_goes_before_that_of_the_kubeconfig(
+    authority: Authority, server_files: CertificateFiles
+):
     certificate, key = authority.sign("scheduler")
     tls = Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key))
 
@@ -129,16 +139,24 @@ def test_a_new_certificate_from_a_plugin_is_used_at_once(authority: Authority, s
 
 
 def peers(
-    files: CertificateFiles, clients: Authority, tls: Tls, act: Callable[[Client], Awaitable[None]], credentials: Credentials | None = None
+    files: CertificateFiles,
+    clients: Authority,
+    tls: Tls,
+    act: Callable[[Client], Awaitable[None]],
+    credentials: Credentials | None = None,
 ) -> list[str]:
     """Who asked, by common name. `old` is refused; a watch gets its second event when somebody else has asked."""
     renewed = asyncio.Event()
 
     async def refuse_the_old(asked: Asked) -> bool:
         if asked.peer == "old" and "watch" not in asked.line:
-            return await asked.answer("401 Unauthorized", b'{"kind":"Status","reason":"Unauthorized","code":401,"message":"Unauthorized"}')
+            return await asked.answer(
+                "401 Unauthorized", b'{"kind":"Status","reason":"Unauthorized","code":401,"message":"Unauthorized"}'
+            )
         if "watch" in asked.line:
-            await asked.send(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n1\n\r\n")
+            await asked.send(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n1\n\r\n"
+            )
             await renewed.wait()
             await asked.send(b"2\r\n2\n\r\n0\r\n\r\n")
             return True
@@ -148,7 +166,9 @@ def peers(
     async def converse() -> list[str]:
         async with serve(refuse_the_old, server_side(files, clients=clients)) as server:
             client = Client(
-                Target(server.secure_url, tls=tls, credentials=credentials) if credentials else Target(server.secure_url, tls=tls)
+                Target(server.secure_url, tls=tls, credentials=credentials)
+                if credentials
+                else Target(server.secure_url, tls=tls)
             )
             try:
                 await act(client)
@@ -260,7 +280,10 @@ def test_a_watch_goes_on_when_certificates_rotate(
 
 
 def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
-    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]], caplog: pytest.LogCaptureFixture
+    authority: Authority,
+    server_files: CertificateFiles,
+    rotating: tuple[Tls, Callable[[str], None]],
+    caplog: pytest.LogCaptureFixture,
 ):
     """
     CertificateFiles are not replaced in one instant: what was in force stays until they belong together.
@@ -287,13 +310,23 @@ def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
 @pytest.mark.parametrize(
     ("ruin", "words"),
     [
-        pytest.param(lambda tls, there, pair: Tls(Pem(text=b"no PEM")), "certificate authority is no PEM certificate", id="CA"),
-        pytest.param(lambda tls, there, pair: Tls(Pem(file=there / "gone")), "gone can not be read: No such file or directory", id="no CA"),
         pytest.param(
-            lambda tls, there, pair: Tls(tls.ca, Pem(text=b"x"), Pem(text=b"y")), "client certificate and its key", id="no certificate"
+            lambda tls, there, pair: Tls(Pem(text=b"no PEM")), "certificate authority is no PEM certificate", id="CA"
         ),
         pytest.param(
-            lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), tls.key), "client certificate and its key", id="of another key"
+            lambda tls, there, pair: Tls(Pem(file=there / "gone")),
+            "gone can not be read: No such file or directory",
+            id="no CA",
+        ),
+        pytest.param(
+            lambda tls, there, pair: Tls(tls.ca, Pem(text=b"x"), Pem(text=b"y")),
+            "client certificate and its key",
+            id="no certificate",
+        ),
+        pytest.param(
+            lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), tls.key),
+            "client certificate and its key",
+            id="of another key",
         ),
         pytest.param(
             lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), Pem(file=encrypted(pair[1], "canary"))),
@@ -324,7 +357,11 @@ def test_no_key_shows(authority: Authority):
     pair = KeyPair(certificate.read_bytes(), secret)
     body = secret.splitlines()[1].decode()
 
-    shown = [repr(Tls(None, Pem(text=certificate.read_bytes()), Pem(text=secret))), repr(pair), repr(Identity("Bearer canary", pair))]
+    shown = [
+        repr(Tls(None, Pem(text=certificate.read_bytes()), Pem(text=secret))),
+        repr(pair),
+        repr(Identity("Bearer canary", pair)),
+    ]
 
     assert not [text for text in shown if body in text or "canary" in text]
 

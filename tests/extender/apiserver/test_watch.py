@@ -30,7 +30,9 @@ class Watched:
         target = Target("http://k8s", credentials=credentials) if credentials else Target("http://k8s")
         client = Client(target, transport=server)
         try:
-            async with client.watch(PODS, params={"watch": "1", "allowWatchBookmarks": "true"}, silence=silence) as lines:
+            async with client.watch(
+                PODS, params={"watch": "1", "allowWatchBookmarks": "true"}, silence=silence
+            ) as lines:
                 async for line in lines:
                     self.batches.append([line, *lines.arrived()])
                     self.lines += self.batches[-1]
@@ -60,7 +62,9 @@ def test_an_unfinished_line_is_dropped_at_the_end():
     assert watched.error is None
 
 
-@pytest.mark.parametrize("cut", [httpx.ReadError("reset"), httpx.RemoteProtocolError("incomplete"), ConnectionResetError("reset")])
+@pytest.mark.parametrize(
+    "cut", [httpx.ReadError("reset"), httpx.RemoteProtocolError("incomplete"), ConnectionResetError("reset")]
+)
 def test_a_cut_is_told_from_an_end(cut: Exception):
     watched = Watched(Scripted(stream(b'{"a":1}\n{"b":', cut)))
 
@@ -145,7 +149,9 @@ def test_an_event_without_an_end_is_given_up():
         (httpx.ReadError("reset"), errors.NoAnswer),
     ],
 )
-def test_a_refused_watch_says_why_and_is_not_tried_again(given: httpx.Response | Exception, kind: type[errors.ApiError]):
+def test_a_refused_watch_says_why_and_is_not_tried_again(
+    given: httpx.Response | Exception, kind: type[errors.ApiError]
+):
     server = Scripted(given)
 
     watched = Watched(server)

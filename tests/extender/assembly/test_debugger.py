@@ -23,7 +23,9 @@ def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> No
             for created in (pod("web"), pod("big", "7"), pod("gated", schedulingGates=[{"name": "wait"}])):
                 cluster.create(PODS, "default", created)
             await asyncio.sleep(5)
-            uids.update({name: cluster.get(PODS, "default", name)["metadata"]["uid"] for name in ("web", "big", "gated")})
+            uids.update(
+                {name: cluster.get(PODS, "default", name)["metadata"]["uid"] for name in ("web", "big", "gated")}
+            )
 
             found.debug()
 
@@ -35,12 +37,14 @@ def test_nodes_and_pods_are_written_down(caplog: pytest.LogCaptureFixture) -> No
         "Node name: a",
         "Deleted: false",
         "Requested Resources: &{MilliCPU:1000 Memory:0 EphemeralStorage:0 AllowedPodNumber:0 ScalarResources:map[]}",
-        "Allocatable Resources: &{MilliCPU:2000 Memory:0 EphemeralStorage:0 AllowedPodNumber:110 ScalarResources:map[]}",
+        "Allocatable Resources: &{MilliCPU:2000 Memory:0 EphemeralStorage:0 AllowedPodNumber:110 "
+        "ScalarResources:map[]}",
         "Scheduled Pods(number: 1):",
         f"name: web, namespace: default, uid: {uids['web']}, phase: Running, nominated node: ",
     ]
     assert sorted(lines_after(caplog.text, "scheduling queue")) == [
-        f"name: {name}, namespace: default, uid: {uids[name]}, phase: Pending, nominated node: " for name in ("big", "gated")
+        f"name: {name}, namespace: default, uid: {uids[name]}, phase: Pending, nominated node: "
+        for name in ("big", "gated")
     ]
     assert '"Dump of scheduling queue" summary="activeQ:0; backoffQ:0; unschedulablePods:2" pods=<' in caplog.text
     assert "Cache mismatch" not in caplog.text
@@ -71,7 +75,12 @@ def test_what_only_one_side_knows_is_told(caplog: pytest.LogCaptureFixture) -> N
 
 def test_pods_that_are_promised_room_are_shown_with_their_node(caplog: pytest.LogCaptureFixture) -> None:
     async def tell() -> None:
-        high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
+        high = {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 1000,
+        }
         slow = pod("low", "2")
         slow["metadata"]["finalizers"] = ["example.com/wait"]
         async with a_followed_cluster(high, node("a")) as (cluster, found):

@@ -23,11 +23,14 @@ NodeSeen = dict[str, Any]
 
 def seen(snapshot: Snapshot, ports: Iterable[HostPort] = ()) -> dict[str, NodeSeen]:
     """
-    Every node by name, with all that the columns say of it and of its pods. It asks for columns and tallies as a plugin would.
+    Every node by name, with all that the columns say of it and of its pods. It asks for columns and tallies as a plugin
+    would.
     """
     nodes, pods, rows = snapshot.nodes, snapshot.pods, Rows.of(snapshot)
     unoffered = {name: rows.requested_of(name) for name in pods.unoffered}
-    per_node = {name: snapshot.tally(attribute, name, weight).per_node for name, (attribute, weight) in QUESTIONS.items()}
+    per_node = {
+        name: snapshot.tally(attribute, name, weight).per_node for name, (attribute, weight) in QUESTIONS.items()
+    }
     result: dict[str, NodeSeen] = {}
     for place, node in enumerate(nodes.objects):
         assert nodes.index[node.name] == place
@@ -45,7 +48,9 @@ def seen(snapshot: Snapshot, ports: Iterable[HostPort] = ()) -> dict[str, NodeSe
             "labels": {key: label_at(snapshot, key, place) for key in LABEL_KEYS},
             "ports": {port for port in ports if nodes.uses_port(port)[place]},
             "all ports": nodes.used_ports[place],
-            "images": {name: (int(nodes.image(name).size[place]), int(nodes.image(name).num_nodes[place])) for name in IMAGES},
+            "images": {
+                name: (int(nodes.image(name).size[place]), int(nodes.image(name).num_nodes[place])) for name in IMAGES
+            },
             "all images": dict(nodes.images_on[place]),
             "tallies": {name: int(sums[place]) for name, sums in per_node.items()},
             "pods": [pod_seen(snapshot, slot) for slot in pods.on_node[place]],
@@ -71,7 +76,8 @@ def pod_seen(snapshot: Snapshot, slot: int) -> dict[str, Any]:
 
 def slots_agree(snapshot: Snapshot) -> set[str]:
     """
-    The UIDs of the pods on nodes, once it is certain that all columns agree on who is where: each pod on one node, in one place of it.
+    The UIDs of the pods on nodes, once it is certain that all columns agree on who is where: each pod on one node, in
+    one place of it.
     """
     pods = snapshot.pods
     uids: set[str] = set()

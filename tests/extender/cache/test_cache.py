@@ -1,4 +1,6 @@
-"""The cache by example; `test_cache_properties.py` tests any sequence of steps, and `tests/parity` compares it with upstream."""
+"""The cache by example; `test_cache_properties.py` tests any sequence of steps, and `tests/parity` compares it with
+upstream.
+"""
 
 from collections.abc import Callable
 
@@ -135,11 +137,29 @@ ASSUMED.assume_pod(POD.obj())
     ("cache", "act", "pod", "error"),
     [
         pytest.param(ADDED, Cache.add_pod, POD, "pod 1(default/p) was already in added state", id="added twice"),
-        pytest.param(ADDED, Cache.assume_pod, POD, "pod 1(default/p) is in the cache, so can't be assumed", id="assumed although there"),
-        pytest.param(ASSUMED, Cache.assume_pod, POD, "pod 1(default/p) is in the cache, so can't be assumed", id="assumed twice"),
-        pytest.param(ADDED, Cache.forget_pod, POD, "pod 1(default/p) wasn't assumed so cannot be forgotten", id="forgotten although there"),
         pytest.param(
-            ASSUMED, Cache.forget_pod, POD.node("m"), "pod 1(default/p) was assumed on m but assigned to n", id="forgotten elsewhere"
+            ADDED,
+            Cache.assume_pod,
+            POD,
+            "pod 1(default/p) is in the cache, so can't be assumed",
+            id="assumed although there",
+        ),
+        pytest.param(
+            ASSUMED, Cache.assume_pod, POD, "pod 1(default/p) is in the cache, so can't be assumed", id="assumed twice"
+        ),
+        pytest.param(
+            ADDED,
+            Cache.forget_pod,
+            POD,
+            "pod 1(default/p) wasn't assumed so cannot be forgotten",
+            id="forgotten although there",
+        ),
+        pytest.param(
+            ASSUMED,
+            Cache.forget_pod,
+            POD.node("m"),
+            "pod 1(default/p) was assumed on m but assigned to n",
+            id="forgotten elsewhere",
         ),
         pytest.param(
             ADDED,
@@ -157,7 +177,9 @@ ASSUMED.assume_pod(POD.obj())
         ),
     ],
 )
-def test_contradictory_calls_are_refused(cache: Cache, act: Callable[[Cache, Pod], None], pod: PodBuilder, error: str) -> None:
+def test_contradictory_calls_are_refused(
+    cache: Cache, act: Callable[[Cache, Pod], None], pod: PodBuilder, error: str
+) -> None:
     with pytest.raises(CacheError) as caught:
         act(cache, pod.obj())
 
@@ -168,9 +190,21 @@ def test_contradictory_calls_are_refused(cache: Cache, act: Callable[[Cache, Pod
     ("cache", "new", "error"),
     [
         pytest.param(ASSUMED, POD, "assumed pod 1(default/p) should not be updated", id="still assumed"),
-        pytest.param(ADDED, POD.node("m"), "pod 1(default/p) updated on a different node than previously added to", id="moved"),
-        pytest.param(make_cache(NODE), POD, "pod 1(default/p) is not added to scheduler cache, so cannot be updated", id="unknown"),
-        pytest.param(ADDED, POD.uid("2"), "pod 1(default/p) cannot be updated to 2(default/p), which is another pod", id="another pod"),
+        pytest.param(
+            ADDED, POD.node("m"), "pod 1(default/p) updated on a different node than previously added to", id="moved"
+        ),
+        pytest.param(
+            make_cache(NODE),
+            POD,
+            "pod 1(default/p) is not added to scheduler cache, so cannot be updated",
+            id="unknown",
+        ),
+        pytest.param(
+            ADDED,
+            POD.uid("2"),
+            "pod 1(default/p) cannot be updated to 2(default/p), which is another pod",
+            id="another pod",
+        ),
     ],
 )
 def test_contradictory_updates_are_refused(cache: Cache, new: PodBuilder, error: str) -> None:
@@ -282,7 +316,8 @@ def test_the_size_of_an_image_is_that_of_the_first_node_with_it() -> None:
 
 def test_a_port_that_two_pods_hold_is_free_when_one_of_them_leaves() -> None:
     """
-    So it is upstream, which keeps a set. (Two pods on one port only meet when something else than a scheduler placed them.)
+    So it is upstream, which keeps a set. (Two pods on one port only meet when something else than a scheduler placed
+    them.)
     """
     cache = make_cache(NODE, pods=[make_pod(name).host_port(80).node("n") for name in "ab"])
     cache.remove_pod(make_pod("a").node("n").obj())
@@ -313,7 +348,8 @@ def test_a_node_that_can_be_read_again_is_as_good_as_any() -> None:
 
 def test_sums_wrap_as_int64_do() -> None:
     """
-    Pods can ask for more together than an int64 holds; a scheduler that stops at that would be worse than one that is wrong as upstream is.
+    Pods can ask for more together than an int64 holds; a scheduler that stops at that would be worse than one that is
+    wrong as upstream is.
     """
     huge = [make_pod(name).req(memory="8Ei").node("n").obj() for name in "ab"]
     one_by_one, at_once = make_cache(NODE), make_cache(NODE, pods=huge)
@@ -378,7 +414,8 @@ def test_a_nominated_pod_that_gets_a_node_is_found_there() -> None:
 
 def test_an_inconsistent_order_of_nodes_is_recovered_by_the_next_snapshot() -> None:
     """
-    Removing a node under other zone labels than it had leaves it in its old zone's list. Upstream's cache notices and recovers, too.
+    Removing a node under other zone labels than it had leaves it in its old zone's list. Upstream's cache notices and
+    recovers, too.
     """
     there = make_node("n").label({"topology.kubernetes.io/zone": "z1"}).obj()
     cache = make_cache(there, make_node("m"))
@@ -428,7 +465,12 @@ def test_columns_that_were_looked_up_are_kept_up_to_date() -> None:
 def test_a_snapshot_cannot_be_written_to() -> None:
     snapshot = make_cache(NODE, pods=[make_pod("p").node("n")]).update_snapshot()
 
-    for column in (snapshot.nodes.requested, snapshot.nodes.allocatable, snapshot.pods.priority, Rows.of(snapshot).requested):
+    for column in (
+        snapshot.nodes.requested,
+        snapshot.nodes.allocatable,
+        snapshot.pods.priority,
+        Rows.of(snapshot).requested,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1
 
@@ -446,7 +488,11 @@ def test_columns_grow() -> None:
     snapshot = cache.update_snapshot()
 
     places = [snapshot.nodes.index[f"n{number}"] for number in range(300)]
-    assert snapshot.nodes.allocatable[places, 0].tolist() == snapshot.nodes.requested[places, 0].tolist() == list(range(0, 300_000, 1000))
+    assert (
+        snapshot.nodes.allocatable[places, 0].tolist()
+        == snapshot.nodes.requested[places, 0].tolist()
+        == list(range(0, 300_000, 1000))
+    )
     assert Rows.of(snapshot).allocatable_of("example.com/r7").sum() == sum(range(7, 300, 20))
     tally = snapshot.tally(Attribute.LABELS, "all", lambda symbol: int(isinstance(symbol, LabelClass)))
     assert np.array_equal(tally.per_node, np.ones(300, np.int64))
@@ -464,7 +510,11 @@ def test_resources_that_no_pod_requests_are_not_on_the_axis() -> None:
 
     assert list(snapshot.resources) == ["cpu", "memory", "ephemeral-storage", "example.com/thing-7"]
     rows = Rows.of(snapshot)
-    assert rows.allocatable_of("example.com/thing-7").tolist() == rows.allocatable_of("example.com/thing-4000").tolist() == [1]
+    assert (
+        rows.allocatable_of("example.com/thing-7").tolist()
+        == rows.allocatable_of("example.com/thing-4000").tolist()
+        == [1]
+    )
     assert rows.requested_of("example.com/thing-7").tolist() == [1]
     assert rows.requested_of("example.com/thing-4000").tolist() == [0]
     assert rows.allocatable_of("example.com/nothing").tolist() == [0]
@@ -499,7 +549,9 @@ def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already
     Also where such pods come and go in the same moment. It is as if the resource had been there from the start.
     """
     offering = make_node("n").capacity({"example.com/gpu": 8}, cpu=4)
-    first, second, third = (make_pod(f"p{number}").req({"example.com/gpu": number}).node("n").obj() for number in (1, 2, 3))
+    first, second, third = (
+        make_pod(f"p{number}").req({"example.com/gpu": number}).node("n").obj() for number in (1, 2, 3)
+    )
     elsewhere = make_pod("elsewhere").req({"example.com/gpu": 5}).node("m").obj()
     known = [make_node("m").capacity(cpu=4)] if is_new else [make_node("m").capacity(cpu=4), NODE]
     cache = make_cache(*known, pods=[first, second, elsewhere])
@@ -512,7 +564,10 @@ def test_a_node_that_begins_to_offer_a_resource_has_the_requests_of_pods_already
         cache.update_node(NODE.obj(), offering.obj())
     snapshot = cache.update_snapshot()
     places = [snapshot.nodes.index[name] for name in ("n", "m")]
-    requested, allocatable = (Rows.of(snapshot).requested_of("example.com/gpu"), Rows.of(snapshot).allocatable_of("example.com/gpu"))
+    requested, allocatable = (
+        Rows.of(snapshot).requested_of("example.com/gpu"),
+        Rows.of(snapshot).allocatable_of("example.com/gpu"),
+    )
     cache.remove_pod(second)
 
     assert (requested[places].tolist(), allocatable[places].tolist()) == ([5, 5], [8, 0])
@@ -549,7 +604,9 @@ def test_a_resource_that_a_pod_is_first_to_request_is_found_on_every_node() -> N
     """
     The nodes were there before anybody asked.
     """
-    nodes = [make_node(name).capacity({"example.com/gpu": amount}, cpu="4", pods=10) for name, amount in (("a", 2), ("b", 3))]
+    nodes = [
+        make_node(name).capacity({"example.com/gpu": amount}, cpu="4", pods=10) for name, amount in (("a", 2), ("b", 3))
+    ]
     cache = make_cache(*nodes)
     assert Rows.of(cache.update_snapshot()).allocatable_of("example.com/gpu").tolist() == [2, 3]
 

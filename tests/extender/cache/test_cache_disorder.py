@@ -1,8 +1,9 @@
-"""The cache under events that contradict each other: nodes come back in other zones, are added twice, or are removed under other labels.
+"""The cache under events that contradict each other: nodes come back in other zones, are added twice, or are removed
+under other labels.
 
-The machine below is upstream's cache written down naively: a tree of zones, the nodes that the last snapshot knew, the order that it
-listed, and the images. Whatever the steps, a snapshot shows what upstream's would, or both report the same inconsistency, and the next one
-has recovered.
+The machine below is upstream's cache written down naively: a tree of zones, the nodes that the last snapshot knew, the
+order that it listed, and the images. Whatever the steps, a snapshot shows what upstream's would, or both report the
+same inconsistency, and the next one has recovered.
 """
 
 from dataclasses import dataclass, field
@@ -205,8 +206,10 @@ class DisorderMachine(RuleBasedStateMachine):
         if len(self.listed) == len(names):
             return None
         error = (
-            f"snapshot state is not consistent, length of NodeInfoList={len(self.listed)} not equal to length of nodes in tree="
-            f"{len(names)} , length of NodeInfoMap={len(self.known)}, length of nodes in cache={len(self.infos)}, trying to recover"
+            f"snapshot state is not consistent, length of NodeInfoList={len(self.listed)} not equal to length of nodes "
+            "in tree="
+            f"{len(names)} , length of NodeInfoMap={len(self.known)}, length of nodes in cache={len(self.infos)}, "
+            "trying to recover"
         )
         self.listed = [name for name in names if name in self.known]
         return error
@@ -263,7 +266,10 @@ class DisorderMachine(RuleBasedStateMachine):
 
 
 def without_sizes(nodes: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
-    return {name: {key: value for key, value in node.items() if "images" not in key} for name, node in without_image_counts(nodes).items()}
+    return {
+        name: {key: value for key, value in node.items() if "images" not in key}
+        for name, node in without_image_counts(nodes).items()
+    }
 
 
 TestDisorder = DisorderMachine.TestCase

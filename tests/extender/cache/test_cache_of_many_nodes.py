@@ -1,4 +1,6 @@
-"""A node that comes to a large cluster costs about as much as one node, and what changes together may be applied in portions."""
+"""A node that comes to a large cluster costs about as much as one node, and what changes together may be applied in
+portions.
+"""
 
 import time
 from itertools import islice
@@ -17,7 +19,8 @@ MOST_SECONDS = 1.0
 
 def test_nodes_that_come_one_by_one() -> None:
     """
-    Forty nodes that come to ten thousand, with a decision after each, are counted in a fraction of the time of counting all again.
+    Forty nodes that come to ten thousand, with a decision after each, are counted in a fraction of the time of counting
+    all again.
     """
     cache = Cache()
     for number in range(NODES):
@@ -47,8 +50,14 @@ def test_changes_that_are_applied_in_portions_come_to_the_same_as_if_they_were_a
     Pods are known before their nodes, and between the portions more of both come and go.
     """
     nodes = [_node(number) for number in range(12)]
-    pods = [make_pod(f"p{number}").node(f"n{number % 12}").req(cpu=number).label(app=f"app-{number % 5}").obj() for number in range(30)]
-    at_first = [*(methodcaller("add_pod", pod) for pod in pods[:20]), *(methodcaller("add_node", node) for node in nodes[:9])]
+    pods = [
+        make_pod(f"p{number}").node(f"n{number % 12}").req(cpu=number).label(app=f"app-{number % 5}").obj()
+        for number in range(30)
+    ]
+    at_first = [
+        *(methodcaller("add_pod", pod) for pod in pods[:20]),
+        *(methodcaller("add_node", node) for node in nodes[:9]),
+    ]
     between = [
         *(methodcaller("add_pod", pod) for pod in pods[20:]),
         *(methodcaller("remove_pod", pod) for pod in pods[:5]),

@@ -1,7 +1,8 @@
-"""After any steps, with snapshots taken at any time, the cache equals one that is filled at once with the remaining objects.
+"""After any steps, with snapshots taken at any time, the cache equals one that is filled at once with the remaining
+objects.
 
-The machine below is a second, naive cache: dicts of nodes and pods. After any steps a snapshot must show what a new cache shows that is
-filled from those dicts.
+The machine below is a second, naive cache: dicts of nodes and pods. After any steps a snapshot must show what a new
+cache shows that is filled from those dicts.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,9 @@ PORTS: tuple[HostPort, ...] = tuple(("0.0.0.0", "TCP", 8000 + number) for number
 @st.composite
 def nodes(draw: st.DrawFn) -> Node:
     """A node under one of a few names; one in a while has an allocatable that cannot be read."""
-    node = make_node(draw(st.sampled_from(NODES))).capacity(cpu=draw(st.sampled_from(("1", "4", "4", "x"))), memory="1Gi")
+    node = make_node(draw(st.sampled_from(NODES))).capacity(
+        cpu=draw(st.sampled_from(("1", "4", "4", "x"))), memory="1Gi"
+    )
     if draw(st.booleans()):
         node = node.label({ZONE_LABEL: draw(st.sampled_from(("z1", "z2")))})
     if draw(st.booleans()):
@@ -52,7 +55,11 @@ def nodes(draw: st.DrawFn) -> Node:
 def pods(draw: st.DrawFn) -> Pod:
     """A pod under one of a few names, on one of the nodes or on one that never comes."""
     number = draw(st.integers(0, len(PODS) - 1))
-    pod = make_pod(PODS[number]).node(draw(st.sampled_from((*NODES, NEVER_ADDED)))).req(cpu=draw(st.sampled_from(("0", "500m", "2"))))
+    pod = (
+        make_pod(PODS[number])
+        .node(draw(st.sampled_from((*NODES, NEVER_ADDED))))
+        .req(cpu=draw(st.sampled_from(("0", "500m", "2"))))
+    )
     if draw(st.booleans()):
         pod = pod.req({f"example.com/{draw(st.sampled_from(('gpu', 'fpga', 'tpu')))}": 1})
     if draw(st.booleans()):
@@ -66,7 +73,9 @@ def pods(draw: st.DrawFn) -> Pod:
     return (pod.terminating() if draw(st.booleans()) else pod).obj()
 
 
-unreadable_pods = pods().map(lambda pod: make_pod(pod.name).node(pod.spec.node_name).req({"example.com/odd": 1}).req(cpu="x").obj())
+unreadable_pods = pods().map(
+    lambda pod: make_pod(pod.name).node(pod.spec.node_name).req({"example.com/odd": 1}).req(cpu="x").obj()
+)
 
 
 class CacheMachine(RuleBasedStateMachine):
@@ -111,7 +120,9 @@ class CacheMachine(RuleBasedStateMachine):
                 cache.add_pod(self.pods[uid])
         return cache
 
-    def refused(self, act: Callable[[], Any], error: type[Exception] | tuple[type[Exception], ...] = CacheError) -> None:
+    def refused(
+        self, act: Callable[[], Any], error: type[Exception] | tuple[type[Exception], ...] = CacheError
+    ) -> None:
         """
         What does not go with what the cache holds is refused, and changes nothing.
         """
@@ -242,11 +253,15 @@ class CacheMachine(RuleBasedStateMachine):
         self.last_seen = seen(self.snapshot, PORTS)
 
         assert self.cache.update_snapshot() is self.snapshot
-        assert without_image_counts(self.last_seen) == without_image_counts(seen(self.rebuilt().update_snapshot(), PORTS))
+        assert without_image_counts(self.last_seen) == without_image_counts(
+            seen(self.rebuilt().update_snapshot(), PORTS)
+        )
         assert slots_agree(self.snapshot) == {uid for uid, pod in self.pods.items() if pod.spec.node_name in self.nodes}
         assert self.cache.assumed_pods == self.assumed
         self.check_changes(before, known)
-        self.last_nominated = {slot: pod_seen(self.snapshot, slot) for slot in map(self.cache.nominate, self.nominated.values())}
+        self.last_nominated = {
+            slot: pod_seen(self.snapshot, slot) for slot in map(self.cache.nominate, self.nominated.values())
+        }
         assert [*self.last_nominated.values()] == [*map(pod_seen_alone, self.nominated.values())]
         assert all(self.snapshot.pods.node[slot] == -1 for slot in self.last_nominated)
 
@@ -264,7 +279,8 @@ class CacheMachine(RuleBasedStateMachine):
     @rule(goes_on=st.booleans())
     def cache_forks(self, goes_on: bool) -> None:
         """
-        Two caches that know the same, and neither hears of what happens to the other: the steps from here on are those of one of them.
+        Two caches that know the same, and neither hears of what happens to the other: the steps from here on are those
+        of one of them.
         """
         dump, fork = self.cache.dump(), self.cache.fork()
         self.cache, other = (fork, self.cache) if goes_on else (self.cache, fork)
@@ -273,7 +289,9 @@ class CacheMachine(RuleBasedStateMachine):
             self.snapshot = self.cache.update_snapshot()
             self.holds = True
             self.last_seen = seen(self.snapshot, PORTS)
-            self.last_nominated = {slot: pod_seen(self.snapshot, slot) for slot in map(self.cache.nominate, self.nominated.values())}
+            self.last_nominated = {
+                slot: pod_seen(self.snapshot, slot) for slot in map(self.cache.nominate, self.nominated.values())
+            }
 
         assert fork.dump() == dump
 
@@ -304,7 +322,9 @@ TestCache.settings = settings(deadline=None, max_examples=150, stateful_step_cou
 
 
 class RenumberingCacheMachine(CacheMachine):
-    """The same, where symbols that no pod has any more are dropped with each snapshot, and not only when they are many."""
+    """The same, where symbols that no pod has any more are dropped with each snapshot, and not only when they are
+    many.
+    """
 
     def __init__(self) -> None:
         self.spare = patch("extender.cache.column_writer.SPARE_SYMBOLS", -(10**6))
@@ -319,7 +339,9 @@ class RenumberingCacheMachine(CacheMachine):
 
 
 TestRenumberingCache = RenumberingCacheMachine.TestCase
-TestRenumberingCache.settings = settings(deadline=None, max_examples=50, stateful_step_count=30, report_multiple_bugs=False)
+TestRenumberingCache.settings = settings(
+    deadline=None, max_examples=50, stateful_step_count=30, report_multiple_bugs=False
+)
 
 
 def test_pods_with_labels_of_their_own_take_no_memory_once_they_are_gone() -> None:

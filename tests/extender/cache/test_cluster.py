@@ -157,8 +157,8 @@ def test_a_nomination_holds_until_it_is_withdrawn() -> None:
 @given(st.integers(0, 2**32))
 def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int) -> None:
     """
-    Objects of all kinds come, change and go one by one, from one cluster to another that has most names in common with it. Along the way a
-    live engine says of every pod what a new engine says that knows only the present.
+    Objects of all kinds come, change and go one by one, from one cluster to another that has most names in common with
+    it. Along the way a live engine says of every pod what a new engine says that knows only the present.
     """
     chance = random.Random(seed)
     ports: dict[tuple[str, HostPort], str] = {}
@@ -216,17 +216,31 @@ def world(chance: random.Random, owners: dict[tuple[str, HostPort], str]) -> Obj
     objects: Objects = {}
     # Two pods of a node never have one host port; if they had, it would be free once one of them left, as upstream.
     running = [
-        pod for pod in random_one.pods if all(owners.setdefault((pod.spec.node_name, port), pod.uid) == pod.uid for port in host_ports(pod))
+        pod
+        for pod in random_one.pods
+        if all(owners.setdefault((pod.spec.node_name, port), pod.uid) == pod.uid for port in host_ports(pod))
     ]
-    waiting = [replaced(pod, metadata=replaced(pod.metadata, uid=f"{pod.name}-{chance.randrange(2)}")) for pod in random_one.arrivals]
-    everything: tuple[Any, ...] = (*random_one.nodes, *running, *waiting, random_one.pod, *random_one.objects, namespace)
+    waiting = [
+        replaced(pod, metadata=replaced(pod.metadata, uid=f"{pod.name}-{chance.randrange(2)}"))
+        for pod in random_one.arrivals
+    ]
+    everything: tuple[Any, ...] = (
+        *random_one.nodes,
+        *running,
+        *waiting,
+        random_one.pod,
+        *random_one.objects,
+        namespace,
+    )
     for item in everything:
         objects[FIELD_OF[type(item)], item.metadata.namespace, item.metadata.name] = item
     return objects
 
 
 def state_of(objects: Objects) -> ClusterState:
-    lists: dict[str, Any] = {field: [item for (kind, _, _), item in objects.items() if kind == field] for field in FIELD_OF.values()}
+    lists: dict[str, Any] = {
+        field: [item for (kind, _, _), item in objects.items() if kind == field] for field in FIELD_OF.values()
+    }
     return ClusterState(**lists)
 
 

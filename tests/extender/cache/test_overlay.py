@@ -33,7 +33,10 @@ def with_nodes(over: Overlay, *nodes: NodeBuilder) -> Snapshot:
 def cpu(snapshot: Snapshot) -> dict[str, tuple[int, int]]:
     """Node -> cores it has, cores its pods asked for."""
     nodes = snapshot.nodes
-    return {name: (int(nodes.allocatable[at, 0]) // 1000, int(nodes.requested[at, 0]) // 1000) for name, at in nodes.index.items()}
+    return {
+        name: (int(nodes.allocatable[at, 0]) // 1000, int(nodes.requested[at, 0]) // 1000)
+        for name, at in nodes.index.items()
+    }
 
 
 def test_a_node_is_the_callers_and_its_pods_are_the_clusters() -> None:
@@ -72,7 +75,9 @@ def test_a_request_leaves_no_trace_in_the_cluster() -> None:
     filled = Cluster.of(ClusterState(nodes=KNOWN, pods=PODS))
     before = filled.cache.dump()
     over = Overlay(filled)
-    with_nodes(over, make_node("a").capacity(cpu=8).image("img", size=1), make_node("new").capacity({"example.com/gpu": 8}))
+    with_nodes(
+        over, make_node("a").capacity(cpu=8).image("img", size=1), make_node("new").capacity({"example.com/gpu": 8})
+    )
 
     assert filled.cache.dump() == before
     assert list(filled.cache.update_snapshot().nodes.index) == ["a", "b"]
@@ -105,7 +110,10 @@ def test_after_any_requests_a_snapshot_is_as_if_its_request_were_the_first(chanc
     for _ in range(4):
         others = (random_cluster(chance).nodes[0] for _ in range(chance.randrange(3)))
         names = (f"n{number}" for number in range(chance.randrange(6), 9))
-        asked = [replaced(node, metadata=replaced(node.metadata, name=name)) for node, name in zip(others, names, strict=False)]
+        asked = [
+            replaced(node, metadata=replaced(node.metadata, name=name))
+            for node, name in zip(others, names, strict=False)
+        ]
 
         snapshot = over.snapshot_with(asked)
 
@@ -162,7 +170,10 @@ def test_many_nodes_are_laid_out_in_a_thread(monkeypatch: pytest.MonkeyPatch) ->
     """
     It is the nodes that come or go, or that are written, which take long; the same ones again do not.
     """
-    own, imagined = ([make_node(f"{kind}-{number}").capacity(cpu=1).obj() for number in range(STEP + 1)] for kind in ("own", "imagined"))
+    own, imagined = (
+        [make_node(f"{kind}-{number}").capacity(cpu=1).obj() for number in range(STEP + 1)]
+        for kind in ("own", "imagined")
+    )
     over = Overlay(Cluster.of(ClusterState(nodes=own)))
     threads: list[bool] = []
     update_snapshot = Cache.update_snapshot

@@ -19,8 +19,12 @@ def assumed(cache: Cache, pod: Pod) -> tuple[object, ...]:
     snapshot = cache.update_snapshot()
     pods, slot, symbols = snapshot.pods, snapshot.pods.slots[pod.uid], snapshot.tallies.symbols
     codes = [int(pods.codes[attribute, slot]) for attribute in Attribute]
-    classes = [symbols[attribute][code] if code >= 0 else None for attribute, code in zip(Attribute, codes, strict=True)]
-    numbers = [column[slot].tolist() for column in (pods.requests, pods.non_zero_requests, pods.priority, pods.start_time)]
+    classes = [
+        symbols[attribute][code] if code >= 0 else None for attribute, code in zip(Attribute, codes, strict=True)
+    ]
+    numbers = [
+        column[slot].tolist() for column in (pods.requests, pods.non_zero_requests, pods.priority, pods.start_time)
+    ]
     return numbers, classes, snapshot.nodes.requested.tolist(), snapshot.nodes.non_zero_requested.tolist()
 
 

@@ -52,8 +52,12 @@ def test_ordinary_selectors_are_cheap(expression: str) -> None:
         pytest.param(f'{OF_GPU}.model.matches("(b{{1,30}}){{1,30}}")', False, id="a large pattern"),
         pytest.param(f"{LOOPS} && {OF_GPU}.version.major() == 1", True, id="loops in loops"),
         pytest.param("&&".join(["true"] * 500), True, id="a long expression"),
-        pytest.param(f"({LOOPS}) && !has({OF_GPU}.color) && !has(device.attributes['nope'].x)", True, id="unknown domains"),
-        pytest.param(f"{LOOPS} && device.capacity['dra.example.com'].memory == quantity('40960Mi')", True, id="quantities"),
+        pytest.param(
+            f"({LOOPS}) && !has({OF_GPU}.color) && !has(device.attributes['nope'].x)", True, id="unknown domains"
+        ),
+        pytest.param(
+            f"{LOOPS} && device.capacity['dra.example.com'].memory == quantity('40960Mi')", True, id="quantities"
+        ),
     ],
 )
 def test_costly_selectors_give_the_same_answer_in_the_worker(expression: str, answer: bool) -> None:
@@ -68,7 +72,9 @@ def test_costly_selectors_give_the_same_answer_in_the_worker(expression: str, an
         pytest.param("1 +" + " " * 2000, CompileError, id="it is invalid"),
         pytest.param("1" + " " * 2000, CompileError, id="it is no condition"),
         pytest.param(f"{OF_GPU}.color == 'red'" + " " * 2000, CelError, id="it fails for the device"),
-        pytest.param(f"{LOOPS} && {LOOPS.replace(TEN, TEN.replace('10', 'string(1)'))}", CelError, id="types that do not fit"),
+        pytest.param(
+            f"{LOOPS} && {LOOPS.replace(TEN, TEN.replace('10', 'string(1)'))}", CelError, id="types that do not fit"
+        ),
     ],
 )
 def test_errors_are_the_same_in_the_worker(expression: str, kind: type[CelError]) -> None:
@@ -82,7 +88,9 @@ def test_errors_are_the_same_in_the_worker(expression: str, kind: type[CelError]
 
 
 HUGE_PATTERNS = " || ".join(f'"b".matches("(.{{1,30}}){{1,30}}c{number}")' for number in range(200))
-"""About a second of compiling patterns. It is no longer than expressions may be, and within the bound that is computed for their work."""
+"""About a second of compiling patterns. It is no longer than expressions may be, and within the bound that is computed
+for their work.
+"""
 
 
 def test_an_expression_that_takes_too_long_is_stopped() -> None:

@@ -1,6 +1,7 @@
 """The libraries that Kubernetes adds to CEL, one example for each promise of their documentation.
 
-Upstream: apiserver/pkg/cel/library, ip.go, cidr.go, urls.go, format.go, regex.go, lists.go (v1.36.2); cel-go/ext, sets.go, lists.go.
+Upstream: apiserver/pkg/cel/library, ip.go, cidr.go, urls.go, format.go, regex.go, lists.go (v1.36.2); cel-go/ext,
+sets.go, lists.go.
 """
 
 import json
@@ -55,17 +56,24 @@ def error_of(expression: str) -> str:
         "ip('0.0.0.0').isUnspecified() && ip('::').isUnspecified() && !ip('127.0.0.1').isUnspecified()",
         "ip('127.9.9.9').isLoopback() && ip('::1').isLoopback() && !ip('2001:db8::abcd').isLoopback()",
         "ip('224.0.0.1').isLinkLocalMulticast() && !ip('224.0.1.1').isLinkLocalMulticast()",
-        "ip('ff02::1').isLinkLocalMulticast() && ip('ff12::1').isLinkLocalMulticast() && !ip('fd00::1').isLinkLocalMulticast()",
-        "ip('169.254.169.254').isLinkLocalUnicast() && ip('fe80::1').isLinkLocalUnicast() && !ip('fd80::1').isLinkLocalUnicast()",
+        "ip('ff02::1').isLinkLocalMulticast() && ip('ff12::1').isLinkLocalMulticast() && "
+        "!ip('fd00::1').isLinkLocalMulticast()",
+        "ip('169.254.169.254').isLinkLocalUnicast() && ip('fe80::1').isLinkLocalUnicast() && "
+        "!ip('fd80::1').isLinkLocalUnicast()",
         "ip('192.168.0.1').isGlobalUnicast() && ip('2001:db8::abcd').isGlobalUnicast()",
-        "!ip('255.255.255.255').isGlobalUnicast() && !ip('ff00::1').isGlobalUnicast() && !ip('0.0.0.0').isGlobalUnicast()",
-        "isCIDR('192.168.0.0/16') && isCIDR('::1/128') && !isCIDR('192.168.0.0/33') && !isCIDR('::1/129') && !isCIDR('10.0.0.0')",
+        "!ip('255.255.255.255').isGlobalUnicast() && !ip('ff00::1').isGlobalUnicast() && "
+        "!ip('0.0.0.0').isGlobalUnicast()",
+        "isCIDR('192.168.0.0/16') && isCIDR('::1/128') && !isCIDR('192.168.0.0/33') && !isCIDR('::1/129') && "
+        "!isCIDR('10.0.0.0')",
         "cidr('192.168.0.0/24').containsIP(ip('192.168.0.1')) && !cidr('192.168.0.0/24').containsIP(ip('192.168.1.1'))",
         "cidr('192.168.0.0/24').containsIP('192.168.0.1') && !cidr('0.0.0.0/0').containsIP('::1')",
-        "cidr('192.168.0.0/16').containsCIDR(cidr('192.168.10.0/24')) && !cidr('192.168.1.0/24').containsCIDR(cidr('192.168.2.0/24'))",
-        "cidr('192.168.0.0/16').containsCIDR('192.168.0.0/16') && !cidr('192.168.0.0/24').containsCIDR('192.168.0.0/16')",
+        "cidr('192.168.0.0/16').containsCIDR(cidr('192.168.10.0/24')) && "
+        "!cidr('192.168.1.0/24').containsCIDR(cidr('192.168.2.0/24'))",
+        "cidr('192.168.0.0/16').containsCIDR('192.168.0.0/16') && "
+        "!cidr('192.168.0.0/24').containsCIDR('192.168.0.0/16')",
         "cidr('192.168.0.1/24').ip() == ip('192.168.0.1') && cidr('::1/128').ip().family() == 6",
-        "cidr('192.168.0.1/24').masked() == cidr('192.168.0.0/24') && cidr('192.168.0.1/24') != cidr('192.168.0.1/24').masked()",
+        "cidr('192.168.0.1/24').masked() == cidr('192.168.0.0/24') && cidr('192.168.0.1/24') != "
+        "cidr('192.168.0.1/24').masked()",
         "cidr('192.168.0.0/16').prefixLength() == 16 && cidr('::1/128').prefixLength() == 128",
         "string(cidr('2001:DB8::/32')) == '2001:db8::/32'",
         "string(1) == '1' && string(true) == 'true' && string(b'a') == 'a'",
@@ -82,7 +90,8 @@ def test_addresses_and_networks(expression: str) -> None:
     [
         (
             "ip('127.0.0.256') == ip('::')",
-            'IP Address "127.0.0.256" parse error during conversion from string: ParseAddr("127.0.0.256"): IPv4 field has value >255',
+            'IP Address "127.0.0.256" parse error during conversion from string: ParseAddr("127.0.0.256"): IPv4 field '
+            "has value >255",
         ),
         ("ip('fe80::1%eth0') == ip('::')", 'IP address "fe80::1%eth0" with zone value is not allowed'),
         ("ip.isCanonical('::ffff:1.2.3.4')", 'IPv4-mapped IPv6 address "::ffff:1.2.3.4" is not allowed'),
@@ -93,7 +102,8 @@ def test_addresses_and_networks(expression: str) -> None:
         ),
         (
             "cidr('::ffff:1.2.3.4/128').prefixLength() == 1",
-            'network address parse error during conversion from string: IPv4-mapped IPv6 address "::ffff:1.2.3.4/128" is not allowed',
+            'network address parse error during conversion from string: IPv4-mapped IPv6 address "::ffff:1.2.3.4/128" '
+            "is not allowed",
         ),
         (f"cidr('10.0.0.0/8').containsIP({OF}.lanes)", "no such overload"),
         (f"{OF}.version.family() == 4", "no such overload"),
@@ -112,14 +122,17 @@ def test_what_is_no_address_is_an_error(expression: str, message: str) -> None:
         "isURL('https://user:pass@example.com:80/path?query=val') && isURL('/absolute-path') && isURL('mailto:a@b')",
         "!isURL('https://a:b:c/') && !isURL('../relative-path') && !isURL('') && !isURL('http://a b/')",
         "url('https://example.com/').getScheme() == 'https' && url('/path').getScheme() == ''",
-        "url('https://example.com:80/').getHost() == 'example.com:80' && url('https://[::1]:80/').getHost() == '[::1]:80'",
+        "url('https://example.com:80/').getHost() == 'example.com:80' && url('https://[::1]:80/').getHost() == "
+        "'[::1]:80'",
         "url('https://[::1]:80/').getHostname() == '::1' && url('/path').getHostname() == ''",
         "url('https://example.com:80/').getPort() == '80' && url('https://example.com/').getPort() == ''",
         "url('https://example.com/path with spaces/').getEscapedPath() == '/path%20with%20spaces/'",
-        "url('https://example.com/a%2Fb').getEscapedPath() == '/a%2Fb' && url('https://example.com').getEscapedPath() == ''",
+        "url('https://example.com/a%2Fb').getEscapedPath() == '/a%2Fb' && url('https://example.com').getEscapedPath() "
+        "== ''",
         "url('https://example.com/path?k1=a&k2=b&k2=c').getQuery() == {'k1': ['a'], 'k2': ['b', 'c']}",
         "url('https://example.com/path?key with spaces=value+more').getQuery() == {'key with spaces': ['value more']}",
-        "url('https://example.com/path').getQuery() == {} && url('https://example.com/?a;b&c=%zz&d').getQuery() == {'d': ['']}",
+        "url('https://example.com/path').getQuery() == {} && url('https://example.com/?a;b&c=%zz&d').getQuery() == "
+        "{'d': ['']}",
         "url('HTTPS://example.com/#f') == url('https://example.com/#f') && url('http://a') != url('http://a/')",
         f"url({OF}.home).getHost() == 'example.com'",
     ],
@@ -170,7 +183,8 @@ def test_every_format_has_an_example() -> None:
     [
         "!format.named('unknown').hasValue() && format.named('uuid').hasValue()",
         "format.uuid() != format.byte()",
-        "format.byte().validate('aGVsbG8').orValue([]) == ['invalid base64'] && format.byte().validate('aGVsbG8=').orValue([]) == []",
+        "format.byte().validate('aGVsbG8').orValue([]) == ['invalid base64'] && "
+        "format.byte().validate('aGVsbG8=').orValue([]) == []",
         "[format.date(), format.uuid()].exists(f, !f.validate('2021-01-01').hasValue())",
         "{'a': format.byte().validate('x')}['a'].hasValue()",
         "optional.of(format.byte()).optMap(f, f.validate('x').hasValue()).value()",
@@ -190,7 +204,8 @@ def test_formats_are_values_and_their_answers_optionals(expression: str) -> None
     [
         "'abc 123'.find('[0-9]+') == '123' && 'abc 123'.find('xyz') == '' && 'abc 123'.find('') == ''",
         "'123 abc 456'.findAll('[0-9]+') == ['123', '456'] && '123 abc 456'.findAll('xyz') == []",
-        "'123 abc 456'.findAll('[0-9]+', 1) == ['123'] && '123'.findAll('[0-9]', 0) == [] && '12'.findAll('[0-9]', -1) == ['1', '2']",
+        "'123 abc 456'.findAll('[0-9]+', 1) == ['123'] && '123'.findAll('[0-9]', 0) == [] && '12'.findAll('[0-9]', -1) "
+        "== ['1', '2']",
         "'abab'.findAll('a*') == ['a', 'a', '']",
         "'äöü ß'.find('[äöüß]+') == 'äöü' && 'äaß'.findAll('[^a]') == ['ä', 'ß']",
         "'Abc'.find('(?i)ABC') == 'Abc' && 'ab'.find('a|ab') == 'a'",
@@ -229,19 +244,26 @@ def test_no_regular_expression_takes_longer_than_reading_the_text(pattern: str) 
 @pytest.mark.parametrize(
     "expression",
     [
-        "[1, 2, 3].isSorted() && ['a', 'b', 'b', 'c'].isSorted() && ![2.0, 1.0].isSorted() && [1].isSorted() && [].isSorted()",
-        "[duration('1s'), duration('1m')].isSorted() && [1u, 2u].isSorted() && [false, true].isSorted() && [b'a', b'b'].isSorted()",
+        "[1, 2, 3].isSorted() && ['a', 'b', 'b', 'c'].isSorted() && ![2.0, 1.0].isSorted() && [1].isSorted() && "
+        "[].isSorted()",
+        "[duration('1s'), duration('1m')].isSorted() && [1u, 2u].isSorted() && [false, true].isSorted() && [b'a', "
+        "b'b'].isSorted()",
         "[1, 3].sum() == 4 && [1.0, 3.0].sum() == 4.0 && [].sum() == 0",
-        "[3, 1].min() == 1 && [1, 3].max() == 3 && ['b', 'a'].min() == 'a' && [b'b', b'a'].max() == b'b' && [dyn(1), 2.5].max() == 2.5",
-        "[1, 2, 2, 3].indexOf(2) == 1 && ['a', 'b', 'b', 'c'].lastIndexOf('b') == 2 && [1.0].indexOf(1.1) == -1 && [].indexOf('x') == -1",
+        "[3, 1].min() == 1 && [1, 3].max() == 3 && ['b', 'a'].min() == 'a' && [b'b', b'a'].max() == b'b' && [dyn(1), "
+        "2.5].max() == 2.5",
+        "[1, 2, 2, 3].indexOf(2) == 1 && ['a', 'b', 'b', 'c'].lastIndexOf('b') == 2 && [1.0].indexOf(1.1) == -1 && "
+        "[].indexOf('x') == -1",
         "[dyn(true), 1].indexOf(1) == 1 && [dyn(1), 2].indexOf(2.0) == 1",
         "'abcb'.indexOf('b') == 1 && 'abcb'.lastIndexOf('b') == 3",
         "sets.contains([1, 2], [1]) && !sets.contains([1], [1, 2]) && sets.contains([], [])",
-        "sets.equivalent([1, 2, 2], [2, 1]) && !sets.equivalent([1], [2]) && sets.intersects([1, 2], [2, 3]) && !sets.intersects([1], [])",
-        "[3, 1, 2].sort() == [1, 2, 3] && [1, 2].sortBy(x, -x) == [2, 1] && [1, 1, 2].distinct() == [1, 2] && [1, 2].reverse() == [2, 1]",
+        "sets.equivalent([1, 2, 2], [2, 1]) && !sets.equivalent([1], [2]) && sets.intersects([1, 2], [2, 3]) && "
+        "!sets.intersects([1], [])",
+        "[3, 1, 2].sort() == [1, 2, 3] && [1, 2].sortBy(x, -x) == [2, 1] && [1, 1, 2].distinct() == [1, 2] && [1, "
+        "2].reverse() == [2, 1]",
         "[[1], [2, 3]].flatten() == [1, 2, 3] && [1, 2, 3].slice(1, 2) == [2] && lists.range(3) == [0, 1, 2]",
         "[1, 2].first().value() == 1 && [1, 2].last().value() == 2 && ![].first().hasValue()",
-        "[5, 6].all(i, v, v == i + 5) && [5, 6].exists(i, v, i == 1 && v == 6) && [5, 6].transformList(i, v, v * i) == [0, 6]",
+        "[5, 6].all(i, v, v == i + 5) && [5, 6].exists(i, v, i == 1 && v == 6) && [5, 6].transformList(i, v, v * i) == "
+        "[0, 6]",
         "lists.range(['a', 'b'].size()) == [0, 1]",
     ],
 )
@@ -265,7 +287,8 @@ def test_lists_that_make_no_sense_are_errors(expression: str, message: str) -> N
 @pytest.mark.parametrize("name", sorted({function.name for function in LIST_FUNCTIONS}))
 def test_an_optional_in_a_list_ends_the_worker_at_most(name: str) -> None:
     """
-    The interpreter cannot convert it for a function in Python, and the process may end. So the worker is asked, which is started again.
+    The interpreter cannot convert it for a function in Python, and the process may end. So the worker is asked, which
+    is started again.
     """
     argument = "1" if "ndexOf" in name else ""
     expression = f"dyn(dyn([optional.of(1), {{'a': optional.none()}}]).{name}({argument})) == 1"
@@ -287,7 +310,8 @@ def test_an_optional_in_a_list_ends_the_worker_at_most(name: str) -> None:
         pytest.param("[lists.range(3000)].all(l, sets.equivalent(l, l))", id="sets"),
         pytest.param("lists.range(3000).map(x, lists.range(3000)).flatten().size() > 0", id="lists in a list"),
         pytest.param(
-            "lists.range(5000).all(x, " + " || ".join(f"'{'x' * 90}'.find('x+y{n}') == ''" for n in range(20)) + ")", id="patterns"
+            "lists.range(5000).all(x, " + " || ".join(f"'{'x' * 90}'.find('x+y{n}') == ''" for n in range(20)) + ")",
+            id="patterns",
         ),
     ],
 )
@@ -296,7 +320,8 @@ def test_no_function_goes_beyond_the_budget(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "call", ["isURL(t)", "url(t).getHost() == ''", "format.uuid().validate(t).hasValue()", "isIP(t)", "t.find('a+') == ''"]
+    "call",
+    ["isURL(t)", "url(t).getHost() == ''", "format.uuid().validate(t).hasValue()", "isIP(t)", "t.find('a+') == ''"],
 )
 def test_the_budget_is_enough_for_every_attribute_of_a_device(call: str) -> None:
     """
@@ -319,7 +344,10 @@ def test_functions_give_the_same_answer_in_the_worker() -> None:
     ("expression", "message"),
     [
         ("[1].transformMap(i, v, v) == {}", "the macros transformMap and transformMapEntry are not supported"),
-        ("[duration('1s')].sum() == duration('1s')", "found no matching overload for 'sum' applied to '(list(google.protobuf.Duration))'"),
+        (
+            "[duration('1s')].sum() == duration('1s')",
+            "found no matching overload for 'sum' applied to '(list(google.protobuf.Duration))'",
+        ),
         ("[1u].max() == 1u", "found no matching overload for 'max' applied to '(list(uint))'"),
         ("ip('1.1.1.1') == '1.1.1.1'", "found no matching overload for '_==_' applied to '(net.IP, string)'"),
         ("math.greatest(1, 2) == 2", "undeclared reference to 'math'"),
@@ -345,7 +373,12 @@ def test_no_text_ends_more_than_its_own_evaluation(text: str, pattern: str) -> N
     written: Any = json.dumps(text, ensure_ascii=False).replace("\x7f", "")
     calls = [f"is{name}(s)" for name in ("IP", "CIDR", "URL", "Quantity", "Semver")]
     calls += [f"format.{name}().validate(s).hasValue()" for name in FORMATS]
-    calls += [f"s.find('{pattern}') == ''", "s.find(s) == ''", "url(s).getQuery() == {}", "string(cidr(s).masked()) == ''"]
+    calls += [
+        f"s.find('{pattern}') == ''",
+        "s.find(s) == ''",
+        "url(s).getQuery() == {}",
+        "string(cidr(s).masked()) == ''",
+    ]
     for call in calls:
         try:
             assert compiled(f"cel.bind(s, {written}, {call})").matches(FACTS) in (True, False)

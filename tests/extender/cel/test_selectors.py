@@ -31,35 +31,81 @@ def matches(expression: str, device: Device = GPU, driver: str = "dra.example.co
         pytest.param("true", True, id="all devices"),
         pytest.param('device.driver == "dra.example.com"', True, id="by driver"),
         pytest.param('device.driver == "other.example.com"', False, id="another driver"),
-        pytest.param('device.attributes["dra.example.com"].model == "a100"', True, id="an attribute, by default in the driver's domain"),
-        pytest.param('device.attributes["vendor.example.com"].family == "ampere"', True, id="an attribute in another domain"),
+        pytest.param(
+            'device.attributes["dra.example.com"].model == "a100"',
+            True,
+            id="an attribute, by default in the driver's domain",
+        ),
+        pytest.param(
+            'device.attributes["vendor.example.com"].family == "ampere"', True, id="an attribute in another domain"
+        ),
         pytest.param('device.attributes["dra.example.com"]["model"] == "a100"', True, id="by index"),
-        pytest.param('device.attributes["dra.example.com"].healthy', True, id="an attribute of unknown type is enough if it is a bool"),
+        pytest.param(
+            'device.attributes["dra.example.com"].healthy',
+            True,
+            id="an attribute of unknown type is enough if it is a bool",
+        ),
         pytest.param('device.attributes["dra.example.com"].numa > 0', True, id="numbers"),
-        pytest.param('device.attributes["dra.example.com"].numa == "1"', False, id="values of different types are not equal"),
+        pytest.param(
+            'device.attributes["dra.example.com"].numa == "1"', False, id="values of different types are not equal"
+        ),
         pytest.param('device.attributes["dra.example.com"].model in ["a100", "h100"]', True, id="one of a list"),
         pytest.param('device.attributes["dra.example.com"].model.matches("^[ah]100$")', True, id="regular expressions"),
-        pytest.param('device.attributes["dra.example.com"].model.lowerAscii().startsWith("a")', True, id="functions on strings"),
-        pytest.param('cel.bind(dra, device.attributes["dra.example.com"], dra.healthy && dra.numa == 1)', True, id="names for values"),
+        pytest.param(
+            'device.attributes["dra.example.com"].model.lowerAscii().startsWith("a")', True, id="functions on strings"
+        ),
+        pytest.param(
+            'cel.bind(dra, device.attributes["dra.example.com"], dra.healthy && dra.numa == 1)',
+            True,
+            id="names for values",
+        ),
         pytest.param('"dra.example.com" in device.attributes', True, id="a domain that is there"),
         pytest.param('"nope" in device.attributes', False, id="a domain that is not"),
         pytest.param('has(device.attributes["dra.example.com"].model)', True, id="an attribute that is there"),
         pytest.param('has(device.attributes["dra.example.com"].color)', False, id="an attribute that is not"),
         pytest.param('has(device.attributes["nope"].model)', False, id="an unknown domain reads as empty"),
         pytest.param('!has(device.attributes["nope"].x) && !has(device.capacity["nada"].y)', True, id="two of them"),
-        pytest.param('device.attributes["dra.example.com"].?color.orValue("red") == "red"', True, id="optional attributes"),
-        pytest.param('device.attributes["dra.example.com"].exists(name, name == "model")', True, id="macros over names"),
-        pytest.param('device.capacity["dra.example.com"].memory.compareTo(quantity("10Gi")) >= 0', True, id="capacity, compared"),
-        pytest.param('device.capacity["dra.example.com"].memory.isGreaterThan(quantity("40G"))', True, id="capacity, greater"),
+        pytest.param(
+            'device.attributes["dra.example.com"].?color.orValue("red") == "red"', True, id="optional attributes"
+        ),
+        pytest.param(
+            'device.attributes["dra.example.com"].exists(name, name == "model")', True, id="macros over names"
+        ),
+        pytest.param(
+            'device.capacity["dra.example.com"].memory.compareTo(quantity("10Gi")) >= 0', True, id="capacity, compared"
+        ),
+        pytest.param(
+            'device.capacity["dra.example.com"].memory.isGreaterThan(quantity("40G"))', True, id="capacity, greater"
+        ),
         pytest.param('device.capacity["dra.example.com"].memory.isLessThan(quantity("1"))', False, id="capacity, less"),
-        pytest.param('device.capacity["dra.example.com"].memory == quantity("40960Mi")', True, id="equal quantities, spelled differently"),
+        pytest.param(
+            'device.capacity["dra.example.com"].memory == quantity("40960Mi")',
+            True,
+            id="equal quantities, spelled differently",
+        ),
         pytest.param('device.capacity["vendor.example.com"].slots.asInteger() == 7', True, id="capacity as a number"),
-        pytest.param('quantity("50k").add(20).sub(quantity("100k")).sub(-50000) == quantity("20")', True, id="sums of quantities"),
-        pytest.param('isQuantity("1.3Gi") && !isQuantity("200K") && sign(quantity("-1")) == -1', True, id="what is a quantity"),
-        pytest.param('device.attributes["dra.example.com"].driverVersion.isGreaterThan(semver("535.104.5-rc.0"))', True, id="versions"),
-        pytest.param('device.attributes["dra.example.com"].driverVersion.isLessThan(semver("535.104.5"))', True, id="before the release"),
-        pytest.param('device.attributes["dra.example.com"].driverVersion.major() == 535', True, id="parts of a version"),
-        pytest.param('semver("v1.0", true) == semver("1.0.0+a") && !isSemver("v1.0")', True, id="versions, read loosely"),
+        pytest.param(
+            'quantity("50k").add(20).sub(quantity("100k")).sub(-50000) == quantity("20")', True, id="sums of quantities"
+        ),
+        pytest.param(
+            'isQuantity("1.3Gi") && !isQuantity("200K") && sign(quantity("-1")) == -1', True, id="what is a quantity"
+        ),
+        pytest.param(
+            'device.attributes["dra.example.com"].driverVersion.isGreaterThan(semver("535.104.5-rc.0"))',
+            True,
+            id="versions",
+        ),
+        pytest.param(
+            'device.attributes["dra.example.com"].driverVersion.isLessThan(semver("535.104.5"))',
+            True,
+            id="before the release",
+        ),
+        pytest.param(
+            'device.attributes["dra.example.com"].driverVersion.major() == 535', True, id="parts of a version"
+        ),
+        pytest.param(
+            'semver("v1.0", true) == semver("1.0.0+a") && !isSemver("v1.0")', True, id="versions, read loosely"
+        ),
         pytest.param("device.allowMultipleAllocations", False, id="not shared unless it says"),
         pytest.param('false && device.attributes["nope"].x == 1', False, id="what does not matter may fail"),
         pytest.param('device.attributes["nope"].x == 1 || true', True, id="on either side"),
@@ -76,8 +122,16 @@ def test_selectors(expression: str, answer: bool) -> None:
     ("expression", "message"),
     [
         pytest.param("1", "must evaluate to bool or the unknown type, not int", id="no bool"),
-        pytest.param('{"a": [1.5]}', "must evaluate to bool or the unknown type, not map(string, list(double))", id="far from a bool"),
-        pytest.param('device.capacity["x"].memory', "must evaluate to bool or the unknown type, not kubernetes.Quantity", id="a quantity"),
+        pytest.param(
+            '{"a": [1.5]}',
+            "must evaluate to bool or the unknown type, not map(string, list(double))",
+            id="far from a bool",
+        ),
+        pytest.param(
+            'device.capacity["x"].memory',
+            "must evaluate to bool or the unknown type, not kubernetes.Quantity",
+            id="a quantity",
+        ),
         pytest.param(
             "foo",
             "compilation failed: ERROR: <input>:1:1: undeclared reference to 'foo' (in container '')\n | foo\n | ^",
@@ -85,7 +139,8 @@ def test_selectors(expression: str, answer: bool) -> None:
         ),
         pytest.param(
             "true &&\n  nope(1)",
-            "compilation failed: ERROR: <input>:2:7: undeclared reference to 'nope' (in container '')\n |   nope(1)\n | ......^",
+            "compilation failed: ERROR: <input>:2:7: undeclared reference to 'nope' (in container '')\n |   nope(1)\n "
+            "| ......^",
             id="unknown function, on a later line",
         ),
         pytest.param(
@@ -96,7 +151,8 @@ def test_selectors(expression: str, answer: bool) -> None:
         ),
         pytest.param(
             'quantity("1") == "1"',
-            "compilation failed: ERROR: <input>:1:15: found no matching overload for '_==_' applied to '(kubernetes.Quantity, string)'\n"
+            "compilation failed: ERROR: <input>:1:15: found no matching overload for '_==_' applied to "
+            "'(kubernetes.Quantity, string)'\n"
             ' | quantity("1") == "1"\n | ..............^',
             id="a quantity is no string",
         ),
@@ -113,7 +169,9 @@ def test_selectors_that_do_not_compile(expression: str, message: str) -> None:
     assert str(raised.value) == message
 
 
-@pytest.mark.parametrize("expression", ["", " ", "?!", "device.", "'", "(" * 500, "!" * 50_000, "[" * 40 + "]" * 40, "a." * 5000 + "b"])
+@pytest.mark.parametrize(
+    "expression", ["", " ", "?!", "device.", "'", "(" * 500, "!" * 50_000, "[" * 40 + "]" * 40, "a." * 5000 + "b"]
+)
 def test_texts_that_are_no_expressions(expression: str) -> None:
     """
     Whatever is written as a selector, compiling it ends, and soon.
@@ -125,17 +183,38 @@ def test_texts_that_are_no_expressions(expression: str) -> None:
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        pytest.param('device.attributes["dra.example.com"].color == "red"', "no such key: color", id="no such attribute"),
+        pytest.param(
+            'device.attributes["dra.example.com"].color == "red"', "no such key: color", id="no such attribute"
+        ),
         pytest.param('device.attributes["nope"].color == "red"', "no such key: color", id="no such domain"),
-        pytest.param('device.attributes["dra.example.com"].model > 3', "no such overload", id="a string is not greater than a number"),
-        pytest.param('device.attributes["dra.example.com"].model.isGreaterThan(quantity("1"))', "no such overload", id="nor a quantity"),
-        pytest.param('dyn({"a": optional.of(1)}).isLessThan(quantity("1"))', "no such overload", id="nor a map with an optional in it"),
+        pytest.param(
+            'device.attributes["dra.example.com"].model > 3',
+            "no such overload",
+            id="a string is not greater than a number",
+        ),
+        pytest.param(
+            'device.attributes["dra.example.com"].model.isGreaterThan(quantity("1"))',
+            "no such overload",
+            id="nor a quantity",
+        ),
+        pytest.param(
+            'dyn({"a": optional.of(1)}).isLessThan(quantity("1"))',
+            "no such overload",
+            id="nor a map with an optional in it",
+        ),
         pytest.param('quantity(dyn(optional.of("1"))).isInteger()', "no such overload", id="an optional is no text"),
-        pytest.param("dyn(optional.of(true))", "CEL result of type optional_type could not be converted to bool", id="nor a bool"),
-        pytest.param('device.attributes["dra.example.com"].driverVersion.startsWith("5")', "no such overload", id="a version is no text"),
+        pytest.param(
+            "dyn(optional.of(true))", "CEL result of type optional_type could not be converted to bool", id="nor a bool"
+        ),
+        pytest.param(
+            'device.attributes["dra.example.com"].driverVersion.startsWith("5")',
+            "no such overload",
+            id="a version is no text",
+        ),
         pytest.param(
             'device.attributes["dra.example.com"].model',
-            "CEL result of type string could not be converted to bool: unsupported native conversion from string to 'bool'",
+            "CEL result of type string could not be converted to bool: unsupported native conversion from string to "
+            "'bool'",
             id="an attribute that is no bool",
         ),
         pytest.param(
@@ -148,7 +227,9 @@ def test_texts_that_are_no_expressions(expression: str) -> None:
         pytest.param('quantity("0.5").asInteger() == 1', "cannot convert value to integer", id="no whole number"),
         pytest.param('semver("1.2").major() == 1', "No Major.Minor.Patch elements found", id="no version"),
         pytest.param(
-            'dyn(b"kubernetes.Quantity:x").isGreaterThan(quantity("1"))', "invalid literal for int() with base 10: 'x'", id="forged"
+            'dyn(b"kubernetes.Quantity:x").isGreaterThan(quantity("1"))',
+            "invalid literal for int() with base 10: 'x'",
+            id="forged",
         ),
     ],
 )
@@ -165,13 +246,21 @@ def test_selectors_that_fail(expression: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("device", "message"),
     [
-        pytest.param(Device(attributes={"x": DeviceAttribute()}), "attribute x: unsupported attribute value", id="of unknown type"),
+        pytest.param(
+            Device(attributes={"x": DeviceAttribute()}),
+            "attribute x: unsupported attribute value",
+            id="of unknown type",
+        ),
         pytest.param(
             Device(attributes={"x": DeviceAttribute(version="1.0")}),
             "attribute x: parse semantic version: No Major.Minor.Patch elements found",
             id="no version",
         ),
-        pytest.param(Device(capacity={"x": DeviceCapacity(value="1K")}), "capacity x: unable to parse quantity's suffix", id="no quantity"),
+        pytest.param(
+            Device(capacity={"x": DeviceCapacity(value="1K")}),
+            "capacity x: unable to parse quantity's suffix",
+            id="no quantity",
+        ),
     ],
 )
 def test_devices_that_cannot_be_read(device: Device, message: str) -> None:
@@ -207,8 +296,13 @@ def doubled(times: int) -> str:
         pytest.param('"aaaaaaaaaa"' + '.replace("a", "aaaaaaaaaa")' * 10 + ' == ""', id="replaced by more and more"),
         pytest.param('"aaaa"' + '.split("").join("bbbbbbbb")' * 12 + ' == ""', id="split and joined by more"),
         pytest.param("strings.quote(" * 15 + '"' + "\\\\" * 500 + '"' + ")" * 15 + ' == ""', id="quoted and quoted"),
-        pytest.param("[" + "1," * 9000 + '1].all(x, "a".matches("(a{900})" + string(x)))', id="thousands of large patterns"),
-        pytest.param("[" + "1," * 9000 + '1].all(x, has(device.attributes[string(x) + "d"].y) || true)', id="thousands of domains"),
+        pytest.param(
+            "[" + "1," * 9000 + '1].all(x, "a".matches("(a{900})" + string(x)))', id="thousands of large patterns"
+        ),
+        pytest.param(
+            "[" + "1," * 9000 + '1].all(x, has(device.attributes[string(x) + "d"].y) || true)',
+            id="thousands of domains",
+        ),
     ],
 )
 def test_selectors_that_cost_too_much(expression: str) -> None:

@@ -1,4 +1,6 @@
-"""Work in a child process: its result comes back, its memory does not, and it ends when nobody waits for it any more."""
+"""Work in a child process: its result comes back, its memory does not, and it ends when nobody waits for it any
+more.
+"""
 
 import asyncio
 import copyreg
@@ -95,7 +97,11 @@ def test_small_objects_that_stay_keep_no_memory_of_the_process() -> None:
 
 @pytest.mark.parametrize(
     "exc",
-    [ValueError("no"), ConfigErrors([FieldError("profiles", detail="too many"), "and another"], "load"), KeyError("gone")],
+    [
+        ValueError("no"),
+        ConfigErrors([FieldError("profiles", detail="too many"), "and another"], "load"),
+        KeyError("gone"),
+    ],
     ids=lambda exc: type(exc).__name__,
 )
 def test_what_it_raises_is_raised(exc: Exception) -> None:
@@ -185,7 +191,9 @@ def test_expressions_that_need_a_process_of_their_own_get_one_in_the_child() -> 
     """
     The worker of the process, which may be in use, is left to it.
     """
-    expression = " || ".join(f'device.driver.lowerAscii().replace("a", "{number}") == "x"' for number in range(60)) + " || true"
+    expression = (
+        " || ".join(f'device.driver.lowerAscii().replace("a", "{number}") == "x"' for number in range(60)) + " || true"
+    )
     facts = Facts({"driver": "gpu.example.com", "attributes": {}, "capacity": {}}, 100)
     assert not is_cheap(expression)
 

@@ -23,7 +23,9 @@ ALONE: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {}
 
 
 def alone(main: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """A test in a process of its own, whose time passes at once: the services of other tests have the collector of this one."""
+    """A test in a process of its own, whose time passes at once: the services of other tests have the collector of this
+    one.
+    """
     ALONE[main.__name__] = main
 
     def test() -> None:

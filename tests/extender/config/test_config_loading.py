@@ -24,7 +24,9 @@ from extender.config import (
 )
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-MISSING_TYPE = r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+MISSING_TYPE = (
+    r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+)
 
 
 def args_of(name, text):
@@ -66,20 +68,42 @@ def test_a_file_that_is_not_there_is_an_error_of_the_configuration(tmp_path):
     ("text", "attribute", "value"),
     [
         pytest.param("parallelism: null", "parallelism", 16, id="null is as if the member were not there"),
-        pytest.param("percentageOfNodesToScore: 0", "percentage_of_nodes_to_score", 0, id="an explicit zero of a pointer stays"),
-        pytest.param("enableProfiling: false", "enable_contention_profiling", False, id="contention profiling follows profiling"),
         pytest.param(
-            "clientConnection: {qps: 0, burst: 0, contentType: ''}", "client_connection", ClientConnection(), id="zero means the default"
+            "percentageOfNodesToScore: 0", "percentage_of_nodes_to_score", 0, id="an explicit zero of a pointer stays"
         ),
         pytest.param(
-            "leaderElection: {leaseDuration: 0s, resourceLock: ''}", "leader_election", LeaderElection(), id="so does a zero duration"
+            "enableProfiling: false", "enable_contention_profiling", False, id="contention profiling follows profiling"
         ),
-        pytest.param("leaderElection: {leaderElect: false}", "leader_election", LeaderElection(leader_elect=False), id="but not false"),
-        pytest.param("clientConnection: {qps: 0.1234567891}", "client_connection", ClientConnection(qps=0.12345679), id="qps is a float32"),
+        pytest.param(
+            "clientConnection: {qps: 0, burst: 0, contentType: ''}",
+            "client_connection",
+            ClientConnection(),
+            id="zero means the default",
+        ),
+        pytest.param(
+            "leaderElection: {leaseDuration: 0s, resourceLock: ''}",
+            "leader_election",
+            LeaderElection(),
+            id="so does a zero duration",
+        ),
+        pytest.param(
+            "leaderElection: {leaderElect: false}",
+            "leader_election",
+            LeaderElection(leader_elect=False),
+            id="but not false",
+        ),
+        pytest.param(
+            "clientConnection: {qps: 0.1234567891}",
+            "client_connection",
+            ClientConnection(qps=0.12345679),
+            id="qps is a float32",
+        ),
         pytest.param("parallelism: 16.0", "parallelism", 16, id="YAML's whole floats are integers"),
         pytest.param("parallelism: 0x10", "parallelism", 16, id="hexadecimal"),
         pytest.param("parallelism: 020", "parallelism", 16, id="a leading zero means octal"),
-        pytest.param("delayCacheUntilActive: y", "delay_cache_until_active", True, id="YAML 1.1 has many words for true"),
+        pytest.param(
+            "delayCacheUntilActive: y", "delay_cache_until_active", True, id="YAML 1.1 has many words for true"
+        ),
     ],
 )
 def test_values_and_defaults(text, attribute, value):
@@ -90,8 +114,15 @@ def test_values_and_defaults(text, attribute, value):
     ("name", "text", "value"),
     [
         pytest.param("DefaultPreemption", "null", DefaultPreemptionArgs(), id="no arguments"),
-        pytest.param("DefaultPreemption", "{minCandidateNodesAbsolute: 0}", DefaultPreemptionArgs(10, 0), id="zero is a value"),
-        pytest.param("DefaultPreemption", "{preemptionRules: v1.12}", DefaultPreemptionArgs(preemption_rules="v1.12"), id="older rules"),
+        pytest.param(
+            "DefaultPreemption", "{minCandidateNodesAbsolute: 0}", DefaultPreemptionArgs(10, 0), id="zero is a value"
+        ),
+        pytest.param(
+            "DefaultPreemption",
+            "{preemptionRules: v1.12}",
+            DefaultPreemptionArgs(preemption_rules="v1.12"),
+            id="older rules",
+        ),
         pytest.param(
             "DefaultPreemption",
             "{protect: {maxVictims: 2}, cost: {fixed: '1'}, delay: {byPriorityClass: {a: 1s}}}",
@@ -103,10 +134,16 @@ def test_values_and_defaults(text, attribute, value):
             id="victim policies",
         ),
         pytest.param(
-            "DynamicResources", "{filterTimeout: 0s}", DynamicResourcesArgs(Duration(), Duration.of(600)), id="a zero duration is, too"
+            "DynamicResources",
+            "{filterTimeout: 0s}",
+            DynamicResourcesArgs(Duration(), Duration.of(600)),
+            id="a zero duration is, too",
         ),
         pytest.param(
-            "DynamicResources", "{filterTimeout: null}", DynamicResourcesArgs(Duration.of(10), Duration.of(600)), id="null is none"
+            "DynamicResources",
+            "{filterTimeout: null}",
+            DynamicResourcesArgs(Duration.of(10), Duration.of(600)),
+            id="null is none",
         ),
         pytest.param(
             "NodeResourcesBalancedAllocation",
@@ -114,11 +151,21 @@ def test_values_and_defaults(text, attribute, value):
             NodeResourcesBalancedAllocationArgs((ResourceSpec("a", 1), ResourceSpec("b", 1))),
             id="a resource weighs 1",
         ),
-        pytest.param("NodeResourcesFit", "{}", NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("LeastAllocated")), id="a strategy"),
         pytest.param(
-            "NodeResourcesFit", "{scoringStrategy: {}}", NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("")), id="but no type in one"
+            "NodeResourcesFit",
+            "{}",
+            NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("LeastAllocated")),
+            id="a strategy",
         ),
-        pytest.param("SomebodysPlugin", "{a: {b: [1, c]}}", {"a": {"b": [1, "c"]}}, id="what is not known is handed on as it is"),
+        pytest.param(
+            "NodeResourcesFit",
+            "{scoringStrategy: {}}",
+            NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("")),
+            id="but no type in one",
+        ),
+        pytest.param(
+            "SomebodysPlugin", "{a: {b: [1, c]}}", {"a": {"b": [1, "c"]}}, id="what is not known is handed on as it is"
+        ),
         pytest.param("SomebodysPlugin", "null", None, id="or nothing, if there is nothing"),
     ],
 )
@@ -133,7 +180,11 @@ def test_arguments_may_say_what_they_are():
 
 
 def test_enabled_plugins_get_default_arguments_after_those_that_were_given():
-    configs = load(f"{HEAD}profiles: [{{pluginConfig: [{{name: VolumeBinding}}, {{name: Mine}}]}}]").profiles[0].plugin_configs
+    configs = (
+        load(f"{HEAD}profiles: [{{pluginConfig: [{{name: VolumeBinding}}, {{name: Mine}}]}}]")
+        .profiles[0]
+        .plugin_configs
+    )
 
     assert [config.name for config in configs] == [
         "VolumeBinding",
@@ -150,11 +201,16 @@ def test_enabled_plugins_get_default_arguments_after_those_that_were_given():
 
 def test_only_an_only_profile_is_named_by_default():
     assert load(f"{HEAD}profiles: [{{}}]").profiles[0].scheduler_name == "default-scheduler"
-    assert refusal(f"{HEAD}profiles: [{{schedulerName: a}}, {{}}]") == ("validation", "profiles[1].schedulerName: Required value")
+    assert refusal(f"{HEAD}profiles: [{{schedulerName: a}}, {{}}]") == (
+        "validation",
+        "profiles[1].schedulerName: Required value",
+    )
 
 
 def test_extenders_wait_five_seconds_unless_they_say_otherwise():
-    first, second = load(f"{HEAD}extenders: [{{httpTimeout: 0s}}, {{httpTimeout: 1m, managedResources: [{{name: a.b/c}}]}}]").extenders
+    first, second = load(
+        f"{HEAD}extenders: [{{httpTimeout: 0s}}, {{httpTimeout: 1m, managedResources: [{{name: a.b/c}}]}}]"
+    ).extenders
 
     assert first.http_timeout == Duration.of(5)
     assert second.http_timeout == Duration.of(60)
@@ -173,7 +229,9 @@ def test_sets_of_points_that_are_not_written_are_empty():
     [
         pytest.param("", "Object 'Kind' is missing in ''", id="nothing"),
         pytest.param(
-            "kind: KubeSchedulerConfiguration", "Object 'apiVersion' is missing in 'kind: KubeSchedulerConfiguration'", id="no version"
+            "kind: KubeSchedulerConfiguration",
+            "Object 'apiVersion' is missing in 'kind: KubeSchedulerConfiguration'",
+            id="no version",
         ),
         pytest.param(
             "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration",
@@ -183,13 +241,17 @@ def test_sets_of_points_that_are_not_written_are_empty():
         ),
         pytest.param(
             "apiVersion: kubescheduler.config.k8s.io/v1\nkind: NodeAffinityArgs",
-            "couldn't decode as KubeSchedulerConfiguration, got kubescheduler.config.k8s.io/v1, Kind=NodeAffinityArgs: ",
+            "couldn't decode as KubeSchedulerConfiguration, got kubescheduler.config.k8s.io/v1, Kind=NodeAffinityArgs: "
+            "",
             id="another kind",
         ),
-        pytest.param("apiVersion: a/b/c\nkind: d", "unexpected GroupVersion string: a/b/c", id="a version that is none"),
+        pytest.param(
+            "apiVersion: a/b/c\nkind: d", "unexpected GroupVersion string: a/b/c", id="a version that is none"
+        ),
         pytest.param(
             "- a",
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type {MISSING_TYPE}",
+            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type "
+            f"{MISSING_TYPE}",
             id="a list",
         ),
         pytest.param(
@@ -198,10 +260,15 @@ def test_sets_of_points_that_are_not_written_are_empty():
             "looking for beginning of object key string",
             id="what begins with a brace is JSON",
         ),
-        pytest.param(f"{HEAD}Parallelism: 1", 'strict decoding error: unknown field "Parallelism"', id="upper and lower case matter"),
+        pytest.param(
+            f"{HEAD}Parallelism: 1",
+            'strict decoding error: unknown field "Parallelism"',
+            id="upper and lower case matter",
+        ),
         pytest.param(
             f"{HEAD}a: 1\nleaderElection: {{b: 1}}\nextenders: [{{}}, {{tlsConfig: {{c: 1}}}}]",
-            'strict decoding error: unknown field "a", unknown field "extenders[1].tlsConfig.c", unknown field "leaderElection.b"',
+            'strict decoding error: unknown field "a", unknown field "extenders[1].tlsConfig.c", unknown field '
+            '"leaderElection.b"',
             id="all unknown members are told, sorted as YAML is",
         ),
         pytest.param(
@@ -211,7 +278,8 @@ def test_sets_of_points_that_are_not_written_are_empty():
             id="duplicates in YAML",
         ),
         pytest.param(
-            '{"kind": "KubeSchedulerConfiguration", "apiVersion": "kubescheduler.config.k8s.io/v1", "profiles": [{}, {"plugins": '
+            '{"kind": "KubeSchedulerConfiguration", "apiVersion": "kubescheduler.config.k8s.io/v1", "profiles": [{}, '
+            '{"plugins": '
             '{"bind": {"enabled": [{"name": "a", "name": "b"}]}}}]}',
             'strict decoding error: duplicate field "profiles[1].plugins.bind.enabled[0].name"',
             id="duplicates in JSON",
@@ -226,16 +294,20 @@ def test_sets_of_points_that_are_not_written_are_empty():
             "json: cannot unmarshal number into Go value of type string",
             id="and a duration that is none before that",
         ),
-        pytest.param(f"{HEAD}leaderElection: {{leaseDuration: null}}", 'time: invalid duration ""', id="null is no duration"),
+        pytest.param(
+            f"{HEAD}leaderElection: {{leaseDuration: null}}", 'time: invalid duration ""', id="null is no duration"
+        ),
         pytest.param(
             f"{HEAD}podInitialBackoffSeconds: 9223372036854775808",
-            "json: cannot unmarshal number 9223372036854775808 into Go struct field KubeSchedulerConfiguration.podInitialBackoffSeconds "
+            "json: cannot unmarshal number 9223372036854775808 into Go struct field "
+            "KubeSchedulerConfiguration.podInitialBackoffSeconds "
             "of type int64",
             id="out of range",
         ),
         pytest.param(
             f"{HEAD}clientConnection: {{qps: 1e40}}",
-            "json: cannot unmarshal number 1e+40 into Go struct field ClientConnectionConfiguration.clientConnection.qps of type float32",
+            "json: cannot unmarshal number 1e+40 into Go struct field "
+            "ClientConnectionConfiguration.clientConnection.qps of type float32",
             id="out of the range of a float32",
         ),
         pytest.param(
@@ -278,13 +350,26 @@ def test_document_marks_around_the_only_document_do_no_harm():
         pytest.param(b"\xff", "yaml: the configuration is not UTF-8", id="bytes that are no text"),
         pytest.param("a: \ud800", "yaml: the configuration is not UTF-8", id="text that has no bytes"),
         pytest.param("[" * 1_000_000, "yaml: line 1: exceeded max depth of 100", id="nested lists"),
-        pytest.param("{a: " * 100_000 + "x", "couldn't get version/kind; json parse error: ", id="nested maps that are no JSON"),
-        pytest.param('{"a":' * 500 + "1" + "}" * 500, "couldn't get version/kind; json parse error: exceeded max depth", id="nested JSON"),
-        pytest.param('{"a":' * 100_000, "couldn't get version/kind; json parse error: exceeded max depth", id="deeply nested JSON"),
+        pytest.param(
+            "{a: " * 100_000 + "x", "couldn't get version/kind; json parse error: ", id="nested maps that are no JSON"
+        ),
+        pytest.param(
+            '{"a":' * 500 + "1" + "}" * 500,
+            "couldn't get version/kind; json parse error: exceeded max depth",
+            id="nested JSON",
+        ),
+        pytest.param(
+            '{"a":' * 100_000,
+            "couldn't get version/kind; json parse error: exceeded max depth",
+            id="deeply nested JSON",
+        ),
         pytest.param("- {}\n" * 200_000, "yaml: document has more than 100000 nodes", id="a long list"),
         pytest.param(
             "a: &a [x, x, x, x, x, x, x, x, x]\n"
-            + "".join(f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)),
+            + "".join(
+                f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+                for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+            ),
             "yaml: document contains excessive aliasing",
             id="aliases of aliases",
         ),

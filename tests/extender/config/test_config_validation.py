@@ -2,14 +2,25 @@
 
 import pytest
 
-from extender.config import ConfigErrors, Configuration, Extender, LeaderElection, NodeResourcesFitArgs, load, validate, without_effect
+from extender.config import (
+    ConfigErrors,
+    Configuration,
+    Extender,
+    LeaderElection,
+    NodeResourcesFitArgs,
+    load,
+    validate,
+    without_effect,
+)
 from extender.config.args_validation import check_args
 from extender.golang.field_errors import required
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 NAME = (
-    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character "
+    "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
 )
 ARGS = "profiles[0].pluginConfig[0].args"
 TERM = f"{ARGS}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
@@ -33,7 +44,11 @@ def errors_in_args(name, text):
     ("text", "errors"),
     [
         pytest.param("", [], id="the default"),
-        pytest.param("clientConnection: {burst: -1}", ["clientConnection.burst: Invalid value: -1: must be non-negative"], id="burst"),
+        pytest.param(
+            "clientConnection: {burst: -1}",
+            ["clientConnection.burst: Invalid value: -1: must be non-negative"],
+            id="burst",
+        ),
         pytest.param(
             "leaderElection: {leaseDuration: -1s, renewDeadline: 1s, resourceLock: endpoints}",
             [
@@ -43,7 +58,11 @@ def errors_in_args(name, text):
             ],
             id="leader election",
         ),
-        pytest.param("leaderElection: {leaderElect: false, leaseDuration: -1s, resourceLock: x}", [], id="that is not looked at when off"),
+        pytest.param(
+            "leaderElection: {leaderElect: false, leaseDuration: -1s, resourceLock: x}",
+            [],
+            id="that is not looked at when off",
+        ),
         pytest.param(
             "parallelism: 0",
             ["parallelism: Invalid value: 0: should be an integer value greater than zero"],
@@ -66,10 +85,13 @@ def errors_in_args(name, text):
             id="backoff",
         ),
         pytest.param(
-            "profiles: [{schedulerName: a}, {schedulerName: a}]", ["profiles[1].schedulerName: Duplicate value: {}"], id="a name twice"
+            "profiles: [{schedulerName: a}, {schedulerName: a}]",
+            ["profiles[1].schedulerName: Duplicate value: {}"],
+            id="a name twice",
         ),
         pytest.param(
-            "profiles: [{plugins: {score: {enabled: [{name: CinderLimits}]}, bind: {enabled: [{name: x}, {name: EBSLimits}]}}, "
+            "profiles: [{plugins: {score: {enabled: [{name: CinderLimits}]}, bind: {enabled: [{name: x}, {name: "
+            "EBSLimits}]}}, "
             "pluginConfig: [{name: GCEPDLimits}]}]",
             [
                 f'profiles[0].{place}: Invalid value: "{name}": was invalid in version "v1" '
@@ -100,18 +122,24 @@ def errors_in_args(name, text):
         pytest.param(
             "profiles: [{schedulerName: a, plugins: &p {queueSort: {enabled: [{name: A}]}}}, "
             "{schedulerName: b, plugins: *p, pluginConfig: [{name: A, args: {x: '<'}}]}]",
-            [r'profiles[1].pluginConfig.args: Invalid value: {"x":"\u003c"}: queueSort must be the same for all profiles'],
+            [
+                r'profiles[1].pluginConfig.args: Invalid value: {"x":"\u003c"}: queueSort must be the same for all '
+                r"profiles"
+            ],
             id="and with the same arguments",
         ),
         pytest.param(
-            "extenders: [{prioritizeVerb: p}, {bindVerb: b, managedResources: [{name: a b}, {name: cpu}, {name: x.y/z}]}, "
+            "extenders: [{prioritizeVerb: p}, {bindVerb: b, managedResources: [{name: a b}, {name: cpu}, {name: "
+            "x.y/z}]}, "
             "{bindVerb: b, managedResources: [{name: x.y/z}, {name: kubernetes.io/a}]}]",
             [
                 "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
                 f'extenders[1].managedResources[0].name: Invalid value: "a b": {NAME}',
                 'extenders[1].managedResources[1].name: Invalid value: "cpu": is an invalid extended resource name',
-                'extenders[2].managedResources[0].name: Invalid value: "x.y/z": duplicate extender managed resource name',
-                'extenders[2].managedResources[1].name: Invalid value: "kubernetes.io/a": is an invalid extended resource name',
+                'extenders[2].managedResources[0].name: Invalid value: "x.y/z": duplicate extender managed resource '
+                "name",
+                'extenders[2].managedResources[1].name: Invalid value: "kubernetes.io/a": is an invalid extended '
+                "resource name",
                 'extenders: Invalid value: "found 2 extenders implementing bind": only one extender can implement bind',
             ],
             id="extenders",
@@ -137,7 +165,10 @@ def test_values_of_the_configuration(text, errors):
         pytest.param(
             "DefaultPreemption",
             "{preemptionRules: v1.13}",
-            [f'{ARGS}.preemptionRules: Unsupported value: "v1.13": supported values: "v1.12", "v1.17", "v1.25", "v1.36"'],
+            [
+                f'{ARGS}.preemptionRules: Unsupported value: "v1.13": supported values: "v1.12", "v1.17", "v1.25", '
+                '"v1.36"'
+            ],
             id="rules that there are not",
         ),
         pytest.param(
@@ -158,7 +189,8 @@ def test_values_of_the_configuration(text, errors):
         *(
             pytest.param(
                 "NodeAffinity",
-                "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: "
+                "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "
+                "[{matchExpressions: "
                 f"[{{key: a, operator: {operator}{values}}}]}}]}}}}}}",
                 [f"{TERM}.matchExpressions[0].values: Invalid value: {shown}: {error}"],
                 id=f"{operator} without values, {written}",
@@ -177,11 +209,14 @@ def test_values_of_the_configuration(text, errors):
             "NodeAffinity",
             "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: "
             "[{key: a, operator: In, values: []}, {key: a, operator: In}, {key: a, operator: '>'}]}]}, "
-            "preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {matchFields: [{operator: X}]}}, "
+            "preferredDuringSchedulingIgnoredDuringExecution: [{weight: 0, preference: {matchFields: [{operator: "
+            "X}]}}, "
             "{weight: 1, preference: {matchFields: [{key: a, operator: In}]}}]}}",
             [
-                f"{TERM}.matchExpressions[0].values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty",
-                f"{TERM}.matchExpressions[1].values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+                f"{TERM}.matchExpressions[0].values: Invalid value: []: for 'in', 'notin' operators, values set can't "
+                "be empty",
+                f"{TERM}.matchExpressions[1].values: Invalid value: null: for 'in', 'notin' operators, values set "
+                "can't be empty",
                 rf'{TERM}.matchExpressions[2].operator: Unsupported value: "\u003e": supported values: '
                 '"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"',
                 f"{ARGS}.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[1].matchFields[0].values: "
@@ -192,7 +227,10 @@ def test_values_of_the_configuration(text, errors):
         pytest.param(
             "NodeResourcesBalancedAllocation",
             "{resources: [{name: a, weight: 2}, {name: a}]}",
-            [f"{ARGS}.resources[0].weight: Invalid value: 2: must be 1", f'{ARGS}.resources[1].name: Duplicate value: "a"'],
+            [
+                f"{ARGS}.resources[0].weight: Invalid value: 2: must be 1",
+                f'{ARGS}.resources[1].name: Duplicate value: "a"',
+            ],
             id="resources",
         ),
         pytest.param(
@@ -220,12 +258,19 @@ def test_values_of_the_configuration(text, errors):
             "VolumeBinding",
             "{bindTimeoutSeconds: -1, shape: []}",
             [
-                f"{ARGS}.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value",
-                f"{ARGS}.shape: Invalid value: []: unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring",
+                f"{ARGS}.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative "
+                "value",
+                f"{ARGS}.shape: Invalid value: []: unexpected field `shape`, remove it or turn on the feature gate "
+                "StorageCapacityScoring",
             ],
             id="volumes",
         ),
-        pytest.param("NodeResourcesFit", "{scoringStrategy: {type: X}}", [], id="Fit, though, is looked at only when the plugin is made"),
+        pytest.param(
+            "NodeResourcesFit",
+            "{scoringStrategy: {type: X}}",
+            [],
+            id="Fit, though, is looked at only when the plugin is made",
+        ),
     ],
 )
 def test_arguments(name, text, errors):
@@ -254,7 +299,9 @@ def test_errors_are_told_as_pairs_and_as_one_text_without_repetition():
 
 
 def test_values_that_were_made_in_python_are_validated_alike():
-    configuration = Configuration(profiles=(), leader_election=LeaderElection(resource_name=""), extenders=(Extender(prioritize_verb="p"),))
+    configuration = Configuration(
+        profiles=(), leader_election=LeaderElection(resource_name=""), extenders=(Extender(prioritize_verb="p"),)
+    )
 
     assert [str(error) for error in validate(configuration)] == [
         "leaderElection.resourceName: Required value",

@@ -11,7 +11,9 @@ HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfigura
 
 
 def test_what_is_written_means_the_same_when_it_is_read():
-    configuration = load(f"{HEAD}profiles: [{{plugins: {{score: {{enabled: [{{name: NodeAffinity, weight: 7}}]}}}}}}]\nextenders: [{{}}]")
+    configuration = load(
+        f"{HEAD}profiles: [{{plugins: {{score: {{enabled: [{{name: NodeAffinity, weight: 7}}]}}}}}}]\nextenders: [{{}}]"
+    )
 
     assert written(load(json.dumps(written(configuration)))) == written(configuration)
 
@@ -19,7 +21,8 @@ def test_what_is_written_means_the_same_when_it_is_read():
 def test_only_arguments_of_enabled_plugins_are_written_in_the_order_of_their_names():
     (profile,) = written(
         load(
-            f"{HEAD}profiles: [{{plugins: {{multiPoint: {{disabled: [{{name: '*'}}], enabled: [{{name: B}}, {{name: A}}, {{name: C}}]}}}}, "
+            f"{HEAD}profiles: [{{plugins: {{multiPoint: {{disabled: [{{name: '*'}}], enabled: [{{name: B}}, {{name: "
+            f"A}}, {{name: C}}]}}}}, "
             "pluginConfig: [{name: B, args: {x: [1]}}, {name: A, args: 1}, {name: C}, {name: VolumeBinding}]}]"
         )
     )["profiles"]
@@ -34,7 +37,9 @@ def test_an_added_affinity_is_written_as_it_was():
         },
         "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 3, "preference": {}}],
     }
-    text = json.dumps({"profiles": [{"pluginConfig": [{"name": "NodeAffinity", "args": {"addedAffinity": affinity}}]}]})[1:-1]
+    text = json.dumps(
+        {"profiles": [{"pluginConfig": [{"name": "NodeAffinity", "args": {"addedAffinity": affinity}}]}]}
+    )[1:-1]
 
     configs = written(load(HEAD + text))["profiles"][0]["pluginConfig"]
 

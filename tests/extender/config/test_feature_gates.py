@@ -1,4 +1,6 @@
-"""Feature gates: the table by version, what may be given, and that the code asks for no gate that the table does not know."""
+"""Feature gates: the table by version, what may be given, and that the code asks for no gate that the table does not
+know.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -68,10 +70,19 @@ def test_gates_may_be_asked_for_what_holds(text: str) -> None:
     ("text", "why"),
     [
         ("Nope=true", "unrecognized feature gate: Nope"),
-        ("SchedulerQueueingHints=false", "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true"),
-        ("CompositePodGroup=true", "cannot set feature gate CompositePodGroup to true, feature is PreAlpha at emulated version 1.36"),
+        (
+            "SchedulerQueueingHints=false",
+            "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true",
+        ),
+        (
+            "CompositePodGroup=true",
+            "cannot set feature gate CompositePodGroup to true, feature is PreAlpha at emulated version 1.36",
+        ),
         ("DRAListTypeAttributes=true", "DRAListTypeAttributes cannot be turned on here: attributes are single values"),
-        ("GangScheduling=true", "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]"),
+        (
+            "GangScheduling=true",
+            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+        ),
         (
             "SchedulerQueueingHints=false,ImageVolume=false",
             "[cannot set feature gate SchedulerQueueingHints to false, feature is locked to true, "
@@ -90,7 +101,10 @@ def test_gates_that_cannot_be_had_are_refused(text: str, why: str) -> None:
     ("text", "why"),
     [
         ("PodLevelResources", "missing bool value for PodLevelResources"),
-        ("A=true,PodLevelResources=x", 'invalid value of PodLevelResources=x, err: strconv.ParseBool: parsing "x": invalid syntax'),
+        (
+            "A=true,PodLevelResources=x",
+            'invalid value of PodLevelResources=x, err: strconv.ParseBool: parsing "x": invalid syntax',
+        ),
     ],
 )
 def test_a_flag_of_another_form_is_refused(text: str, why: str) -> None:
@@ -121,7 +135,8 @@ def test_gates_that_make_no_difference_say_so() -> None:
     assert not OTHER_GATES & GATES.keys()
     assert dict(remarks(given, DEFAULT_VERSION)) == {
         "OpportunisticBatching": GATES["OpportunisticBatching"].why,
-        "SchedulerQueueingHints": "setting GA feature gate SchedulerQueueingHints=true. It will be removed in a future release.",
+        "SchedulerQueueingHints": "setting GA feature gate SchedulerQueueingHints=true. It will be removed in a future "
+        "release.",
         "HPAScaleToZero": "it is for other parts of Kubernetes",
     }
 
@@ -155,13 +170,20 @@ def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
     [old], [new] = (load(text, FeatureGates.of({}, version)).profiles for version in ("1.36", "1.37"))
 
     assert old.plugin_config["VolumeBinding"] == VolumeBindingArgs()
-    assert new.plugin_config["VolumeBinding"] == VolumeBindingArgs(shape=(UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0)))
+    assert new.plugin_config["VolumeBinding"] == VolumeBindingArgs(
+        shape=(UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
+    )
 
 
 @pytest.mark.parametrize(
     ("off", "given", "why"),
     [
-        pytest.param("DRASchedulerFilterTimeout", "filterTimeout: 5s", "DRASchedulingFilterTimeout feature gate is disabled", id="search"),
+        pytest.param(
+            "DRASchedulerFilterTimeout",
+            "filterTimeout: 5s",
+            "DRASchedulingFilterTimeout feature gate is disabled",
+            id="search",
+        ),
         pytest.param(
             "DRADeviceBindingConditions",
             "bindingTimeout: 5m",
@@ -170,7 +192,9 @@ def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
         ),
     ],
 )
-def test_a_timeout_may_only_be_given_while_its_gate_is_on_and_has_no_default_otherwise(off: str, given: str, why: str) -> None:
+def test_a_timeout_may_only_be_given_while_its_gate_is_on_and_has_no_default_otherwise(
+    off: str, given: str, why: str
+) -> None:
     """
     ValidateDynamicResourcesArgs, SetDefaults_DynamicResourcesArgs.
     """
@@ -201,13 +225,19 @@ def _asked_for() -> Iterator[str]:
     for file in (*(ROOT / "extender").rglob("*.py"), *(ROOT / "api").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             called = node.func if isinstance(node, ast.Call) else None
-            name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+            name = (
+                called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+            )
             if isinstance(node, ast.Call) and name in ("enabled", "_settings_if"):
-                yield from (each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str))
+                yield from (
+                    each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                )
 
 
 def test_the_code_asks_for_every_gate_that_switches_and_for_no_other() -> None:
-    switching = {name for name, gate in GATES.items() if gate.only is None and not gate.why and not gate.is_always_locked}
+    switching = {
+        name for name, gate in GATES.items() if gate.only is None and not gate.why and not gate.is_always_locked
+    }
 
     assert {*_asked_for(), *GATE_OF.values()} - GATES.keys() == set()
     assert switching - {*_asked_for(), *GATE_OF.values()} == set()

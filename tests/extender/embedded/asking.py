@@ -19,7 +19,9 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 PODS_PATH = "/api/v1/namespaces/default/pods"
 
 
-def make_api(*, history: int = 20_000, namespaces: tuple[str, ...] = ("default",), features: FeatureGates = DEFAULT_FEATURES) -> KubeApi:
+def make_api(
+    *, history: int = 20_000, namespaces: tuple[str, ...] = ("default",), features: FeatureGates = DEFAULT_FEATURES
+) -> KubeApi:
     """An API with some namespaces, at a time that stands still."""
     registry = ObjectRegistry(ObjectStore(history=history), now=lambda: NOW, rng=random.Random(7), features=features)
     for namespace in namespaces:
@@ -41,11 +43,22 @@ def add_pod(api: KubeApi, name: str, namespace: str = "default", **spec: Any) ->
 
 def add_node(api: KubeApi, name: str, **labels: str) -> None:
     """Create a node likewise."""
-    api.registry.create(NODES, "", {"metadata": {"name": name, "labels": {key.replace("__", "/"): value for key, value in labels.items()}}})
+    api.registry.create(
+        NODES,
+        "",
+        {"metadata": {"name": name, "labels": {key.replace("__", "/"): value for key, value in labels.items()}}},
+    )
 
 
 def send(
-    api: KubeApi, method: str, url: str, body: Any = None, *, content_type: str = "application/json", accept: str = "", agent: str = ""
+    api: KubeApi,
+    method: str,
+    url: str,
+    body: Any = None,
+    *,
+    content_type: str = "application/json",
+    accept: str = "",
+    agent: str = "",
 ) -> Response | StreamResponse:
     """One request; a body of bytes goes as it is, anything else as JSON."""
     split = urlsplit(url)

@@ -22,7 +22,9 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 def long_pod(name: str, **labels: str) -> dict[str, Any]:
-    return pod(name, labels=labels, tolerations=[{"key": f"key-{place}", "operator": "Exists"} for place in range(LONG // 20)])
+    return pod(
+        name, labels=labels, tolerations=[{"key": f"key-{place}", "operator": "Exists"} for place in range(LONG // 20)]
+    )
 
 
 async def respond(
@@ -30,7 +32,9 @@ async def respond(
 ) -> tuple[int, Any]:
     split = urlsplit(url)
     raw = b"" if body is None else orjson.dumps(body)
-    answer = await api.respond(Request(method, split.path, parse_qs(split.query), {"content-type": content_type, "accept": accept}, raw))
+    answer = await api.respond(
+        Request(method, split.path, parse_qs(split.query), {"content-type": content_type, "accept": accept}, raw)
+    )
     assert isinstance(answer, Response)
     return answer.status, orjson.loads(answer.body)
 
@@ -56,7 +60,9 @@ LONG_REQUESTS: dict[str, Callable[[KubeApi], Awaitable[tuple[int, Any]]]] = {
     "a little of a long pod is patched": lambda api: patch_long_pod(api, is_new="yes"),
     "many pods are deleted": lambda api: respond(api, "DELETE", PODS_PATH),
     "pods are listed by a long selector": lambda api: respond(api, "GET", f"{PODS_PATH}?labelSelector={MANY_LABELS}"),
-    "pods that a long selector selects are deleted": lambda api: respond(api, "DELETE", f"{PODS_PATH}?labelSelector={MANY_LABELS}"),
+    "pods that a long selector selects are deleted": lambda api: respond(
+        api, "DELETE", f"{PODS_PATH}?labelSelector={MANY_LABELS}"
+    ),
     "many pods are listed as a table": lambda api: respond(api, "GET", "/api/v1/pods", accept=TABLE),
 }
 
@@ -75,7 +81,8 @@ def test_others_are_answered_before_a_long_request(request_it: Callable[[KubeApi
             return code
 
         long, _ = await asyncio.gather(
-            ask_and_tell("long", request_it(api)), ask_and_tell("short", respond(api, "GET", "/api/v1/namespaces/default"))
+            ask_and_tell("long", request_it(api)),
+            ask_and_tell("short", respond(api, "GET", "/api/v1/namespaces/default")),
         )
         return answered, long
 
@@ -146,7 +153,12 @@ def test_a_long_pod_is_not_created_in_a_namespace_that_is_deleted_meanwhile() ->
 def test_of_two_long_pods_with_one_name_one_is_created() -> None:
     async def story() -> list[int]:
         api = make_api()
-        return sorted([code for code, _ in await asyncio.gather(*(respond(api, "POST", PODS_PATH, long_pod("long")) for _ in "ab"))])
+        return sorted(
+            [
+                code
+                for code, _ in await asyncio.gather(*(respond(api, "POST", PODS_PATH, long_pod("long")) for _ in "ab"))
+            ]
+        )
 
     assert asyncio.run(story()) == [201, 409]
 
@@ -156,7 +168,12 @@ def test_a_default_priority_class_that_comes_meanwhile_counts() -> None:
         api = make_api()
         creating = asyncio.create_task(respond(api, "POST", PODS_PATH, long_pod("long")))
         await asyncio.sleep(0)
-        ask(api, "POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "usual"}, "value": 7, "globalDefault": True})
+        ask(
+            api,
+            "POST",
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            {"metadata": {"name": "usual"}, "value": 7, "globalDefault": True},
+        )
         return (await creating)[1]["spec"]
 
     spec = asyncio.run(story())
@@ -165,7 +182,9 @@ def test_a_default_priority_class_that_comes_meanwhile_counts() -> None:
 
 
 def test_a_pod_that_is_too_long_to_store_is_refused() -> None:
-    body = pod("long", tolerations=[{"key": f"key-{place}-{'x' * 40}", "operator": "Exists"} for place in range(20_000)])
+    body = pod(
+        "long", tolerations=[{"key": f"key-{place}-{'x' * 40}", "operator": "Exists"} for place in range(20_000)]
+    )
 
     code, refusal = asyncio.run(respond(make_api(), "POST", PODS_PATH, body))
 
@@ -176,7 +195,10 @@ def test_a_long_write_leaves_nothing_to_the_garbage_collector() -> None:
     """
     A cycle around the thousands of parts of a long object would make each collection take long.
     """
-    spread = [{"maxSkew": 1, "topologyKey": f"k{place}", "labelSelector": {"matchLabels": {"a": "b"}}} for place in range(3000)]
+    spread = [
+        {"maxSkew": 1, "topologyKey": f"k{place}", "labelSelector": {"matchLabels": {"a": "b"}}}
+        for place in range(3000)
+    ]
     long = pod("long", topologySpreadConstraints=[{**each, "whenUnsatisfiable": "DoNotSchedule"} for each in spread])
     gc.collect()
     gc.disable()

@@ -1,7 +1,7 @@
 """What a real kube-apiserver 1.36 answered to 54 requests, asked of ours again in the same order.
 
-Left out of the comparison: what names that one server (uids, Audit-Ids, its version and address, generated names), times of day, and the
-time in managedFields. `KNOWN` names every other difference and its reason.
+Left out of the comparison: what names that one server (uids, Audit-Ids, its version and address, generated names),
+times of day, and the time in managedFields. `KNOWN` names every other difference and its reason.
 """
 
 import json
@@ -48,7 +48,9 @@ def make_api() -> KubeApi:
     registry = ObjectRegistry(store, now=lambda: NOW, rng=random.Random(1))
     for namespace in ("default", "kube-system"):
         registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
-    registry.create(EVENTS, "default", {"metadata": {"name": "rec-b.186a1"}, "involvedObject": {"namespace": "default"}})
+    registry.create(
+        EVENTS, "default", {"metadata": {"name": "rec-b.186a1"}, "involvedObject": {"namespace": "default"}}
+    )
     store.compact(FIRST_VERSION)
     return KubeApi(registry)
 
@@ -61,7 +63,9 @@ def ask(api: KubeApi, recorded: dict[str, Any], names: dict[str, str]) -> Respon
         headers["content-type"] = recorded["contentType"]
     body = recorded.get("body")
     encoded = b"" if body is None else translated(json.dumps(body, separators=(",", ":")), names).encode()
-    return api.handle(Request(recorded["method"], url.path, parse_qs(url.query, keep_blank_values=True), headers, encoded))
+    return api.handle(
+        Request(recorded["method"], url.path, parse_qs(url.query, keep_blank_values=True), headers, encoded)
+    )
 
 
 def translated(text: str, names: dict[str, str]) -> str:
@@ -86,7 +90,10 @@ VOLATILE = {"creationTimestamp", "deletionTimestamp", "lastTransitionTime", "tim
 def comparable(value: Any, names: dict[str, str]) -> Any:
     """Without times of day; in our words."""
     if isinstance(value, dict):
-        return {key: "some time" if key in VOLATILE and value[key] is not None else comparable(value[key], names) for key in sorted(value)}
+        return {
+            key: "some time" if key in VOLATILE and value[key] is not None else comparable(value[key], names)
+            for key in sorted(value)
+        }
     if isinstance(value, list):
         return [comparable(each, names) for each in value]
     if isinstance(value, str):
@@ -101,7 +108,9 @@ def once_bookmarked(events: list[Any]) -> list[Any]:
 
 
 def without_age(body: Any) -> Any:
-    """A table without its ages, which tell how long recording took, and without descriptions of columns: ours are our own words."""
+    """A table without its ages, which tell how long recording took, and without descriptions of columns: ours are our
+    own words.
+    """
     columns = body.get("columnDefinitions") if isinstance(body, dict) else None
     for place, column in enumerate(columns or ()):
         column["description"] = "some words"
@@ -129,7 +138,10 @@ async def replay() -> dict[str, tuple[Any, Any]]:
         raw = b"".join(chunks)
         ours = orjson.loads(raw) if answer.headers["Content-Type"].startswith("application/json") else raw.decode()
         learn(theirs["body"], ours, names)
-        heads = [{key: headers.get(key) for key in COMPARED_HEADERS} for headers in (theirs.get("headers", {}), answer.headers)]
+        heads = [
+            {key: headers.get(key) for key in COMPARED_HEADERS}
+            for headers in (theirs.get("headers", {}), answer.headers)
+        ]
         answers[name] = (
             [theirs["status"], heads[0], comparable(without_age(theirs["body"]), names)],
             [answer.status, heads[1], comparable(without_age(ours), names)],

@@ -19,7 +19,9 @@ def client(api: KubeApi) -> httpx.AsyncClient:
 def test_requests_and_answers_are_carried_as_they_are() -> None:
     async def story() -> tuple[httpx.Response, httpx.Response]:
         async with client(make_api()) as http:
-            created = await http.post(PODS_PATH, json=pod("a", labels={"app": "x y".replace(" ", "-")}), headers={"User-Agent": "me/1"})
+            created = await http.post(
+                PODS_PATH, json=pod("a", labels={"app": "x y".replace(" ", "-")}), headers={"User-Agent": "me/1"}
+            )
             return created, await http.get("/api/v1/pods", params={"labelSelector": "app in (x-y, z)", "limit": 5})
 
     created, listed = virtual_time.run(story())
@@ -32,7 +34,10 @@ def test_requests_and_answers_are_carried_as_they_are() -> None:
 def test_a_watch_is_under_way_when_its_response_is_there() -> None:
     async def story() -> list[Any]:
         api = make_api()
-        async with client(api) as http, http.stream("GET", "/api/v1/pods", params={"watch": "1", "timeoutSeconds": "9"}) as watch:
+        async with (
+            client(api) as http,
+            http.stream("GET", "/api/v1/pods", params={"watch": "1", "timeoutSeconds": "9"}) as watch,
+        ):
             add_pod(api, "a")
             return [json.loads(line) async for line in watch.aiter_lines()]
 

@@ -51,7 +51,10 @@ def node(number: int, **labels: str) -> Object:
 def pod(number: int, nodes: int = 0, **spec: Any) -> Object:
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}
     bound = {"nodeName": f"n{number % nodes}"} if nodes else {}
-    return {"metadata": {"name": f"p{number}", "labels": {"app": "x"}}, "spec": {"containers": [container], **bound, **spec}}
+    return {
+        "metadata": {"name": f"p{number}", "labels": {"app": "x"}},
+        "spec": {"containers": [container], **bound, **spec},
+    }
 
 
 def apart(*keys: str) -> Object:
@@ -67,12 +70,15 @@ def spread(count: int) -> list[Object]:
     when = ("DoNotSchedule", "ScheduleAnyway")
     constraint = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname"}
     return [
-        constraint | {"whenUnsatisfiable": when[number % 2], "labelSelector": {"matchLabels": {"app": f"{number // 2}"}}}
+        constraint
+        | {"whenUnsatisfiable": when[number % 2], "labelSelector": {"matchLabels": {"app": f"{number // 2}"}}}
         for number in range(count)
     ]
 
 
-def scenario(num_nodes: int, num_pods: int, incoming: Object, existing: Callable[[int], Object] = lambda _: {}) -> Object:
+def scenario(
+    num_nodes: int, num_pods: int, incoming: Object, existing: Callable[[int], Object] = lambda _: {}
+) -> Object:
     pods = [pod(number, num_nodes, **existing(number)) for number in range(num_pods)]
     asked = {"metadata": {"name": "in", "labels": {"app": "x"}}, "spec": incoming}
     return {"pod": asked, "objects": {"nodes": [*map(node, range(num_nodes))], "pods": pods}}
@@ -83,9 +89,16 @@ def scenario(num_nodes: int, num_pods: int, incoming: Object, existing: Callable
     [
         pytest.param(lambda: scenario(20_000, 0, {"containers": asking("cpu")}), id="many nodes"),
         pytest.param(lambda: scenario(2_000, 15_000, {"containers": asking("cpu")}), id="many pods"),
-        pytest.param(lambda: scenario(2_000, 15_000, {"containers": asking("cpu", "64"), "priority": 9}), id="preemption"),
         pytest.param(
-            lambda: scenario(500, 3_000, {"containers": asking("cpu")}, lambda _: {"affinity": apart(*["kubernetes.io/hostname"] * 10)}),
+            lambda: scenario(2_000, 15_000, {"containers": asking("cpu", "64"), "priority": 9}), id="preemption"
+        ),
+        pytest.param(
+            lambda: scenario(
+                500,
+                3_000,
+                {"containers": asking("cpu")},
+                lambda _: {"affinity": apart(*["kubernetes.io/hostname"] * 10)},
+            ),
             id="many terms",
         ),
         pytest.param(
@@ -93,10 +106,13 @@ def scenario(num_nodes: int, num_pods: int, incoming: Object, existing: Callable
             id="topology keys that are all different",
         ),
         pytest.param(
-            lambda: scenario(10_000, 0, {"containers": asking("cpu"), "topologySpreadConstraints": spread(100)}), id="spread constraints"
+            lambda: scenario(10_000, 0, {"containers": asking("cpu"), "topologySpreadConstraints": spread(100)}),
+            id="spread constraints",
         ),
         pytest.param(
-            lambda: scenario(500, 3_000, {"containers": asking("cpu")}, lambda i: {"containers": asking(f"example.com/{i}")}),
+            lambda: scenario(
+                500, 3_000, {"containers": asking("cpu")}, lambda i: {"containers": asking(f"example.com/{i}")}
+            ),
             id="resources that are all different",
         ),
     ],
@@ -127,16 +143,27 @@ def test_what_is_within_the_limit_is_not() -> None:
 
 
 def test_a_workload_counts_as_the_pods_that_it_makes_and_a_list_as_its_items() -> None:
-    template = {"spec": {"containers": asking("cpu"), "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}}
+    template = {
+        "spec": {"containers": asking("cpu"), "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}
+    }
     deployment = {"kind": "Deployment", "spec": {"replicas": 300, "template": template}}
-    needs = needs_of_objects([{"kind": "List", "items": [deployment, {"kind": "Node", **node(1)}]}, {"kind": "Pod", **pod(1)}], 10, 0)
+    needs = needs_of_objects(
+        [{"kind": "List", "items": [deployment, {"kind": "Node", **node(1)}]}, {"kind": "Pod", **pod(1)}], 10, 0
+    )
 
     assert (needs.nodes, needs.pods, needs.pods_with_claims) == (11, 301, 300)
 
 
 @pytest.mark.parametrize(
     "value",
-    [{}, {"pod": 1}, {"pod": {"spec": []}}, {"objects": []}, {"objects": {"nodes": 1, "pods": [1, None]}}, {"nominated": {}}],
+    [
+        {},
+        {"pod": 1},
+        {"pod": {"spec": []}},
+        {"objects": []},
+        {"objects": {"nodes": 1, "pods": [1, None]}},
+        {"nominated": {}},
+    ],
 )
 def test_what_has_another_form_is_left_to_those_who_read_it(value: Object) -> None:
     needs_of_scenario(value).check(MIB)

@@ -3,7 +3,12 @@
 import pytest
 
 from extender.framework import ALL_EVENTS, ActionType, ClusterEvent, EventResource, QueueingHint, on, queue_if
-from extender.framework.events import EVENT_ASSIGNED_POD_DELETE, EVENT_FORCE_ACTIVATE, EVENT_UNSCHEDULABLE_TIMEOUT, match_any
+from extender.framework.events import (
+    EVENT_ASSIGNED_POD_DELETE,
+    EVENT_FORCE_ACTIVATE,
+    EVENT_UNSCHEDULABLE_TIMEOUT,
+    match_any,
+)
 
 NODE, POD, ASSIGNED, UNSCHEDULABLE = (
     EventResource.NODE,
@@ -45,7 +50,9 @@ def test_labels(event: ClusterEvent, label: str) -> None:
         pytest.param((NODE, ADD), (POD, ADD), False, id="of another kind"),
         pytest.param((POD, DELETE), (ASSIGNED, DELETE), True, id="pods on nodes are pods"),
         pytest.param((POD, UPDATE), (UNSCHEDULABLE, ActionType.UPDATE_POD_LABEL), True, id="pods without a node, too"),
-        pytest.param((POD, ActionType.UPDATE_POD_LABEL), (UNSCHEDULABLE, UPDATE), False, id="a change that is not that special"),
+        pytest.param(
+            (POD, ActionType.UPDATE_POD_LABEL), (UNSCHEDULABLE, UPDATE), False, id="a change that is not that special"
+        ),
         pytest.param((POD, UPDATE), (UNSCHEDULABLE, UPDATE), True, id="any change"),
         pytest.param((ASSIGNED, ADD), (POD, ADD), False, id="not the other way round"),
         pytest.param((ANY, DELETE), (NODE, DELETE), True, id="of any kind"),
@@ -59,7 +66,10 @@ def test_who_hears_of_an_event(
     registered: tuple[EventResource, ActionType], incoming: tuple[EventResource, ActionType], heard: bool
 ) -> None:
     assert ClusterEvent(*registered).matches(ClusterEvent(*incoming)) is heard
-    assert match_any([ClusterEvent(EventResource.DEVICE_CLASS, ADD), ClusterEvent(*registered)], ClusterEvent(*incoming)) is heard
+    assert (
+        match_any([ClusterEvent(EventResource.DEVICE_CLASS, ADD), ClusterEvent(*registered)], ClusterEvent(*incoming))
+        is heard
+    )
 
 
 def test_a_name_of_its_own_does_not_keep_an_event_from_being_heard() -> None:

@@ -16,7 +16,10 @@ CODES = (Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
 @st.composite
 def verdicts(draw: st.DrawFn) -> Verdicts:
     number = draw(st.integers(0, 12))
-    masks = st.lists(st.lists(st.booleans(), min_size=number, max_size=number).map(lambda each: np.array(each, np.bool_)), max_size=10)
+    masks = st.lists(
+        st.lists(st.booleans(), min_size=number, max_size=number).map(lambda each: np.array(each, np.bool_)),
+        max_size=10,
+    )
     codes = np.array(draw(st.lists(st.sampled_from(CODES), min_size=number, max_size=number)), np.int8)
     reasons = tuple((f"reason {place}", mask) for place, mask in enumerate(draw(masks)))
     return Verdicts(codes, reasons, tuple((f"Plugin{place}", mask) for place, mask in enumerate(draw(masks))))
@@ -35,7 +38,9 @@ def test_many_rows_are_told_what_each_of_them_is_told(of_rows: Verdicts, data: s
 
 
 def test_rows_that_are_told_the_same_share_it() -> None:
-    codes = np.array([Code.UNSCHEDULABLE, Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE], np.int8)
+    codes = np.array(
+        [Code.UNSCHEDULABLE, Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE], np.int8
+    )
     told = Verdicts(codes, (("no room", codes != Code.SUCCESS),), (("Fit", codes != Code.SUCCESS),))
 
     first, _, third, last = told.statuses_of(np.arange(4))
@@ -48,7 +53,9 @@ def test_only_refused_nodes_have_a_status_of_their_own() -> None:
     codes = np.array([Code.UNSCHEDULABLE, Code.SUCCESS], np.int8)
     told = Verdicts(codes, (("no room", codes != Code.SUCCESS),), (("Fit", codes != Code.SUCCESS),))
 
-    statuses = NodeStatuses.refused(told, Rows.of(make_snapshot(make_node("a"), make_node("b"))), unresolvable("left out"))
+    statuses = NodeStatuses.refused(
+        told, Rows.of(make_snapshot(make_node("a"), make_node("b"))), unresolvable("left out")
+    )
 
     assert statuses.explicit == {"a": told.status_of(0)}
     assert statuses.of("c") == unresolvable("left out")
@@ -58,7 +65,9 @@ def test_many_different_answers_are_told_apart() -> None:
     """More rows than are compared one by one, and more reasons than fit into one number."""
     chance = np.random.default_rng(1)
     masks = [chance.random(200) < 0.5 for _ in range(130)]
-    told = Verdicts(np.full(200, Code.UNSCHEDULABLE, np.int8), tuple((f"reason {place}", mask) for place, mask in enumerate(masks)))
+    told = Verdicts(
+        np.full(200, Code.UNSCHEDULABLE, np.int8), tuple((f"reason {place}", mask) for place, mask in enumerate(masks))
+    )
     assert told.statuses_of(np.arange(200)) == [told.status_of(row) for row in range(200)]
 
 
@@ -67,7 +76,9 @@ def test_statuses_of_refused_nodes_are_the_same_whether_they_are_asked_for_toget
     snapshot = make_snapshot(*(make_node(f"n{place}") for place in range(len(told))))
     rows = Rows.of(snapshot)
     together = NodeStatuses.refused(told, rows, unresolvable("left out"))
-    by_name = NodeStatuses({name: told.status_of(row) for row, name in enumerate(rows.names) if told.codes[row]}, unresolvable("left out"))
+    by_name = NodeStatuses(
+        {name: told.status_of(row) for row, name in enumerate(rows.names) if told.codes[row]}, unresolvable("left out")
+    )
 
     numbers = [Counter[Status](), Counter[Status]()]
     for counts, statuses in zip(numbers, (together, by_name), strict=True):

@@ -55,7 +55,10 @@ def test_it_reads_what_python_reads(text: str) -> None:
         ("1:2:3:4:5:6:7:8:9", 'trailing garbage after address (at "9")'),
         ("1:2:3:4::5:6:7:8", "the :: must expand to at least one field of zeros"),
         ("1:1.2.3.4", 'embedded IPv4 address must replace the final 2 fields of the address (at "1.2.3.4")'),
-        ("::1:2:3:4:5:6:7:1.2.3.4", 'too many hex fields to fit an embedded IPv4 at the end of the address (at "1.2.3.4")'),
+        (
+            "::1:2:3:4:5:6:7:1.2.3.4",
+            'too many hex fields to fit an embedded IPv4 at the end of the address (at "1.2.3.4")',
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_gos_words(text: str, message: str) -> None:
@@ -87,7 +90,9 @@ def test_what_is_wrong_with_a_network(text: str, message: str) -> None:
 
 @given(address=st.ip_addresses(), bits=st.integers(0, 128), other=st.ip_addresses())
 def test_a_network_contains_what_pythons_contains(
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address, bits: int, other: ipaddress.IPv4Address | ipaddress.IPv6Address
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
+    bits: int,
+    other: ipaddress.IPv4Address | ipaddress.IPv6Address,
 ) -> None:
     bits = min(bits, address.max_prefixlen)
     prefix = parse_prefix(f"{address}/{bits}")

@@ -1,4 +1,6 @@
-"""What is deeper, longer or larger than the limits is refused, wherever in a document it stands, and nothing else is."""
+"""What is deeper, longer or larger than the limits is refused, wherever in a document it stands, and nothing else
+is.
+"""
 
 import json
 
@@ -7,10 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.golang.json import JsonError, TooLargeError
-from extender.golang.json_limits import MAX_DEPTH, MAX_NUMBER, MAX_STRING, MAX_VALUES, check_json, check_number_of_values
+from extender.golang.json_limits import (
+    MAX_DEPTH,
+    MAX_NUMBER,
+    MAX_STRING,
+    MAX_VALUES,
+    check_json,
+    check_number_of_values,
+)
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**15), 10**15)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 

@@ -60,7 +60,8 @@ def test_what_is_wrong_is_said_in_gos_words(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("", 'parse "": empty url'), ("a", 'parse "a": invalid URI for request'), ("//a:b", None), ("/a#b", None)]
+    ("text", "message"),
+    [("", 'parse "": empty url'), ("a", 'parse "a": invalid URI for request'), ("//a:b", None), ("/a#b", None)],
 )
 def test_a_request_needs_an_absolute_url_or_path(text: str, message: str | None) -> None:
     if message is None:

@@ -19,7 +19,18 @@ from extender.http_extender import HTTPExtender
 from extender.http_extender.calling import MAX_ANSWER_BYTES
 from extender.testing import make_node, make_pod
 from extender.testing.certificates import Authority, can_make_certificates
-from tests.extender.http_extender.serving import Served, Writes, answer, closes, hangs, raw, resets, says, says_json, serving
+from tests.extender.http_extender.serving import (
+    Served,
+    Writes,
+    answer,
+    closes,
+    hangs,
+    raw,
+    resets,
+    says,
+    says_json,
+    serving,
+)
 
 POD, NODES = make_pod("p").obj(), [make_node("a").obj(), make_node("b").obj()]
 
@@ -80,9 +91,12 @@ def a_short_time() -> dict[str, Any]:
     [
         pytest.param(says("{}", 500), {}, "failed filter with extender at URL URL/filter, code 500", id="500"),
         pytest.param(says("{}", 201), {}, "failed filter with extender at URL URL/filter, code 201", id="201"),
-        pytest.param(raw(b"HTTP/1.1 204 No Content\r\n\r\n"), {}, "failed filter with extender at URL URL/filter, code 204", id="204"),
-        pytest.param(says("{}", 302), {}, "failed filter with extender at URL URL/filter, code 302", id="302 to nowhere"),
-        pytest.param(says("{}", 307, Location="ftp://x"), {}, 'Post "ftp://x": unsupported protocol scheme "ftp"', id="307 to no place"),
+        pytest.param(raw(b"HTTP/1.1 204 No Content\r\n\r\n"), {}, "failed filter with extender at URL URL/filter, code "
+            "204", id="204"),
+        pytest.param(says("{}", 302), {}, "failed filter with extender at URL URL/filter, code "
+            "302", id="302 to nowhere"),
+        pytest.param(says("{}", 307, Location="ftp://x"), {}, 'Post "ftp://x": unsupported protocol scheme '
+                                                              '"ftp"', id="307 to no place"),
         pytest.param(closes, {}, 'Post "URL/filter": EOF', id="closes"),
         pytest.param(resets, {}, 'Post "URL/filter": EOF', id="resets"),
         pytest.param(raw(b"SMTP ready\r\n\r\n", then_close=True), {}, 'Post "URL/filter": ', id="no HTTP"),
@@ -91,14 +105,17 @@ def a_short_time() -> dict[str, Any]:
         pytest.param(drips, a_short_time(), READING_BODY, id="drips"),
         pytest.param(raw(answer("x" * 99)[:-50], then_close=True), {}, "unexpected EOF", id="ends in the middle of the answer"),
         pytest.param(floods, {}, f"the answer is longer than {MAX_ANSWER_BYTES} bytes", id="floods"),
-        pytest.param(says("", Content_Encoding="br"), {}, "the answer is compressed ('br'), which was not requested", id="brotli"),
+        pytest.param(says("", Content_Encoding="br"), {}, "the answer is compressed ('br'), which was not "
+            "requested", id="brotli"),
         pytest.param(says("not so", Content_Encoding="gzip"), {}, "", id="no gzip"),
         pytest.param(says(""), {}, "EOF", id="empty"),
         pytest.param(says("[" * 10**6), {}, "exceeded max depth", id="deep"),
-        pytest.param(says_json({"NodeNames": ["b", "x"]}), {}, 'extender "URL" claims a filtered node "x" which is not found in the input node list', id="unknown node"),  # noqa: E501
+        pytest.param(says_json({"NodeNames": ["b", "x"]}), {}, 'extender "URL" claims a filtered node "x" which is not found in the input node list', id="unknown node"),
     ],
 )  # fmt: skip
-def test_whatever_a_server_does_wrong_is_one_error_in_upstreams_words(write: Writes, options: dict[str, Any], error: str) -> None:
+def test_whatever_a_server_does_wrong_is_one_error_in_upstreams_words(
+    write: Writes, options: dict[str, Any], error: str
+) -> None:
     said, served = asked(write, **options)
 
     assert isinstance(said, str)
@@ -181,7 +198,9 @@ def test_an_answer_that_comes_compressed_is_unpacked() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(status: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(
+    status: int, caplog: pytest.LogCaptureFixture
+) -> None:
     """
     307 and 308 are sent once more with their body, the others are fetched.
     """
@@ -198,7 +217,9 @@ def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(status: in
     served = asyncio.run(ask())
 
     is_sent_again = status in (307, 308)
-    assert [(request.method, request.path) for request in served.requests] == [("POST" if is_sent_again else "GET", "/moved")] * 2
+    assert [(request.method, request.path) for request in served.requests] == [
+        ("POST" if is_sent_again else "GET", "/moved")
+    ] * 2
     assert all((request.body is not None) == is_sent_again for request in served.requests)
     assert [record.levelname for record in caplog.records if "redirects calls" in record.getMessage()] == ["WARNING"]
 
@@ -216,7 +237,9 @@ def test_a_user_and_a_password_in_the_address_are_shown_to_the_extender_and_to_n
             address = served.address.replace("//", "//me:secret@")
             names = await filtered(address)
             with pytest.raises(ExtenderError) as caught:
-                await filtered(address, filter_verb="filter", node_cache_capable=True, http_timeout=Duration.parse("1ns"))
+                await filtered(
+                    address, filter_verb="filter", node_cache_capable=True, http_timeout=Duration.parse("1ns")
+                )
             return names, str(caught.value), served
 
     names, error, served = asyncio.run(ask())
@@ -269,7 +292,9 @@ def server_side(authority: Authority, *names: str, client_ca: Path | None = None
     return made
 
 
-def asked_over_tls(server: ssl.SSLContext, tls: ExtenderTLSConfig | None, *, enable_https: bool = True) -> list[str] | str:
+def asked_over_tls(
+    server: ssl.SSLContext, tls: ExtenderTLSConfig | None, *, enable_https: bool = True
+) -> list[str] | str:
     async def ask() -> list[str] | str:
         with quiet_about_refused_handshakes():
             async with serving(says_json({"NodeNames": ["a"]}), server) as served:
@@ -297,9 +322,15 @@ Trusting = Callable[[Authority], ExtenderTLSConfig | None]
         pytest.param(["IP:127.0.0.1"], lambda ca: ExtenderTLSConfig(ca_file=str(ca.certificate)), id="file"),
         pytest.param(["IP:127.0.0.1"], lambda ca: ExtenderTLSConfig(ca_data=ca.certificate.read_bytes()), id="data"),
         pytest.param(
-            ["IP:127.0.0.1"], lambda ca: ExtenderTLSConfig(ca_file="/nowhere", ca_data=ca.certificate.read_bytes()), id="data before file"
+            ["IP:127.0.0.1"],
+            lambda ca: ExtenderTLSConfig(ca_file="/nowhere", ca_data=ca.certificate.read_bytes()),
+            id="data before file",
         ),
-        pytest.param(["DNS:other"], lambda ca: ExtenderTLSConfig(ca_file=str(ca.certificate), server_name="other"), id="another name"),
+        pytest.param(
+            ["DNS:other"],
+            lambda ca: ExtenderTLSConfig(ca_file=str(ca.certificate), server_name="other"),
+            id="another name",
+        ),
         pytest.param(["DNS:other"], lambda ca: ExtenderTLSConfig(insecure=True), id="anybody"),
         pytest.param(["DNS:other"], lambda ca: ExtenderTLSConfig(), id="anybody, because no authority is named"),
         pytest.param(["DNS:other"], lambda ca: None, id="anybody, because nothing is said about TLS"),
@@ -317,7 +348,9 @@ def test_without_enable_https_an_https_address_is_verified(authority: Authority)
     server = server_side(authority, "IP:127.0.0.1")
 
     assert asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate)), enable_https=False) == ["a"]
-    assert str(asked_over_tls(server, None, enable_https=False)).startswith('Post "URL/filter": tls: failed to verify certificate: ')
+    assert str(asked_over_tls(server, None, enable_https=False)).startswith(
+        'Post "URL/filter": tls: failed to verify certificate: '
+    )
 
 
 @needs_openssl
@@ -341,9 +374,15 @@ def test_a_server_of_another_authority_is_not_trusted(authority: Authority, tmp_
 def test_we_show_who_we_are(authority: Authority, inline: bool) -> None:
     files, server = authority.sign("client"), server_side(authority, "IP:127.0.0.1", client_ca=authority.certificate)
     shown = (
-        ExtenderTLSConfig(ca_file=str(authority.certificate), cert_data=files.certificate.read_bytes(), key_data=files.key.read_bytes())
+        ExtenderTLSConfig(
+            ca_file=str(authority.certificate),
+            cert_data=files.certificate.read_bytes(),
+            key_data=files.key.read_bytes(),
+        )
         if inline
-        else ExtenderTLSConfig(ca_file=str(authority.certificate), cert_file=str(files.certificate), key_file=str(files.key))
+        else ExtenderTLSConfig(
+            ca_file=str(authority.certificate), cert_file=str(files.certificate), key_file=str(files.key)
+        )
     )
 
     assert asked_over_tls(server, shown) == ["a"]

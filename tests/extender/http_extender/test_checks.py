@@ -1,4 +1,6 @@
-"""Extenders that can never be called are refused before the first call, all errors at once; what upstream accepts is at most warned of."""
+"""Extenders that can never be called are refused before the first call, all errors at once; what upstream accepts is at
+most warned of.
+"""
 
 import asyncio
 from pathlib import Path
@@ -41,17 +43,35 @@ def test_extenders_that_can_be_called(options: dict[str, Any]) -> None:
     ("options", "error"),
     [
         ({}, "extenders[0].urlPrefix: Required value"),
-        ({"url_prefix": "ftp://e"}, 'urlPrefix: Invalid value: "ftp://e": must be a URL with scheme http or https and a host'),
-        ({"url_prefix": "e:80"}, 'urlPrefix: Invalid value: "e:80": must be a URL with scheme http or https and a host'),
-        ({"url_prefix": "http:///x"}, 'urlPrefix: Invalid value: "http:///x": must be a URL with scheme http or https and a host'),
+        (
+            {"url_prefix": "ftp://e"},
+            'urlPrefix: Invalid value: "ftp://e": must be a URL with scheme http or https and a host',
+        ),
+        (
+            {"url_prefix": "e:80"},
+            'urlPrefix: Invalid value: "e:80": must be a URL with scheme http or https and a host',
+        ),
+        (
+            {"url_prefix": "http:///x"},
+            'urlPrefix: Invalid value: "http:///x": must be a URL with scheme http or https and a host',
+        ),
         ({"url_prefix": "http://e:x"}, "urlPrefix: Invalid value: Invalid port"),
         (
             {"url_prefix": "ftp://me:secret@e"},
             'urlPrefix: Invalid value: "ftp://me:***@e": must be a URL with scheme http or https and a host',
         ),
-        ({**TLS, "tls_config": ExtenderTLSConfig(ca_file="/x", insecure=True)}, "tlsConfig.insecure: Forbidden: specifying a root"),
-        ({**TLS, "tls_config": ExtenderTLSConfig(ca_file="/nowhere/ca")}, "tlsConfig: Invalid value: /nowhere/ca can not be read"),
-        ({**TLS, "tls_config": ExtenderTLSConfig(ca_data=b"x")}, "tlsConfig: Invalid value: the certificate authority is no PEM"),
+        (
+            {**TLS, "tls_config": ExtenderTLSConfig(ca_file="/x", insecure=True)},
+            "tlsConfig.insecure: Forbidden: specifying a root",
+        ),
+        (
+            {**TLS, "tls_config": ExtenderTLSConfig(ca_file="/nowhere/ca")},
+            "tlsConfig: Invalid value: /nowhere/ca can not be read",
+        ),
+        (
+            {**TLS, "tls_config": ExtenderTLSConfig(ca_data=b"x")},
+            "tlsConfig: Invalid value: the certificate authority is no PEM",
+        ),
     ],
 )
 def test_extenders_that_cannot(options: dict[str, Any], error: str) -> None:
@@ -68,12 +88,21 @@ def test_extenders_that_cannot(options: dict[str, Any], error: str) -> None:
         ({"url_prefix": "http://e#f"}, "urlPrefix: the verb is appended to its query or fragment"),
         ({"url_prefix": "http://e?q=1"}, "urlPrefix: the verb is appended to its query or fragment"),
         ({"url_prefix": "http://e", "enable_https": True}, "enableHTTPS: has no effect"),
-        ({"url_prefix": "http://e", "http_timeout": Duration.parse("-1s")}, "httpTimeout: -1s means that all scheduling waits"),
+        (
+            {"url_prefix": "http://e", "http_timeout": Duration.parse("-1s")},
+            "httpTimeout: -1s means that all scheduling waits",
+        ),
         ({"url_prefix": "http://e", "http_timeout": Duration.parse("31s")}, "httpTimeout: 31s is longer than 30s"),
         (TLS, "tlsConfig: without caFile or caData no certificate is verified"),
         ({**TLS, "tls_config": INSECURE}, "tlsConfig: without caFile or caData no certificate is verified"),
-        ({"url_prefix": "http://e", "tls_config": ExtenderTLSConfig(cert_file="/x")}, "tlsConfig: a certificate needs its key"),
-        ({"url_prefix": "http://e", "tls_config": ExtenderTLSConfig(key_data=b"x")}, "tlsConfig: a certificate needs its key"),
+        (
+            {"url_prefix": "http://e", "tls_config": ExtenderTLSConfig(cert_file="/x")},
+            "tlsConfig: a certificate needs its key",
+        ),
+        (
+            {"url_prefix": "http://e", "tls_config": ExtenderTLSConfig(key_data=b"x")},
+            "tlsConfig: a certificate needs its key",
+        ),
     ],
 )
 def test_what_works_with_kube_scheduler_works_with_a_warning(
@@ -89,14 +118,20 @@ def test_what_works_with_kube_scheduler_works_with_a_warning(
     assert "secret" not in said
 
 
-@pytest.mark.parametrize("options", [{"url_prefix": "http://e"}, {"url_prefix": "https://e"}, {"url_prefix": "https://me:secret@e"}])
+@pytest.mark.parametrize(
+    "options", [{"url_prefix": "http://e"}, {"url_prefix": "https://e"}, {"url_prefix": "https://me:secret@e"}]
+)
 def test_most_extenders_are_not_warned_of(options: dict[str, Any]) -> None:
     assert [*warnings_of(Extender(**options))] == []
 
 
 def test_all_errors_come_at_once() -> None:
     torn = ExtenderTLSConfig(ca_data=b"x")
-    said = errors_of(Extender(url_prefix="ftp://e", tls_config=torn), Extender(url_prefix="http://e"), Extender(**TLS, tls_config=torn))
+    said = errors_of(
+        Extender(url_prefix="ftp://e", tls_config=torn),
+        Extender(url_prefix="http://e"),
+        Extender(**TLS, tls_config=torn),
+    )
 
     assert [error.partition(": ")[0] for error in said] == [
         "extenders[0].urlPrefix",

@@ -124,7 +124,9 @@ def test_what_is_too_detailed_is_not_said(text: Heard) -> None:
 
 
 def test_json_has_upstreams_keys(as_json: Heard) -> None:
-    LOG.info(2, "Successfully bound pod to node", pod=make_pod("web").obj(), node="a", evaluatedNodes=3, feasibleNodes=2)
+    LOG.info(
+        2, "Successfully bound pod to node", pod=make_pod("web").obj(), node="a", evaluatedNodes=3, feasibleNodes=2
+    )
 
     [line] = as_json.objects
     assert isinstance(line["ts"], float) and line["ts"] > 1e12, "milliseconds"
@@ -156,7 +158,12 @@ def test_lines_of_others_are_shown_in_both_formats(text: Heard) -> None:
 
     assert re.fullmatch(r"W\d{4} .* test_log\.py:\d+\] a\\n1\n", text.text)
     record = logging.LogRecord("x", logging.WARNING, "/a/b/c.py", 7, "%s\n", ("a",), None)
-    assert json.loads(JsonFormatter().format(record)) | {"ts": 0} == {"ts": 0, "caller": "b/c.py:7", "msg": "a\\n", "v": 0}
+    assert json.loads(JsonFormatter().format(record)) | {"ts": 0} == {
+        "ts": 0,
+        "caller": "b/c.py:7",
+        "msg": "a\\n",
+        "v": 0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -164,13 +171,24 @@ def test_lines_of_others_are_shown_in_both_formats(text: Heard) -> None:
     [
         pytest.param(0, [], {"extender.scheduler.scheduler": 20, "api.routes.health": 20}, id="as little as can be"),
         pytest.param(3, [], {"extender.scheduler.scheduler": 17, "api.routes.health": 17}, id="the same for all"),
-        pytest.param(0, [("scheduler", 5)], {"extender.scheduler.scheduler": 15, "api.routes.health": 20}, id="by file"),
-        pytest.param(0, [("sched*", 5), ("*", 1)], {"extender.scheduler.scheduler": 15, "api.routes.health": 19}, id="the first that fits"),
-        pytest.param(2, [("extender/sched*", 9)], {"extender.scheduler.scheduler": 11, "api.routes.health": 18}, id="by path"),
+        pytest.param(
+            0, [("scheduler", 5)], {"extender.scheduler.scheduler": 15, "api.routes.health": 20}, id="by file"
+        ),
+        pytest.param(
+            0,
+            [("sched*", 5), ("*", 1)],
+            {"extender.scheduler.scheduler": 15, "api.routes.health": 19},
+            id="the first that fits",
+        ),
+        pytest.param(
+            2, [("extender/sched*", 9)], {"extender.scheduler.scheduler": 11, "api.routes.health": 18}, id="by path"
+        ),
         pytest.param(1000, [], {"extender.scheduler.scheduler": 1}, id="more than there is"),
     ],
 )
-def test_verbosity_is_chosen_for_all_or_by_file(verbosity: int, by_file: list[tuple[str, int]], levels: dict[str, int]) -> None:
+def test_verbosity_is_chosen_for_all_or_by_file(
+    verbosity: int, by_file: list[tuple[str, int]], levels: dict[str, int]
+) -> None:
     loggers = {name: logging.getLogger(name) for name in levels}
     root = logging.getLogger()
     before = [*root.handlers], root.level

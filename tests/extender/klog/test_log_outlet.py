@@ -45,7 +45,9 @@ def a_pipe() -> Iterator[Pipe]:
 
 def test_a_line_is_a_line_of_the_descriptor() -> None:
     with a_pipe() as pipe:
-        pipe.outlet.handle(logging.LogRecord("x", logging.WARNING, "/a/b.py", 7, "half \ud800 of a %s", ("character",), None))
+        pipe.outlet.handle(
+            logging.LogRecord("x", logging.WARNING, "/a/b.py", 7, "half \ud800 of a %s", ("character",), None)
+        )
 
         assert re.fullmatch(r"W\d{4} .* b\.py:7\] half \\ud800 of a character\n", pipe.heard())
         assert pipe.outlet.dropped() == 0

@@ -38,8 +38,16 @@ def test_the_claim_of_a_volume() -> None:
     [
         pytest.param(make_claim("c", storage_class="fast"), "fast", id="as it says"),
         pytest.param(make_claim("c", storage_class=None), "", id="none"),
-        pytest.param(annotated(make_claim("c", storage_class="fast"), **{STORAGE_CLASS_ANNOTATION: "old"}), "old", id="as it once said"),
-        pytest.param(annotated(make_claim("c", storage_class="fast"), **{STORAGE_CLASS_ANNOTATION: ""}), "", id="even if that was none"),
+        pytest.param(
+            annotated(make_claim("c", storage_class="fast"), **{STORAGE_CLASS_ANNOTATION: "old"}),
+            "old",
+            id="as it once said",
+        ),
+        pytest.param(
+            annotated(make_claim("c", storage_class="fast"), **{STORAGE_CLASS_ANNOTATION: ""}),
+            "",
+            id="even if that was none",
+        ),
     ],
 )
 def test_the_class_of_a_claim(claim: PersistentVolumeClaim, name: str) -> None:
@@ -64,7 +72,9 @@ def test_fully_bound(claim: PersistentVolumeClaim, bound: bool) -> None:
         pytest.param(None, False, id="free"),
         pytest.param(ObjectReference(namespace="default", name="c", uid="uid-c"), True, id="this very claim"),
         pytest.param(ObjectReference(namespace="default", name="c"), True, id="by name alone, before it existed"),
-        pytest.param(ObjectReference(namespace="default", name="c", uid="of-old"), False, id="an earlier claim of that name"),
+        pytest.param(
+            ObjectReference(namespace="default", name="c", uid="of-old"), False, id="an earlier claim of that name"
+        ),
         pytest.param(ObjectReference(namespace="other", name="c", uid="uid-c"), False, id="in another namespace"),
     ],
 )
@@ -132,7 +142,9 @@ def test_sizes() -> None:
 
 
 def test_invalid_sizes_are_reported_with_their_field() -> None:
-    with pytest.raises(QuantityError, match=r'persistentvolumeclaim "c": spec.resources.requests.storage: quantities must match'):
+    with pytest.raises(
+        QuantityError, match=r'persistentvolumeclaim "c": spec.resources.requests.storage: quantities must match'
+    ):
         requested_storage(make_claim("c", size="much"))
     with pytest.raises(QuantityError, match=r'persistentvolume "pv": spec.capacity.storage: quantities must match'):
         storage_capacity(make_volume("pv", size="much"))
@@ -146,5 +158,8 @@ def test_owners_of_ephemeral_claims() -> None:
     claim = make_claim("web-scratch", owner=pod)
 
     assert why_not_owned(claim, "web", "1") is None
-    assert why_not_owned(claim, "web", "2") == "PVC default/web-scratch was not created for pod default/web (pod is not owner)"
+    assert (
+        why_not_owned(claim, "web", "2")
+        == "PVC default/web-scratch was not created for pod default/web (pod is not owner)"
+    )
     assert why_not_owned(make_claim("web-scratch"), "web", "1") is not None

@@ -16,7 +16,15 @@ from extender.objects.csi_translation import (
 )
 from extender.objects.meta import NodeSelectorTerm
 from extender.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
-from extender.objects.pod import AzureDisk, AzureFile, CinderVolume, GCEPersistentDisk, PortworxVolume, Volume, VsphereVolume
+from extender.objects.pod import (
+    AzureDisk,
+    AzureFile,
+    CinderVolume,
+    GCEPersistentDisk,
+    PortworxVolume,
+    Volume,
+    VsphereVolume,
+)
 from extender.objects.storage import (
     AttachProfile,
     CSINode,
@@ -35,7 +43,9 @@ EBS_ZONE = "topology.ebs.csi.aws.com/zone"
 def gce_volume(labels: Mapping[str, str]) -> PersistentVolume:
     """An in-tree GCE disk."""
     volume = make_volume("pv", labels=labels)
-    return msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, gce_persistent_disk=GCEPersistentDisk(pd_name="d")))
+    return msgspec.structs.replace(
+        volume, spec=msgspec.structs.replace(volume.spec, gce_persistent_disk=GCEPersistentDisk(pd_name="d"))
+    )
 
 
 def terms_of(volume: PersistentVolume) -> list[NodeSelectorTerm] | None:
@@ -86,7 +96,11 @@ def test_ebs_handles(volume_id: str, handle: str) -> None:
     [
         pytest.param({}, "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d", id="nowhere"),
         pytest.param({ZONE_LABEL: "us-east1-b"}, "projects/UNSPECIFIED/zones/us-east1-b/disks/d", id="in a zone"),
-        pytest.param({BETA_ZONE_LABEL: "us-a1-b", ZONE_LABEL: "us-a1-c"}, "projects/UNSPECIFIED/zones/us-a1-b/disks/d", id="old first"),
+        pytest.param(
+            {BETA_ZONE_LABEL: "us-a1-b", ZONE_LABEL: "us-a1-c"},
+            "projects/UNSPECIFIED/zones/us-a1-b/disks/d",
+            id="old first",
+        ),
         pytest.param({ZONE_LABEL: "us-a1-b__us-a1-c"}, "projects/UNSPECIFIED/regions/us-a1/disks/d", id="in a region"),
     ],
 )
@@ -104,7 +118,9 @@ def test_gce_handles(labels: dict[str, str], handle: str) -> None:
     ("volume", "plugin", "handle"),
     [
         pytest.param(gce_disk("d"), GCE_PD, "projects/UNSPECIFIED/zones/UNSPECIFIED/disks/d", id="GCE"),
-        pytest.param(Volume(azure_disk=AzureDisk(disk_uri="/disks/d", kind="Managed")), AZURE_DISK, "/disks/d", id="Azure"),
+        pytest.param(
+            Volume(azure_disk=AzureDisk(disk_uri="/disks/d", kind="Managed")), AZURE_DISK, "/disks/d", id="Azure"
+        ),
         pytest.param(Volume(cinder=CinderVolume(volume_id="v")), CINDER, "v", id="Cinder"),
         pytest.param(Volume(portworx_volume=PortworxVolume(volume_id="v")), PORTWORX, "v", id="Portworx"),
     ],
@@ -149,12 +165,24 @@ def test_what_has_no_csi_form(translate: object, message: str) -> None:
     ("labels", "affinity", "terms"),
     [
         pytest.param({}, None, None, id="says nothing"),
-        pytest.param({ZONE_LABEL: "b__ a"}, None, [label_term(EBS_ZONE, "In", "a", "b")], id="labels stand in for an affinity"),
+        pytest.param(
+            {ZONE_LABEL: "b__ a"}, None, [label_term(EBS_ZONE, "In", "a", "b")], id="labels stand in for an affinity"
+        ),
         pytest.param({BETA_ZONE_LABEL: "a"}, None, [label_term(EBS_ZONE, "In", "a")], id="old ones, too"),
         pytest.param({ZONE_LABEL: "__"}, None, None, id="not without a zone"),
         pytest.param({}, [label_term(ZONE_LABEL, "In", "a")], [label_term(EBS_ZONE, "In", "a")], id="its label"),
-        pytest.param({ZONE_LABEL: "b"}, [label_term(ZONE_LABEL, "In", "a")], [label_term(EBS_ZONE, "In", "a")], id="affinity first"),
-        pytest.param({}, [label_term(BETA_ZONE_LABEL, "In", "a")], [label_term(EBS_ZONE, "In", "a")], id="an old label in the affinity"),
+        pytest.param(
+            {ZONE_LABEL: "b"},
+            [label_term(ZONE_LABEL, "In", "a")],
+            [label_term(EBS_ZONE, "In", "a")],
+            id="affinity first",
+        ),
+        pytest.param(
+            {},
+            [label_term(BETA_ZONE_LABEL, "In", "a")],
+            [label_term(EBS_ZONE, "In", "a")],
+            id="an old label in the affinity",
+        ),
         pytest.param({}, [label_term("rack", "In", "r")], [label_term("rack", "In", "r")], id="other labels stay"),
         pytest.param(
             {BETA_ZONE_LABEL: "a"},
@@ -171,7 +199,9 @@ def test_what_has_no_csi_form(translate: object, message: str) -> None:
         ),
     ],
 )
-def test_topology(labels: dict[str, str], affinity: list[NodeSelectorTerm] | None, terms: list[NodeSelectorTerm] | None) -> None:
+def test_topology(
+    labels: dict[str, str], affinity: list[NodeSelectorTerm] | None, terms: list[NodeSelectorTerm] | None
+) -> None:
     """
     The CSI driver labels nodes with zones of its own.
     """
@@ -183,7 +213,11 @@ def test_volume_limits_of_a_csi_node() -> None:
     Drivers without a limit have none; of two limits the last one holds.
     """
     node = make_csi_node("n", {"a": 1, "b": None}, migrated=["kubernetes.io/aws-ebs", "kubernetes.io/cinder"])
-    twice = CSINode(spec=CSINodeSpec(drivers=[CSINodeDriver(name="a", allocatable=VolumeNodeResources(count=limit)) for limit in (1, 2)]))
+    twice = CSINode(
+        spec=CSINodeSpec(
+            drivers=[CSINodeDriver(name="a", allocatable=VolumeNodeResources(count=limit)) for limit in (1, 2)]
+        )
+    )
 
     migrated = frozenset({"kubernetes.io/aws-ebs", "kubernetes.io/cinder"})
     assert attach_profile(node) == AttachProfile((("a", 1),), migrated, frozenset({"a", "b"}))

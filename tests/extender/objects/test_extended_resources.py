@@ -15,23 +15,37 @@ MORNING, EVENING = "2026-01-01T08:00:00Z", "2026-01-01T20:00:00Z"
 
 
 def class_of(name: str, resource: str | None = None, created: str | None = None) -> DeviceClass:
-    return convert(DeviceClass, {"metadata": {"name": name, "creationTimestamp": created}, "spec": {"extendedResourceName": resource}})
+    return convert(
+        DeviceClass,
+        {"metadata": {"name": name, "creationTimestamp": created}, "spec": {"extendedResourceName": resource}},
+    )
 
 
 @pytest.mark.parametrize(
     ("classes", "resource", "backing"),
     [
         pytest.param([class_of("gpu", GPU)], GPU, "gpu", id="the class names it"),
-        pytest.param([class_of("gpu")], "deviceclass.resource.kubernetes.io/gpu", "gpu", id="it is named after the class"),
+        pytest.param(
+            [class_of("gpu")], "deviceclass.resource.kubernetes.io/gpu", "gpu", id="it is named after the class"
+        ),
         pytest.param([class_of("gpu", GPU)], "deviceclass.resource.kubernetes.io/gpu", "gpu", id="both at once"),
         pytest.param([class_of("gpu", GPU)], "example.com/nic", None, id="no class names it"),
         pytest.param([class_of("gpu")], GPU, None, id="a class that names none"),
         pytest.param([class_of("old", GPU, MORNING), class_of("new", GPU, EVENING)], GPU, "new", id="the newest class"),
-        pytest.param([class_of("b", GPU, MORNING), class_of("a", GPU, MORNING)], GPU, "a", id="equally new: by the alphabet"),
-        pytest.param([class_of("undated", GPU), class_of("old", GPU, MORNING)], GPU, "old", id="a dated class before one without a date"),
+        pytest.param(
+            [class_of("b", GPU, MORNING), class_of("a", GPU, MORNING)], GPU, "a", id="equally new: by the alphabet"
+        ),
+        pytest.param(
+            [class_of("undated", GPU), class_of("old", GPU, MORNING)],
+            GPU,
+            "old",
+            id="a dated class before one without a date",
+        ),
     ],
 )
-def test_a_device_class_backs_an_extended_resource(classes: list[DeviceClass], resource: str, backing: str | None) -> None:
+def test_a_device_class_backs_an_extended_resource(
+    classes: list[DeviceClass], resource: str, backing: str | None
+) -> None:
     objects = ClusterObjects()
     for each in classes:
         objects.changed(None, each)
@@ -72,7 +86,11 @@ def test_a_class_that_names_another_resource_no_longer_backs_the_former_one() ->
         pytest.param({GPU: 1, "cpu": 1}, {GPU}, id="native resources are not extended"),
         pytest.param({GPU: 0}, set(), id="zero"),
         pytest.param({"hugepages-2Mi": "2Mi"}, set(), id="huge pages"),
-        pytest.param({"deviceclass.resource.kubernetes.io/gpu": 1, GPU: 1}, {"deviceclass.resource.kubernetes.io/gpu", GPU}, id="both"),
+        pytest.param(
+            {"deviceclass.resource.kubernetes.io/gpu": 1, GPU: 1},
+            {"deviceclass.resource.kubernetes.io/gpu", GPU},
+            id="both",
+        ),
         pytest.param({"another.kubernetes.io/thing": 1}, set(), id="in the domain of Kubernetes"),
     ],
 )

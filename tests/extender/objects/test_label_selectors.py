@@ -38,14 +38,21 @@ def expression(key: str, operator: str, *values: str) -> LabelSelector:
         pytest.param(Operator.DOES_NOT_EXIST, (), True, False, False, False, id="does not exist"),
     ],
 )
-def test_a_requirement_on_a_label(operator: Operator, values: tuple[str, ...], absent: bool, empty: bool, a: bool, c: bool) -> None:
+def test_a_requirement_on_a_label(
+    operator: Operator, values: tuple[str, ...], absent: bool, empty: bool, a: bool, c: bool
+) -> None:
     """
     A requirement can be asked about labels, or about a value, where None means that the label is missing.
     """
     requirement = Requirement("app", operator, values)
 
     assert [requirement.matches_value(value) for value in (None, "", "a", "c")] == [absent, empty, a, c]
-    assert [requirement.matches(labels) for labels in ({}, {"app": ""}, {"app": "a"}, {"app": "c"})] == [absent, empty, a, c]
+    assert [requirement.matches(labels) for labels in ({}, {"app": ""}, {"app": "a"}, {"app": "c"})] == [
+        absent,
+        empty,
+        a,
+        c,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -110,16 +117,42 @@ def test_match_label_keys_narrow_a_selector() -> None:
 @pytest.mark.parametrize(
     ("selector", "error"),
     [
-        pytest.param(expression("a", "Near", "b"), '"Near" is not a valid label selector operator', id="unknown operator"),
-        pytest.param(expression("a", "Gt", "1"), '"Gt" is not a valid label selector operator', id="an operator of node selectors"),
         pytest.param(
-            expression("a", "In"), "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty", id="no values"
+            expression("a", "Near", "b"), '"Near" is not a valid label selector operator', id="unknown operator"
         ),
-        pytest.param(expression("a/", "Exists"), 'key: Invalid value: "a/": name part must be non-empty; name part must', id="bad key"),
-        pytest.param(LabelSelector(match_labels={"a": "b "}), 'values[0][a]: Invalid value: "b ": a valid label must be', id="bad value"),
-        pytest.param(LabelSelector(match_labels={"a": "b" * 64}), f'values[0][a]: Invalid value: "{"b" * 64}": must be no more', id="long"),
-        pytest.param(LabelSelector(match_labels={"a": "é"}), 'values[0][a]: Invalid value: "é": a valid label must be', id="not ASCII"),
-        pytest.param(LabelSelector(match_labels={"a": "b\n"}), 'values[0][a]: Invalid value: "b\\n": a valid', id="a line break"),
+        pytest.param(
+            expression("a", "Gt", "1"),
+            '"Gt" is not a valid label selector operator',
+            id="an operator of node selectors",
+        ),
+        pytest.param(
+            expression("a", "In"),
+            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+            id="no values",
+        ),
+        pytest.param(
+            expression("a/", "Exists"),
+            'key: Invalid value: "a/": name part must be non-empty; name part must',
+            id="bad key",
+        ),
+        pytest.param(
+            LabelSelector(match_labels={"a": "b "}),
+            'values[0][a]: Invalid value: "b ": a valid label must be',
+            id="bad value",
+        ),
+        pytest.param(
+            LabelSelector(match_labels={"a": "b" * 64}),
+            f'values[0][a]: Invalid value: "{"b" * 64}": must be no more',
+            id="long",
+        ),
+        pytest.param(
+            LabelSelector(match_labels={"a": "é"}),
+            'values[0][a]: Invalid value: "é": a valid label must be',
+            id="not ASCII",
+        ),
+        pytest.param(
+            LabelSelector(match_labels={"a": "b\n"}), 'values[0][a]: Invalid value: "b\\n": a valid', id="a line break"
+        ),
     ],
 )
 def test_refused_selectors(selector: LabelSelector, error: str) -> None:
@@ -180,7 +213,10 @@ requirements = st.one_of(
         st.sets(values, min_size=1).map(lambda chosen: tuple(sorted(chosen))),
     ),
     st.builds(
-        Requirement, names, st.sampled_from([Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.NOT_EQUALS]), values.map(lambda one: (one,))
+        Requirement,
+        names,
+        st.sampled_from([Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.NOT_EQUALS]),
+        values.map(lambda one: (one,)),
     ),
     st.builds(Requirement, names, st.sampled_from([Operator.GREATER_THAN, Operator.LESS_THAN]), st.just(("7",))),
 )

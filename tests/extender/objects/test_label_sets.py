@@ -9,8 +9,15 @@ from extender.objects.label_sets import LabelSets, as_bits, places_of
 
 KEYS, VALUES = st.sampled_from(["app", "tier", "zone"]), st.sampled_from(["a", "b", "c", "1", "20"])
 REQUIREMENTS = st.one_of(
-    st.builds(Requirement, KEYS, st.sampled_from([Operator.IN, Operator.NOT_IN]), st.lists(VALUES, min_size=1, max_size=4).map(tuple)),
-    st.builds(Requirement, KEYS, st.sampled_from([Operator.EQUALS, Operator.NOT_EQUALS]), VALUES.map(lambda value: (value,))),
+    st.builds(
+        Requirement,
+        KEYS,
+        st.sampled_from([Operator.IN, Operator.NOT_IN]),
+        st.lists(VALUES, min_size=1, max_size=4).map(tuple),
+    ),
+    st.builds(
+        Requirement, KEYS, st.sampled_from([Operator.EQUALS, Operator.NOT_EQUALS]), VALUES.map(lambda value: (value,))
+    ),
     st.builds(Requirement, KEYS, st.sampled_from([Operator.EXISTS, Operator.DOES_NOT_EXIST])),
     st.builds(Requirement, KEYS, st.sampled_from([Operator.GREATER_THAN, Operator.LESS_THAN]), st.just(("5",))),
 )

@@ -6,7 +6,13 @@ import pytest
 
 from extender.golang.field_errors import aggregate, child, index, invalid, not_supported
 from extender.golang.quoting import quoted
-from extender.objects.name_syntax import dns_label_errors, label_key_errors, label_value_errors, regex_error, subdomain_errors
+from extender.objects.name_syntax import (
+    dns_label_errors,
+    label_key_errors,
+    label_value_errors,
+    regex_error,
+    subdomain_errors,
+)
 from extender.objects.resource_names import is_extended_resource_name, is_pod_level_resource, is_scalar_resource_name
 
 SUBDOMAIN_OF_253 = ".".join(["a" * 62] * 4) + "aa"
@@ -21,10 +27,18 @@ SUBDOMAIN_OF_253 = ".".join(["a" * 62] * 4) + "aa"
             ["", "/", "/a", "a/", "a/b/c", "-a", "a\n", "a" * 64, "X.y/z", f"{SUBDOMAIN_OF_253}a/b", "é" * 32],
             id="label keys",
         ),
-        pytest.param(label_value_errors, ["", "a", "A_b.c-1", "a" * 63], ["-", "a b", "a\n", "a/b", "a" * 64, "\ud800"], id="label values"),
+        pytest.param(
+            label_value_errors,
+            ["", "a", "A_b.c-1", "a" * 63],
+            ["-", "a b", "a\n", "a/b", "a" * 64, "\ud800"],
+            id="label values",
+        ),
         pytest.param(dns_label_errors, ["a", "my-name", "0"], ["", "A", "a.b", "-a", "a-", "a" * 64], id="DNS labels"),
         pytest.param(
-            subdomain_errors, ["a", "a.b-c.d", SUBDOMAIN_OF_253], ["", "A", "a..b", ".a", "a_b", f"{SUBDOMAIN_OF_253}a"], id="object names"
+            subdomain_errors,
+            ["a", "a.b-c.d", SUBDOMAIN_OF_253],
+            ["", "A", "a..b", ".a", "a_b", f"{SUBDOMAIN_OF_253}a"],
+            id="object names",
         ),
     ],
 )
@@ -42,9 +56,13 @@ def test_several_things_wrong_with_a_key() -> None:
     """
     prefix_error, too_long, wrong_form = label_key_errors("A/" + "-" * 64)
 
-    assert prefix_error.startswith("prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters")
+    assert prefix_error.startswith(
+        "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters"
+    )
     assert too_long == "name part must be no more than 63 bytes"
-    assert wrong_form.startswith("name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end")
+    assert wrong_form.startswith(
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end"
+    )
     assert label_key_errors("/a") == ["prefix part must be non-empty"]
 
 
@@ -70,9 +88,13 @@ def test_errors_about_fields() -> None:
     path = index(child(child("", "spec"), "items"), 2)
 
     assert str(invalid(path, 'a"b', "no")) == 'spec.items[2]: Invalid value: "a\\"b": no'
-    assert str(invalid(path, ["<a>", "\u2028"], "no")) == 'spec.items[2]: Invalid value: ["\\u003ca\\u003e","\\u2028"]: no'
+    assert (
+        str(invalid(path, ["<a>", "\u2028"], "no")) == 'spec.items[2]: Invalid value: ["\\u003ca\\u003e","\\u2028"]: no'
+    )
     assert str(invalid(path, None, "no")) == "spec.items[2]: Invalid value: null: no"
-    assert str(not_supported(path, "x", ["a", "b"])) == 'spec.items[2]: Unsupported value: "x": supported values: "a", "b"'
+    assert (
+        str(not_supported(path, "x", ["a", "b"])) == 'spec.items[2]: Unsupported value: "x": supported values: "a", "b"'
+    )
 
 
 def test_several_errors_are_one_text() -> None:
@@ -96,7 +118,14 @@ def test_kinds_of_resources() -> None:
     Domains, and a few prefixes, make a resource one that is counted by itself.
     """
     huge = "hugepages-" + "x" * 400
-    scalars = ["example.com/gpu", "hugepages-1Gi", huge, "attachable-volumes-csi-x", "kubernetes.io/batman", "x.kubernetes.io/y"]
+    scalars = [
+        "example.com/gpu",
+        "hugepages-1Gi",
+        huge,
+        "attachable-volumes-csi-x",
+        "kubernetes.io/batman",
+        "x.kubernetes.io/y",
+    ]
     others = ["cpu", "pods", "requests.example.com/gpu", "gpu", "Example.com/gpu", "example.com/", "a/b/c", "x" * 400]
 
     assert [name for name in scalars if not is_scalar_resource_name(name)] == []

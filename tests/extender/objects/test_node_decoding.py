@@ -11,7 +11,9 @@ IMAGE = '{"names":["a@sha256:1","a:1"],"sizeBytes":5}'
 
 
 def written(images: str, more: str = "") -> Raw:
-    return Raw(f'{{"metadata":{{"name":"n"}},"spec":{{"unschedulable":true}},"status":{{"images":{images}{more}}}}}'.encode())
+    return Raw(
+        f'{{"metadata":{{"name":"n"}},"spec":{{"unschedulable":true}},"status":{{"images":{images}{more}}}}}'.encode()
+    )
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,11 @@ FAULT = 'operator: Unsupported value: "Near": supported values: "In", "NotIn", "
         pytest.param(make_pod().node_selector(zone="b"), False, id="it has another value"),
         pytest.param(make_pod().node_affinity(), False, id="no term, no node"),
         pytest.param(make_pod().node_affinity(NodeSelectorTerm()), False, id="an empty term matches nothing"),
-        pytest.param(make_pod().node_affinity(label_term("zone", "In", "b"), label_term("zone", "In", "a")), True, id="any term will do"),
+        pytest.param(
+            make_pod().node_affinity(label_term("zone", "In", "b"), label_term("zone", "In", "a")),
+            True,
+            id="any term will do",
+        ),
         pytest.param(make_pod().node_affinity(label_term("cpus", "Gt", "7")), True, id="more than"),
         pytest.param(make_pod().node_affinity(label_term("cpus", "Lt", "8")), False, id="less than"),
         pytest.param(make_pod().node_affinity(label_term("zone", "Gt", "7")), False, id="no number to compare"),
@@ -37,7 +41,9 @@ FAULT = 'operator: Unsupported value: "Near": supported values: "In", "NotIn", "
         pytest.param(make_pod().node_affinity(name_term("NotIn", "n")), False, id="not by that name"),
         pytest.param(make_pod().node_affinity(FAULTY), False, id="a faulty term matches nothing"),
         pytest.param(make_pod().node_affinity(FAULTY, name_term("In", "n")), True, id="and spoils no other"),
-        pytest.param(make_pod().node_selector(zone="b").node_affinity(name_term("In", "n")), False, id="both demands count"),
+        pytest.param(
+            make_pod().node_selector(zone="b").node_affinity(name_term("In", "n")), False, id="both demands count"
+        ),
     ],
 )
 def test_required_affinity(pod: PodBuilder, fits: bool) -> None:
@@ -53,7 +59,9 @@ def test_faults_are_reported_only_when_they_matter() -> None:
     """
     The faults of terms are an error for nodes that nothing else kept from matching.
     """
-    required = required_node_affinity(make_pod().node_selector(zone="a").node_affinity(FAULTY, name_term("In", "n")).obj())
+    required = required_node_affinity(
+        make_pod().node_selector(zone="a").node_affinity(FAULTY, name_term("In", "n")).obj()
+    )
 
     assert required.error(make_node("n").label(zone="a").obj()) is None
     assert required.error(make_node("n").label(zone="b").obj()) is None
@@ -64,7 +72,9 @@ def test_read_strictly_any_fault_is_refused() -> None:
     """
     Where a selector must be right, as in the configuration, all its faults are told with their paths.
     """
-    selector = NodeSelector(node_selector_terms=[NodeSelectorTerm(), FAULTY, name_term("In", "a", "b"), name_term("Exists")])
+    selector = NodeSelector(
+        node_selector_terms=[NodeSelectorTerm(), FAULTY, name_term("In", "a", "b"), name_term("Exists")]
+    )
 
     with pytest.raises(SelectorError) as refusal:
         strict_node_selector_of(selector, path="args.addedAffinity")
@@ -79,7 +89,8 @@ def test_read_strictly_any_fault_is_refused() -> None:
 
 def test_terms_can_be_taken_apart() -> None:
     """
-    Each requirement of a term is a value that can be asked about one label value, so that many nodes are judged at once.
+    Each requirement of a term is a value that can be asked about one label value, so that many nodes are judged at
+    once.
     """
     selector = NodeSelector(
         node_selector_terms=[
@@ -93,7 +104,9 @@ def test_terms_can_be_taken_apart() -> None:
 
     good, faulty = node_selector_of(selector).terms
 
-    assert good == ParsedTerm((Requirement("zone", Operator.NOT_IN, ("a", "b")),), (FieldRequirement("metadata.name", "n", negated=True),))
+    assert good == ParsedTerm(
+        (Requirement("zone", Operator.NOT_IN, ("a", "b")),), (FieldRequirement("metadata.name", "n", negated=True),)
+    )
     assert (faulty.expressions, faulty.fields) == ((), ())
     assert [str(error) for error in faulty.errors] == [f"nodeSelectorTerms[1].matchExpressions[0].{FAULT}"]
     assert [good.expressions[0].matches_value(value) for value in (None, "a", "c")] == [True, False, True]
@@ -124,7 +137,9 @@ def test_preferred_terms_add_up() -> None:
 
     preferred = preferred_terms(terms)
 
-    assert [preferred.score(make_node(name).label(zone=zone).obj()) for name, zone in (("n", "a"), ("n", "b"), ("m", "b"))] == [25, 20, 120]
+    assert [
+        preferred.score(make_node(name).label(zone=zone).obj()) for name, zone in (("n", "a"), ("n", "b"), ("m", "b"))
+    ] == [25, 20, 120]
     assert preferred.score(make_node("n").obj()) == 0
     assert preferred_terms(NodeAffinity().preferred or []).terms == ()
 

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from extender.objects.quantity import MAX_LENGTH, Quantity, QuantityError, milli_value_of, nanos_of, quantity_of, value_of
+from extender.objects.quantity import (
+    MAX_LENGTH,
+    Quantity,
+    QuantityError,
+    milli_value_of,
+    nanos_of,
+    quantity_of,
+    value_of,
+)
 
 UNITS = {"": Fraction(1), "e3": Fraction(1000), "E-2": Fraction(1, 100)}
 UNITS |= {suffix: Fraction(1000) ** power for power, suffix in zip((-3, -2, -1, 1, 2, 3), "numkMG", strict=True)}
@@ -14,7 +22,10 @@ UNITS |= {suffix: Fraction(1024) ** power for power, suffix in enumerate(("Ki", 
 
 calmly = settings(deadline=None, max_examples=200)
 numbers = st.builds(
-    lambda sign, whole, places, unit: (f"{sign}{whole}{places}{unit}", Fraction(f"{sign}{whole}{places}") * UNITS[unit]),
+    lambda sign, whole, places, unit: (
+        f"{sign}{whole}{places}{unit}",
+        Fraction(f"{sign}{whole}{places}") * UNITS[unit],
+    ),
     st.sampled_from(["", "+", "-"]),
     st.integers(0, 10**6),
     st.from_regex(r"(\.[0-9]{1,3})?", fullmatch=True),
@@ -70,7 +81,11 @@ def test_amounts_of_a_text_are_those_of_its_quantity(text: str) -> None:
             with pytest.raises(QuantityError):
                 read(text)
     else:
-        assert (value_of(text), milli_value_of(text), nanos_of(text)) == (quantity.value(), quantity.milli_value(), quantity.nanos())
+        assert (value_of(text), milli_value_of(text), nanos_of(text)) == (
+            quantity.value(),
+            quantity.milli_value(),
+            quantity.nanos(),
+        )
 
 
 @calmly
@@ -133,12 +148,22 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("raw", "reason"),
     [
-        pytest.param("1E+1000000", "exponents of quantities must be between -30 and 30", id="an exponent that nobody could write out"),
-        pytest.param("1e-1000000", "exponents of quantities must be between -30 and 30", id="a fraction that nobody could write out"),
+        pytest.param(
+            "1E+1000000",
+            "exponents of quantities must be between -30 and 30",
+            id="an exponent that nobody could write out",
+        ),
+        pytest.param(
+            "1e-1000000",
+            "exponents of quantities must be between -30 and 30",
+            id="a fraction that nobody could write out",
+        ),
         pytest.param("1e99999999999999999999", "unable to parse quantity's suffix", id="an exponent that is no int64"),
         pytest.param("1" * 65, "quantities must not be longer than 64 characters", id="too many digits"),
         pytest.param("1" + " " * 64, "quantities must not be longer than 64 characters", id="blanks count"),
-        pytest.param(10**5000, "quantities must not be longer than 64 characters", id="a number too long to be written out"),
+        pytest.param(
+            10**5000, "quantities must not be longer than 64 characters", id="a number too long to be written out"
+        ),
         pytest.param("10 GB", "quantities must match the regular expression", id="a blank inside"),
         pytest.param("1e", "unable to parse quantity's suffix", id="an exponent without digits"),
         pytest.param("\u22121", "quantities must match the regular expression", id="a minus that is none"),

@@ -34,11 +34,21 @@ GI = 1024**3
     ("pod", "milli_cpu"),
     [
         pytest.param(make_pod().req(cpu="1").req(cpu="500m"), 1500, id="containers run together"),
-        pytest.param(make_pod().req(cpu="1").init_req(cpu="500m"), 1000, id="an init container that needs less does not count"),
-        pytest.param(make_pod().req(cpu="1").init_req(cpu="3").init_req(cpu="2"), 3000, id="init containers run one by one"),
+        pytest.param(
+            make_pod().req(cpu="1").init_req(cpu="500m"), 1000, id="an init container that needs less does not count"
+        ),
+        pytest.param(
+            make_pod().req(cpu="1").init_req(cpu="3").init_req(cpu="2"), 3000, id="init containers run one by one"
+        ),
         pytest.param(make_pod().req(cpu="1").sidecar_req(cpu="1"), 2000, id="a sidecar stays"),
-        pytest.param(make_pod().req(cpu="1").sidecar_req(cpu="1").init_req(cpu="2"), 3000, id="a later phase runs beside the sidecar"),
-        pytest.param(make_pod().req(cpu="1").init_req(cpu="2").sidecar_req(cpu="1"), 2000, id="an earlier phase does not"),
+        pytest.param(
+            make_pod().req(cpu="1").sidecar_req(cpu="1").init_req(cpu="2"),
+            3000,
+            id="a later phase runs beside the sidecar",
+        ),
+        pytest.param(
+            make_pod().req(cpu="1").init_req(cpu="2").sidecar_req(cpu="1"), 2000, id="an earlier phase does not"
+        ),
         pytest.param(make_pod().req(cpu="1").init_req(cpu="3").overhead(cpu="250m"), 3250, id="overhead comes on top"),
         pytest.param(make_pod().req(cpu="100u").req(cpu="100u"), 1, id="sums are rounded, not their parts"),
         pytest.param(make_pod().req(cpu=0.5), 500, id="a JSON number"),
@@ -99,7 +109,8 @@ def resized(asked: str, *, runs: str | None, allocated: str | None = None, reaso
 )
 def test_in_place_resize(pod: Pod, milli_cpu: int) -> None:
     """
-    A pod on a node takes the most of what it asks for, what is set aside and what it runs with; a pending one what it asks for.
+    A pod on a node takes the most of what it asks for, what is set aside and what it runs with; a pending one what it
+    asks for.
     """
     assert assigned_requests(pod)[0].milli_cpu == milli_cpu
     assert filter_requests(pod).milli_cpu == pod_requests(pod, use_status=False)["cpu"].milli_value()
@@ -107,7 +118,8 @@ def test_in_place_resize(pod: Pod, milli_cpu: int) -> None:
 
 def test_requests_of_the_whole_pod() -> None:
     """
-    What is asked for the pod as a whole replaces what its containers add up to, except for the Fit scorer; overhead is added.
+    What is asked for the pod as a whole replaces what its containers add up to, except for the Fit scorer; overhead is
+    added.
     """
     pod = convert(
         Pod,
@@ -128,7 +140,8 @@ def test_requests_of_the_whole_pod() -> None:
 
 def test_resources_counted_one_by_one() -> None:
     """
-    Extended resources, huge pages and attachable volumes are scalars; names without a domain that nobody knows are dropped.
+    Extended resources, huge pages and attachable volumes are scalars; names without a domain that nobody knows are
+    dropped.
     """
     names: dict[str, str | int | float] = {
         "example.com/gpu": 1,
@@ -141,7 +154,12 @@ def test_resources_counted_one_by_one() -> None:
 
     taken = filter_requests(make_pod().req(names).obj())
 
-    assert taken.scalar == {"example.com/gpu": 1, "hugepages-2Mi": 2**22, "attachable-volumes-x": 2, "my.kubernetes.io/thing": 3}
+    assert taken.scalar == {
+        "example.com/gpu": 1,
+        "hugepages-2Mi": 2**22,
+        "attachable-volumes-x": 2,
+        "my.kubernetes.io/thing": 3,
+    }
     assert fit_scorer_requests(make_pod().req(names).obj(), ["unheard-of"]) == (0,)
 
 
@@ -160,11 +178,25 @@ READERS: list[Callable[[Pod], object]] = [
     ("pod", "field"),
     [
         pytest.param(make_pod().req(cpu="10 GB"), "spec.containers[0].resources.requests[cpu]", id="container"),
-        pytest.param(make_pod().req().req(memory="1E+1000000"), "spec.containers[1].resources.requests[memory]", id="second container"),
-        pytest.param(make_pod().req().init_req(cpu="1e"), "spec.initContainers[0].resources.requests[cpu]", id="init container"),
+        pytest.param(
+            make_pod().req().req(memory="1E+1000000"),
+            "spec.containers[1].resources.requests[memory]",
+            id="second container",
+        ),
+        pytest.param(
+            make_pod().req().init_req(cpu="1e"), "spec.initContainers[0].resources.requests[cpu]", id="init container"
+        ),
         pytest.param(make_pod().req().overhead(cpu="x"), "spec.overhead[cpu]", id="overhead"),
-        pytest.param(make_pod().req({"example.com/gpu": "x"}), "spec.containers[0].resources.requests[example.com/gpu]", id="scalar"),
-        pytest.param(make_pod().req({"not\na name": "x"}), "spec.containers[0].resources.requests[?]", id="a name that cannot be one"),
+        pytest.param(
+            make_pod().req({"example.com/gpu": "x"}),
+            "spec.containers[0].resources.requests[example.com/gpu]",
+            id="scalar",
+        ),
+        pytest.param(
+            make_pod().req({"not\na name": "x"}),
+            "spec.containers[0].resources.requests[?]",
+            id="a name that cannot be one",
+        ),
     ],
 )
 def test_a_bad_quantity_is_named_by_its_field(pod: PodBuilder, field: str, read: Callable[[Pod], object]) -> None:
@@ -210,7 +242,11 @@ def test_allocatable() -> None:
     """
     A node gives its amounts, and takes a number of pods.
     """
-    node = make_node().capacity({"example.com/gpu": 2, "pods": "30"}, cpu="1500m", memory="2Gi", **{"ephemeral-storage": "1k"}).obj()
+    node = (
+        make_node()
+        .capacity({"example.com/gpu": 2, "pods": "30"}, cpu="1500m", memory="2Gi", **{"ephemeral-storage": "1k"})
+        .obj()
+    )
 
     assert allocatable(node) == (Resources(1500, 2**31, 1000, {"example.com/gpu": 2}), 30)
     assert allocatable(make_node().obj()) == (Resources(), 0)
@@ -225,10 +261,15 @@ def test_a_node_with_a_bad_amount_is_refused(amount: str) -> None:
         allocatable(make_node().capacity(memory=amount).obj())
 
 
-amounts = st.sampled_from(["0", "1", "100m", "1u", "1.5Gi", "3E", "9223372036854775807", "-1", "-1500m", "-1u", "12e-10", "7Ei"])
+amounts = st.sampled_from(
+    ["0", "1", "100m", "1u", "1.5Gi", "3E", "9223372036854775807", "-1", "-1500m", "-1u", "12e-10", "7Ei"]
+)
 lists = st.dictionaries(st.sampled_from(["cpu", "memory", "example.com/gpu"]), amounts, max_size=3)
 containers = st.builds(
-    lambda requests, policy, runs: ({"resources": {"requests": requests}, "restartPolicy": policy}, {"resources": {"requests": runs}}),
+    lambda requests, policy, runs: (
+        {"resources": {"requests": requests}, "restartPolicy": policy},
+        {"resources": {"requests": runs}},
+    ),
     lists,
     st.sampled_from([None, "Always"]),
     lists,
@@ -237,15 +278,29 @@ containers = st.builds(
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(containers, max_size=3), st.lists(containers, max_size=3), lists, lists)
-def test_quick_sums_are_the_sums_of_quantities(plain: list[Any], init: list[Any], overhead: dict[str, str], whole: dict[str, str]) -> None:
+def test_quick_sums_are_the_sums_of_quantities(
+    plain: list[Any], init: list[Any], overhead: dict[str, str], whole: dict[str, str]
+) -> None:
     """
-    However a pod is made up, even with negative and overflowing amounts, the numbers are those of the sums of its quantities.
+    However a pod is made up, even with negative and overflowing amounts, the numbers are those of the sums of its
+    quantities.
     """
-    named = [({**spec, "name": f"c{place}"}, {**status, "name": f"c{place}"}) for place, (spec, status) in enumerate(plain + init)]
+    named = [
+        ({**spec, "name": f"c{place}"}, {**status, "name": f"c{place}"})
+        for place, (spec, status) in enumerate(plain + init)
+    ]
     specs, statuses = [spec for spec, _ in named], [status for _, status in named]
     count = len(plain)
-    spec = {"containers": specs[:count], "initContainers": specs[count:], "overhead": overhead, "resources": {"requests": whole}}
-    pod = convert(Pod, {"spec": spec, "status": {"containerStatuses": statuses[:count], "initContainerStatuses": statuses[count:]}})
+    spec = {
+        "containers": specs[:count],
+        "initContainers": specs[count:],
+        "overhead": overhead,
+        "resources": {"requests": whole},
+    }
+    pod = convert(
+        Pod,
+        {"spec": spec, "status": {"containerStatuses": statuses[:count], "initContainerStatuses": statuses[count:]}},
+    )
 
     taken = assigned_requests(pod)[0]
 

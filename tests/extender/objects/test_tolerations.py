@@ -57,7 +57,9 @@ def test_many_tolerations_cover_what_one_of_them_covers(compares: bool) -> None:
         for key, value, effect in itertools.product(keys, values, effects[:2]):
             taint = Taint(key=key, value=value, effect=effect)
 
-            assert together.cover(taint, compares=compares) is any(tolerates(one, taint, compares=compares) for one in each)
+            assert together.cover(taint, compares=compares) is any(
+                tolerates(one, taint, compares=compares) for one in each
+            )
 
 
 def test_the_first_taint_in_the_way() -> None:

@@ -28,16 +28,24 @@ def is_worth_a_try(
     Whether a pod that the plugin refused is tried again after the change; the plugin must want to hear of it.
     """
     handle = make_framework(live=make_cache(objects=objects))
-    listeners = [each.hint or always_queue for each in plugin(args, handle).events_to_register() if each.event.matches(event)]
+    listeners = [
+        each.hint or always_queue for each in plugin(args, handle).events_to_register() if each.event.matches(event)
+    ]
     assert listeners, f"{plugin.name} does not hear of {event.label}"
     return any(hint(pod.obj(), finished(old), finished(new)) is QueueingHint.QUEUE for hint in listeners)
 
 
 def is_worth_a_try_after_change(
-    plugin: type[Plugin], pod: PodBuilder, old: PodBuilder | NodeBuilder, new: PodBuilder | NodeBuilder, *, args: Any = None
+    plugin: type[Plugin],
+    pod: PodBuilder,
+    old: PodBuilder | NodeBuilder,
+    new: PodBuilder | NodeBuilder,
+    *,
+    args: Any = None,
 ) -> bool:
     """
-    The same for whatever events the change of a pod or node is told as. Changes that the plugin does not hear of are not worth a try.
+    The same for whatever events the change of a pod or node is told as. Changes that the plugin does not hear of are
+    not worth a try.
     """
     before, after = finished(old), finished(new)
     if isinstance(before, Node) and isinstance(after, Node):

@@ -34,7 +34,9 @@ from extender.testing.writes import RecordedWrites
 
 CLASS = make_device_class("any")
 GPU = make_slice("gpu-1", "gpu-2", nodeName="n")
-ATTACHED = make_slice(make_device("gpu-1", bindingConditions=["ready"], bindingFailureConditions=["broken"]), nodeName="n")
+ATTACHED = make_slice(
+    make_device("gpu-1", bindingConditions=["ready"], bindingFailureConditions=["broken"]), nodeName="n"
+)
 
 
 def make(_: object, handle: Handle) -> DynamicResources:
@@ -44,7 +46,9 @@ def make(_: object, handle: Handle) -> DynamicResources:
 
 def pod_with(*claims: str, name: str = "p") -> Pod:
     pod = make_pod(name).uid(name).obj()
-    return replaced(pod, spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name=c, resource_claim_name=c) for c in claims]))
+    return replaced(
+        pod, spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name=c, resource_claim_name=c) for c in claims])
+    )
 
 
 def claim(name: str = "c", *, version: str = "1", finalizers: tuple[str, ...] = (), **status: Any) -> ResourceClaim:
@@ -54,7 +58,10 @@ def claim(name: str = "c", *, version: str = "1", finalizers: tuple[str, ...] = 
 def allocated(*pods: str, **more: Any) -> Manifest:
     """Status of a claim that has gpu-1 and is reserved for these pods."""
     reserved_for = [{"resource": "pods", "name": pod, "uid": pod} for pod in pods]
-    return {"allocation": allocation_of("gpu-1", allocationTimestamp="2026-01-01T00:00:00Z", **more), "reservedFor": reserved_for}
+    return {
+        "allocation": allocation_of("gpu-1", allocationTimestamp="2026-01-01T00:00:00Z", **more),
+        "reservedFor": reserved_for,
+    }
 
 
 class Scheduler:
@@ -96,7 +103,9 @@ class Scheduler:
         self.show(replaced(known, metadata=meta, status=replaced(known.status, devices=said)))
 
     def bind(self, *claims: str, later: tuple[float, Callable[[], None]] | None = None) -> tuple[Status, float]:
-        """What PreBind says to a pod with these claims, and after how many seconds, while something happens in between."""
+        """What PreBind says to a pod with these claims, and after how many seconds, while something happens in
+        between.
+        """
         pod = pod_with(*claims or ("c",))
         state, status = self.reserve(pod)
         assert status.is_success, status

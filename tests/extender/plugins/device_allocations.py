@@ -45,4 +45,6 @@ def allocated(
     allocations = allocator(claims, slices, held, features).allocate(NODE, Allowance()).of_claims
     if allocations is None:
         return None
-    return [[f"{result.request}={result.device}" for result in allocation.devices.results] for allocation in allocations]
+    return [
+        [f"{result.request}={result.device}" for result in allocation.devices.results] for allocation in allocations
+    ]

@@ -25,7 +25,9 @@ from extender.testing import NodeBuilder, PodBuilder, label_term, make_node, mak
         pytest.param(make_pod().req(cpu=3).req(cpu=1), 3000, id="two containers"),
         pytest.param(make_pod().req(cpu=1).req(memory="1Gi").init_req(cpu=4), 3000, id="the widest phase"),
         pytest.param(make_pod().req(cpu=2).sidecar_req(cpu=2), 3000, id="a sidecar"),
-        pytest.param(make_pod().req(cpu=2).sidecar_req(cpu=1).init_req(cpu=3), 3000, id="a sidecar beside an init container"),
+        pytest.param(
+            make_pod().req(cpu=2).sidecar_req(cpu=1).init_req(cpu=3), 3000, id="a sidecar beside an init container"
+        ),
         pytest.param(make_pod().req(cpu=3).overhead(cpu=1), 3000, id="overhead stays"),
         pytest.param(make_pod().req(cpu=2), 2000, id="less than that was asked for anyway"),
         pytest.param(make_pod().req(cpu=1).req(cpu=1).req(cpu=4), 2999, id="never more, though shares are not whole"),
@@ -92,7 +94,13 @@ def test_what_was_not_asked_for_cannot_be_dropped() -> None:
 
 
 def test_wishes_about_other_pods_stay_when_demands_go() -> None:
-    pod = make_pod().pod_affinity("zone", app="a").pod_affinity("host", app="b").preferred_pod_affinity(5, "zone", app="c").obj()
+    pod = (
+        make_pod()
+        .pod_affinity("zone", app="a")
+        .pod_affinity("host", app="b")
+        .preferred_pod_affinity(5, "zone", app="c")
+        .obj()
+    )
 
     relaxed = without_pod_affinity(pod, 0).spec.affinity
 
@@ -106,7 +114,10 @@ def test_a_host_port_is_given_up_by_its_address_protocol_and_number() -> None:
     inner = Container(name="i", restart_policy="Always", ports=[ContainerPort(container_port=9, host_port=80)])
     pod = replaced(pod, spec=replaced(pod.spec, init_containers=[inner]))
 
-    assert host_ports(without_host_ports(pod, [("0.0.0.0", "TCP", 80)])) == (("0.0.0.0", "UDP", 80), ("10.0.0.1", "TCP", 80))
+    assert host_ports(without_host_ports(pod, [("0.0.0.0", "TCP", 80)])) == (
+        ("0.0.0.0", "UDP", 80),
+        ("10.0.0.1", "TCP", 80),
+    )
 
 
 def test_a_resource_claim_goes_with_its_uses() -> None:
@@ -119,7 +130,9 @@ def test_a_resource_claim_goes_with_its_uses() -> None:
     assert relaxed.spec.containers[0].resources.claims == [ResourceClaimRef(name="nic")]
 
 
-def shortages(node: NodeBuilder, pods: list[PodBuilder], pod: PodBuilder, *, ignored: tuple[str, ...] = ()) -> dict[str, tuple[int, int]]:
+def shortages(
+    node: NodeBuilder, pods: list[PodBuilder], pod: PodBuilder, *, ignored: tuple[str, ...] = ()
+) -> dict[str, tuple[int, int]]:
     """Resource -> what the pod requests, and what the node has left."""
     plugin = NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=ignored))
     found: list[Shortage] = list(plugin.shortages(pod.obj(), Rows.of(make_snapshot(node, pods=pods))))
@@ -129,15 +142,24 @@ def shortages(node: NodeBuilder, pods: list[PodBuilder], pod: PodBuilder, *, ign
 def test_a_resource_is_short_if_less_is_left_than_the_pod_requests() -> None:
     node = make_node("a").capacity(cpu=4, memory="4Gi")
 
-    assert shortages(node, [make_pod("p").req(cpu="2500m").node("a")], make_pod().req(cpu=2, memory="1Gi")) == {"cpu": (2000, 1500)}
+    assert shortages(node, [make_pod("p").req(cpu="2500m").node("a")], make_pod().req(cpu=2, memory="1Gi")) == {
+        "cpu": (2000, 1500)
+    }
 
 
 def test_a_resource_that_no_node_has_is_short_by_all_of_it() -> None:
-    assert shortages(make_node("a").capacity(cpu=4), [], make_pod().req({"example.com/gpu": 2})) == {"example.com/gpu": (2, 0)}
+    assert shortages(make_node("a").capacity(cpu=4), [], make_pod().req({"example.com/gpu": 2})) == {
+        "example.com/gpu": (2, 0)
+    }
 
 
 def test_a_resource_that_the_profile_ignores_is_not_short() -> None:
-    assert shortages(make_node("a").capacity(cpu=4), [], make_pod().req({"example.com/gpu": 2}), ignored=("example.com/gpu",)) == {}
+    assert (
+        shortages(
+            make_node("a").capacity(cpu=4), [], make_pod().req({"example.com/gpu": 2}), ignored=("example.com/gpu",)
+        )
+        == {}
+    )
 
 
 def test_the_number_of_pods_is_a_resource_of_its_own() -> None:

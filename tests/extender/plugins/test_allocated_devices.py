@@ -1,4 +1,6 @@
-"""What claims hold is followed from cycle to cycle. What was found on nodes is used again while it holds; the result is the same."""
+"""What claims hold is followed from cycle to cycle. What was found on nodes is used again while it holds; the result is
+the same.
+"""
 
 import random
 from collections.abc import Sequence
@@ -32,14 +34,18 @@ def a_claim(rng: random.Random) -> ResourceClaim:
 
 
 def content(state: AllocatedState) -> tuple[object, ...]:
-    capacity = {device: {name: amount for name, amount in amounts.items() if amount} for device, amounts in state.capacity.items()}
+    capacity = {
+        device: {name: amount for name, amount in amounts.items() if amount}
+        for device, amounts in state.capacity.items()
+    }
     return state.devices, state.shared, {device: amounts for device, amounts in capacity.items() if amounts}
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_following_the_changes_of_claims_is_looking_at_all_of_them(seed: int) -> None:
     """
-    A version of a pool that stays the same means the same state of the pool, and states that were returned before stay as they were.
+    A version of a pool that stays the same means the same state of the pool, and states that were returned before stay
+    as they were.
     """
     rng = random.Random(seed)
     followed, claims = AllocatedDevices(), [a_claim(rng) for _ in range(5)]
@@ -55,7 +61,9 @@ def test_following_the_changes_of_claims_is_looking_at_all_of_them(seed: int) ->
         assert content(state) == content(allocated_state_of(claims))
         states.append((state, content(state)))
         for pool, used in state.by_pool().items():
-            in_use = frozenset((device, is_whole, tuple(each for each in amounts if each[1])) for device, is_whole, amounts in used)
+            in_use = frozenset(
+                (device, is_whole, tuple(each for each in amounts if each[1])) for device, is_whole, amounts in used
+            )
             assert by_version.setdefault((pool, state.version_of(pool)), in_use) == in_use
     assert all(content(state) == then for state, then in states)
 
@@ -91,7 +99,10 @@ class Cluster:
             if found is None:
                 found = allocation_on(node, allocator, Allowance())
                 known.remember(node, self.slices.pools_for(node), found)
-            told.append(found.refusal or ",".join(result.device for each in found.allocations for result in each.devices.results))
+            told.append(
+                found.refusal
+                or ",".join(result.device for each in found.allocations for result in each.devices.results)
+            )
         return told
 
     def searched(self, claim: ResourceClaim) -> list[str]:
@@ -137,7 +148,10 @@ def test_nothing_is_known_of_other_slices_classes_nodes_or_contents() -> None:
         return is_known_on(claim, NODES[node])
 
     def is_known_on(claim: ResourceClaim, node: Node) -> bool:
-        return cluster.known.of(cluster.allocator([claim], AllocatedState())).on(node, cluster.slices.pools_for(node)) is not None
+        return (
+            cluster.known.of(cluster.allocator([claim], AllocatedState())).on(node, cluster.slices.pools_for(node))
+            is not None
+        )
 
     assert is_known(wanting("other"))
     assert not is_known(wanting("other", count=2))

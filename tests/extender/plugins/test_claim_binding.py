@@ -104,7 +104,12 @@ def test_a_claim_that_changed_harmlessly_is_read_and_written_again() -> None:
     status, _ = scheduler.bind()
 
     assert status == SUCCESS
-    assert scheduler.kinds_written() == [ProtectResourceClaim, ReserveResourceClaim, ReadResourceClaim, ReserveResourceClaim]
+    assert scheduler.kinds_written() == [
+        ProtectResourceClaim,
+        ReserveResourceClaim,
+        ReadResourceClaim,
+        ReserveResourceClaim,
+    ]
 
 
 def test_a_claim_that_changes_all_the_time_is_given_up() -> None:
@@ -126,7 +131,9 @@ GOING = replaced(GOING, metadata=replaced(GOING.metadata, deletion_timestamp="20
     ("meanwhile", "message"),
     [
         pytest.param(
-            claim(version="2", **allocated("another")), "claim default/c got allocated elsewhere in the meantime", id="others were faster"
+            claim(version="2", **allocated("another")),
+            "claim default/c got allocated elsewhere in the meantime",
+            id="others were faster",
         ),
         pytest.param(GOING, "claim default/c got deleted in the meantime", id="it is going away"),
     ],
@@ -145,8 +152,18 @@ def test_changes_of_the_claim_meanwhile_are_errors(meanwhile: ResourceClaim, mes
     ("kind", "refusal", "message"),
     [
         pytest.param(ProtectResourceClaim, CallError("no"), "add finalizer to claim default/c: no", id="finalizer"),
-        pytest.param(ReserveResourceClaim, CallError("no"), "add allocation and reservation to claim default/c: no", id="allocation"),
-        pytest.param(ReserveResourceClaim, CallNotFound("gone"), "add allocation and reservation to claim default/c: gone", id="gone"),
+        pytest.param(
+            ReserveResourceClaim,
+            CallError("no"),
+            "add allocation and reservation to claim default/c: no",
+            id="allocation",
+        ),
+        pytest.param(
+            ReserveResourceClaim,
+            CallNotFound("gone"),
+            "add allocation and reservation to claim default/c: gone",
+            id="gone",
+        ),
     ],
 )
 def test_refusals_name_the_write(kind: type[ApiCall[Any]], refusal: CallError, message: str) -> None:
@@ -187,7 +204,9 @@ def test_between_reserve_and_pre_bind_no_other_pod_gets_claim_or_device() -> Non
     _, same_claim = scheduler.pre_filter(pod_with("c", name="r"))
     _, no_device = scheduler.reserve(pod_with("e", name="r"))
 
-    assert same_claim == unresolvable("resource claim default/c is in the process of being allocated").by("DynamicResources")
+    assert same_claim == unresolvable("resource claim default/c is in the process of being allocated").by(
+        "DynamicResources"
+    )
     assert no_device == error("claim allocation not found for node")
 
 
@@ -214,7 +233,9 @@ def test_two_profiles_share_pending_allocations() -> None:
     shared: dict[Any, Any] = {}
     first, second = (Scheduler(claim("c"), claim("d"), slices=make_slice("gpu-1", nodeName="n")) for _ in range(2))
     second.cache = first.cache
-    first.framework, second.framework = (make_framework(make, dispatcher=first.writes, live=first.cache, shared=shared) for _ in range(2))
+    first.framework, second.framework = (
+        make_framework(make, dispatcher=first.writes, live=first.cache, shared=shared) for _ in range(2)
+    )
     first.reserve(pod_with("c"))
 
     _, status = second.reserve(pod_with("d", name="q"))
@@ -262,11 +283,16 @@ def test_the_pod_waits_until_the_driver_reports_the_device_ready() -> None:
             id="the claim went",
         ),
         pytest.param(
-            lambda scheduler: scheduler.device_says("ready", "False"), "device binding timeout", "timeout", id="it takes too long"
+            lambda scheduler: scheduler.device_says("ready", "False"),
+            "device binding timeout",
+            "timeout",
+            id="it takes too long",
         ),
     ],
 )
-def test_waiting_ends_with_a_failure_or_a_timeout(happens: Callable[[Scheduler], None], message: str, outcome: str) -> None:
+def test_waiting_ends_with_a_failure_or_a_timeout(
+    happens: Callable[[Scheduler], None], message: str, outcome: str
+) -> None:
     scheduler = Scheduler(claim(), slices=ATTACHED)
 
     status, _ = scheduler.bind(later=(7.0, lambda: happens(scheduler)))

@@ -133,12 +133,16 @@ def post_filter(scheduler: Scheduler) -> Status:
     """What PostFilter says after the claim kept the pod from the node."""
     pod = pod_with("c")
     state, _ = scheduler.pre_filter(pod)
-    refused = NodeStatuses({"n": unresolvable("resourceclaim not available on the node").by("DynamicResources")}, SUCCESS)
+    refused = NodeStatuses(
+        {"n": unresolvable("resourceclaim not available on the node").by("DynamicResources")}, SUCCESS
+    )
     return asyncio.run(scheduler.framework.plugins.post_filter[0].post_filter(state, pod, refused)).status
 
 
 def elsewhere(*pods: str) -> ResourceClaim:
-    return claim(**{**allocated(*pods), "allocation": allocation_of("gpu-9", node_selector=label_selector("zone", "b"))})
+    return claim(
+        **{**allocated(*pods), "allocation": allocation_of("gpu-9", node_selector=label_selector("zone", "b"))}
+    )
 
 
 def test_a_claim_that_keeps_the_pod_off_a_node_is_deallocated() -> None:

@@ -28,7 +28,9 @@ def test_the_node_is_nominated_where_a_victim_makes_room() -> None:
     """
     The pod of lower priority has to go, and the message is empty.
     """
-    result = preempt(make_pod().req(cpu="2").priority(10), make_pod("low").req(cpu="1"), make_pod("high").priority(20).req(cpu="0"))
+    result = preempt(
+        make_pod().req(cpu="2").priority(10), make_pod("low").req(cpu="1"), make_pod("high").priority(20).req(cpu="0")
+    )
 
     assert result.nominated_node == "n"
     assert result.status.is_success
@@ -43,7 +45,9 @@ def test_without_pods_of_lower_priority_the_nomination_is_cleared() -> None:
     result = preempt(make_pod().req(cpu="2").priority(10), make_pod("equal").priority(10).req(cpu="1"))
 
     assert result.nominated_node == ""
-    assert result.status.message == "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    assert (
+        result.status.message == "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    )
 
 
 def test_a_pod_that_never_preempts_leaves_everything_as_it_is() -> None:

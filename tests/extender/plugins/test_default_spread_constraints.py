@@ -7,7 +7,14 @@ import pytest
 from extender.config.plugin_args import LIST_DEFAULTING, PodTopologySpreadArgs
 from extender.framework import CycleState, Rows, Snapshot
 from extender.objects.decoding import replaced
-from extender.objects.grouping import LabelSelectorSpec, MapSelectorSpec, ReplicaSet, ReplicationController, Service, StatefulSet
+from extender.objects.grouping import (
+    LabelSelectorSpec,
+    MapSelectorSpec,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
 from extender.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, ObjectMeta, OwnerReference
 from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.objects.pod import TopologySpreadConstraint
@@ -63,25 +70,39 @@ SKIPPED: dict[str, int] = {}
         pytest.param(FOO, [service({})], SKIPPED, id="a service with an empty one"),
         pytest.param(FOO, [], SKIPPED, id="a loner"),
         pytest.param(owned("ReplicaSet"), [replica_set(FOOS)], SPREAD_OUT, id="a ReplicaSet owns it"),
-        pytest.param(owned("StatefulSet"), [StatefulSet(OWNER, LabelSelectorSpec(FOOS))], SPREAD_OUT, id="a StatefulSet owns it"),
+        pytest.param(
+            owned("StatefulSet"), [StatefulSet(OWNER, LabelSelectorSpec(FOOS))], SPREAD_OUT, id="a StatefulSet owns it"
+        ),
         pytest.param(
             owned("ReplicationController", "v1"),
             [ReplicationController(OWNER, MapSelectorSpec({"foo": ""}))],
             SPREAD_OUT,
             id="a ReplicationController owns it",
         ),
-        pytest.param(owned("ReplicaSet", controller=False), [replica_set(FOOS)], SKIPPED, id="an owner that does not control it"),
-        pytest.param(owned("ReplicaSet", "apps/v1beta1"), [replica_set(FOOS)], SKIPPED, id="an owner of another version"),
+        pytest.param(
+            owned("ReplicaSet", controller=False), [replica_set(FOOS)], SKIPPED, id="an owner that does not control it"
+        ),
+        pytest.param(
+            owned("ReplicaSet", "apps/v1beta1"), [replica_set(FOOS)], SKIPPED, id="an owner of another version"
+        ),
         pytest.param(owned("Job", "batch/v1"), [replica_set(FOOS)], SKIPPED, id="an owner of another kind"),
         pytest.param(owned("ReplicaSet"), [], SKIPPED, id="an owner that is not known"),
         pytest.param(owned("ReplicaSet"), [replica_set(None)], SKIPPED, id="an owner without a selector"),
-        pytest.param(owned("ReplicaSet"), [replica_set(UNUSABLE), service({"foo": ""})], SPREAD_OUT, id="an owner is left out"),
-        pytest.param(owned("ReplicaSet"), [replica_set(NOBODY), service({"foo": ""})], dict.fromkeys("abxy", 100), id="service and owner"),
+        pytest.param(
+            owned("ReplicaSet"), [replica_set(UNUSABLE), service({"foo": ""})], SPREAD_OUT, id="an owner is left out"
+        ),
+        pytest.param(
+            owned("ReplicaSet"),
+            [replica_set(NOBODY), service({"foo": ""})],
+            dict.fromkeys("abxy", 100),
+            id="service and owner",
+        ),
     ],
 )
 def test_system_defaults(pod: PodBuilder, objects: list[HasMetadata], scores: dict[str, int]) -> None:
     """
-    A pod is spread among the pods of its services and of the controller that owns it. An owner whose selector cannot be used is left out.
+    A pod is spread among the pods of its services and of the controller that owns it. An owner whose selector cannot be
+    used is left out.
     """
     snapshot = cluster([*map(node, "abxy")], "4/3/2/1", objects)
 
@@ -97,7 +118,8 @@ def test_system_defaults_spread_over_zones_and_host_names() -> None:
 
     scores = score_nodes(PodTopologySpread(), snapshot, FOO.obj())
 
-    # A pod weighs ln(5 + 2) for five host names and ln(3 + 2) for three zones (none is one more): a 2 * 1.95 + 2 + 3 * 1.61 + 4.
+    # A pod weighs ln(5 + 2) for five host names and ln(3 + 2) for three zones (none is one more): a 2 * 1.95 + 2 + 3 *
+    # 1.61 + 4.
     assert scores == {"a": 26, "b": 40, "x": 60, "y": 73, "l": 100}
 
 
@@ -128,8 +150,15 @@ LISTED = PodTopologySpreadArgs(
     [
         pytest.param(FOO, [service({"foo": ""})], {"b"}, id="a pod of a service"),
         pytest.param(FOO, [], set(), id="a loner"),
-        pytest.param(FOO.spread(5, ZONE_LABEL, foo=""), [service({"foo": ""})], set(), id="a pod with a constraint of its own"),
-        pytest.param(FOO.spread(1, ZONE_LABEL, "ScheduleAnyway"), [service({"foo": ""})], set(), id="a pod with a wish of its own"),
+        pytest.param(
+            FOO.spread(5, ZONE_LABEL, foo=""), [service({"foo": ""})], set(), id="a pod with a constraint of its own"
+        ),
+        pytest.param(
+            FOO.spread(1, ZONE_LABEL, "ScheduleAnyway"),
+            [service({"foo": ""})],
+            set(),
+            id="a pod with a wish of its own",
+        ),
     ],
 )
 def test_listed_defaults(pod: PodBuilder, objects: list[HasMetadata], refused: set[str]) -> None:
@@ -161,6 +190,12 @@ def test_services_may_come_and_go() -> None:
     def skips(*objects: HasMetadata) -> bool:
         return plugin.pre_score(CycleState(), pod, Rows.of(cluster([node("a")], "0", objects))).is_skip
 
-    answers = [skips(), skips(service({"foo": ""})), skips(service({"foo": "other"})), skips(service({"foo": ""})), skips()]
+    answers = [
+        skips(),
+        skips(service({"foo": ""})),
+        skips(service({"foo": "other"})),
+        skips(service({"foo": ""})),
+        skips(),
+    ]
 
     assert answers == [True, False, True, False, True]

@@ -1,11 +1,23 @@
-"""Which devices the requests of claims get on a node: classes, counts, alternatives, constraints; and invalid claims."""
+"""Which devices the requests of claims get on a node: classes, counts, alternatives, constraints; and invalid
+claims.
+"""
 
 import pytest
 
 from extender.objects.devices import ResourceClaim, ResourceSlice
 from extender.plugins.dynamic_resources.errors import AllocationError, TimedOutError
 from extender.plugins.dynamic_resources.selection import Allowance
-from extender.testing.devices import Manifest, everything, exactly, first_of, label_selector, make_claim, make_device, make_slice, selecting
+from extender.testing.devices import (
+    Manifest,
+    everything,
+    exactly,
+    first_of,
+    label_selector,
+    make_claim,
+    make_device,
+    make_slice,
+    selecting,
+)
 from tests.extender.plugins.device_allocations import NODE, allocated, allocator, holding
 
 
@@ -20,13 +32,27 @@ from tests.extender.plugins.device_allocations import NODE, allocated, allocator
         pytest.param(everything(device_class="big"), ["r=b", "r=c"], id="all of a class"),
         pytest.param(exactly(1, **selecting('device.attributes["gpu.example.com"].size == 3')), ["r=c"], id="selected"),
         pytest.param(
-            exactly(1, device_class="big", **selecting('device.attributes["gpu.example.com"].size < 2')), None, id="by class and request"
+            exactly(1, device_class="big", **selecting('device.attributes["gpu.example.com"].size < 2')),
+            None,
+            id="by class and request",
         ),
         pytest.param(everything(**selecting("false")), None, id="all of none is not enough"),
-        pytest.param({"name": "r", "exactly": {"deviceClassName": "any"}}, ["r=a"], id="one, where the API server has filled nothing in"),
-        pytest.param(first_of(exactly(4, "x"), exactly(2, "y"), exactly(1, "z")), ["r/y=a", "r/y=b"], id="the first that can be had"),
+        pytest.param(
+            {"name": "r", "exactly": {"deviceClassName": "any"}},
+            ["r=a"],
+            id="one, where the API server has filled nothing in",
+        ),
+        pytest.param(
+            first_of(exactly(4, "x"), exactly(2, "y"), exactly(1, "z")),
+            ["r/y=a", "r/y=b"],
+            id="the first that can be had",
+        ),
         pytest.param(first_of(exactly(4, "x"), exactly(5, "y")), None, id="none of the alternatives"),
-        pytest.param(first_of(everything("x", **selecting("false")), everything("y")), ["r/y=a", "r/y=b", "r/y=c"], id="all, if there are"),
+        pytest.param(
+            first_of(everything("x", **selecting("false")), everything("y")),
+            ["r/y=a", "r/y=b", "r/y=c"],
+            id="all, if there are",
+        ),
     ],
 )
 def test_one_request(request_: Manifest, devices: list[str] | None) -> None:
@@ -44,17 +70,25 @@ def test_one_request(request_: Manifest, devices: list[str] | None) -> None:
         pytest.param([holding("a")], exactly(1), ["r=b"], id="a device in use"),
         pytest.param([holding("a"), holding("b", "c")], exactly(1), None, id="all in use"),
         pytest.param([holding("a")], everything(), None, id="all means those in use, too"),
-        pytest.param([holding({"device": "a", "adminAccess": True})], exactly(1), ["r=a"], id="used for administration only"),
-        pytest.param([holding({"device": "a", "driver": "other.example.com"})], exactly(1), ["r=a"], id="another driver's device"),
+        pytest.param(
+            [holding({"device": "a", "adminAccess": True})], exactly(1), ["r=a"], id="used for administration only"
+        ),
+        pytest.param(
+            [holding({"device": "a", "driver": "other.example.com"})], exactly(1), ["r=a"], id="another driver's device"
+        ),
         pytest.param([holding({"device": "a", "pool": "other"})], exactly(1), ["r=a"], id="another pool's device"),
-        pytest.param([holding("a", "b")], exactly(2, adminAccess=True), ["r=a", "r=b"], id="an administrator may share"),
+        pytest.param(
+            [holding("a", "b")], exactly(2, adminAccess=True), ["r=a", "r=b"], id="an administrator may share"
+        ),
     ],
 )
 def test_devices_in_use(held: list[ResourceClaim], request_: Manifest, devices: list[str] | None) -> None:
     """
     A device belongs to one claim, except that administrators may look at it.
     """
-    assert allocated(make_claim("c", request_), slices=[make_slice("a", "b", "c")], held=held) == (None if devices is None else [devices])
+    assert allocated(make_claim("c", request_), slices=[make_slice("a", "b", "c")], held=held) == (
+        None if devices is None else [devices]
+    )
 
 
 def test_claims_do_not_get_the_same_device() -> None:
@@ -74,7 +108,10 @@ def test_the_search_backtracks() -> None:
     picky = exactly(1, "picky", **selecting('device.attributes["gpu.example.com"].size == 1'))
     sizes = [make_device(name, attributes={"size": size}) for name, size in (("a", 1), ("b", 2))]
 
-    assert allocated(make_claim("c1", exactly(1)), make_claim("c2", picky), slices=[make_slice(*sizes)]) == [["r=b"], ["picky=a"]]
+    assert allocated(make_claim("c1", exactly(1)), make_claim("c2", picky), slices=[make_slice(*sizes)]) == [
+        ["r=b"],
+        ["picky=a"],
+    ]
 
 
 MATCH = {"matchAttribute": "gpu.example.com/numa"}
@@ -87,11 +124,18 @@ DISTINCT = {"distinctAttribute": "gpu.example.com/numa"}
         pytest.param([exactly(2)], MATCH, ["r=b", "r=c"], id="two on one side"),
         pytest.param([exactly(3)], MATCH, None, id="no three"),
         pytest.param([exactly(1, "x"), exactly(1, "y")], MATCH, ["x=b", "y=c"], id="over requests"),
-        pytest.param([exactly(1, "x"), exactly(1, "y")], {**MATCH, "requests": ["y"]}, ["x=a", "y=b"], id="only for those named"),
+        pytest.param(
+            [exactly(1, "x"), exactly(1, "y")], {**MATCH, "requests": ["y"]}, ["x=a", "y=b"], id="only for those named"
+        ),
         pytest.param([exactly(1, "x"), exactly(1, "y")], DISTINCT, ["x=a", "y=b"], id="on different sides"),
         pytest.param([exactly(1, name) for name in "xyz"], DISTINCT, None, id="there are only two sides"),
         pytest.param([exactly(4)], {"matchAttribute": "gpu.example.com/none"}, None, id="an attribute no device has"),
-        pytest.param([exactly(2)], {"matchAttribute": "vendor.example.com/family"}, ["r=a", "r=d"], id="an attribute in another domain"),
+        pytest.param(
+            [exactly(2)],
+            {"matchAttribute": "vendor.example.com/family"},
+            ["r=a", "r=d"],
+            id="an attribute in another domain",
+        ),
         pytest.param(
             [first_of(exactly(2, "two"), exactly(1, "one")), exactly(2, "s")],
             {**MATCH, "requests": ["r/two", "s"]},
@@ -129,9 +173,17 @@ def test_values_match_by_type() -> None:
     ("requests", "devices"),
     [
         pytest.param([exactly(32)], 32, id="as many as a claim can hold"),
-        pytest.param([first_of(exactly(33, "x"), exactly(2, "y"))], 2, id="an alternative that is too many is passed over"),
-        pytest.param([exactly(30), first_of(exactly(3, "x"), exactly(2, "y"), name="s")], 32, id="too many together with another request"),
-        pytest.param([first_of(exactly(30, "x"), exactly(1, "y")), exactly(10, "s")], 11, id="an earlier one has to give way"),
+        pytest.param(
+            [first_of(exactly(33, "x"), exactly(2, "y"))], 2, id="an alternative that is too many is passed over"
+        ),
+        pytest.param(
+            [exactly(30), first_of(exactly(3, "x"), exactly(2, "y"), name="s")],
+            32,
+            id="too many together with another request",
+        ),
+        pytest.param(
+            [first_of(exactly(30, "x"), exactly(1, "y")), exactly(10, "s")], 11, id="an earlier one has to give way"
+        ),
     ],
 )
 def test_many_devices(requests: list[Manifest], devices: int) -> None:
@@ -159,7 +211,8 @@ PARTIAL = make_slice("a", of=2)
         pytest.param(
             make_claim("c", exactly(1, device_class="gone")),
             [],
-            'claim default/c, request r: could not retrieve device class gone: deviceclass.resource.k8s.io "gone" not found',
+            'claim default/c, request r: could not retrieve device class gone: deviceclass.resource.k8s.io "gone" not '
+            "found",
             id="no such class",
         ),
         pytest.param(
@@ -180,7 +233,12 @@ PARTIAL = make_slice("a", of=2)
             "claim default/c, request x, selector #0: CEL expression empty (unsupported selector type?)",
             id="unknown selector",
         ),
-        pytest.param(make_claim("c", {"name": "r"}), [], "resource claim default/c, request r: unknown request type", id="unknown request"),
+        pytest.param(
+            make_claim("c", {"name": "r"}),
+            [],
+            "resource claim default/c, request r: unknown request type",
+            id="unknown request",
+        ),
         pytest.param(
             make_claim("c", exactly(1), constraints=[MATCH, {}]),
             [],
@@ -190,19 +248,22 @@ PARTIAL = make_slice("a", of=2)
         pytest.param(
             make_claim("c", everything()),
             [PARTIAL],
-            "claim default/c, request r: asks for all devices, but resource pool gpu.example.com/pool is currently being updated",
+            "claim default/c, request r: asks for all devices, but resource pool gpu.example.com/pool is currently "
+            "being updated",
             id="all devices of a pool that is not complete",
         ),
         pytest.param(
             make_claim("c", everything()),
             [make_slice("a", "a")],
-            "claim default/c, request r: asks for all devices, but resource pool gpu.example.com/pool is currently invalid",
+            "claim default/c, request r: asks for all devices, but resource pool gpu.example.com/pool is currently "
+            "invalid",
             id="all devices of an invalid pool",
         ),
         pytest.param(
             make_claim("c", everything(), constraints=[MATCH]),
             [make_slice("a")],
-            "claim default/c, request r: cannot add device gpu.example.com/pool/a because a claim constraint would not be satisfied",
+            "claim default/c, request r: cannot add device gpu.example.com/pool/a because a claim constraint would not "
+            "be satisfied",
             id="all devices, but a constraint is against one",
         ),
         pytest.param(
@@ -219,7 +280,12 @@ PARTIAL = make_slice("a", of=2)
         ),
         pytest.param(
             make_claim("c", exactly(1)),
-            [make_slice("a", nodeSelector={"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In"}]}]})],
+            [
+                make_slice(
+                    "a",
+                    nodeSelector={"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In"}]}]},
+                )
+            ],
             "gather pool information: failed to perform node selection for slice slice: failed to parse node selector: "
             "nodeSelectorTerms[0].matchFields[0].values: Invalid value: null: must have one element",
             id="a slice for faulty nodes",

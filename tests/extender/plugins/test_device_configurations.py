@@ -26,16 +26,24 @@ def device_class(name: str, *modes: str) -> DeviceClass:
 def claim(*requests: Manifest, config: list[Manifest]) -> ResourceClaim:
     made = make_claim("c", *requests)
     spec = {"devices": {"requests": list(requests), "config": config}}
-    return convert(ResourceClaim, {"metadata": {"name": "c", "namespace": "default", "uid": made.metadata.uid}, "spec": spec})
+    return convert(
+        ResourceClaim, {"metadata": {"name": "c", "namespace": "default", "uid": made.metadata.uid}, "spec": spec}
+    )
 
 
 def told(of: ResourceClaim) -> list[tuple[str, list[str], Any]]:
     """(source, requests, mode) of each configuration in the claim's allocation."""
     slices = Slices([make_slice("gpu-1", "gpu-2", "gpu-3")])
     classes = {"plain": device_class("plain"), "fast": device_class("fast", "turbo", "loud")}
-    allocations = Allocator([of], classes, slices, allocated_state_of([]), Matches()).allocate(make_node("n").obj(), Allowance()).of_claims
+    allocations = (
+        Allocator([of], classes, slices, allocated_state_of([]), Matches())
+        .allocate(make_node("n").obj(), Allowance())
+        .of_claims
+    )
     assert allocations is not None
-    return [(one.source, one.requests, one.opaque.parameters["mode"]) for one in allocations[0].devices.config if one.opaque]
+    return [
+        (one.source, one.requests, one.opaque.parameters["mode"]) for one in allocations[0].devices.config if one.opaque
+    ]
 
 
 PLAIN, FAST = exactly(1, "plain", "plain"), exactly(1, "fast", "fast")
@@ -46,7 +54,9 @@ ALTERNATIVES = first_of(exactly(9, "many", "fast"), exactly(1, "one", "fast"), n
     ("requests", "config", "expected"),
     [
         pytest.param([PLAIN], [], [], id="nothing to say"),
-        pytest.param([FAST], [], [("FromClass", [], "turbo"), ("FromClass", [], "loud")], id="all of a class's, for all requests"),
+        pytest.param(
+            [FAST], [], [("FromClass", [], "turbo"), ("FromClass", [], "loud")], id="all of a class's, for all requests"
+        ),
         pytest.param(
             [FAST, PLAIN, exactly(1, "too", "fast")],
             [],
@@ -61,7 +71,10 @@ ALTERNATIVES = first_of(exactly(9, "many", "fast"), exactly(1, "one", "fast"), n
             id="the claim's for one request",
         ),
         pytest.param(
-            [PLAIN], [{"requests": ["plain"], **opaque("quiet")}], [("FromClaim", [], "quiet")], id="one request that is all there are"
+            [PLAIN],
+            [{"requests": ["plain"], **opaque("quiet")}],
+            [("FromClaim", [], "quiet")],
+            id="one request that is all there are",
         ),
         pytest.param(
             [ALTERNATIVES],

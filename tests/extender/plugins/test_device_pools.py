@@ -18,12 +18,22 @@ from tests.extender.plugins.device_allocations import NODE, allocated, allocator
         pytest.param({"nodeName": "m"}, False, id="for another node"),
         pytest.param({"allNodes": True}, True, id="for all nodes"),
         pytest.param(
-            {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}]}},
+            {
+                "nodeSelector": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
+                    ]
+                }
+            },
             True,
             id="for nodes like this",
         ),
         pytest.param(
-            {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}]}},
+            {
+                "nodeSelector": {
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}]
+                }
+            },
             False,
             id="for other nodes",
         ),
@@ -50,14 +60,24 @@ def test_devices_that_are_for_nodes_each() -> None:
 @pytest.mark.parametrize(
     ("slices", "devices"),
     [
-        pytest.param([make_slice("a", name="s2", of=2), make_slice("b", name="s1", of=2)], ["b", "a"], id="by name of the slice"),
-        pytest.param([make_slice("a", pool="y"), make_slice("b", pool="x")], ["b", "a"], id="by name of the pool"),
-        pytest.param([make_slice("a", generation=1), make_slice("b", generation=2)], ["b"], id="the newest generation only"),
-        pytest.param([make_slice("a", of=2)], None, id="no slice of a pool that is not complete"),
-        pytest.param([make_slice("a", of=2), make_slice("b", of=2, nodeName="m")], ["a"], id="complete with another node's slice"),
-        pytest.param([make_slice("a"), make_slice("b", generation=2, nodeName="m")], ["a"], id="one slice is all of a generation"),
         pytest.param(
-            [make_slice("a", of=2), make_slice("b", of=2, generation=2, nodeName="m")], None, id="the newer generation is elsewhere"
+            [make_slice("a", name="s2", of=2), make_slice("b", name="s1", of=2)], ["b", "a"], id="by name of the slice"
+        ),
+        pytest.param([make_slice("a", pool="y"), make_slice("b", pool="x")], ["b", "a"], id="by name of the pool"),
+        pytest.param(
+            [make_slice("a", generation=1), make_slice("b", generation=2)], ["b"], id="the newest generation only"
+        ),
+        pytest.param([make_slice("a", of=2)], None, id="no slice of a pool that is not complete"),
+        pytest.param(
+            [make_slice("a", of=2), make_slice("b", of=2, nodeName="m")], ["a"], id="complete with another node's slice"
+        ),
+        pytest.param(
+            [make_slice("a"), make_slice("b", generation=2, nodeName="m")], ["a"], id="one slice is all of a generation"
+        ),
+        pytest.param(
+            [make_slice("a", of=2), make_slice("b", of=2, generation=2, nodeName="m")],
+            None,
+            id="the newer generation is elsewhere",
         ),
         pytest.param(
             [make_slice(make_device("slow", bindingConditions=["ready"]), pool="x"), make_slice("b", pool="y")],
@@ -92,9 +112,19 @@ def test_a_pool_with_two_devices_of_one_name_is_invalid() -> None:
     [
         pytest.param([make_slice("a")], "metadata.name In [n]", id="a device of the node"),
         pytest.param([make_slice("a", allNodes=True)], "", id="a device for all nodes"),
-        pytest.param([make_slice("a", nodeSelector=label_selector("zone", "a"))], "zone In [a]", id="a device for some nodes"),
-        pytest.param([make_slice(make_device("a", bindsToNode=True), allNodes=True)], "metadata.name In [n]", id="bound once it is used"),
-        pytest.param([make_slice(make_device("a", nodeName="n"), perDeviceNodeSelection=True)], "metadata.name In [n]", id="by device"),
+        pytest.param(
+            [make_slice("a", nodeSelector=label_selector("zone", "a"))], "zone In [a]", id="a device for some nodes"
+        ),
+        pytest.param(
+            [make_slice(make_device("a", bindsToNode=True), allNodes=True)],
+            "metadata.name In [n]",
+            id="bound once it is used",
+        ),
+        pytest.param(
+            [make_slice(make_device("a", nodeName="n"), perDeviceNodeSelection=True)],
+            "metadata.name In [n]",
+            id="by device",
+        ),
         pytest.param(
             [
                 make_slice("a", nodeSelector=label_selector("zone", "a")),

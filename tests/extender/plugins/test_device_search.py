@@ -28,7 +28,8 @@ def can_be_had(sizes: list[tuple[int, int]], wanted: list[tuple[int, int]], on_o
         count, size = wanted[place]
         fitting = [one for one in sorted(free) if sizes[one][0] >= size]
         return any(
-            serve(place + 1, free - set(chosen), sides | {sizes[one][1] for one in chosen}) for chosen in combinations(fitting, count)
+            serve(place + 1, free - set(chosen), sides | {sizes[one][1] for one in chosen})
+            for chosen in combinations(fitting, count)
         )
 
     return serve(0, frozenset(range(len(sizes))), frozenset())
@@ -42,7 +43,9 @@ def test_devices_are_found_if_there_are_any(
     """
     The search finds an allocation exactly if there is one; what it finds is enough, fits, and is given once.
     """
-    offered = make_slice(*(make_device(f"d{place}", {"size": size, "numa": numa}) for place, (size, numa) in enumerate(sizes)))
+    offered = make_slice(
+        *(make_device(f"d{place}", {"size": size, "numa": numa}) for place, (size, numa) in enumerate(sizes))
+    )
     asked = [
         exactly(count, f"r{place}", **selecting(f'device.attributes["gpu.example.com"].size >= {size}'))
         for place, (count, size) in enumerate(wanted)

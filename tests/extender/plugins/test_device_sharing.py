@@ -29,7 +29,9 @@ def taint(effect: str) -> Manifest:
         pytest.param("NoSchedule", [{"key": "broken", "value": "fan"}], True, id="tolerated by value"),
         pytest.param("NoSchedule", [{"key": "broken", "operator": "Equal", "value": "led"}], False, id="another value"),
         pytest.param("NoSchedule", [{"key": "dusty", "operator": "Exists"}], False, id="another key"),
-        pytest.param("NoSchedule", [{"key": "broken", "operator": "Exists", "effect": "NoExecute"}], False, id="another effect"),
+        pytest.param(
+            "NoSchedule", [{"key": "broken", "operator": "Exists", "effect": "NoExecute"}], False, id="another effect"
+        ),
         pytest.param("NoSchedule", [{"key": "broken", "operator": "Near"}], False, id="an unknown operator"),
     ],
 )
@@ -39,7 +41,9 @@ def test_tainted_devices(effect: str, tolerations: list[Manifest], is_allocated:
     """
     wanted = make_claim("c", exactly(1, tolerations=tolerations))
 
-    assert (allocated(wanted, slices=[make_slice(make_device("a", taints=[taint(effect)]))]) is not None) == is_allocated
+    assert (
+        allocated(wanted, slices=[make_slice(make_device("a", taints=[taint(effect)]))]) is not None
+    ) == is_allocated
 
 
 def counters(**amounts: str | int) -> Manifest:
@@ -50,7 +54,9 @@ def partition(name: str, memory: str, **more: Any) -> Manifest:
     return make_device(name, consumesCounters=[{"counterSet": "gpu", "counters": counters(memory=memory)}], **more)
 
 
-SHARED = make_slice(name="counters", of=2, sharedCounters=[{"name": "gpu", "counters": counters(memory="40Gi")}], allNodes=True)
+SHARED = make_slice(
+    name="counters", of=2, sharedCounters=[{"name": "gpu", "counters": counters(memory="40Gi")}], allNodes=True
+)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +90,9 @@ def test_a_refused_partition_takes_nothing(refused: Manifest) -> None:
     """
     What a device would have consumed is left when it cannot be had.
     """
-    some = make_slice({**partition("whole", "40Gi"), **refused}, partition("half", "20Gi", attributes={"numa": 1}), of=2)
+    some = make_slice(
+        {**partition("whole", "40Gi"), **refused}, partition("half", "20Gi", attributes={"numa": 1}), of=2
+    )
     other = make_slice(make_device("first", {"numa": 1}), pool="before")
     wanted = make_claim("c", exactly(1, "x"), exactly(1, "y"), constraints=[MATCH])
 
@@ -104,7 +112,10 @@ def test_missing_counters(shared: list[Manifest]) -> None:
     A pool whose devices consume unknown counters is invalid.
     """
     others = [{"name": "other", "counters": counters(x=1)}]
-    slices = [make_slice(name="counters", of=2, sharedCounters=shared or others), make_slice(partition("a", "1Gi"), of=2)]
+    slices = [
+        make_slice(name="counters", of=2, sharedCounters=shared or others),
+        make_slice(partition("a", "1Gi"), of=2),
+    ]
 
     with pytest.raises(NodeAllocationError):
         allocated(make_claim("c", exactly(1)), slices=slices)
@@ -121,7 +132,9 @@ def test_partitions_count_only_while_their_gate_is_on(is_on: bool, devices: list
 
 
 @pytest.mark.parametrize(("is_on", "devices"), [(True, [["r=here"]]), (False, None)])
-def test_slices_that_select_nodes_for_each_device_count_only_while_the_gate_is_on(is_on: bool, devices: list[list[str]] | None) -> None:
+def test_slices_that_select_nodes_for_each_device_count_only_while_the_gate_is_on(
+    is_on: bool, devices: list[list[str]] | None
+) -> None:
     """
     DRAPartitionableDevices.
     """
@@ -137,7 +150,10 @@ def test_devices_that_take_time_count_only_while_their_gate_is_on(is_on: bool, d
     """
     slices = [make_slice(make_device("slow", bindingConditions=["ready"]), "quick")]
 
-    assert allocated(make_claim("c", exactly(1)), slices=slices, features=DeviceFeatures(binding_conditions=is_on)) == devices
+    assert (
+        allocated(make_claim("c", exactly(1)), slices=slices, features=DeviceFeatures(binding_conditions=is_on))
+        == devices
+    )
 
 
 def shared_device(name: str = "nic", **policy: Any) -> Manifest:
@@ -171,7 +187,11 @@ def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], con
     """
     A device that allows it is shared until its capacity is used up.
     """
-    allocations = allocator([make_claim("c", *requests)], [make_slice(shared_device())], held).allocate(NODE, Allowance()).of_claims
+    allocations = (
+        allocator([make_claim("c", *requests)], [make_slice(shared_device())], held)
+        .allocate(NODE, Allowance())
+        .of_claims
+    )
 
     results = None if allocations is None else allocations[0].devices.results
     found = None if results is None else [int(result.consumed_capacity["bandwidth"]) // 10**9 for result in results]
@@ -188,7 +208,12 @@ def test_shared_devices(held: list[ResourceClaim], requests: list[Manifest], con
         pytest.param({"validRange": {"min": "1G", "step": "2G"}}, "3500M", "5000000000", id="rounded up to a step"),
         pytest.param({"validRange": {"min": "1G", "step": "2G"}}, "3G", "3000000000", id="exactly a step"),
         pytest.param({"validRange": {"min": "1G", "max": "4G"}}, "4500M", None, id="beyond the maximum"),
-        pytest.param({"validRange": {"max": "4G", "step": "2G"}}, "3G", None, id="between two steps, without a minimum to round from"),
+        pytest.param(
+            {"validRange": {"max": "4G", "step": "2G"}},
+            "3G",
+            None,
+            id="between two steps, without a minimum to round from",
+        ),
     ],
 )
 def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str | None) -> None:
@@ -196,7 +221,11 @@ def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str 
     A device may give its capacity in certain amounts only; requests are rounded up to them.
     """
     wanted = exactly(1) if asked is None else bandwidth(asked)
-    allocations = allocator([make_claim("c", wanted)], [make_slice(shared_device(**policy))]).allocate(NODE, Allowance()).of_claims
+    allocations = (
+        allocator([make_claim("c", wanted)], [make_slice(shared_device(**policy))])
+        .allocate(NODE, Allowance())
+        .of_claims
+    )
 
     results = None if allocations is None else allocations[0].devices.results
     assert (None if results is None else results[0].consumed_capacity["bandwidth"]) == consumed
@@ -207,7 +236,9 @@ def test_amounts_of_capacity(policy: Manifest, asked: str | None, consumed: str 
     [
         pytest.param({"min": "500m", "step": "250m"}, "600m", "1", "750m", id="rounded up to a step"),
         pytest.param({"min": "500m", "step": "250m"}, "100m", "500m", "500m", id="at least the minimum"),
-        pytest.param({"min": "1", "step": "500m", "max": "3"}, "1100m", "2", "1500m", id="a fraction anywhere is enough"),
+        pytest.param(
+            {"min": "1", "step": "500m", "max": "3"}, "1100m", "2", "1500m", id="a fraction anywhere is enough"
+        ),
         pytest.param({"min": "1", "step": "2"}, "1500m", "3", "3", id="without any, wholes count"),
     ],
 )
@@ -220,7 +251,11 @@ def test_ranges_with_fractions_count_in_thousandths_while_their_gate_is_on(
     told = []
     for is_on in (False, True):
         claims, slices = [make_claim("c", bandwidth(asked))], [make_slice(shared_device(validRange=policy))]
-        allocations = allocator(claims, slices, features=DeviceFeatures(fractional_ranges=is_on)).allocate(NODE, Allowance()).of_claims
+        allocations = (
+            allocator(claims, slices, features=DeviceFeatures(fractional_ranges=is_on))
+            .allocate(NODE, Allowance())
+            .of_claims
+        )
         assert allocations is not None
         told.append(allocations[0].devices.results[0].consumed_capacity["bandwidth"])
 
@@ -231,8 +266,12 @@ def test_requests_for_a_minimum_capacity() -> None:
     """
     A device that is not shared is given as a whole, to requests that ask for no more than it has.
     """
-    some = [make_device(name, capacity={"memory": {"value": size}}) for name, size in (("small", "10Gi"), ("large", "80Gi"))]
+    some = [
+        make_device(name, capacity={"memory": {"value": size}}) for name, size in (("small", "10Gi"), ("large", "80Gi"))
+    ]
     wanted = exactly(1, capacity={"requests": {"memory": "40Gi"}})
 
     assert allocated(make_claim("c", wanted), slices=[make_slice(*some)]) == [["r=large"]]
-    assert allocated(make_claim("c", everything(capacity={"requests": {"memory": "40Gi"}})), slices=[make_slice(*some)]) == [["r=large"]]
+    assert allocated(
+        make_claim("c", everything(capacity={"requests": {"memory": "40Gi"}})), slices=[make_slice(*some)]
+    ) == [["r=large"]]

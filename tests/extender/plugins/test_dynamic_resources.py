@@ -132,7 +132,10 @@ OWNED = {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "pod", "control
             id="not generated yet",
         ),
         pytest.param(
-            replaced(make_pod("p").obj(), spec=replaced(make_pod("p").obj().spec, resource_claims=[PodResourceClaim(name="x")])),
+            replaced(
+                make_pod("p").obj(),
+                spec=replaced(make_pod("p").obj().spec, resource_claims=[PodResourceClaim(name="x")]),
+            ),
             [],
             unresolvable('pod "default/p", spec.resourceClaim "x": none of the supported fields are set'),
             id="neither claim nor template",
@@ -164,14 +167,31 @@ def test_claims_of_the_pod(pod: Pod, claims: list[ResourceClaim], answer: Status
             unresolvable("request r/x: device class tpu does not exist"),
             id="for an alternative",
         ),
-        pytest.param(claim("c", exactly(1, device_class="")), error("request r: unsupported request type"), id="no class"),
         pytest.param(
-            claim("c", {"name": "r"}), unresolvable("resource claim default/c, request r: unknown request type"), id="nothing known"
+            claim("c", exactly(1, device_class="")), error("request r: unsupported request type"), id="no class"
         ),
-        pytest.param(claim("c", exactly(1, device_class="tpu"), allocation=allocation("g0")), SUCCESS, id="it is allocated already"),
         pytest.param(
-            claim("c", allocation={"nodeSelector": {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "Is"}]}]}}),
-            error('nodeSelectorTerms[0].matchFields[0].operator: Unsupported value: "Is": supported values: "In", "NotIn"'),
+            claim("c", {"name": "r"}),
+            unresolvable("resource claim default/c, request r: unknown request type"),
+            id="nothing known",
+        ),
+        pytest.param(
+            claim("c", exactly(1, device_class="tpu"), allocation=allocation("g0")),
+            SUCCESS,
+            id="it is allocated already",
+        ),
+        pytest.param(
+            claim(
+                "c",
+                allocation={
+                    "nodeSelector": {
+                        "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "Is"}]}]
+                    }
+                },
+            ),
+            error(
+                'nodeSelectorTerms[0].matchFields[0].operator: Unsupported value: "Is": supported values: "In", "NotIn"'
+            ),
             id="allocated to faulty nodes",
         ),
     ],
@@ -188,14 +208,22 @@ def test_requests_of_claims(wanted: ResourceClaim, answer: Status) -> None:
     [
         pytest.param([claim("c", exactly(1))], {}, id="there are enough devices"),
         pytest.param([claim("c", exactly(2))], {"n2": "cannot allocate all claims"}, id="only on one node"),
-        pytest.param([claim("c", exactly(3))], {"n1": "cannot allocate all claims", "n2": "cannot allocate all claims"}, id="on none"),
+        pytest.param(
+            [claim("c", exactly(3))],
+            {"n1": "cannot allocate all claims", "n2": "cannot allocate all claims"},
+            id="on none",
+        ),
         pytest.param([claim("c"), claim("d")], {"n2": "cannot allocate all claims"}, id="for two claims together"),
         pytest.param(
-            [claim("c"), claim("e", allocation=allocation("g0", "g1"))], {"n1": "cannot allocate all claims"}, id="others have taken some"
+            [claim("c"), claim("e", allocation=allocation("g0", "g1"))],
+            {"n1": "cannot allocate all claims"},
+            id="others have taken some",
         ),
         pytest.param([claim("c", allocation=allocation("g0"))], {}, id="allocated for any node"),
         pytest.param(
-            [claim("c", allocation=allocation("g0", zone="a"))], {"n2": "resourceclaim not available on the node"}, id="allocated elsewhere"
+            [claim("c", allocation=allocation("g0", zone="a"))],
+            {"n2": "resourceclaim not available on the node"},
+            id="allocated elsewhere",
         ),
         pytest.param(
             [claim("c", allocation=allocation("g0", zone="b")), claim("d", exactly(2))],
@@ -238,7 +266,9 @@ def condition(kind: str, status: str = "True") -> Manifest:
         pytest.param("2001-01-01T00:00:00Z", [condition("ready", "False")], False, id="not ready for too long"),
         pytest.param("2001-01-01T00:00:00Z", [condition("ready")], True, id="ready"),
         pytest.param("2999-01-01T00:00:00Z", [condition("failed")], False, id="failed"),
-        pytest.param("2001-01-01T00:00:00Z", [{**condition("ready"), "device": "g1"}], False, id="another device is ready"),
+        pytest.param(
+            "2001-01-01T00:00:00Z", [{**condition("ready"), "device": "g1"}], False, id="another device is ready"
+        ),
         pytest.param("yesterday", [], True, id="a time that is none"),
     ],
 )
@@ -250,7 +280,9 @@ def test_devices_that_take_time(since: str | None, devices: list[Manifest], is_a
     snapshot = cluster(*TWO_AND_ONE, claim("c", allocation=slow, devices=devices))
 
     reason = "resourceclaim not available on the node"
-    assert refusals(DynamicResources(), snapshot, pod_with("c")) == ({} if is_available else {"n1": reason, "n2": reason})
+    assert refusals(DynamicResources(), snapshot, pod_with("c")) == (
+        {} if is_available else {"n1": reason, "n2": reason}
+    )
 
 
 @pytest.mark.parametrize(
@@ -293,7 +325,9 @@ def test_looking_for_devices_may_take_any_time_while_the_gate_of_the_timeout_is_
     DRASchedulerFilterTimeout=false.
     """
     snapshot = cluster(*TWO_AND_ONE, claim("c"))
-    framework = make_framework(lambda _, handle: DynamicResources(None, handle), features={"DRASchedulerFilterTimeout": False})
+    framework = make_framework(
+        lambda _, handle: DynamicResources(None, handle), features={"DRASchedulerFilterTimeout": False}
+    )
     [(_, plugin)] = framework.plugins.filter
     assert isinstance(plugin, DynamicResources)
 
@@ -317,9 +351,13 @@ def test_a_list_of_alternatives_is_refused_while_its_gate_is_off() -> None:
     """
     wanted = claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]})
 
-    [answer] = set(filter_nodes(plugin_with({"DRAPrioritizedList": False}), cluster(*TWO_AND_ONE, wanted), pod_with("c")).values())
+    [answer] = set(
+        filter_nodes(plugin_with({"DRAPrioritizedList": False}), cluster(*TWO_AND_ONE, wanted), pod_with("c")).values()
+    )
 
-    assert answer == unresolvable("resource claim default/c, request r: has subrequests, but the DRAPrioritizedList feature is disabled")
+    assert answer == unresolvable(
+        "resource claim default/c, request r: has subrequests, but the DRAPrioritizedList feature is disabled"
+    )
 
 
 @pytest.mark.parametrize("gate", ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"])
@@ -366,7 +404,9 @@ def post_filter(pod: Pod, *objects: HasMetadata) -> PostFilterResult:
         return asyncio.run(plugin.post_filter(state, pod, NodeStatuses()))
     rows = Rows.of(snapshot)
     verdicts = plugin.filter(state, pod, rows)
-    statuses = {name: verdicts.status_of(row).by(plugin.name) for row, name in enumerate(rows.names) if not verdicts.ok[row]}
+    statuses = {
+        name: verdicts.status_of(row).by(plugin.name) for row, name in enumerate(rows.names) if not verdicts.ok[row]
+    }
     return asyncio.run(plugin.post_filter(state, pod, NodeStatuses(statuses)))
 
 
@@ -380,7 +420,10 @@ ELSEWHERE = allocation("g0", zone="nowhere")
         pytest.param(pod_with("c"), [], "no new claims to deallocate", id="the claims are not there"),
         pytest.param(pod_with("c"), [claim("c", exactly(9))], "still not schedulable", id="not enough devices"),
         pytest.param(
-            pod_with("c"), [claim("c", allocation=ELSEWHERE)], "deallocation of ResourceClaim completed", id="allocated for other nodes"
+            pod_with("c"),
+            [claim("c", allocation=ELSEWHERE)],
+            "deallocation of ResourceClaim completed",
+            id="allocated for other nodes",
         ),
         pytest.param(
             pod_with("c"),
@@ -410,7 +453,8 @@ ELSEWHERE = allocation("g0", zone="nowhere")
 )
 def test_post_filter(pod: Pod, claims: list[ResourceClaim], message: str) -> None:
     """
-    An allocated claim that no node of the pod can use is given up, unless others hold it. The pod has to wait in any case.
+    An allocated claim that no node of the pod can use is given up, unless others hold it. The pod has to wait in any
+    case.
     """
     assert post_filter(pod, *TWO_AND_ONE, *claims) == PostFilterResult(unschedulable(message))
 
@@ -447,7 +491,9 @@ TWO_OR_ONE = first_of(exactly(2, "two"), exactly(1, "one"))
     [
         pytest.param([], {"n1": 0, "n2": 0}, id="no claims"),
         pytest.param([claim("c", exactly(1))], {"n1": 0, "n2": 0}, id="no alternatives"),
-        pytest.param([claim("c", TWO_OR_ONE)], {"n1": 100, "n2": 87}, id="the first alternative here, the second there"),
+        pytest.param(
+            [claim("c", TWO_OR_ONE)], {"n1": 100, "n2": 87}, id="the first alternative here, the second there"
+        ),
         pytest.param([claim("c", allocation=allocation("g9"))], {"n1": 0, "n2": 0}, id="nothing to allocate"),
         pytest.param(
             [claim("c", TWO_OR_ONE), claim("d", first_of(exactly(1, "x")), allocation=allocation("g9", request="r/x"))],
@@ -479,7 +525,8 @@ def test_score_without_anything_before() -> None:
 
 def test_reserved_devices_are_taken() -> None:
     """
-    What a pod on its way to a node has got, no other pod gets, until it is given back; and its claims are not allocated twice.
+    What a pod on its way to a node has got, no other pod gets, until it is given back; and its claims are not allocated
+    twice.
     """
     snapshot = cluster(*TWO_AND_ONE, claim("c", exactly(2)), claim("d", exactly(1)))
     plugin, state = plugin_for(snapshot), CycleState()
@@ -514,7 +561,11 @@ def test_shares_of_a_device_have_names() -> None:
     """
     Two pods can share a device that allows it, as far as its capacity goes.
     """
-    nic = make_slice(make_device("nic", capacity={"bandwidth": {"value": "10G"}}, allowMultipleAllocations=True), pool="n1", allNodes=True)
+    nic = make_slice(
+        make_device("nic", capacity={"bandwidth": {"value": "10G"}}, allowMultipleAllocations=True),
+        pool="n1",
+        allNodes=True,
+    )
     asked = exactly(1, capacity={"requests": {"bandwidth": "6G"}})
     snapshot = cluster(ANY, nic, claim("c", asked), claim("d", asked))
     plugin, state = plugin_for(snapshot), CycleState()

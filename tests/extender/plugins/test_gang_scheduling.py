@@ -52,10 +52,15 @@ def test_a_pod_without_a_group_is_none_of_its_business() -> None:
 @pytest.mark.parametrize(
     ("groups", "known", "why"),
     [
-        pytest.param((), 2, 'waiting for pods\'s pod group "g" to appear in scheduling queue', id="its group does not exist"),
+        pytest.param(
+            (), 2, 'waiting for pods\'s pod group "g" to appear in scheduling queue', id="its group does not exist"
+        ),
         pytest.param((make_pod_group(),), 1, "", id="its group is no gang"),
         pytest.param(
-            (make_pod_group(min_count=2),), 1, "waiting for minCount pods from a gang to appear in scheduling queue", id="too few are known"
+            (make_pod_group(min_count=2),),
+            1,
+            "waiting for minCount pods from a gang to appear in scheduling queue",
+            id="too few are known",
         ),
         pytest.param((make_pod_group(min_count=2),), 2, "", id="enough are known"),
     ],

@@ -32,7 +32,10 @@ SMALL = make_node().capacity(cpu="1", memory="8Gi")
 CORDON = "node.kubernetes.io/unschedulable"
 SPREAD = make_pod("p").label(app="web").spread(1, "zone", app="web")
 WEB, DB = make_pod("other").label(app="web").node("n"), make_pod("other").label(app="db").node("n")
-NEAR_WEB, AWAY_FROM_WEB = make_pod("p").pod_affinity("zone", app="web"), make_pod("p").pod_anti_affinity("zone", app="web")
+NEAR_WEB, AWAY_FROM_WEB = (
+    make_pod("p").pod_affinity("zone", app="web"),
+    make_pod("p").pod_anti_affinity("zone", app="web"),
+)
 ZONE_A, ZONE_B, NO_ZONE = make_node().label(zone="a"), make_node().label(zone="b"), make_node()
 
 
@@ -43,15 +46,29 @@ ZONE_A, ZONE_B, NO_ZONE = make_node().label(zone="a"), make_node().label(zone="b
         pytest.param(NodePorts, POD, NO_ZONE, True, id="NodePorts: any node"),
         pytest.param(NodeUnschedulable, POD, NO_ZONE, True, id="NodeUnschedulable: an open node"),
         pytest.param(NodeUnschedulable, POD, NO_ZONE.unschedulable(), False, id="NodeUnschedulable: a cordoned node"),
-        pytest.param(TaintToleration, POD, NO_ZONE.taint("t", effect="PreferNoSchedule"), True, id="TaintToleration: nothing forbids it"),
+        pytest.param(
+            TaintToleration,
+            POD,
+            NO_ZONE.taint("t", effect="PreferNoSchedule"),
+            True,
+            id="TaintToleration: nothing forbids it",
+        ),
         pytest.param(TaintToleration, POD, NO_ZONE.taint("t"), False, id="TaintToleration: a taint"),
-        pytest.param(TaintToleration, POD.toleration("t"), NO_ZONE.taint("t"), True, id="TaintToleration: a tolerated taint"),
+        pytest.param(
+            TaintToleration, POD.toleration("t"), NO_ZONE.taint("t"), True, id="TaintToleration: a tolerated taint"
+        ),
         pytest.param(NodeAffinity, POD.node_selector(zone="a"), ZONE_A, True, id="NodeAffinity: the right label"),
         pytest.param(NodeAffinity, POD.node_selector(zone="a"), ZONE_B, False, id="NodeAffinity: another label"),
         pytest.param(NodeResourcesFit, POD.req(cpu="2"), BIG, True, id="Fit: big enough"),
         pytest.param(NodeResourcesFit, POD.req(cpu="2"), SMALL, False, id="Fit: too small"),
         pytest.param(NodeResourcesFit, POD.req({"example.com/gpu": 1}), BIG, False, id="Fit: lacks the resource"),
-        pytest.param(NodeResourcesFit, POD.req({"example.com/gpu": 1}), BIG.capacity({"example.com/gpu": 1}), True, id="Fit: has it"),
+        pytest.param(
+            NodeResourcesFit,
+            POD.req({"example.com/gpu": 1}),
+            BIG.capacity({"example.com/gpu": 1}),
+            True,
+            id="Fit: has it",
+        ),
         pytest.param(NodeResourcesFit, POD, BIG.capacity(pods=0), False, id="Fit: takes no pods"),
         pytest.param(PodTopologySpread, SPREAD, ZONE_A, True, id="Spread: a node in a zone"),
         pytest.param(PodTopologySpread, SPREAD, NO_ZONE, False, id="Spread: a node in none"),
@@ -70,39 +87,93 @@ def test_a_node_comes(plugin: type[Plugin], pod: PodBuilder, node: NodeBuilder, 
     ("plugin", "pod", "old", "new", "worth_it"),
     [
         pytest.param(NodeName, POD, NO_ZONE, ZONE_A, False, id="NodeName: names do not change"),
-        pytest.param(NodeUnschedulable, POD, NO_ZONE.unschedulable(), NO_ZONE, True, id="NodeUnschedulable: a cordon is lifted"),
-        pytest.param(NodeUnschedulable, POD, NO_ZONE, NO_ZONE.taint("t"), False, id="NodeUnschedulable: it was open before"),
+        pytest.param(
+            NodeUnschedulable, POD, NO_ZONE.unschedulable(), NO_ZONE, True, id="NodeUnschedulable: a cordon is lifted"
+        ),
+        pytest.param(
+            NodeUnschedulable, POD, NO_ZONE, NO_ZONE.taint("t"), False, id="NodeUnschedulable: it was open before"
+        ),
         pytest.param(TaintToleration, POD, NO_ZONE.taint("t"), NO_ZONE, True, id="TaintToleration: the taint is gone"),
-        pytest.param(TaintToleration, POD, NO_ZONE, NO_ZONE.taint("t", effect="PreferNoSchedule"), False, id="TaintToleration: as before"),
-        pytest.param(TaintToleration, POD, NO_ZONE.taint("a").taint("b"), NO_ZONE.taint("b"), False, id="TaintToleration: one is left"),
-        pytest.param(NodeAffinity, POD.node_selector(zone="a"), ZONE_B, ZONE_A, True, id="NodeAffinity: the right label now"),
-        pytest.param(NodeAffinity, POD.node_selector(zone="a"), ZONE_A, ZONE_A.label(x="y"), False, id="NodeAffinity: it was before"),
+        pytest.param(
+            TaintToleration,
+            POD,
+            NO_ZONE,
+            NO_ZONE.taint("t", effect="PreferNoSchedule"),
+            False,
+            id="TaintToleration: as before",
+        ),
+        pytest.param(
+            TaintToleration,
+            POD,
+            NO_ZONE.taint("a").taint("b"),
+            NO_ZONE.taint("b"),
+            False,
+            id="TaintToleration: one is left",
+        ),
+        pytest.param(
+            NodeAffinity, POD.node_selector(zone="a"), ZONE_B, ZONE_A, True, id="NodeAffinity: the right label now"
+        ),
+        pytest.param(
+            NodeAffinity,
+            POD.node_selector(zone="a"),
+            ZONE_A,
+            ZONE_A.label(x="y"),
+            False,
+            id="NodeAffinity: it was before",
+        ),
         pytest.param(NodeAffinity, POD.node_selector(zone="a"), ZONE_A, ZONE_B, False, id="NodeAffinity: no more"),
         pytest.param(NodeResourcesFit, POD.req(cpu="2"), SMALL, BIG, True, id="Fit: grew"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="2"), BIG.capacity(cpu="9"), BIG, False, id="Fit: shrank, would fit still"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="2"), BIG, BIG.capacity(memory="9Gi"), False, id="Fit: grew by something else"),
+        pytest.param(
+            NodeResourcesFit, POD.req(cpu="2"), BIG.capacity(cpu="9"), BIG, False, id="Fit: shrank, would fit still"
+        ),
+        pytest.param(
+            NodeResourcesFit, POD.req(cpu="2"), BIG, BIG.capacity(memory="9Gi"), False, id="Fit: grew by something else"
+        ),
         pytest.param(NodeResourcesFit, POD, BIG, BIG.capacity(pods=111), True, id="Fit: takes more pods"),
         pytest.param(NodeResourcesFit, POD, BIG, BIG.capacity(cpu="9"), False, id="Fit: asks for nothing"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="2"), SMALL, SMALL.capacity(cpu="1500m"), False, id="Fit: not enough yet"),
+        pytest.param(
+            NodeResourcesFit, POD.req(cpu="2"), SMALL, SMALL.capacity(cpu="1500m"), False, id="Fit: not enough yet"
+        ),
         pytest.param(PodTopologySpread, SPREAD, ZONE_A, ZONE_B, True, id="Spread: moved to another zone"),
-        pytest.param(PodTopologySpread, SPREAD, ZONE_A, NO_ZONE, True, id="Spread: left its zone, which may be the fullest's rival"),
+        pytest.param(
+            PodTopologySpread,
+            SPREAD,
+            ZONE_A,
+            NO_ZONE,
+            True,
+            id="Spread: left its zone, which may be the fullest's rival",
+        ),
         pytest.param(PodTopologySpread, SPREAD, ZONE_A, ZONE_A.label(x="y"), False, id="Spread: another label"),
-        pytest.param(PodTopologySpread, SPREAD, ZONE_A, ZONE_A.taint("t"), True, id="Spread: taints of a node in a zone"),
-        pytest.param(PodTopologySpread, SPREAD, NO_ZONE, NO_ZONE.taint("t"), False, id="Spread: taints of a node in none"),
+        pytest.param(
+            PodTopologySpread, SPREAD, ZONE_A, ZONE_A.taint("t"), True, id="Spread: taints of a node in a zone"
+        ),
+        pytest.param(
+            PodTopologySpread, SPREAD, NO_ZONE, NO_ZONE.taint("t"), False, id="Spread: taints of a node in none"
+        ),
         pytest.param(InterPodAffinity, NEAR_WEB, NO_ZONE, ZONE_A, True, id="Affinity: a place appears"),
         pytest.param(InterPodAffinity, NEAR_WEB, ZONE_A, ZONE_B, True, id="Affinity: another place"),
         pytest.param(InterPodAffinity, NEAR_WEB, ZONE_A, NO_ZONE, False, id="Affinity: a place less"),
         pytest.param(InterPodAffinity, AWAY_FROM_WEB, ZONE_A, NO_ZONE, True, id="Anti-affinity: left the place"),
         pytest.param(InterPodAffinity, AWAY_FROM_WEB, NO_ZONE, ZONE_A, False, id="Anti-affinity: came into it"),
-        pytest.param(NodeDeclaredFeatures, POD, NO_ZONE, NO_ZONE.declared_features("f"), True, id="NodeDeclaredFeatures: declares more"),
+        pytest.param(
+            NodeDeclaredFeatures,
+            POD,
+            NO_ZONE,
+            NO_ZONE.declared_features("f"),
+            True,
+            id="NodeDeclaredFeatures: declares more",
+        ),
     ],
 )
-def test_a_node_changes(plugin: type[Plugin], pod: PodBuilder, old: NodeBuilder, new: NodeBuilder, worth_it: bool) -> None:
+def test_a_node_changes(
+    plugin: type[Plugin], pod: PodBuilder, old: NodeBuilder, new: NodeBuilder, worth_it: bool
+) -> None:
     assert is_worth_a_try_after_change(plugin, pod, old, new) is worth_it
 
 
 @pytest.mark.parametrize(
-    ("node", "worth_it"), [pytest.param(ZONE_A, True, id="a zone is gone"), pytest.param(NO_ZONE, False, id="it was in no zone")]
+    ("node", "worth_it"),
+    [pytest.param(ZONE_A, True, id="a zone is gone"), pytest.param(NO_ZONE, False, id="it was in no zone")],
 )
 def test_a_node_goes(node: NodeBuilder, worth_it: bool) -> None:
     """
@@ -119,7 +190,13 @@ def test_a_node_goes(node: NodeBuilder, worth_it: bool) -> None:
         pytest.param(PodTopologySpread, SPREAD, WEB.namespace("ns2"), False, id="Spread: in another namespace"),
         pytest.param(InterPodAffinity, NEAR_WEB, WEB, True, id="Affinity: to be near to"),
         pytest.param(InterPodAffinity, NEAR_WEB, DB, False, id="Affinity: not to be near to"),
-        pytest.param(InterPodAffinity, NEAR_WEB.pod_affinity("zone", tier="front"), WEB, False, id="Affinity: only one term of two"),
+        pytest.param(
+            InterPodAffinity,
+            NEAR_WEB.pod_affinity("zone", tier="front"),
+            WEB,
+            False,
+            id="Affinity: only one term of two",
+        ),
         pytest.param(InterPodAffinity, AWAY_FROM_WEB, WEB, False, id="Anti-affinity: does not help"),
     ],
 )
@@ -135,14 +212,28 @@ def test_a_pod_comes_to_a_node(plugin: type[Plugin], pod: PodBuilder, came: PodB
         pytest.param(NodeResourcesFit, POD, OTHER, False, id="Fit: had no room"),
         pytest.param(NodePorts, POD.host_port(80), RUNNING.host_port(80), True, id="Ports: had the port"),
         pytest.param(NodePorts, POD.host_port(80), RUNNING.host_port(81), False, id="Ports: had another"),
-        pytest.param(NodePorts, POD.host_port(80), OTHER.host_port(80).nominated_node("n"), True, id="Ports: would have had it"),
+        pytest.param(
+            NodePorts, POD.host_port(80), OTHER.host_port(80).nominated_node("n"), True, id="Ports: would have had it"
+        ),
         pytest.param(NodePorts, POD.host_port(80), OTHER.host_port(80), False, id="Ports: had no node"),
         pytest.param(PodTopologySpread, SPREAD, WEB, True, id="Spread: was counted"),
         pytest.param(PodTopologySpread, SPREAD, DB, False, id="Spread: was not counted"),
         pytest.param(InterPodAffinity, AWAY_FROM_WEB, WEB, True, id="Anti-affinity: was in the way"),
         pytest.param(InterPodAffinity, AWAY_FROM_WEB, DB, False, id="Anti-affinity: was not in the way"),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB.pod_anti_affinity("zone", tier="x"), WEB, False, id="Anti-affinity: one term of two"),
-        pytest.param(InterPodAffinity, POD.label(app="db"), WEB.pod_anti_affinity("zone", app="db"), True, id="Anti-affinity: its own"),
+        pytest.param(
+            InterPodAffinity,
+            AWAY_FROM_WEB.pod_anti_affinity("zone", tier="x"),
+            WEB,
+            False,
+            id="Anti-affinity: one term of two",
+        ),
+        pytest.param(
+            InterPodAffinity,
+            POD.label(app="db"),
+            WEB.pod_anti_affinity("zone", app="db"),
+            True,
+            id="Anti-affinity: its own",
+        ),
         pytest.param(InterPodAffinity, AWAY_FROM_WEB, OTHER.label(app="web"), False, id="Anti-affinity: had no node"),
         pytest.param(InterPodAffinity, NEAR_WEB, WEB, False, id="Affinity: one less to be near to"),
         pytest.param(DefaultPreemption, POD, RUNNING, False, id="Preemption: others know what a victim is worth"),
@@ -158,10 +249,28 @@ HUNGRY = RUNNING.req(cpu="2", memory="2Gi")
 @pytest.mark.parametrize(
     ("plugin", "pod", "old", "new", "worth_it"),
     [
-        pytest.param(NodeResourcesFit, POD.req(cpu="1"), HUNGRY, RUNNING.req(cpu="1", memory="2Gi"), True, id="Fit: leaves what is wanted"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="1"), HUNGRY, RUNNING.req(cpu="2", memory="1Gi"), False, id="Fit: leaves others"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="0"), HUNGRY, RUNNING.req(cpu="1"), False, id="Fit: 0 is not wanted"),
-        pytest.param(NodeResourcesFit, POD.req(cpu="1"), OTHER.req(cpu="2"), OTHER.req(cpu="1"), False, id="Fit: has no node"),
+        pytest.param(
+            NodeResourcesFit,
+            POD.req(cpu="1"),
+            HUNGRY,
+            RUNNING.req(cpu="1", memory="2Gi"),
+            True,
+            id="Fit: leaves what is wanted",
+        ),
+        pytest.param(
+            NodeResourcesFit,
+            POD.req(cpu="1"),
+            HUNGRY,
+            RUNNING.req(cpu="2", memory="1Gi"),
+            False,
+            id="Fit: leaves others",
+        ),
+        pytest.param(
+            NodeResourcesFit, POD.req(cpu="0"), HUNGRY, RUNNING.req(cpu="1"), False, id="Fit: 0 is not wanted"
+        ),
+        pytest.param(
+            NodeResourcesFit, POD.req(cpu="1"), OTHER.req(cpu="2"), OTHER.req(cpu="1"), False, id="Fit: has no node"
+        ),
         pytest.param(PodTopologySpread, SPREAD, WEB, DB, True, id="Spread: is counted no more"),
         pytest.param(PodTopologySpread, SPREAD, DB, DB.label(x="y"), False, id="Spread: is not counted, as before"),
         pytest.param(InterPodAffinity, NEAR_WEB, DB, WEB, True, id="Affinity: one to be near to now"),
@@ -170,10 +279,14 @@ HUNGRY = RUNNING.req(cpu="2", memory="2Gi")
         pytest.param(InterPodAffinity, AWAY_FROM_WEB, DB, WEB, False, id="Anti-affinity: in the way now"),
         pytest.param(SchedulingGates, POD.gate("g"), OTHER.gate("g"), OTHER, False, id="Gates: of another"),
         pytest.param(TaintToleration, POD, OTHER, OTHER.toleration("t"), False, id="TaintToleration: of another"),
-        pytest.param(NodeUnschedulable, POD, OTHER, OTHER.toleration(CORDON), False, id="NodeUnschedulable: of another"),
+        pytest.param(
+            NodeUnschedulable, POD, OTHER, OTHER.toleration(CORDON), False, id="NodeUnschedulable: of another"
+        ),
     ],
 )
-def test_another_pod_changes(plugin: type[Plugin], pod: PodBuilder, old: PodBuilder, new: PodBuilder, worth_it: bool) -> None:
+def test_another_pod_changes(
+    plugin: type[Plugin], pod: PodBuilder, old: PodBuilder, new: PodBuilder, worth_it: bool
+) -> None:
     assert is_worth_a_try_after_change(plugin, pod, old, new) is worth_it
 
 
@@ -183,8 +296,16 @@ def test_another_pod_changes(plugin: type[Plugin], pod: PodBuilder, old: PodBuil
         pytest.param(SchedulingGates, POD.gate("g"), POD, True, id="Gates: the last is gone"),
         pytest.param(SchedulingGates, POD.gate("a").gate("b"), POD.gate("a"), False, id="Gates: one is left"),
         pytest.param(TaintToleration, POD, POD.toleration("t"), True, id="TaintToleration: tolerates more"),
-        pytest.param(NodeUnschedulable, POD, POD.toleration(CORDON, operator="Exists"), True, id="NodeUnschedulable: tolerates cordons"),
-        pytest.param(NodeUnschedulable, POD, POD.toleration("t"), False, id="NodeUnschedulable: tolerates something else"),
+        pytest.param(
+            NodeUnschedulable,
+            POD,
+            POD.toleration(CORDON, operator="Exists"),
+            True,
+            id="NodeUnschedulable: tolerates cordons",
+        ),
+        pytest.param(
+            NodeUnschedulable, POD, POD.toleration("t"), False, id="NodeUnschedulable: tolerates something else"
+        ),
         pytest.param(NodeResourcesFit, POD.req(cpu="2"), POD.req(cpu="1"), True, id="Fit: asks for less"),
         pytest.param(NodeResourcesFit, POD.req(cpu="1"), POD.req(cpu="2"), False, id="Fit: asks for more"),
         pytest.param(PodTopologySpread, SPREAD, SPREAD.label(app="db"), True, id="Spread: no longer counts itself"),
@@ -216,17 +337,23 @@ HAPPENINGS = {
     [
         pytest.param(PodTopologySpread, SPREAD, POD.spread(1, "zone", app="not a value!"), id="spread"),
         pytest.param(
-            PodTopologySpread, SPREAD.spread(1, "host", tier="x"), SPREAD.spread(1, "host", app="not a value!"), id="two constraints"
+            PodTopologySpread,
+            SPREAD.spread(1, "host", tier="x"),
+            SPREAD.spread(1, "host", app="not a value!"),
+            id="two constraints",
         ),
         pytest.param(InterPodAffinity, NEAR_WEB, POD.pod_affinity("zone", app="not a value!"), id="affinity"),
-        pytest.param(InterPodAffinity, AWAY_FROM_WEB, POD.pod_anti_affinity("zone", app="not a value!"), id="anti-affinity"),
+        pytest.param(
+            InterPodAffinity, AWAY_FROM_WEB, POD.pod_anti_affinity("zone", app="not a value!"), id="anti-affinity"
+        ),
     ],
 )
 def test_pods_that_are_nominated_to_a_node_concern_others_as_those_on_a_node_do(
     plugin: type[Plugin], pod: PodBuilder, invalid: PodBuilder, happening: str, place: str
 ) -> None:
     """
-    And an invalid selector is an error for them, too, which the queue takes for a yes. Pods that are nowhere concern nobody.
+    And an invalid selector is an error for them, too, which the queue takes for a yes. Pods that are nowhere concern
+    nobody.
     """
     event, is_before, is_after = HAPPENINGS[happening]
     put = PLACES[place]
@@ -249,7 +376,9 @@ def test_a_constraint_with_match_label_keys_counts_pods_with_the_same_labels() -
     Keys that the pod lacks narrow nothing.
     """
     tiered = SPREAD.spread(1, "host", app="web").obj()
-    with_keys = [replaced(each, match_label_keys=["tier", "unknown"]) for each in tiered.spec.topology_spread_constraints]
+    with_keys = [
+        replaced(each, match_label_keys=["tier", "unknown"]) for each in tiered.spec.topology_spread_constraints
+    ]
     pod = PodBuilder(replaced(tiered, spec=replaced(tiered.spec, topology_spread_constraints=with_keys)))
     others = {tier: OTHER.label(app="web", tier=tier).nominated_node("n") for tier in ("x", "y")}
 
@@ -265,8 +394,12 @@ def test_a_constraint_with_match_label_keys_counts_pods_with_the_same_labels() -
 def test_a_node_that_the_profile_excludes_does_not_queue_the_pod() -> None:
     added = NodeAffinityArgs(added_affinity=NodeAffinityStanza(required=NodeSelector([label_term("zone", "In", "b")])))
 
-    assert not is_worth_a_try(NodeAffinity, POD.node_selector(disk="ssd"), NODE_ADD, None, ZONE_A.label(disk="ssd"), args=added)
-    assert is_worth_a_try(NodeAffinity, POD.node_selector(disk="ssd"), NODE_ADD, None, ZONE_B.label(disk="ssd"), args=added)
+    assert not is_worth_a_try(
+        NodeAffinity, POD.node_selector(disk="ssd"), NODE_ADD, None, ZONE_A.label(disk="ssd"), args=added
+    )
+    assert is_worth_a_try(
+        NodeAffinity, POD.node_selector(disk="ssd"), NODE_ADD, None, ZONE_B.label(disk="ssd"), args=added
+    )
 
 
 @pytest.mark.parametrize(

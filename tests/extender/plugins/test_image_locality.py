@@ -62,7 +62,9 @@ def test_pods_with_few_and_with_many_images(others: int) -> None:
     Each image counts as often as the pod has it, however many other images it has.
     """
     size = 4000 * MIB
-    nodes = [make_node(f"n{place}").image("shared:1", size=size).image(f"own-{place}:1", size=size) for place in range(4)]
+    nodes = [
+        make_node(f"n{place}").image("shared:1", size=size).image(f"own-{place}:1", size=size) for place in range(4)
+    ]
     pod = make_pod().image("shared:1").image("own-1:1").image("own-1:1")
     for place in range(others):
         pod = pod.image(f"nowhere-{place}:1")

@@ -25,7 +25,9 @@ UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 def selecting(*expressions: tuple[str, str, Sequence[str]], **labels: str) -> LabelSelector:
     """A selector of these labels and of (key, operator, values) expressions."""
-    return LabelSelector(labels, [LabelSelectorRequirement(key, operator, [*values]) for key, operator, values in expressions])
+    return LabelSelector(
+        labels, [LabelSelectorRequirement(key, operator, [*values]) for key, operator, values in expressions]
+    )
 
 
 def term(
@@ -71,17 +73,27 @@ WEB_ON_N1 = WEB.name("web-1").node("n1")
         pytest.param(DB.pod_affinity("host", app="cache"), set(), id="there is no such pod"),
         pytest.param(WEB.pod_affinity("host", app="cache"), set(), id="there is no such pod, and it is no such pod"),
         pytest.param(DB.pod_affinity("rack", app="web"), set(), id="no node has the key"),
-        pytest.param(DB.namespace("other").pod_affinity("region", app="web"), set(), id="only pods of its own namespace"),
+        pytest.param(
+            DB.namespace("other").pod_affinity("region", app="web"), set(), id="only pods of its own namespace"
+        ),
         pytest.param(near(DB, term("region", selecting(("app", "In", ["web", "cache"])))), {"n1", "n2"}, id="In"),
         pytest.param(near(DB, term("region", selecting(("app", "NotIn", ["db"])))), {"n1", "n2"}, id="NotIn"),
         pytest.param(near(DB, term("region", selecting(("app", "Exists", [])))), {"n1", "n2"}, id="Exists"),
         pytest.param(near(DB, term("region", selecting(("gpu", "DoesNotExist", [])))), {"n1", "n2"}, id="DoesNotExist"),
-        pytest.param(near(DB, term("region", selecting(("app", "NotIn", ["web"]), app="web"))), set(), id="a contradiction"),
+        pytest.param(
+            near(DB, term("region", selecting(("app", "NotIn", ["web"]), app="web"))), set(), id="a contradiction"
+        ),
         pytest.param(near(DB, term("region", LabelSelector())), {"n1", "n2"}, id="an empty selector means every pod"),
         pytest.param(near(DB, term("region", None)), set(), id="no selector means none"),
-        pytest.param(DB.pod_affinity("region", app="web").pod_affinity("host", app="web"), {"n1"}, id="every term's place must be near"),
         pytest.param(
-            near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))), set(), id="one pod must meet all terms"
+            DB.pod_affinity("region", app="web").pod_affinity("host", app="web"),
+            {"n1"},
+            id="every term's place must be near",
+        ),
+        pytest.param(
+            near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))),
+            set(),
+            id="one pod must meet all terms",
         ),
     ],
 )
@@ -106,20 +118,41 @@ def test_no_single_pod_meets_all_terms() -> None:
     """
     gpu = make_pod("gpu").label(gpu="yes").node("n1")
 
-    assert fitting(near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))), WEB_ON_N1, gpu) == set()
+    assert (
+        fitting(near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))), WEB_ON_N1, gpu)
+        == set()
+    )
 
 
 @pytest.mark.parametrize(
     ("pod", "running", "fits"),
     [
         pytest.param(WEB.pod_affinity("region", app="web"), [], ALL, id="the first of its kind may go anywhere"),
-        pytest.param(WEB.pod_affinity("region", app="web"), [WEB_ON_N1], {"n1", "n2"}, id="the second goes to the first"),
+        pytest.param(
+            WEB.pod_affinity("region", app="web"), [WEB_ON_N1], {"n1", "n2"}, id="the second goes to the first"
+        ),
         pytest.param(WEB.pod_affinity("rack", app="web"), [], set(), id="the first, too, needs the key"),
-        pytest.param(WEB.pod_affinity("region", app="web"), [WEB.namespace("other").node("n3")], ALL, id="not among strangers"),
-        pytest.param(WEB.pod_affinity("host", app="web").pod_affinity("region", app="web"), [], ALL, id="all terms mean itself"),
-        pytest.param(WEB.pod_affinity("host", app="web").pod_affinity("region", app="db"), [], set(), id="one term does not mean itself"),
-        pytest.param(WEB.pod_affinity("region", app="web"), [WEB.node("gone")], ALL, id="a pod on a node that is gone is nowhere"),
-        pytest.param(WEB.pod_affinity("host", app="web"), [WEB.node("n1").terminating()], {"n1"}, id="a terminating pod is there still"),
+        pytest.param(
+            WEB.pod_affinity("region", app="web"), [WEB.namespace("other").node("n3")], ALL, id="not among strangers"
+        ),
+        pytest.param(
+            WEB.pod_affinity("host", app="web").pod_affinity("region", app="web"), [], ALL, id="all terms mean itself"
+        ),
+        pytest.param(
+            WEB.pod_affinity("host", app="web").pod_affinity("region", app="db"),
+            [],
+            set(),
+            id="one term does not mean itself",
+        ),
+        pytest.param(
+            WEB.pod_affinity("region", app="web"), [WEB.node("gone")], ALL, id="a pod on a node that is gone is nowhere"
+        ),
+        pytest.param(
+            WEB.pod_affinity("host", app="web"),
+            [WEB.node("n1").terminating()],
+            {"n1"},
+            id="a terminating pod is there still",
+        ),
     ],
 )
 def test_the_first_pod_with_its_own_affinity(pod: PodBuilder, running: list[PodBuilder], fits: set[str]) -> None:
@@ -135,7 +168,9 @@ def test_a_pod_on_a_node_without_the_key_does_not_count_as_the_first() -> None:
     """
     snapshot = make_snapshot(*NODES, make_node("n4"), pods=[WEB.node("n4")])
 
-    assert set(refusals(InterPodAffinity(), snapshot, WEB.name("new").pod_affinity("region", app="web").obj())) == {"n4"}
+    assert set(refusals(InterPodAffinity(), snapshot, WEB.name("new").pod_affinity("region", app="web").obj())) == {
+        "n4"
+    }
 
 
 @pytest.mark.parametrize(
@@ -145,12 +180,20 @@ def test_a_pod_on_a_node_without_the_key_does_not_count_as_the_first() -> None:
         pytest.param(DB.pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="only the host is too near"),
         pytest.param(DB.pod_anti_affinity("host", app="cache"), ALL, id="there is no such pod"),
         pytest.param(DB.pod_anti_affinity("rack", app="web"), ALL, id="without the key nothing is near"),
-        pytest.param(DB.namespace("other").pod_anti_affinity("region", app="web"), ALL, id="only pods of its own namespace"),
-        pytest.param(DB.pod_anti_affinity("host", app="web").pod_anti_affinity("region", app="db"), {"n2", "n3"}, id="any term will do"),
+        pytest.param(
+            DB.namespace("other").pod_anti_affinity("region", app="web"), ALL, id="only pods of its own namespace"
+        ),
+        pytest.param(
+            DB.pod_anti_affinity("host", app="web").pod_anti_affinity("region", app="db"),
+            {"n2", "n3"},
+            id="any term will do",
+        ),
         pytest.param(away(DB, term("host", LabelSelector())), {"n2", "n3"}, id="an empty selector means every pod"),
         pytest.param(away(DB, term("host", None)), ALL, id="no selector means none"),
         pytest.param(
-            DB.pod_affinity("region", app="web").pod_anti_affinity("host", app="web"), {"n2"}, id="in the region, but not on the host"
+            DB.pod_affinity("region", app="web").pod_anti_affinity("host", app="web"),
+            {"n2"},
+            id="in the region, but not on the host",
         ),
     ],
 )
@@ -165,19 +208,35 @@ def test_anti_affinity(pod: PodBuilder, fits: set[str]) -> None:
     ("running", "fits"),
     [
         pytest.param(DB.node("n1").pod_anti_affinity("region", app="web"), {"n3"}, id="it wants the region for itself"),
-        pytest.param(DB.node("n1").pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="it wants the host for itself"),
+        pytest.param(
+            DB.node("n1").pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="it wants the host for itself"
+        ),
         pytest.param(DB.node("n1").pod_anti_affinity("region", app="cache"), ALL, id="it minds others"),
         pytest.param(DB.node("n1").pod_anti_affinity("rack", app="web"), ALL, id="its node has no such key"),
-        pytest.param(DB.node("n1").namespace("other").pod_anti_affinity("region", app="web"), ALL, id="it minds its own namespace's"),
+        pytest.param(
+            DB.node("n1").namespace("other").pod_anti_affinity("region", app="web"),
+            ALL,
+            id="it minds its own namespace's",
+        ),
         pytest.param(away(DB.node("n1"), term("region", LabelSelector())), {"n3"}, id="it minds everybody"),
         pytest.param(away(DB.node("n1"), term("region", None)), ALL, id="it minds nobody"),
         pytest.param(
-            away(DB.node("n1"), term("host", selecting(("app", "NotIn", ["db"]))), term("region", selecting(app="cache"))),
+            away(
+                DB.node("n1"), term("host", selecting(("app", "NotIn", ["db"]))), term("region", selecting(app="cache"))
+            ),
             {"n2", "n3"},
             id="one of its terms means the pod",
         ),
-        pytest.param(away(DB.node("n1"), term("host", selecting(("app", "Near", [])))), ALL, id="an unreadable stanza says nothing"),
-        pytest.param(DB.node("n1").terminating().pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="terminating, it still minds"),
+        pytest.param(
+            away(DB.node("n1"), term("host", selecting(("app", "Near", [])))),
+            ALL,
+            id="an unreadable stanza says nothing",
+        ),
+        pytest.param(
+            DB.node("n1").terminating().pod_anti_affinity("host", app="web"),
+            {"n2", "n3"},
+            id="terminating, it still minds",
+        ),
     ],
 )
 def test_anti_affinity_of_existing_pods(running: PodBuilder, fits: set[str]) -> None:
@@ -198,10 +257,16 @@ def test_conflicts_are_resolvable_and_have_reasons_of_their_own() -> None:
     answers = {
         "minded": filter_nodes(InterPodAffinity(), snapshot, WEB.obj())["n1"],
         "minds": filter_nodes(InterPodAffinity(), snapshot, WEB.pod_anti_affinity("host", app="db").obj())["n1"],
-        "far and minds": filter_nodes(InterPodAffinity(), snapshot, wants_db.pod_anti_affinity("host", app="db").obj())["n3"],
+        "far and minds": filter_nodes(InterPodAffinity(), snapshot, wants_db.pod_anti_affinity("host", app="db").obj())[
+            "n3"
+        ],
     }
 
-    assert answers == {"minded": unschedulable(UNWELCOME), "minds": unschedulable(NEAR), "far and minds": unresolvable(FAR)}
+    assert answers == {
+        "minded": unschedulable(UNWELCOME),
+        "minds": unschedulable(NEAR),
+        "far and minds": unresolvable(FAR),
+    }
 
 
 TEAMS = [
@@ -233,7 +298,11 @@ def test_namespaces_of_a_pod_to_be_placed(of: PodAffinityTerm, meant: set[str]) 
     """
     pod = away(DB.namespace("red-1"), of)
 
-    found = {name for name in ("red-1", "red-2", "blue", "none", "unlisted") if "n1" not in fitting(pod, web_in(name), namespaces=TEAMS)}
+    found = {
+        name
+        for name in ("red-1", "red-2", "blue", "none", "unlisted")
+        if "n1" not in fitting(pod, web_in(name), namespaces=TEAMS)
+    }
 
     assert found == meant
 
@@ -259,20 +328,30 @@ def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> No
     [
         pytest.param(NOT_RED, {"red-1", "blue", "none", "unlisted"}, {"blue", "none", "unlisted"}, id="NotIn"),
         pytest.param(
-            selecting(("team", "DoesNotExist", [])), {"red-1", "blue", "none", "unlisted"}, {"none", "unlisted"}, id="DoesNotExist"
+            selecting(("team", "DoesNotExist", [])),
+            {"red-1", "blue", "none", "unlisted"},
+            {"none", "unlisted"},
+            id="DoesNotExist",
         ),
-        pytest.param(selecting(("team", "NotIn", ["red"]), ("team", "Exists", [])), {"blue"}, {"blue"}, id="NotIn and Exists"),
+        pytest.param(
+            selecting(("team", "NotIn", ["red"]), ("team", "Exists", [])), {"blue"}, {"blue"}, id="NotIn and Exists"
+        ),
     ],
 )
 def test_selectors_that_exclude_namespaces(selector: LabelSelector, to_be_placed: set[str], running: set[str]) -> None:
     """
-    Those of a pod to be placed are, in the end, held against no labels at all, as upstream does: they then mean every namespace.
+    Those of a pod to be placed are, in the end, held against no labels at all, as upstream does: they then mean every
+    namespace.
     """
     of = term("host", WEBS, [], selector)
     names = ("red-1", "blue", "none", "unlisted")
 
     found = (
-        {name for name in names if "n1" not in fitting(away(DB.namespace("red-1"), of), web_in(name), namespaces=TEAMS)},
+        {
+            name
+            for name in names
+            if "n1" not in fitting(away(DB.namespace("red-1"), of), web_in(name), namespaces=TEAMS)
+        },
         {name for name in names if "n1" not in fitting(WEB.namespace(name), away(DB.node("n1"), of), namespaces=TEAMS)},
     )
 
@@ -300,8 +379,18 @@ UNREADABLE = term("host", selecting(("app", "Near", [])))
     [
         pytest.param(WEB, [], SKIP, id="nobody demands anything"),
         pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="cache")], SKIP, id="nobody minds this pod"),
-        pytest.param(WEB, [DB.node("n1").pod_anti_affinity("rack", app="web")], SKIP, id="who minds it is on a node without the key"),
-        pytest.param(WEB, [DB.node("n1").pod_affinity("host", app="web")], SKIP, id="affinity of pods that run demands nothing of it"),
+        pytest.param(
+            WEB,
+            [DB.node("n1").pod_anti_affinity("rack", app="web")],
+            SKIP,
+            id="who minds it is on a node without the key",
+        ),
+        pytest.param(
+            WEB,
+            [DB.node("n1").pod_affinity("host", app="web")],
+            SKIP,
+            id="affinity of pods that run demands nothing of it",
+        ),
         pytest.param(WEB.preferred_pod_affinity(1, "host", app="db"), [], SKIP, id="wishes are no demands"),
         pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="web")], SUCCESS, id="somebody minds this pod"),
         pytest.param(WEB.pod_affinity("host", app="web"), [], SUCCESS, id="affinity"),
@@ -319,7 +408,9 @@ UNREADABLE = term("host", selecting(("app", "Near", [])))
             id="namespaces that cannot be read",
         ),
         pytest.param(
-            _with_affinity(WEB, Affinity(pod_affinity=PodAffinity([UNREADABLE]), pod_anti_affinity=PodAffinity([UNREADABLE]))),
+            _with_affinity(
+                WEB, Affinity(pod_affinity=PodAffinity([UNREADABLE]), pod_anti_affinity=PodAffinity([UNREADABLE]))
+            ),
             [],
             unresolvable(
                 'parsing pod: [requiredAffinityTerms: "Near" is not a valid label selector operator, '
@@ -338,10 +429,17 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
 @pytest.mark.parametrize(
     ("pod", "running", "leave", "come", "fits"),
     [
-        pytest.param(WEB.pod_affinity("region", app="db"), [DB.node("n1")], ["n1"], [], {"n2"}, id="what it needs leaves"),
+        pytest.param(
+            WEB.pod_affinity("region", app="db"), [DB.node("n1")], ["n1"], [], {"n2"}, id="what it needs leaves"
+        ),
         pytest.param(WEB.pod_affinity("region", app="db"), [], [], [("n3", DB)], {"n3"}, id="what it needs comes"),
         pytest.param(
-            WEB.pod_affinity("region", app="web"), [WEB_ON_N1], ["n1"], [], {"n1", "n2"}, id="the only one leaves: it would be the first"
+            WEB.pod_affinity("region", app="web"),
+            [WEB_ON_N1],
+            ["n1"],
+            [],
+            {"n1", "n2"},
+            id="the only one leaves: it would be the first",
         ),
         pytest.param(
             WEB.pod_affinity("region", app="web"),
@@ -351,11 +449,32 @@ def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) 
             {"n1", "n2"},
             id="one of two leaves the region",
         ),
-        pytest.param(WEB.pod_affinity("host", app="web"), [], [], [("n3", WEB.name("first"))], ALL, id="the first comes, on one row only"),
-        pytest.param(WEB.pod_anti_affinity("host", app="db"), [DB.node("n1")], ["n1"], [], ALL, id="what is in the way leaves"),
-        pytest.param(WEB.pod_anti_affinity("region", app="db"), [DB.node("n1")], ["n1"], [], {"n1", "n3"}, id="but not for its neighbours"),
         pytest.param(
-            WEB.pod_anti_affinity("host", app="db"), [], [], [("n1", DB), ("n3", DB.name("db-2"))], {"n2"}, id="something gets in the way"
+            WEB.pod_affinity("host", app="web"),
+            [],
+            [],
+            [("n3", WEB.name("first"))],
+            ALL,
+            id="the first comes, on one row only",
+        ),
+        pytest.param(
+            WEB.pod_anti_affinity("host", app="db"), [DB.node("n1")], ["n1"], [], ALL, id="what is in the way leaves"
+        ),
+        pytest.param(
+            WEB.pod_anti_affinity("region", app="db"),
+            [DB.node("n1")],
+            ["n1"],
+            [],
+            {"n1", "n3"},
+            id="but not for its neighbours",
+        ),
+        pytest.param(
+            WEB.pod_anti_affinity("host", app="db"),
+            [],
+            [],
+            [("n1", DB), ("n3", DB.name("db-2"))],
+            {"n2"},
+            id="something gets in the way",
         ),
         pytest.param(
             WEB.pod_anti_affinity("rack", app="web"),
@@ -430,12 +549,16 @@ NO_NODE_HAS = [term(f"nowhere-{number}", selecting(app="web")) for number in ran
     ("pod", "running", "refused"),
     [
         pytest.param(away(DB, *NO_NODE_HAS), WEB_ON_N1, {}, id="anti-affinity"),
-        pytest.param(away(DB, *NO_NODE_HAS, term("host", selecting(app="web"))), WEB_ON_N1, {"n1": NEAR}, id="and one that has"),
+        pytest.param(
+            away(DB, *NO_NODE_HAS, term("host", selecting(app="web"))), WEB_ON_N1, {"n1": NEAR}, id="and one that has"
+        ),
         pytest.param(WEB, away(DB, *NO_NODE_HAS).node("n1"), {}, id="anti-affinity of a pod that is there"),
         pytest.param(near(DB, *NO_NODE_HAS), WEB_ON_N1, dict.fromkeys(ALL, FAR), id="affinity"),
     ],
 )
-def test_topology_keys_that_no_node_has_cost_nothing(pod: PodBuilder, running: PodBuilder, refused: dict[str, str]) -> None:
+def test_topology_keys_that_no_node_has_cost_nothing(
+    pod: PodBuilder, running: PodBuilder, refused: dict[str, str]
+) -> None:
     """
     Nodes are not searched for each of them, and the pods are not counted for each: at most once, for affinity.
     """

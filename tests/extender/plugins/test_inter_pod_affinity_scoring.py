@@ -35,12 +35,20 @@ def scores(pod: PodBuilder, running: list[PodBuilder], args: InterPodAffinityArg
         pytest.param(WEB, [], SKIPPED, id="no wishes"),
         pytest.param(WEB, [DB.node("n1")], SKIPPED, id="nobody wishes anything"),
         pytest.param(WEB.preferred_pod_affinity(5, "region", app="db"), [], SKIPPED, id="there is no such pod"),
-        pytest.param(WEB.preferred_pod_affinity(5, "rack", app="db"), [DB.node("n1")], SKIPPED, id="no node has the key"),
         pytest.param(
-            WEB.preferred_pod_affinity(5, "region", app="db"), [DB.node("n1")], {"n1": 100, "n2": 100, "n3": 0}, id="the region is liked"
+            WEB.preferred_pod_affinity(5, "rack", app="db"), [DB.node("n1")], SKIPPED, id="no node has the key"
         ),
         pytest.param(
-            WEB.preferred_pod_affinity(5, "host", app="db"), [DB.node("n1")], {"n1": 100, "n2": 0, "n3": 0}, id="the host is liked"
+            WEB.preferred_pod_affinity(5, "region", app="db"),
+            [DB.node("n1")],
+            {"n1": 100, "n2": 100, "n3": 0},
+            id="the region is liked",
+        ),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "host", app="db"),
+            [DB.node("n1")],
+            {"n1": 100, "n2": 0, "n3": 0},
+            id="the host is liked",
         ),
         pytest.param(
             WEB.preferred_pod_affinity(5, "region", app="db"),
@@ -55,7 +63,10 @@ def scores(pod: PodBuilder, running: list[PodBuilder], args: InterPodAffinityArg
             id="two terms: 10/8/2",
         ),
         pytest.param(
-            WEB.preferred_pod_anti_affinity(5, "region", app="db"), [DB.node("n1")], {"n1": 0, "n2": 0, "n3": 100}, id="it is disliked"
+            WEB.preferred_pod_anti_affinity(5, "region", app="db"),
+            [DB.node("n1")],
+            {"n1": 0, "n2": 0, "n3": 100},
+            id="it is disliked",
         ),
         pytest.param(
             WEB.preferred_pod_affinity(8, "region", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
@@ -81,7 +92,9 @@ def scores(pod: PodBuilder, running: list[PodBuilder], args: InterPodAffinityArg
             {"n1": 0, "n2": 0, "n3": 0},
             id="all are equally good",
         ),
-        pytest.param(WEB.namespace("other").preferred_pod_affinity(5, "host", app="db"), [DB.node("n1")], SKIPPED, id="strangers"),
+        pytest.param(
+            WEB.namespace("other").preferred_pod_affinity(5, "host", app="db"), [DB.node("n1")], SKIPPED, id="strangers"
+        ),
         pytest.param(
             WEB.preferred_pod_affinity(5, "host", app="db"),
             [DB.node("n1").terminating()],
@@ -100,11 +113,25 @@ def test_preferred_terms_of_the_pod(pod: PodBuilder, running: list[PodBuilder], 
 @pytest.mark.parametrize(
     ("running", "expected"),
     [
-        pytest.param([DB.node("n1").preferred_pod_affinity(5, "region", app="web")], {"n1": 100, "n2": 100, "n3": 0}, id="liked"),
-        pytest.param([DB.node("n1").preferred_pod_anti_affinity(5, "host", app="web")], {"n1": 0, "n2": 100, "n3": 100}, id="disliked"),
-        pytest.param([DB.node("n1").preferred_pod_affinity(5, "region", app="cache")], SKIPPED, id="another one is liked"),
-        pytest.param([DB.node("n1").preferred_pod_affinity(5, "rack", app="web")], SKIPPED, id="on a node without the key"),
-        pytest.param([DB.node("n1").pod_anti_affinity("host", app="web")], SKIPPED, id="required anti-affinity is not a matter of scores"),
+        pytest.param(
+            [DB.node("n1").preferred_pod_affinity(5, "region", app="web")], {"n1": 100, "n2": 100, "n3": 0}, id="liked"
+        ),
+        pytest.param(
+            [DB.node("n1").preferred_pod_anti_affinity(5, "host", app="web")],
+            {"n1": 0, "n2": 100, "n3": 100},
+            id="disliked",
+        ),
+        pytest.param(
+            [DB.node("n1").preferred_pod_affinity(5, "region", app="cache")], SKIPPED, id="another one is liked"
+        ),
+        pytest.param(
+            [DB.node("n1").preferred_pod_affinity(5, "rack", app="web")], SKIPPED, id="on a node without the key"
+        ),
+        pytest.param(
+            [DB.node("n1").pod_anti_affinity("host", app="web")],
+            SKIPPED,
+            id="required anti-affinity is not a matter of scores",
+        ),
         pytest.param([DB.node("n1").pod_affinity("host", app="web")], {"n1": 100, "n2": 0, "n3": 0}, id="it is needed"),
         pytest.param(
             [DB.node("n1").pod_affinity("host", app="web"), DB.node("n3").preferred_pod_affinity(4, "host", app="web")],
@@ -120,7 +147,9 @@ def test_preferred_terms_of_the_pod(pod: PodBuilder, running: list[PodBuilder], 
             id="wishes that cancel out are wishes still",
         ),
         pytest.param(
-            [DB.namespace("other").node("n1").preferred_pod_affinity(5, "host", app="web")], SKIPPED, id="by strangers it is not meant"
+            [DB.namespace("other").node("n1").preferred_pod_affinity(5, "host", app="web")],
+            SKIPPED,
+            id="by strangers it is not meant",
         ),
     ],
 )
@@ -156,20 +185,30 @@ def test_hard_pod_affinity_weight(weight: int, expected: dict[str, int]) -> None
     """
     What the required affinity of a pod that runs is worth.
     """
-    running = [DB.node("n1").pod_affinity("host", app="web"), DB.node("n3").preferred_pod_affinity(4, "host", app="web")]
+    running = [
+        DB.node("n1").pod_affinity("host", app="web"),
+        DB.node("n3").preferred_pod_affinity(4, "host", app="web"),
+    ]
 
     assert scores(WEB, running, InterPodAffinityArgs(hard_pod_affinity_weight=weight)) == expected
 
 
 def test_required_affinity_of_weight_zero_does_not_count() -> None:
-    assert scores(WEB, [DB.node("n1").pod_affinity("host", app="web")], InterPodAffinityArgs(hard_pod_affinity_weight=0)) == SKIPPED
+    assert (
+        scores(WEB, [DB.node("n1").pod_affinity("host", app="web")], InterPodAffinityArgs(hard_pod_affinity_weight=0))
+        == SKIPPED
+    )
 
 
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
         pytest.param(WEB, SKIPPED, id="a pod without wishes"),
-        pytest.param(WEB.preferred_pod_affinity(5, "host", app="db"), {"n1": 0, "n2": 100, "n3": 37}, id="a pod with wishes: -3/5/0"),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "host", app="db"),
+            {"n1": 0, "n2": 100, "n3": 37},
+            id="a pod with wishes: -3/5/0",
+        ),
         pytest.param(WEB.pod_affinity("host", app="db"), SKIPPED, id="demands are no wishes"),
     ],
 )
@@ -254,7 +293,9 @@ def test_labels_of_the_namespace_of_the_pod(labels: dict[str, str], expected: di
 def test_a_node_without_the_label_is_in_no_domain(node: NodeBuilder, is_a_place: bool) -> None:
     snapshot = make_snapshot(node, pods=[DB.node("n")])
 
-    status = InterPodAffinity().pre_score(CycleState(), WEB.preferred_pod_affinity(1, "host", app="db").obj(), Rows.of(snapshot))
+    status = InterPodAffinity().pre_score(
+        CycleState(), WEB.preferred_pod_affinity(1, "host", app="db").obj(), Rows.of(snapshot)
+    )
 
     assert status == (SUCCESS if is_a_place else SKIP)
 
@@ -263,7 +304,9 @@ def test_invalid_terms() -> None:
     """
     PreFilter would have said so before.
     """
-    near = PodAffinityTerm(LabelSelector(match_expressions=[LabelSelectorRequirement("app", "Near")]), topology_key="host")
+    near = PodAffinityTerm(
+        LabelSelector(match_expressions=[LabelSelectorRequirement("app", "Near")]), topology_key="host"
+    )
     pod = replaced(WEB.obj(), spec=replaced(WEB.obj().spec, affinity=Affinity(pod_affinity=PodAffinity([near]))))
 
     status = InterPodAffinity().pre_score(CycleState(), pod, Rows.of(make_snapshot(*NODES)))

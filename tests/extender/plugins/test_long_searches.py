@@ -1,4 +1,6 @@
-"""Searches for devices that would hold the event loop for too long: they go on in a thread, and give the same results."""
+"""Searches for devices that would hold the event loop for too long: they go on in a thread, and give the same
+results.
+"""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -19,7 +21,16 @@ from extender.plugins.dynamic_resources import plugin as dynamic_resources
 from extender.plugins.dynamic_resources.plugin import DynamicResources
 from extender.snapshot import Snapshot
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, refusals
-from extender.testing.devices import Manifest, allocation_of, exactly, make_claim, make_device, make_device_class, make_slice, selecting
+from extender.testing.devices import (
+    Manifest,
+    allocation_of,
+    exactly,
+    make_claim,
+    make_device,
+    make_device_class,
+    make_slice,
+    selecting,
+)
 
 NODES = [make_node(f"n{number}") for number in range(6)]
 CLASS = make_device_class("any", 'device.driver == "gpu.example.com"')
@@ -36,7 +47,9 @@ def deferring(snapshot: Snapshot) -> DynamicResources:
 
 
 def outcome(plugin: DynamicResources, snapshots: Sequence[Snapshot], pod: Pod) -> tuple[object, int]:
-    """(node -> reason, or the error; number of times that work was deferred). Cycle k sees snapshot k, and later cycles the last one."""
+    """(node -> reason, or the error; number of times that work was deferred). Cycle k sees snapshot k, and later cycles
+    the last one.
+    """
     kept: LongWork | None = None
     for deferred in range(200):
         try:
@@ -56,7 +69,10 @@ def direct(snapshot: Snapshot, pod: Pod) -> object:
 def pod_with(*claims: str) -> Pod:
     pod = make_pod("p").uid("p").obj()
     return replaced(
-        pod, spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name=name, resource_claim_name=name) for name in claims])
+        pod,
+        spec=replaced(
+            pod.spec, resource_claims=[PodResourceClaim(name=name, resource_claim_name=name) for name in claims]
+        ),
     )
 
 
@@ -80,7 +96,9 @@ def claim(name: str, *requests: Manifest, **more: Any) -> ResourceClaim:
 @pytest.mark.parametrize(
     ("expression", "in_thread"),
     [
-        pytest.param('device.attributes["gpu.example.com"].model == "a100"', False, id="a cheap selector is evaluated at once"),
+        pytest.param(
+            'device.attributes["gpu.example.com"].model == "a100"', False, id="a cheap selector is evaluated at once"
+        ),
         pytest.param(COSTLY, True, id="a costly one in the thread"),
         pytest.param(BROKEN, True, id="one that fails there"),
     ],
@@ -100,7 +118,9 @@ def test_results_are_kept_for_the_next_pod() -> None:
     """
     A device that is known to match need not be evaluated again.
     """
-    snapshot = snapshot_of(*slices([["a100"]] * 6), *(claim(name, exactly(1, **selecting(COSTLY))) for name in ("c", "d")))
+    snapshot = snapshot_of(
+        *slices([["a100"]] * 6), *(claim(name, exactly(1, **selecting(COSTLY))) for name in ("c", "d"))
+    )
     plugin = deferring(snapshot)
 
     _, deferred = outcome(plugin, [snapshot], pod_with("c"))
@@ -131,12 +151,19 @@ def test_a_search_without_end_times_out() -> None:
 
 
 MODELS = st.lists(st.sampled_from(["a100", "a200", "b100"]), max_size=3)
-REQUESTS = st.lists(st.tuples(st.integers(1, 2), st.sampled_from([COSTLY, "true", BROKEN, 'device.driver != ""'])), min_size=1, max_size=2)
+REQUESTS = st.lists(
+    st.tuples(st.integers(1, 2), st.sampled_from([COSTLY, "true", BROKEN, 'device.driver != ""'])),
+    min_size=1,
+    max_size=2,
+)
 
 
 def claims_of(requests: Sequence[Sequence[tuple[int, str]]]) -> list[ResourceClaim]:
     return [
-        claim(f"c{number}", *(exactly(count, f"r{place}", **selecting(text)) for place, (count, text) in enumerate(of_claim)))
+        claim(
+            f"c{number}",
+            *(exactly(count, f"r{place}", **selecting(text)) for place, (count, text) in enumerate(of_claim)),
+        )
         for number, of_claim in enumerate(requests)
     ]
 

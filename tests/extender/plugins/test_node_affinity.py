@@ -7,7 +7,17 @@ from extender.objects.meta import NodeSelector, NodeSelectorTerm
 from extender.objects.pod import Affinity, PreferredSchedulingTerm
 from extender.objects.pod import NodeAffinity as Stanza
 from extender.plugins.node_affinity import NodeAffinity
-from extender.testing import PodBuilder, filter_nodes, label_term, make_node, make_pod, make_snapshot, name_term, refusals, score_nodes
+from extender.testing import (
+    PodBuilder,
+    filter_nodes,
+    label_term,
+    make_node,
+    make_pod,
+    make_snapshot,
+    name_term,
+    refusals,
+    score_nodes,
+)
 
 MISMATCH = unresolvable("node(s) didn't match Pod's node affinity/selector")
 ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -31,7 +41,9 @@ def both(*terms: NodeSelectorTerm) -> NodeSelectorTerm:
         pytest.param(make_pod().node_affinity(label_term("disk", "In", "hdd", "ssd")), SUCCESS, id="In"),
         pytest.param(make_pod().node_affinity(label_term("disk", "In", "hdd")), MISMATCH, id="not In"),
         pytest.param(make_pod().node_affinity(label_term("disk", "NotIn", "hdd")), SUCCESS, id="NotIn"),
-        pytest.param(make_pod().node_affinity(label_term("gpu", "NotIn", "yes")), SUCCESS, id="NotIn holds without the label"),
+        pytest.param(
+            make_pod().node_affinity(label_term("gpu", "NotIn", "yes")), SUCCESS, id="NotIn holds without the label"
+        ),
         pytest.param(make_pod().node_affinity(label_term("disk", "NotIn", "ssd")), MISMATCH, id="NotIn is broken"),
         pytest.param(make_pod().node_affinity(label_term("disk", "Exists")), SUCCESS, id="Exists"),
         pytest.param(make_pod().node_affinity(label_term("gpu", "Exists")), MISMATCH, id="Exists not"),
@@ -39,21 +51,41 @@ def both(*terms: NodeSelectorTerm) -> NodeSelectorTerm:
         pytest.param(make_pod().node_affinity(label_term("disk", "DoesNotExist")), MISMATCH, id="but it does"),
         pytest.param(make_pod().node_affinity(label_term("cores", "Gt", "15")), SUCCESS, id="Gt compares numbers"),
         pytest.param(make_pod().node_affinity(label_term("cores", "Lt", "16")), MISMATCH, id="Lt is strict"),
-        pytest.param(make_pod().node_affinity(label_term("disk", "Gt", "0")), MISMATCH, id="Gt on something that is no number"),
+        pytest.param(
+            make_pod().node_affinity(label_term("disk", "Gt", "0")), MISMATCH, id="Gt on something that is no number"
+        ),
         pytest.param(make_pod().node_affinity(label_term("gpu", "Lt", "9")), MISMATCH, id="Lt without the label"),
         pytest.param(make_pod().node_affinity(name_term("In", "n")), SUCCESS, id="by name"),
         pytest.param(make_pod().node_affinity(name_term("NotIn", "n")), MISMATCH, id="not this one"),
         pytest.param(make_pod().node_affinity(), MISMATCH, id="no terms match nothing"),
         pytest.param(make_pod().node_affinity(NodeSelectorTerm()), MISMATCH, id="an empty term matches nothing"),
-        pytest.param(make_pod().node_affinity(label_term("gpu", "Exists"), label_term("disk", "Exists")), SUCCESS, id="any term will do"),
         pytest.param(
-            make_pod().node_affinity(both(label_term("disk", "Exists"), label_term("gpu", "Exists"))), MISMATCH, id="but all of it"
+            make_pod().node_affinity(label_term("gpu", "Exists"), label_term("disk", "Exists")),
+            SUCCESS,
+            id="any term will do",
         ),
-        pytest.param(make_pod().node_affinity(both(label_term("disk", "Exists"), name_term("In", "m"))), MISMATCH, id="fields, too"),
-        pytest.param(make_pod().node_selector(disk="hdd").node_affinity(label_term("disk", "Exists")), MISMATCH, id="and the selector"),
-        pytest.param(make_pod().node_affinity(label_term("disk", "Near", "ssd")), MISMATCH, id="a faulty term matches nothing"),
         pytest.param(
-            make_pod().node_affinity(label_term("disk", "In"), label_term("disk", "Exists")), SUCCESS, id="and spoils no other one"
+            make_pod().node_affinity(both(label_term("disk", "Exists"), label_term("gpu", "Exists"))),
+            MISMATCH,
+            id="but all of it",
+        ),
+        pytest.param(
+            make_pod().node_affinity(both(label_term("disk", "Exists"), name_term("In", "m"))),
+            MISMATCH,
+            id="fields, too",
+        ),
+        pytest.param(
+            make_pod().node_selector(disk="hdd").node_affinity(label_term("disk", "Exists")),
+            MISMATCH,
+            id="and the selector",
+        ),
+        pytest.param(
+            make_pod().node_affinity(label_term("disk", "Near", "ssd")), MISMATCH, id="a faulty term matches nothing"
+        ),
+        pytest.param(
+            make_pod().node_affinity(label_term("disk", "In"), label_term("disk", "Exists")),
+            SUCCESS,
+            id="and spoils no other one",
         ),
     ],
 )
@@ -72,16 +104,24 @@ def test_filter(pod: PodBuilder, answer: Status) -> None:
         pytest.param([label_term("disk", "Exists")], None, id="no name asked for"),
         pytest.param([name_term("In", "n1")], {"n1"}, id="one name"),
         pytest.param([name_term("In", "n1"), name_term("In", "n9")], {"n1", "n9"}, id="any of two, existing or not"),
-        pytest.param([name_term("In", "n1"), label_term("disk", "Exists")], None, id="a term without a name leaves all in play"),
+        pytest.param(
+            [name_term("In", "n1"), label_term("disk", "Exists")], None, id="a term without a name leaves all in play"
+        ),
         pytest.param([name_term("NotIn", "n1")], None, id="NotIn names nobody"),
-        pytest.param([both(name_term("In", "n1"), name_term("In", "n2")), name_term("In", "n3")], {"n3"}, id="contradictions drop out"),
+        pytest.param(
+            [both(name_term("In", "n1"), name_term("In", "n2")), name_term("In", "n3")],
+            {"n3"},
+            id="contradictions drop out",
+        ),
     ],
 )
 def test_pre_filter_narrows_to_the_named_nodes(terms: list[NodeSelectorTerm], names: set[str] | None) -> None:
     """
     When every term names nodes, no other node needs to be looked at.
     """
-    result = NodeAffinity().pre_filter(CycleState(), make_pod().node_affinity(*terms).obj(), make_snapshot(make_node("n1")))
+    result = NodeAffinity().pre_filter(
+        CycleState(), make_pod().node_affinity(*terms).obj(), make_snapshot(make_node("n1"))
+    )
 
     assert result.status.is_success
     assert result.node_names == names
@@ -115,7 +155,10 @@ def test_the_profile_adds_required_terms() -> None:
     snapshot = make_snapshot(make_node("ours").label(team="a"), make_node("theirs").label(team="b"))
 
     assert refusals(plugin, snapshot, make_pod().obj()) == {"theirs": ENFORCED}
-    assert refusals(plugin, snapshot, make_pod().node_selector(x="y").obj()) == {"ours": MISMATCH.message, "theirs": ENFORCED}
+    assert refusals(plugin, snapshot, make_pod().node_selector(x="y").obj()) == {
+        "ours": MISMATCH.message,
+        "theirs": ENFORCED,
+    }
 
 
 @pytest.mark.parametrize(
@@ -123,16 +166,32 @@ def test_the_profile_adds_required_terms() -> None:
     [
         pytest.param(make_pod(), {}, id="prefers nothing"),
         pytest.param(
-            make_pod().preferred_node_affinity(8, label_term("disk", "In", "ssd")), {"ssd-a": 100, "ssd-b": 100, "none": 0}, id="one wish"
+            make_pod().preferred_node_affinity(8, label_term("disk", "In", "ssd")),
+            {"ssd-a": 100, "ssd-b": 100, "none": 0},
+            id="one wish",
         ),
         pytest.param(
-            make_pod().preferred_node_affinity(8, label_term("disk", "Exists")).preferred_node_affinity(4, label_term("zone", "In", "a")),
+            make_pod()
+            .preferred_node_affinity(8, label_term("disk", "Exists"))
+            .preferred_node_affinity(4, label_term("zone", "In", "a")),
             {"ssd-a": 100, "ssd-b": 66, "none": 0},
             id="weights add up, shares are cut off",
         ),
-        pytest.param(make_pod().preferred_node_affinity(0, label_term("disk", "In")), {"ssd-a": 0, "ssd-b": 0, "none": 0}, id="weight 0"),
-        pytest.param(make_pod().preferred_node_affinity(9, NodeSelectorTerm()), {"ssd-a": 0, "ssd-b": 0, "none": 0}, id="an empty term"),
-        pytest.param(make_pod().preferred_node_affinity(1, name_term("In", "none")), {"ssd-a": 0, "ssd-b": 0, "none": 100}, id="a name"),
+        pytest.param(
+            make_pod().preferred_node_affinity(0, label_term("disk", "In")),
+            {"ssd-a": 0, "ssd-b": 0, "none": 0},
+            id="weight 0",
+        ),
+        pytest.param(
+            make_pod().preferred_node_affinity(9, NodeSelectorTerm()),
+            {"ssd-a": 0, "ssd-b": 0, "none": 0},
+            id="an empty term",
+        ),
+        pytest.param(
+            make_pod().preferred_node_affinity(1, name_term("In", "none")),
+            {"ssd-a": 0, "ssd-b": 0, "none": 100},
+            id="a name",
+        ),
     ],
 )
 def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
@@ -140,7 +199,9 @@ def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
     The weights of the preferred terms that match, as a share of the best node's.
     """
     snapshot = make_snapshot(
-        make_node("ssd-a").label(disk="ssd", zone="a"), make_node("ssd-b").label(disk="ssd", zone="b"), make_node("none")
+        make_node("ssd-a").label(disk="ssd", zone="a"),
+        make_node("ssd-b").label(disk="ssd", zone="b"),
+        make_node("none"),
     )
 
     assert score_nodes(NodeAffinity(), snapshot, pod.obj()) == scores
@@ -171,7 +232,9 @@ def test_an_invalid_preferred_term_fails_the_cycle() -> None:
 
     status = NodeAffinity().pre_score(CycleState(), pod, Rows.of(make_snapshot(make_node("n"))))
 
-    assert status.message.startswith('[0].matchExpressions[0].operator: Unsupported value: "Near": supported values: "In", "NotIn"')
+    assert status.message.startswith(
+        '[0].matchExpressions[0].operator: Unsupported value: "Near": supported values: "In", "NotIn"'
+    )
 
 
 def test_a_faulty_added_affinity_is_refused_at_start() -> None:
@@ -180,5 +243,7 @@ def test_a_faulty_added_affinity_is_refused_at_start() -> None:
         preferred=[PreferredSchedulingTerm(weight=1, preference=label_term("disk", "In"))],
     )
 
-    with pytest.raises(ValueError, match=r"addedAffinity\.required.*Near.*addedAffinity\.preferred.*values set can't be empty"):
+    with pytest.raises(
+        ValueError, match=r"addedAffinity\.required.*Near.*addedAffinity\.preferred.*values set can't be empty"
+    ):
         NodeAffinity(NodeAffinityArgs(added_affinity=added))

@@ -21,12 +21,22 @@ def restarting(action: str) -> Container:
         pytest.param(make_pod().host_network(host_users=True), [], SKIP, id="host users on the host network"),
         pytest.param(make_pod().host_network(host_users=False), [], MISSING, id="a user namespace on the host network"),
         pytest.param(make_pod().host_network(host_users=False), [USER_NAMESPACES], SUCCESS, id="it is declared"),
-        pytest.param(make_pod().host_network(host_users=False), ["Other", RESTART_ALL], MISSING, id="others are declared"),
+        pytest.param(
+            make_pod().host_network(host_users=False), ["Other", RESTART_ALL], MISSING, id="others are declared"
+        ),
         pytest.param(make_pod().container(restarting("Restart")), [], SKIP, id="a container that restarts itself"),
         pytest.param(make_pod().container(restarting("RestartAllContainers")), [], MISSING, id="one that restarts all"),
-        pytest.param(make_pod().init_container(restarting("RestartAllContainers")), [RESTART_ALL], SUCCESS, id="an init container, too"),
         pytest.param(
-            make_pod().container(restarting("RestartAllContainers")).host_network(host_users=False), [RESTART_ALL], MISSING, id="one of two"
+            make_pod().init_container(restarting("RestartAllContainers")),
+            [RESTART_ALL],
+            SUCCESS,
+            id="an init container, too",
+        ),
+        pytest.param(
+            make_pod().container(restarting("RestartAllContainers")).host_network(host_users=False),
+            [RESTART_ALL],
+            MISSING,
+            id="one of two",
         ),
     ],
 )
@@ -34,4 +44,6 @@ def test_features(pod: PodBuilder, features: list[str], answer: Status) -> None:
     """
     A node must declare every feature that the pod's spec relies on.
     """
-    assert filter_nodes(NodeDeclaredFeatures(), make_snapshot(make_node().declared_features(*features)), pod.obj()) == {"n": answer}
+    assert filter_nodes(NodeDeclaredFeatures(), make_snapshot(make_node().declared_features(*features)), pod.obj()) == {
+        "n": answer
+    }

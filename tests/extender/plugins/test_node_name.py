@@ -19,7 +19,9 @@ def test_requested_node(asked: str, refused: dict[str, str]) -> None:
     """
     A pod that names a node runs there or nowhere.
     """
-    assert refused == refusals(NodeName(), make_snapshot(make_node("n1"), make_node("n2")), make_pod().node(asked).obj())
+    assert refused == refusals(
+        NodeName(), make_snapshot(make_node("n1"), make_node("n2")), make_pod().node(asked).obj()
+    )
 
 
 def test_preemption_cannot_help() -> None:

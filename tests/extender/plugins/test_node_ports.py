@@ -19,13 +19,34 @@ ANY = "0.0.0.0"
         pytest.param(make_pod().host_port(80), make_pod("r").host_port(81), SUCCESS, id="another port"),
         pytest.param(make_pod().host_port(80), make_pod("r").host_port(80), TAKEN, id="the same port"),
         pytest.param(make_pod().host_port(80).host_port(81), make_pod("r").host_port(81), TAKEN, id="one of two"),
-        pytest.param(make_pod().host_port(80, "UDP"), make_pod("r").host_port(80, "TCP"), SUCCESS, id="another protocol"),
+        pytest.param(
+            make_pod().host_port(80, "UDP"), make_pod("r").host_port(80, "TCP"), SUCCESS, id="another protocol"
+        ),
         pytest.param(make_pod().host_port(80, ""), make_pod("r").host_port(80, "TCP"), TAKEN, id="no protocol is TCP"),
-        pytest.param(make_pod().host_port(80, ip="10.0.0.1"), make_pod("r").host_port(80, ip="10.0.0.2"), SUCCESS, id="another address"),
-        pytest.param(make_pod().host_port(80, ip="10.0.0.1"), make_pod("r").host_port(80, ip="10.0.0.1"), TAKEN, id="the same address"),
-        pytest.param(make_pod().host_port(80, ip=ANY), make_pod("r").host_port(80, ip="10.0.0.2"), TAKEN, id="wants every address"),
-        pytest.param(make_pod().host_port(80, ip="10.0.0.1"), make_pod("r").host_port(80), TAKEN, id="every address is taken"),
-        pytest.param(make_pod().host_port(80).host_port(80), make_pod("r"), SUCCESS, id="its own ports are not compared"),
+        pytest.param(
+            make_pod().host_port(80, ip="10.0.0.1"),
+            make_pod("r").host_port(80, ip="10.0.0.2"),
+            SUCCESS,
+            id="another address",
+        ),
+        pytest.param(
+            make_pod().host_port(80, ip="10.0.0.1"),
+            make_pod("r").host_port(80, ip="10.0.0.1"),
+            TAKEN,
+            id="the same address",
+        ),
+        pytest.param(
+            make_pod().host_port(80, ip=ANY),
+            make_pod("r").host_port(80, ip="10.0.0.2"),
+            TAKEN,
+            id="wants every address",
+        ),
+        pytest.param(
+            make_pod().host_port(80, ip="10.0.0.1"), make_pod("r").host_port(80), TAKEN, id="every address is taken"
+        ),
+        pytest.param(
+            make_pod().host_port(80).host_port(80), make_pod("r"), SUCCESS, id="its own ports are not compared"
+        ),
     ],
 )
 def test_conflicts(pod: PodBuilder, running: PodBuilder, answer: Status) -> None:

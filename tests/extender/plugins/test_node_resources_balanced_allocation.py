@@ -31,7 +31,9 @@ def test_three_resources_are_compared_by_their_standard_deviation() -> None:
     """
     With more than two resources the shares' deviation from their mean counts.
     """
-    args = NodeResourcesBalancedAllocationArgs((ResourceSpec("cpu"), ResourceSpec("memory"), ResourceSpec("example.com/gpu")))
+    args = NodeResourcesBalancedAllocationArgs(
+        (ResourceSpec("cpu"), ResourceSpec("memory"), ResourceSpec("example.com/gpu"))
+    )
     pod = make_pod().req({"example.com/gpu": 4}, cpu="4").obj()
 
     assert score_nodes(NodeResourcesBalancedAllocation(args), make_snapshot(NODE), pod) == {"n": 51}

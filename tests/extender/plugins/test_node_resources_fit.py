@@ -16,7 +16,9 @@ RUNNING = make_pod("running").node("n").req(cpu="3", memory="6Gi")
         pytest.param(make_pod().req(cpu="1", memory="2Gi"), SUCCESS, id="exactly full is a fit"),
         pytest.param(make_pod().req(cpu="1001m"), unschedulable("Insufficient cpu"), id="one millicore too many"),
         pytest.param(
-            make_pod().req(cpu="2", memory="3Gi"), unschedulable("Insufficient cpu", "Insufficient memory"), id="all that is short is named"
+            make_pod().req(cpu="2", memory="3Gi"),
+            unschedulable("Insufficient cpu", "Insufficient memory"),
+            id="all that is short is named",
         ),
         pytest.param(make_pod().req(cpu="5"), unresolvable("Insufficient cpu"), id="more than the node ever had"),
         pytest.param(
@@ -25,17 +27,31 @@ RUNNING = make_pod("running").node("n").req(cpu="3", memory="6Gi")
             id="one hopeless resource makes it hopeless",
         ),
         pytest.param(make_pod().req({"example.com/gpu": 1}), SUCCESS, id="extended resource"),
-        pytest.param(make_pod().req({"example.com/gpu": 3}), unresolvable("Insufficient example.com/gpu"), id="too many of them"),
         pytest.param(
-            make_pod().req({"example.com/fpga": 1}), unresolvable("Insufficient example.com/fpga"), id="a resource that no node has"
+            make_pod().req({"example.com/gpu": 3}), unresolvable("Insufficient example.com/gpu"), id="too many of them"
+        ),
+        pytest.param(
+            make_pod().req({"example.com/fpga": 1}),
+            unresolvable("Insufficient example.com/fpga"),
+            id="a resource that no node has",
         ),
         pytest.param(make_pod().req({"example.com/fpga": 0}), SUCCESS, id="zero of it is nothing"),
-        pytest.param(make_pod().req({"ephemeral-storage": "2Gi"}), unschedulable("Insufficient ephemeral-storage"), id="disk"),
         pytest.param(
-            make_pod().req(cpu="500m").init_req(cpu="2"), unschedulable("Insufficient cpu"), id="an init container counts by itself"
+            make_pod().req({"ephemeral-storage": "2Gi"}), unschedulable("Insufficient ephemeral-storage"), id="disk"
         ),
-        pytest.param(make_pod().req(cpu="600m").sidecar_req(cpu="500m"), unschedulable("Insufficient cpu"), id="a sidecar counts on top"),
-        pytest.param(make_pod().req(cpu="600m").overhead(cpu="500m"), unschedulable("Insufficient cpu"), id="so does overhead"),
+        pytest.param(
+            make_pod().req(cpu="500m").init_req(cpu="2"),
+            unschedulable("Insufficient cpu"),
+            id="an init container counts by itself",
+        ),
+        pytest.param(
+            make_pod().req(cpu="600m").sidecar_req(cpu="500m"),
+            unschedulable("Insufficient cpu"),
+            id="a sidecar counts on top",
+        ),
+        pytest.param(
+            make_pod().req(cpu="600m").overhead(cpu="500m"), unschedulable("Insufficient cpu"), id="so does overhead"
+        ),
         pytest.param(make_pod(), SUCCESS, id="nothing asked, nothing needed"),
     ],
 )
@@ -95,8 +111,16 @@ CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
 @pytest.mark.parametrize(
     ("strategy", "scores"),
     [
-        pytest.param(ScoringStrategy("LeastAllocated", CPU_AND_MEMORY), {"empty": 75, "half": 50, "none": 0}, id="the emptier the better"),
-        pytest.param(ScoringStrategy("MostAllocated", CPU_AND_MEMORY), {"empty": 25, "half": 50, "none": 0}, id="the fuller the better"),
+        pytest.param(
+            ScoringStrategy("LeastAllocated", CPU_AND_MEMORY),
+            {"empty": 75, "half": 50, "none": 0},
+            id="the emptier the better",
+        ),
+        pytest.param(
+            ScoringStrategy("MostAllocated", CPU_AND_MEMORY),
+            {"empty": 25, "half": 50, "none": 0},
+            id="the fuller the better",
+        ),
         pytest.param(
             ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 3), ResourceSpec("memory", 1))),
             {"empty": 75, "half": 37, "none": 0},
@@ -114,7 +138,9 @@ def test_score(strategy: ScoringStrategy, scores: dict[str, int]) -> None:
 
     assert (
         score_nodes(
-            NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy)), snapshot, make_pod().req(cpu="1", memory="2Gi").obj()
+            NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy)),
+            snapshot,
+            make_pod().req(cpu="1", memory="2Gi").obj(),
         )
         == scores
     )

@@ -14,11 +14,22 @@ CORDONED = unresolvable("node(s) were unschedulable")
         pytest.param(make_node(), make_pod(), SUCCESS, id="an open node"),
         pytest.param(make_node().unschedulable(), make_pod(), CORDONED, id="a cordoned node"),
         pytest.param(make_node().taint(KEY), make_pod(), SUCCESS, id="the taint alone is TaintToleration's matter"),
-        pytest.param(make_node().unschedulable(), make_pod().toleration(KEY, operator="Exists"), SUCCESS, id="the taint is tolerated"),
-        pytest.param(make_node().unschedulable(), make_pod().toleration(operator="Exists"), SUCCESS, id="everything is tolerated"),
-        pytest.param(make_node().unschedulable(), make_pod().toleration(KEY, "", "NoSchedule"), SUCCESS, id="its value is empty"),
+        pytest.param(
+            make_node().unschedulable(),
+            make_pod().toleration(KEY, operator="Exists"),
+            SUCCESS,
+            id="the taint is tolerated",
+        ),
+        pytest.param(
+            make_node().unschedulable(), make_pod().toleration(operator="Exists"), SUCCESS, id="everything is tolerated"
+        ),
+        pytest.param(
+            make_node().unschedulable(), make_pod().toleration(KEY, "", "NoSchedule"), SUCCESS, id="its value is empty"
+        ),
         pytest.param(make_node().unschedulable(), make_pod().toleration(KEY, "x"), CORDONED, id="another value"),
-        pytest.param(make_node().unschedulable(), make_pod().toleration(KEY, "", "NoExecute"), CORDONED, id="another effect"),
+        pytest.param(
+            make_node().unschedulable(), make_pod().toleration(KEY, "", "NoExecute"), CORDONED, id="another effect"
+        ),
     ],
 )
 def test_cordoned_nodes(node: NodeBuilder, pod: PodBuilder, answer: Status) -> None:

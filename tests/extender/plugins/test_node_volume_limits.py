@@ -40,7 +40,11 @@ def bound(name: str, driver: str = CSI, **more: Any) -> list[HasMetadata]:
 
 
 def answer_on_n(
-    limits: dict[str, int | None], pod: PodBuilder, running: Sequence[PodBuilder], *objects: HasMetadata, migrated: Sequence[str] = ()
+    limits: dict[str, int | None],
+    pod: PodBuilder,
+    running: Sequence[PodBuilder],
+    *objects: HasMetadata,
+    migrated: Sequence[str] = (),
 ) -> Status:
     """The answer for node n, on which those pods run."""
     csi_node = make_csi_node("n", limits, migrated=migrated)
@@ -58,15 +62,49 @@ def answer_on_n(
         pytest.param(make_pod().claim("a"), [], {EBS: 0}, SUCCESS, id="a limit for others"),
         pytest.param(make_pod().claim("a").claim("b"), [], {CSI: 1}, TOO_MANY, id="two of its own"),
         pytest.param(make_pod().claim("a").claim("a"), [], {CSI: 1}, SUCCESS, id="one, named twice"),
-        pytest.param(make_pod().claim("a"), [make_pod("r").claim("b")], {CSI: 1}, TOO_MANY, id="another pod has the last one"),
-        pytest.param(make_pod().claim("a"), [make_pod("r").claim("a")], {CSI: 1}, SUCCESS, id="the very volume is there"),
-        pytest.param(make_pod().claim("a"), [make_pod("r").claim("b"), make_pod("q").claim("b")], {CSI: 2}, SUCCESS, id="shared by others"),
-        pytest.param(make_pod().claim("a"), [make_pod("r").claim("e")], {CSI: 1}, SUCCESS, id="others have other drivers"),
-        pytest.param(make_pod().claim("a").claim("e"), [make_pod("r").claim("e2")], {CSI: 9, EBS: 1}, TOO_MANY, id="a limit for each"),
-        pytest.param(make_pod().claim("a"), [make_pod("r").claim("gone")], {CSI: 1}, SUCCESS, id="others' lost claims do not count"),
-        pytest.param(make_pod().claim("u"), [make_pod("r").claim("a")], {CSI: 1}, TOO_MANY, id="a volume that is to be made counts"),
-        pytest.param(make_pod().claim("u"), [make_pod("r").claim("u")], {CSI: 1}, SUCCESS, id="and is known by its claim"),
-        pytest.param(make_pod().claim("nobody's"), [], {CSI: 0}, SUCCESS, id="a class that does not exist counts for nothing"),
+        pytest.param(
+            make_pod().claim("a"), [make_pod("r").claim("b")], {CSI: 1}, TOO_MANY, id="another pod has the last one"
+        ),
+        pytest.param(
+            make_pod().claim("a"), [make_pod("r").claim("a")], {CSI: 1}, SUCCESS, id="the very volume is there"
+        ),
+        pytest.param(
+            make_pod().claim("a"),
+            [make_pod("r").claim("b"), make_pod("q").claim("b")],
+            {CSI: 2},
+            SUCCESS,
+            id="shared by others",
+        ),
+        pytest.param(
+            make_pod().claim("a"), [make_pod("r").claim("e")], {CSI: 1}, SUCCESS, id="others have other drivers"
+        ),
+        pytest.param(
+            make_pod().claim("a").claim("e"),
+            [make_pod("r").claim("e2")],
+            {CSI: 9, EBS: 1},
+            TOO_MANY,
+            id="a limit for each",
+        ),
+        pytest.param(
+            make_pod().claim("a"),
+            [make_pod("r").claim("gone")],
+            {CSI: 1},
+            SUCCESS,
+            id="others' lost claims do not count",
+        ),
+        pytest.param(
+            make_pod().claim("u"),
+            [make_pod("r").claim("a")],
+            {CSI: 1},
+            TOO_MANY,
+            id="a volume that is to be made counts",
+        ),
+        pytest.param(
+            make_pod().claim("u"), [make_pod("r").claim("u")], {CSI: 1}, SUCCESS, id="and is known by its claim"
+        ),
+        pytest.param(
+            make_pod().claim("nobody's"), [], {CSI: 0}, SUCCESS, id="a class that does not exist counts for nothing"
+        ),
         pytest.param(make_pod().claim("local"), [], {CSI: 0}, SUCCESS, id="a volume of no driver counts for nothing"),
     ],
 )
@@ -114,7 +152,9 @@ def test_attachments(attachment: HasMetadata, answer: Status) -> None:
         pytest.param(ebs_disk("aws://zone/vol-1"), [], TOO_MANY, id="however it is spelled"),
         pytest.param(PORTWORX_DISK, [], SUCCESS, id="Portworx does not"),
         pytest.param(PORTWORX_DISK, ["kubernetes.io/portworx-volume"], TOO_MANY, id="unless the node says so"),
-        pytest.param(Volume(name="af", azure_file=AzureFile(share_name="s")), [], SUCCESS, id="Azure File is not counted"),
+        pytest.param(
+            Volume(name="af", azure_file=AzureFile(share_name="s")), [], SUCCESS, id="Azure File is not counted"
+        ),
         pytest.param(ebs_disk("aws://zone/other"), [], NO_EBS_VOLUME, id="no EBS volume at all"),
     ],
 )
@@ -132,7 +172,11 @@ def test_without_a_csi_node_nothing_is_counted() -> None:
 
 
 def test_in_tree_volumes_of_claims_count_as_translated() -> None:
-    objects: list[HasMetadata] = [make_claim("a", volume="pv"), make_volume("pv", claim="a", ebs="vol-1"), *bound("b", EBS)]
+    objects: list[HasMetadata] = [
+        make_claim("a", volume="pv"),
+        make_volume("pv", claim="a", ebs="vol-1"),
+        *bound("b", EBS),
+    ]
 
     assert answer_on_n({EBS: 1}, make_pod().claim("a"), [make_pod("r").claim("b")], *objects) == TOO_MANY
     assert answer_on_n({EBS: 1}, make_pod().claim("a"), [make_pod("r").volume(ebs_disk("vol-1"))], *objects) == SUCCESS
@@ -191,12 +235,16 @@ def test_an_ephemeral_volume_of_its_own_counts() -> None:
 )
 def test_a_shared_volume_leaves_with_its_last_pod(leaving: list[str], ok: bool) -> None:
     running = [make_pod("r").claim("b").node("n"), make_pod("q").claim("b").node("n")]
-    snapshot = make_snapshot(make_node("n"), pods=running, objects=[*bound("a"), *bound("b"), make_csi_node("n", {CSI: 1})])
+    snapshot = make_snapshot(
+        make_node("n"), pods=running, objects=[*bound("a"), *bound("b"), make_csi_node("n", {CSI: 1})]
+    )
     pod, state, plugin = make_pod().claim("a").obj(), CycleState(), NodeVolumeLimits()
     plugin.pre_filter(state, pod, snapshot)
     slots = np.array([snapshot.pods.slots[f"default/{name}"] for name in leaving])
 
-    verdicts = plugin.filter(state, pod, Rows.of(snapshot).changed(PodChanges(np.zeros_like(slots), slots, np.full(len(slots), -1))))
+    verdicts = plugin.filter(
+        state, pod, Rows.of(snapshot).changed(PodChanges(np.zeros_like(slots), slots, np.full(len(slots), -1)))
+    )
 
     assert verdicts.ok.tolist() == [ok]
 

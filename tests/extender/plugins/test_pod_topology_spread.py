@@ -1,5 +1,6 @@
-"""Clusters are drawn as upstream's tests draw them: `2/1/0/3` are the matching pods on node-a, node-b, node-x and node-y; the first two are
-in zone1, the others in zone2."""
+"""Clusters are drawn as upstream's tests draw them: `2/1/0/3` are the matching pods on node-a, node-b, node-x and
+node-y; the first two are in zone1, the others in zone2.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,7 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.framework import SKIP, SUCCESS, CycleState, PodChanges, Rows, Snapshot, Status, error, unresolvable, unschedulable
+from extender.framework import (
+    SKIP,
+    SUCCESS,
+    CycleState,
+    PodChanges,
+    Rows,
+    Snapshot,
+    Status,
+    error,
+    unresolvable,
+    unschedulable,
+)
 from extender.objects.decoding import replaced
 from extender.objects.meta import LabelSelector, LabelSelectorRequirement
 from extender.objects.node import HOSTNAME_LABEL
@@ -80,8 +92,12 @@ def names(letters: str) -> set[str]:
     ("pod", "spread", "fits"),
     [
         pytest.param(constrained(FOO, 1, ZONE), "0/0/0/0", "abxy", id="no existing pods"),
-        pytest.param(constrained(make_pod(), 1, ZONE), "0/0/0/0", "abxy", id="no existing pods, and it does not match itself"),
-        pytest.param(constrained(FOO.namespace("other"), 1, ZONE), "2/0/0/0", "abxy", id="pods of another namespace do not count"),
+        pytest.param(
+            constrained(make_pod(), 1, ZONE), "0/0/0/0", "abxy", id="no existing pods, and it does not match itself"
+        ),
+        pytest.param(
+            constrained(FOO.namespace("other"), 1, ZONE), "2/0/0/0", "abxy", id="pods of another namespace do not count"
+        ),
         pytest.param(constrained(FOO, 1, ZONE), "2/1/0/3", "abxy", id="zones 3/3"),
         pytest.param(constrained(FOO, 1, ZONE), "1/1/0/3", "ab", id="zones 2/3"),
         pytest.param(constrained(FOO, 2, ZONE), "1/1/0/3", "abxy", id="zones 2/3, a skew of 2 is allowed"),
@@ -95,8 +111,15 @@ def names(letters: str) -> set[str]:
         pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "1/0/0/0", "xy", id="[1/0, 1/0/0/0]"),
         pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "1/0/0/1", "bx", id="[1/1, 1/0/0/1]"),
         pytest.param(constrained(FOO, 1, ZONE, label_selector=None), "9/0/0/0", "abxy", id="no selector counts nobody"),
-        pytest.param(constrained(FOO, 1, ZONE, label_selector=LabelSelector()), "9/0/0/0", "abxy", id="nor does an empty one"),
-        pytest.param(constrained(FOO, 0, ZONE, label_selector=LabelSelector()), "0/0/0/0", "", id="but the pod matches an empty one"),
+        pytest.param(
+            constrained(FOO, 1, ZONE, label_selector=LabelSelector()), "9/0/0/0", "abxy", id="nor does an empty one"
+        ),
+        pytest.param(
+            constrained(FOO, 0, ZONE, label_selector=LabelSelector()),
+            "0/0/0/0",
+            "",
+            id="but the pod matches an empty one",
+        ),
     ],
 )
 def test_filter(pod: PodBuilder, spread: str, fits: str) -> None:
@@ -152,11 +175,17 @@ def test_constraints_are_checked_in_order() -> None:
     ("pod", "spread", "fits"),
     [
         pytest.param(constrained(FOO, 1, ZONE, min_domains=2), "1/0/1/1", "ab", id="as many zones as asked for"),
-        pytest.param(constrained(FOO, 1, ZONE, min_domains=3), "1/0/1/1", "", id="too few zones: the emptiest counts as empty"),
-        pytest.param(constrained(FOO, 2, ZONE, min_domains=3), "1/0/1/1", "ab", id="too few zones, a skew of 2 is allowed"),
+        pytest.param(
+            constrained(FOO, 1, ZONE, min_domains=3), "1/0/1/1", "", id="too few zones: the emptiest counts as empty"
+        ),
+        pytest.param(
+            constrained(FOO, 2, ZONE, min_domains=3), "1/0/1/1", "ab", id="too few zones, a skew of 2 is allowed"
+        ),
         pytest.param(constrained(FOO, 1, HOST, min_domains=4), "1/1/1/2", "abx", id="as many nodes as asked for"),
         pytest.param(constrained(FOO, 1, HOST, min_domains=5), "1/1/1/2", "", id="too few nodes"),
-        pytest.param(constrained(FOO, 1, HOST, min_domains=5), "0/0/1/2", "ab", id="too few nodes, but some are empty anyway"),
+        pytest.param(
+            constrained(FOO, 1, HOST, min_domains=5), "0/0/1/2", "ab", id="too few nodes, but some are empty anyway"
+        ),
     ],
 )
 def test_min_domains(pod: PodBuilder, spread: str, fits: str) -> None:
@@ -175,13 +204,16 @@ A_OR_Y = FOO.node_affinity(label_term(HOST, "In", "node-a", "node-y"))
         pytest.param(constrained(A_OR_Y, 1, HOST), "2/1/0/3", "abx", id="Honor is the default"),
         pytest.param(constrained(A_OR_Y, 1, HOST, node_affinity_policy="Honor"), "2/1/0/3", "abx", id="Honor"),
         pytest.param(constrained(A_OR_Y, 1, HOST, node_affinity_policy="Ignore"), "2/1/0/3", "x", id="Ignore"),
-        pytest.param(constrained(FOO.node_selector({HOST: "node-a"}), 1, HOST), "2/1/0/3", "abxy", id="a node selector as well"),
+        pytest.param(
+            constrained(FOO.node_selector({HOST: "node-a"}), 1, HOST), "2/1/0/3", "abxy", id="a node selector as well"
+        ),
         pytest.param(constrained(A_OR_Y, 1, ZONE), "0/5/5/1", "ab", id="zones 0/1 without node-b and node-x"),
     ],
 )
 def test_node_affinity_policy(pod: PodBuilder, spread: str, fits: str) -> None:
     """
-    Nodes that the pod's node affinity rules out are no domains and their pods do not count; that they are out is for NodeAffinity to say.
+    Nodes that the pod's node affinity rules out are no domains and their pods do not count; that they are out is for
+    NodeAffinity to say.
     """
     assert fitting(cluster(spread), pod) == names(fits)
 
@@ -192,12 +224,17 @@ def test_node_affinity_policy(pod: PodBuilder, spread: str, fits: str) -> None:
         pytest.param(constrained(FOO, 1, HOST), "x", id="Ignore is the default"),
         pytest.param(constrained(FOO, 1, HOST, node_taints_policy="Ignore"), "x", id="Ignore"),
         pytest.param(constrained(FOO, 1, HOST, node_taints_policy="Honor"), "bx", id="Honor: node-x is no domain"),
-        pytest.param(constrained(FOO.toleration("busy", "", "", "Exists"), 1, HOST, node_taints_policy="Honor"), "x", id="tolerated"),
+        pytest.param(
+            constrained(FOO.toleration("busy", "", "", "Exists"), 1, HOST, node_taints_policy="Honor"),
+            "x",
+            id="tolerated",
+        ),
     ],
 )
 def test_node_taints_policy(pod: PodBuilder, fits: str) -> None:
     """
-    Nodes whose taints the pod does not tolerate are no domains if the policy is Honor. Pods: 2/1/0/3, node-x is tainted.
+    Nodes whose taints the pod does not tolerate are no domains if the policy is Honor. Pods: 2/1/0/3, node-x is
+    tainted.
     """
     nodes = [node(name).taint("busy") if name == "node-x" else node(name) for name in NODES]
     snapshot = make_snapshot(*nodes, pods=matching("2/1/0/3"))
@@ -240,9 +277,12 @@ def test_a_taint_whose_number_is_tolerated_makes_a_domain_while_comparisons_are_
     TaintTolerationComparisonOperators, with a policy of Honor. Pods: 2/1/0/3, node-x is tainted.
     """
     snapshot = make_snapshot(
-        *(node(name).taint("sla", "950") if name == "node-x" else node(name) for name in NODES), pods=matching("2/1/0/3")
+        *(node(name).taint("sla", "950") if name == "node-x" else node(name) for name in NODES),
+        pods=matching("2/1/0/3"),
     )
-    [plugin] = make_framework(PodTopologySpread, features={"TaintTolerationComparisonOperators": compares}).plugins.pre_filter
+    [plugin] = make_framework(
+        PodTopologySpread, features={"TaintTolerationComparisonOperators": compares}
+    ).plugins.pre_filter
     assert isinstance(plugin, PodTopologySpread)
 
     pod = constrained(FOO.toleration("sla", "900", "", "Gt"), 1, HOST, node_taints_policy="Honor")
@@ -263,25 +303,60 @@ def test_match_label_keys_do_not_turn_no_selector_into_one() -> None:
         pytest.param(constrained(FOO, 1, ZONE), "1/1/0/3", {"node-y": 1}, {}, "aby", id="zone2 gets level"),
         pytest.param(constrained(FOO, 1, ZONE), "1/1/0/3", {"node-y": 3}, {}, "aby", id="zone2 becomes the emptiest"),
         pytest.param(constrained(FOO, 1, ZONE), "0/1/0/1", {}, {"node-a": 1}, "bxy", id="zone1 runs ahead"),
-        pytest.param(constrained(FOO, 1, HOST), "2/1/0/3", {"node-a": 2}, {}, "ax", id="node-a gets level with the emptiest"),
-        pytest.param(constrained(FOO, 1, HOST), "1/1/0/1", {}, {"node-x": 1}, "x", id="the emptiest is filled, and none is emptier"),
+        pytest.param(
+            constrained(FOO, 1, HOST), "2/1/0/3", {"node-a": 2}, {}, "ax", id="node-a gets level with the emptiest"
+        ),
+        pytest.param(
+            constrained(FOO, 1, HOST),
+            "1/1/0/1",
+            {},
+            {"node-x": 1},
+            "x",
+            id="the emptiest is filled, and none is emptier",
+        ),
         pytest.param(constrained(FOO, 1, HOST), "2/2/0/2", {}, {"node-x": 2}, "x", id="filled up to the others"),
         pytest.param(constrained(FOO, 1, HOST), "2/2/0/2", {}, {"node-x": 3}, "", id="filled beyond the others"),
-        pytest.param(constrained(constrained(FOO, 1, ZONE), 1, HOST), "2/0/1/0", {"node-a": 2}, {}, "ay", id="two constraints at a time"),
-        pytest.param(constrained(FOO, 1, HOST, min_domains=5), "2/1/0/3", {"node-y": 3}, {}, "xy", id="too few domains stay too few"),
-        pytest.param(constrained(A_OR_Y, 1, HOST), "2/1/0/3", {}, {"node-x": 9}, "abx", id="a node that does not count cannot change that"),
+        pytest.param(
+            constrained(constrained(FOO, 1, ZONE), 1, HOST),
+            "2/0/1/0",
+            {"node-a": 2},
+            {},
+            "ay",
+            id="two constraints at a time",
+        ),
+        pytest.param(
+            constrained(FOO, 1, HOST, min_domains=5),
+            "2/1/0/3",
+            {"node-y": 3},
+            {},
+            "xy",
+            id="too few domains stay too few",
+        ),
+        pytest.param(
+            constrained(A_OR_Y, 1, HOST),
+            "2/1/0/3",
+            {},
+            {"node-x": 9},
+            "abx",
+            id="a node that does not count cannot change that",
+        ),
     ],
 )
 def test_hypotheses(pod: PodBuilder, spread: str, leave: dict[str, int], come: dict[str, int], fits: str) -> None:
     """
-    Each row is judged with its own pods come and gone, which may move the emptiest domain; the other rows know nothing of it.
+    Each row is judged with its own pods come and gone, which may move the emptiest domain; the other rows know nothing
+    of it.
     """
     cache = make_cache(*map(node, NODES), pods=matching(spread))
     coming = [(name, FOO.name(f"new-{name}-{number}").obj()) for name, count in come.items() for number in range(count)]
     arrivals = [(name, cache.nominate(pod)) for name, pod in coming]
     snapshot = cache.update_snapshot()
     places = snapshot.nodes.index
-    moves = [(places[name], slot, -1) for name, count in leave.items() for slot in snapshot.pods.on_node[places[name]][:count]]
+    moves = [
+        (places[name], slot, -1)
+        for name, count in leave.items()
+        for slot in snapshot.pods.on_node[places[name]][:count]
+    ]
     moves += [(places[name], slot, +1) for name, slot in arrivals]
     changes = np.array(moves, np.int64).reshape(-1, 3)
     rows = Rows.of(snapshot).changed(PodChanges(changes[:, 0], changes[:, 1], changes[:, 2]))
@@ -297,7 +372,9 @@ def test_a_terminating_pod_counts_when_it_leaves() -> None:
     """
     It was not counted where it is, and still is subtracted: upstream does so, and preemption finds what upstream finds.
     """
-    snapshot = make_snapshot(*map(node, NODES), pods=[*matching("1/0/1/1"), FOO.name("leaving").node("node-a").terminating()])
+    snapshot = make_snapshot(
+        *map(node, NODES), pods=[*matching("1/0/1/1"), FOO.name("leaving").node("node-a").terminating()]
+    )
     rows = Rows.of(snapshot, np.array([snapshot.nodes.index["node-a"]]))
     slot = next(slot for slot in snapshot.pods.on_node[int(rows.node[0])] if snapshot.pod_at(slot).is_terminating)
     pod, plugin, state = constrained(FOO, 1, HOST).obj(), PodTopologySpread(), CycleState()
@@ -318,7 +395,8 @@ def test_a_terminating_pod_counts_when_it_leaves() -> None:
         pytest.param(
             constrained(FOO, 1, ZONE, label_selector=UNUSABLE),
             error(
-                'get constraints from pod: obtaining pod\'s hard topology spread constraints: "Near" is not a valid label selector operator'
+                'get constraints from pod: obtaining pod\'s hard topology spread constraints: "Near" is not a valid '
+                "label selector operator"
             ),
             id="a selector that cannot be used",
         ),
@@ -355,16 +433,32 @@ def wish(max_skew: int, key: str, pod: PodBuilder = FOO, **fields: Any) -> PodBu
         pytest.param(wish(1, HOST), "2/1/0/0", "a", {"a": 100}, id="a single candidate"),
         pytest.param(wish(1, HOST), "1/1/0/0", "ab", {"a": 100, "b": 100}, id="no difference"),
         pytest.param(wish(1, HOST), "2/1/0/3", "abxy", {"a": 20, "b": 60, "x": 100, "y": 0}, id="nodes 2/1/0/3"),
-        pytest.param(wish(2, HOST), "2/1/0/3", "abxy", {"a": 33, "b": 66, "x": 100, "y": 16}, id="a larger skew matters less"),
+        pytest.param(
+            wish(2, HOST), "2/1/0/3", "abxy", {"a": 33, "b": 66, "x": 100, "y": 16}, id="a larger skew matters less"
+        ),
         pytest.param(wish(3, HOST), "4/3/2/1", "abxy", {"a": 44, "b": 66, "x": 77, "y": 100}, id="a skew of 3"),
         pytest.param(wish(1, HOST, label_selector=None), "2/1/0/3", "ab", {"a": 100, "b": 100}, id="no selector"),
-        pytest.param(wish(1, HOST, label_selector=LabelSelector()), "2/1/0/3", "ab", {"a": 100, "b": 100}, id="an empty selector"),
-        pytest.param(wish(1, HOST), "4/2/1/3", "abx", {"a": 33, "b": 83, "x": 100}, id="nodes 4/2/1, node-y is no candidate"),
+        pytest.param(
+            wish(1, HOST, label_selector=LabelSelector()), "2/1/0/3", "ab", {"a": 100, "b": 100}, id="an empty selector"
+        ),
+        pytest.param(
+            wish(1, HOST), "4/2/1/3", "abx", {"a": 33, "b": 83, "x": 100}, id="nodes 4/2/1, node-y is no candidate"
+        ),
         pytest.param(wish(1, ZONE), "4/2/1/3", "abx", {"a": 75, "b": 75, "x": 100}, id="zones 6/4: all nodes count"),
         pytest.param(wish(1, ZONE, wish(1, HOST)), "2/1/2/4", "ax", {"a": 100, "x": 63}, id="zones 3/6 and nodes 2/2"),
-        pytest.param(wish(1, HOST, make_pod()), "2/1/0/3", "abxy", {"a": 20, "b": 60, "x": 100, "y": 0}, id="it need not match itself"),
-        pytest.param(wish(1, ZONE, A_OR_Y), "1/9/9/4", "ay", {"a": 100, "y": 16}, id="zones 1/4: node affinity is honoured"),
-        pytest.param(wish(1, ZONE, FOO.namespace("other")), "2/1/0/3", "ax", {"a": 100, "x": 100}, id="of another namespace"),
+        pytest.param(
+            wish(1, HOST, make_pod()),
+            "2/1/0/3",
+            "abxy",
+            {"a": 20, "b": 60, "x": 100, "y": 0},
+            id="it need not match itself",
+        ),
+        pytest.param(
+            wish(1, ZONE, A_OR_Y), "1/9/9/4", "ay", {"a": 100, "y": 16}, id="zones 1/4: node affinity is honoured"
+        ),
+        pytest.param(
+            wish(1, ZONE, FOO.namespace("other")), "2/1/0/3", "ax", {"a": 100, "x": 100}, id="of another namespace"
+        ),
     ],
 )
 def test_score(pod: PodBuilder, spread: str, candidates: str, expected: dict[str, int]) -> None:
@@ -398,7 +492,8 @@ def test_pre_score_of_an_invalid_selector() -> None:
     answer = scores(cluster("1/0/0/0"), wish(1, ZONE, label_selector=UNUSABLE))
 
     assert answer == error(
-        'calculating preScoreState: obtaining pod\'s soft topology spread constraints: "Near" is not a valid label selector operator'
+        'calculating preScoreState: obtaining pod\'s soft topology spread constraints: "Near" is not a valid label '
+        "selector operator"
     )
 
 

@@ -7,8 +7,12 @@ from extender.testing import PodBuilder, make_pod
 @pytest.mark.parametrize(
     ("waiting", "order"),
     [
-        pytest.param([("low", 1, 10.0), ("high", 2, 20.0)], ["high", "low"], id="important pods go first, however late they came"),
-        pytest.param([("late", 5, 20.0), ("early", 5, 10.0)], ["early", "late"], id="of equals the one that came first"),
+        pytest.param(
+            [("low", 1, 10.0), ("high", 2, 20.0)], ["high", "low"], id="important pods go first, however late they came"
+        ),
+        pytest.param(
+            [("late", 5, 20.0), ("early", 5, 10.0)], ["early", "late"], id="of equals the one that came first"
+        ),
         pytest.param([("low", -1, 0.0), ("none", None, 9.0)], ["none", "low"], id="no priority is priority 0"),
     ],
 )

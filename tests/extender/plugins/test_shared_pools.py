@@ -1,4 +1,6 @@
-"""Pools that many nodes can use: one search serves all these nodes, and passes over what cannot be had. What is found is the same."""
+"""Pools that many nodes can use: one search serves all these nodes, and passes over what cannot be had. What is found
+is the same.
+"""
 
 import random
 from collections.abc import Sequence
@@ -45,7 +47,11 @@ COUNTERS = {"name": "set", "counters": {"memory": {"value": "4"}}}
 
 
 def a_device(rng: random.Random, name: str) -> dict[str, Any]:
-    device: dict[str, Any] = {"name": name, "attributes": {"kind": {"string": rng.choice("xy")}}, "capacity": {"memory": {"value": "2"}}}
+    device: dict[str, Any] = {
+        "name": name,
+        "attributes": {"kind": {"string": rng.choice("xy")}},
+        "capacity": {"memory": {"value": "2"}},
+    }
     # A selector of the class `big` fails for a device without a size.
     if rng.random() < 0.9:
         device["attributes"]["size"] = {"int": rng.randint(1, 3)}
@@ -60,15 +66,25 @@ def a_device(rng: random.Random, name: str) -> dict[str, Any]:
 
 def a_pool(rng: random.Random, name: str) -> list[ResourceSlice]:
     """
-    A pool for all nodes, for those of a zone or for one, whose devices may share counters, or each say which nodes they are for.
+    A pool for all nodes, for those of a zone or for one, whose devices may share counters, or each say which nodes they
+    are for.
     """
-    zone = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [rng.choice("ab")]}]}]}
-    places: list[Manifest] = [{"allNodes": True}, {"allNodes": True}, {"nodeSelector": zone}, {"nodeName": f"n{rng.randrange(4)}"}]
+    zone = {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [rng.choice("ab")]}]}]
+    }
+    places: list[Manifest] = [
+        {"allNodes": True},
+        {"allNodes": True},
+        {"nodeSelector": zone},
+        {"nodeName": f"n{rng.randrange(4)}"},
+    ]
     where = rng.choice(places)
     devices = [a_device(rng, f"d{number}") for number in range(rng.randint(1, 4))]
     if rng.random() < 0.4:
         for device in devices:
-            device["consumesCounters"] = [{"counterSet": "set", "counters": {"memory": {"value": str(rng.randint(1, 3))}}}]
+            device["consumesCounters"] = [
+                {"counterSet": "set", "counters": {"memory": {"value": str(rng.randint(1, 3))}}}
+            ]
         shared = make_slice(name=f"{name}-counters", pool=name, of=2, **where, sharedCounters=[COUNTERS])
         return [shared, make_slice(*devices, name=name, pool=name, of=2, **where)]
     if rng.random() < 0.2:
@@ -136,7 +152,11 @@ def test_what_earlier_searches_leave_changes_nothing(seed: int) -> None:
         claim = a_claim(rng, f"c{number}")
         found = allocations(slices, known, followed, held, claim)
 
-        assert found == [told for node in NODES for told in allocations(slices, KnownContents(), AllocatedDevices(), held, claim, [node])]
+        assert found == [
+            told
+            for node in NODES
+            for told in allocations(slices, KnownContents(), AllocatedDevices(), held, claim, [node])
+        ]
 
         chosen = [each[0] for each in found if each[0]]
         if chosen and rng.random() < 0.7:
@@ -163,7 +183,9 @@ def held_in(pool: str) -> ResourceClaim:
     return make_claim(pool, allocation=allocation_of({"device": "d", "pool": pool}))
 
 
-def is_known(known: KnownContents, slices: Slices, followed: AllocatedDevices, held: Sequence[ResourceClaim], node: Node) -> bool:
+def is_known(
+    known: KnownContents, slices: Slices, followed: AllocatedDevices, held: Sequence[ResourceClaim], node: Node
+) -> bool:
     allocator = Allocator([make_claim("other", exactly())], CLASSES, slices, followed.held_by(held), Matches())
     return known.of(allocator).on(node, slices.pools_for(node)) is not None
 
@@ -175,12 +197,16 @@ def test_what_one_node_found_in_pools_for_all_nodes_the_others_know() -> None:
     known.of(allocator).remember(NODES[0], pools, allocation_on(NODES[0], allocator, Allowance()))
 
     assert all(is_known(known, slices, followed, [], node) for node in NODES)
-    assert all(is_known(known, slices, followed, [held_in("p1")], node) for node in NODES), "the search ended in the first pool"
+    assert all(is_known(known, slices, followed, [held_in("p1")], node) for node in NODES), (
+        "the search ended in the first pool"
+    )
     assert not any(is_known(known, slices, followed, [held_in("p0")], node) for node in NODES)
 
 
 def test_a_node_with_devices_of_its_own_is_not_refused_with_the_others() -> None:
-    slices = Slices([make_slice("d", name="s", pool="p", allNodes=True), make_slice("own", name="n1", pool="q", nodeName="n1")])
+    slices = Slices(
+        [make_slice("d", name="s", pool="p", allNodes=True), make_slice("own", name="n1", pool="q", nodeName="n1")]
+    )
 
     found = allocations(slices, KnownContents(), AllocatedDevices(), [held_in("p")], make_claim("c", exactly()))
 
@@ -209,11 +235,18 @@ def test_a_search_passes_over_pools_that_have_nothing_for_the_request() -> None:
     """
     sizes = [1] * 300 + [2]
     devices = [{"name": "d", "attributes": {"size": {"int": size}}} for size in sizes]
-    slices = Slices([make_slice(device, name=f"s{place}", pool=f"p{place:03}", allNodes=True) for place, device in enumerate(devices)])
+    slices = Slices(
+        [
+            make_slice(device, name=f"s{place}", pool=f"p{place:03}", allNodes=True)
+            for place, device in enumerate(devices)
+        ]
+    )
     known, followed = KnownContents(), AllocatedDevices()
 
     def searched(allowance: Allowance) -> NodeAllocation:
-        allocator = Allocator([make_claim("c", exactly(1, "r", "big"))], CLASSES, slices, followed.held_by([]), Matches())
+        allocator = Allocator(
+            [make_claim("c", exactly(1, "r", "big"))], CLASSES, slices, followed.held_by([]), Matches()
+        )
         known.of(allocator)
         return allocation_on(NODES[0], allocator, allowance)
 
@@ -228,7 +261,9 @@ def test_devices_of_classes_that_say_the_same_are_found_once() -> None:
     slices, known, followed = shared_pools(1), KnownContents(), AllocatedDevices()
 
     def of(device_class: str) -> bool:
-        allocator = Allocator([make_claim("c", exactly(1, "r", device_class))], CLASSES, slices, followed.held_by([]), Matches())
+        allocator = Allocator(
+            [make_claim("c", exactly(1, "r", device_class))], CLASSES, slices, followed.held_by([]), Matches()
+        )
         pools, known_here = slices.pools_for(NODES[0]), known.of(allocator)
         was_known = known_here.on(NODES[0], pools) is not None
         known_here.remember(NODES[0], pools, allocation_on(NODES[0], allocator, Allowance()))

@@ -1,6 +1,8 @@
-"""DynamicResources and extended resources that device classes back: what is requested, what each node has to provide, and the reasons.
+"""DynamicResources and extended resources that device classes back: what is requested, what each node has to provide,
+and the reasons.
 
-The cases of requests and mappings are upstream's: framework/plugins/dynamicresources/extendeddynamicresources_test.go (v1.36.2).
+The cases of requests and mappings are upstream's: framework/plugins/dynamicresources/extendeddynamicresources_test.go
+(v1.36.2).
 """
 
 import asyncio
@@ -10,7 +12,12 @@ from typing import Any
 import pytest
 
 from extender.cache import Cache
-from extender.config.plugin_args import NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
+from extender.config.plugin_args import (
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    ResourceSpec,
+    ScoringStrategy,
+)
 from extender.framework import (
     DEVICE_TOTALS,
     PLUGIN_METRICS,
@@ -110,13 +117,21 @@ def shown(request: DeviceRequest) -> tuple[str, str, int]:
             make_pod().req({GPU: 1}).init_req({INIT: 1}).init_req({INIT: 2}),
             [GPU, INIT],
             [("container-1-request-0", "init", 2), ("container-2-request-0", "gpu", 1)],
-            [("c0", GPU, "container-2-request-0"), ("i1", INIT, "container-1-request-0"), ("i2", INIT, "container-1-request-0")],
+            [
+                ("c0", GPU, "container-2-request-0"),
+                ("i1", INIT, "container-1-request-0"),
+                ("i2", INIT, "container-1-request-0"),
+            ],
             id="init containers share the largest request",
         ),
         pytest.param(
             make_pod().req({GPU: 1}).init_req({INIT: 1}).sidecar_req({INIT: 1}).init_req({INIT: 2}),
             [GPU, INIT],
-            [("container-1-request-0", "init", 1), ("container-2-request-0", "init", 2), ("container-3-request-0", "gpu", 1)],
+            [
+                ("container-1-request-0", "init", 1),
+                ("container-2-request-0", "init", 2),
+                ("container-3-request-0", "gpu", 1),
+            ],
             [
                 ("c0", GPU, "container-3-request-0"),
                 ("s2", INIT, "container-1-request-0"),
@@ -149,7 +164,9 @@ def test_requests_and_mappings(
 # What is said of nodes.
 
 
-def evaluated(pod: Pod, *objects: HasMetadata, nodes: tuple[NodeBuilder, ...] = (make_node("n"),)) -> tuple[Status, dict[str, Status]]:
+def evaluated(
+    pod: Pod, *objects: HasMetadata, nodes: tuple[NodeBuilder, ...] = (make_node("n"),)
+) -> tuple[Status, dict[str, Status]]:
     """What PreFilter says, and what Filter says of each node."""
     cache = make_cache(*nodes, objects=objects)
     cycle = Cycle(make_framework(DynamicResources), cache.update_snapshot(), pod)
@@ -236,7 +253,10 @@ def left_over(pod: Pod, **metadata: Any) -> ResourceClaim:
 def test_a_special_claim_of_an_earlier_attempt_keeps_the_pod_off_all_nodes() -> None:
     refused = unresolvable("cannot schedule extended resource claim")
 
-    assert evaluated(WANTING, backing(GPU), make_slice("gpu-1", "gpu-2"), left_over(WANTING)) == (SUCCESS, {"n": refused})
+    assert evaluated(WANTING, backing(GPU), make_slice("gpu-1", "gpu-2"), left_over(WANTING)) == (
+        SUCCESS,
+        {"n": refused},
+    )
 
 
 @pytest.mark.parametrize(
@@ -314,7 +334,12 @@ def test_a_claim_is_created_protected_allocated_and_named_in_the_pod() -> None:
 
     (claim,) = scheduler.claims.values()
     patch = scheduler.writes.calls[-1]
-    assert scheduler.kinds_written() == [CreateResourceClaim, ProtectResourceClaim, ReserveResourceClaim, PatchPodStatus]
+    assert scheduler.kinds_written() == [
+        CreateResourceClaim,
+        ProtectResourceClaim,
+        ReserveResourceClaim,
+        PatchPodStatus,
+    ]
     assert isinstance(patch, PatchPodStatus)
     assert patch.extended_resource_claim is not None
     assert patch.extended_resource_claim.resource_claim_name == claim.name
@@ -382,8 +407,15 @@ def test_a_claim_holds_nothing_once_it_was_shown_and_deleted_with_no_attempt_in_
 @pytest.mark.parametrize(
     ("kind", "failure", "words"),
     [
-        pytest.param(CreateResourceClaim, CallError("no"), "create claim for extended resources default/: no", id="create"),
-        pytest.param(CreateResourceClaim, CallConflict("no"), "create claim for extended resources default/: no", id="create, conflict"),
+        pytest.param(
+            CreateResourceClaim, CallError("no"), "create claim for extended resources default/: no", id="create"
+        ),
+        pytest.param(
+            CreateResourceClaim,
+            CallConflict("no"),
+            "create claim for extended resources default/: no",
+            id="create, conflict",
+        ),
         pytest.param(
             ReserveResourceClaim,
             CallError("no"),
@@ -396,11 +428,20 @@ def test_a_claim_holds_nothing_once_it_was_shown_and_deleted_with_no_attempt_in_
             "add allocation and reservation to claim default/p-extended-resources-1: no",
             id="reserve, outcome unknown",
         ),
-        pytest.param(PatchPodStatus, CallError("no"), "update pod default/p ExtendedResourceClaimStatus: no", id="name it in the pod"),
-        pytest.param(PatchPodStatus, CallConflict("no"), "update pod default/p ExtendedResourceClaimStatus: no", id="another pod"),
+        pytest.param(
+            PatchPodStatus,
+            CallError("no"),
+            "update pod default/p ExtendedResourceClaimStatus: no",
+            id="name it in the pod",
+        ),
+        pytest.param(
+            PatchPodStatus, CallConflict("no"), "update pod default/p ExtendedResourceClaimStatus: no", id="another pod"
+        ),
     ],
 )
-def test_a_write_that_fails_leaves_neither_claim_nor_reservation(kind: type[Any], failure: CallError, words: str) -> None:
+def test_a_write_that_fails_leaves_neither_claim_nor_reservation(
+    kind: type[Any], failure: CallError, words: str
+) -> None:
     scheduler = Scheduler()
     scheduler.writes.fail(kind, failure)
 
@@ -418,7 +459,9 @@ def test_a_claim_that_no_container_would_use_is_not_created() -> None:
     pod = make_pod("p").uid("p").req(cpu=1).overhead({GPU: 1}).obj()
     scheduler = Scheduler()
 
-    assert scheduler.bind(pod) == error("nil or empty request mappings, no update of pod default/p ExtendedResourceClaimStatus")
+    assert scheduler.bind(pod) == error(
+        "nil or empty request mappings, no update of pod default/p ExtendedResourceClaimStatus"
+    )
     assert scheduler.writes.calls == []
 
 
@@ -492,7 +535,10 @@ def test_pods_on_a_node_count_where_its_device_plugin_offers_the_resource() -> N
     """
     running = make_pod("running").node("plugin").req({GPU: 1}), make_pod("elsewhere").node("devices").req({GPU: 1})
     cache = make_cache(
-        make_node("plugin").capacity({GPU: 1}, pods=10), make_node("devices").capacity(pods=10), pods=running, objects=(backing(GPU),)
+        make_node("plugin").capacity({GPU: 1}, pods=10),
+        make_node("devices").capacity(pods=10),
+        pods=running,
+        objects=(backing(GPU),),
     )
     cycle = Cycle(make_framework(NodeResourcesFit), cache.update_snapshot(), WANTING)
     cycle.run_pre_filter_plugins()
@@ -512,16 +558,24 @@ def test_while_the_feature_is_off_the_resource_is_counted_as_any_other() -> None
     cycle.run_pre_filter_plugins()
 
     assert cycle.skip_filter_plugins == {"DynamicResources"}
-    assert cycle.run_filter_plugins(Rows.of(cycle.snapshot)).status_of(0) == unresolvable(f"Insufficient {GPU}").by("NodeResourcesFit")
-    assert EventResource.DEVICE_CLASS not in {each.event.resource for each in NodeResourcesFit(None, framework).events_to_register()}
+    assert cycle.run_filter_plugins(Rows.of(cycle.snapshot)).status_of(0) == unresolvable(f"Insufficient {GPU}").by(
+        "NodeResourcesFit"
+    )
+    assert EventResource.DEVICE_CLASS not in {
+        each.event.resource for each in NodeResourcesFit(None, framework).events_to_register()
+    }
 
 
 # Scores.
 
-RUNNING = make_claim("running", exactly(1, device_class="gpu"), allocation=allocation_of({"device": "gpu-1", "pool": "half"}))
+RUNNING = make_claim(
+    "running", exactly(1, device_class="gpu"), allocation=allocation_of({"device": "gpu-1", "pool": "half"})
+)
 
 
-def totals(plugin: type[Plugin], args: Any, *objects: HasMetadata, nodes: Sequence[NodeBuilder], pod: Pod = WANTING) -> dict[str, int]:
+def totals(
+    plugin: type[Plugin], args: Any, *objects: HasMetadata, nodes: Sequence[NodeBuilder], pod: Pod = WANTING
+) -> dict[str, int]:
     """The scores of one plugin, beside DynamicResources."""
 
     def made(_: object, handle: Handle) -> Plugin:
@@ -577,7 +631,9 @@ def test_only_devices_of_the_class_count() -> None:
     """
     selecting = make_device_class("gpu", 'device.attributes["gpu.example.com"].model == "a"')
     fast = replaced(selecting, spec=replaced(selecting.spec, extended_resource_name=GPU))
-    some = make_slice(*(make_device(f"{model}-{n}", {"model": model}) for model in "ab" for n in range(2)), nodeName="n")
+    some = make_slice(
+        *(make_device(f"{model}-{n}", {"model": model}) for model in "ab" for n in range(2)), nodeName="n"
+    )
     args = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("MostAllocated", (ResourceSpec(GPU, 1),)))
 
     assert totals(NodeResourcesFit, args, fast, some, nodes=[make_node("n").capacity(pods=10)]) == {"n": 50}
@@ -593,7 +649,9 @@ def test_many_devices_are_counted_in_a_thread() -> None:
         replaced(device_class, spec=replaced(device_class.spec, extended_resource_name=GPU)),
         make_slice(*(make_device(f"gpu-{n}", {"model": "4"}) for n in range(100)), allNodes=True),
         *(
-            make_slice(*(make_device(f"gpu-{m}", {"model": "4"}) for m in range(100)), name=f"s{n}", pool=f"p{n}", nodeName="n")
+            make_slice(
+                *(make_device(f"gpu-{m}", {"model": "4"}) for m in range(100)), name=f"s{n}", pool=f"p{n}", nodeName="n"
+            )
             for n in range(9)
         ),
     )

@@ -55,10 +55,17 @@ def updated(resource: EventResource) -> ClusterEvent:
 @pytest.mark.parametrize(
     ("pod", "claim", "who_cares"),
     [
-        pytest.param(POD.claim("data"), CLAIM, {VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone}, id="the pod's"),
+        pytest.param(
+            POD.claim("data"), CLAIM, {VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone}, id="the pod's"
+        ),
         pytest.param(POD.claim("data"), FOREIGN, set(), id="another's"),
         pytest.param(POD.namespace("ns2").claim("data"), CLAIM, set(), id="of that name, in another namespace"),
-        pytest.param(POD.volume(ephemeral("e")), make_claim("p-e"), {NodeVolumeLimits, VolumeBinding}, id="of an ephemeral volume"),
+        pytest.param(
+            POD.volume(ephemeral("e")),
+            make_claim("p-e"),
+            {NodeVolumeLimits, VolumeBinding},
+            id="of an ephemeral volume",
+        ),
     ],
 )
 def test_a_claim_comes(pod: PodBuilder, claim: HasMetadata, who_cares: set[type[Plugin]]) -> None:
@@ -82,11 +89,21 @@ def test_a_claim_changes(plugin: type[Plugin]) -> None:
         pytest.param(VolumeZone, None, make_class(), True, id="Zone: one that waits for a consumer"),
         pytest.param(VolumeZone, None, make_class(binding=AT_ONCE), False, id="Zone: one that does not"),
         pytest.param(VolumeBinding, None, make_class(binding=AT_ONCE), True, id="Binding: any"),
-        pytest.param(VolumeBinding, make_class(), make_class(topology={"zone": ["a"]}), True, id="Binding: other places are allowed"),
-        pytest.param(VolumeBinding, make_class(), make_class(provisioner="x"), False, id="Binding: something else changed"),
+        pytest.param(
+            VolumeBinding,
+            make_class(),
+            make_class(topology={"zone": ["a"]}),
+            True,
+            id="Binding: other places are allowed",
+        ),
+        pytest.param(
+            VolumeBinding, make_class(), make_class(provisioner="x"), False, id="Binding: something else changed"
+        ),
     ],
 )
-def test_a_class_comes_or_changes(plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool) -> None:
+def test_a_class_comes_or_changes(
+    plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool
+) -> None:
     event = added(EventResource.STORAGE_CLASS) if old is None else updated(EventResource.STORAGE_CLASS)
 
     assert is_worth_a_try(plugin, POD.claim("data"), event, old, new) is worth_it
@@ -120,16 +137,38 @@ def test_any_volume_and_any_node_may_be_the_one_to_bind(resource: EventResource)
     ("plugin", "old", "new", "worth_it"),
     [
         pytest.param(NodeVolumeLimits, None, make_csi_node("n"), True, id="Limits: a node says something at all"),
-        pytest.param(NodeVolumeLimits, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": 2}), True, id="Limits: one more"),
-        pytest.param(NodeVolumeLimits, make_csi_node("n", {"d": 2}), make_csi_node("n", {"d": 1}), False, id="Limits: one less"),
-        pytest.param(NodeVolumeLimits, make_csi_node("n"), make_csi_node("n", {"d": 1}), True, id="Limits: a driver comes"),
-        pytest.param(NodeVolumeLimits, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": None}), False, id="Limits: none is 0 here"),
+        pytest.param(
+            NodeVolumeLimits, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": 2}), True, id="Limits: one more"
+        ),
+        pytest.param(
+            NodeVolumeLimits, make_csi_node("n", {"d": 2}), make_csi_node("n", {"d": 1}), False, id="Limits: one less"
+        ),
+        pytest.param(
+            NodeVolumeLimits, make_csi_node("n"), make_csi_node("n", {"d": 1}), True, id="Limits: a driver comes"
+        ),
+        pytest.param(
+            NodeVolumeLimits,
+            make_csi_node("n", {"d": 1}),
+            make_csi_node("n", {"d": None}),
+            False,
+            id="Limits: none is 0 here",
+        ),
         pytest.param(VolumeBinding, None, make_csi_node("n"), True, id="Binding: a node says something at all"),
-        pytest.param(VolumeBinding, make_csi_node("n"), make_csi_node("n", migrated=["x"]), True, id="Binding: a plugin is migrated"),
-        pytest.param(VolumeBinding, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": 2}), False, id="Binding: a limit"),
+        pytest.param(
+            VolumeBinding,
+            make_csi_node("n"),
+            make_csi_node("n", migrated=["x"]),
+            True,
+            id="Binding: a plugin is migrated",
+        ),
+        pytest.param(
+            VolumeBinding, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": 2}), False, id="Binding: a limit"
+        ),
     ],
 )
-def test_what_a_node_attaches_changes(plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool) -> None:
+def test_what_a_node_attaches_changes(
+    plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool
+) -> None:
     event = added(EventResource.CSI_NODE) if old is None else updated(EventResource.CSI_NODE)
 
     assert is_worth_a_try(plugin, POD.claim("data"), event, old, new) is worth_it
@@ -162,7 +201,9 @@ def test_a_driver_changes(pod: PodBuilder, published: tuple[bool, bool], worth_i
     ],
 )
 def test_room_changes(old: tuple[str, str | None] | None, new: tuple[str, str | None], worth_it: bool) -> None:
-    before, after = (None if size is None else make_capacity("c", size[0], ANYWHERE, largest=size[1]) for size in (old, new))
+    before, after = (
+        None if size is None else make_capacity("c", size[0], ANYWHERE, largest=size[1]) for size in (old, new)
+    )
     event = added(EventResource.CSI_STORAGE_CAPACITY) if old is None else updated(EventResource.CSI_STORAGE_CAPACITY)
 
     assert is_worth_a_try(VolumeBinding, POD.claim("data"), event, before, after) is worth_it
@@ -178,8 +219,20 @@ def test_an_invalid_capacity_is_an_error_of_the_hint() -> None:
 @pytest.mark.parametrize(
     ("plugin", "pod", "gone", "worth_it"),
     [
-        pytest.param(VolumeRestrictions, POD.volume(gce_disk("d")), RUNNING.volume(gce_disk("d")), True, id="Restrictions: the disk"),
-        pytest.param(VolumeRestrictions, POD.volume(gce_disk("d")), RUNNING.volume(gce_disk("e")), False, id="Restrictions: another"),
+        pytest.param(
+            VolumeRestrictions,
+            POD.volume(gce_disk("d")),
+            RUNNING.volume(gce_disk("d")),
+            True,
+            id="Restrictions: the disk",
+        ),
+        pytest.param(
+            VolumeRestrictions,
+            POD.volume(gce_disk("d")),
+            RUNNING.volume(gce_disk("e")),
+            False,
+            id="Restrictions: another",
+        ),
         pytest.param(
             VolumeRestrictions,
             POD.volume(gce_disk("d", read_only=True)),
@@ -188,14 +241,42 @@ def test_an_invalid_capacity_is_an_error_of_the_hint() -> None:
             id="Restrictions: both only read",
         ),
         pytest.param(VolumeRestrictions, POD.claim("data"), RUNNING.claim("data"), True, id="Restrictions: the claim"),
-        pytest.param(VolumeRestrictions, POD.claim("data"), RUNNING.claim("x"), False, id="Restrictions: another claim"),
-        pytest.param(VolumeRestrictions, POD.claim("data"), RUNNING.namespace("ns2").claim("data"), False, id="Restrictions: elsewhere"),
+        pytest.param(
+            VolumeRestrictions, POD.claim("data"), RUNNING.claim("x"), False, id="Restrictions: another claim"
+        ),
+        pytest.param(
+            VolumeRestrictions,
+            POD.claim("data"),
+            RUNNING.namespace("ns2").claim("data"),
+            False,
+            id="Restrictions: elsewhere",
+        ),
         pytest.param(NodeVolumeLimits, POD.claim("data"), RUNNING.claim("x"), True, id="Limits: had a claim"),
-        pytest.param(NodeVolumeLimits, POD.claim("data"), RUNNING.volume(ephemeral("e")), True, id="Limits: had an ephemeral volume"),
-        pytest.param(NodeVolumeLimits, POD.claim("data"), RUNNING.volume(ebs_disk("vol-1")), True, id="Limits: had a migrated disk"),
+        pytest.param(
+            NodeVolumeLimits,
+            POD.claim("data"),
+            RUNNING.volume(ephemeral("e")),
+            True,
+            id="Limits: had an ephemeral volume",
+        ),
+        pytest.param(
+            NodeVolumeLimits,
+            POD.claim("data"),
+            RUNNING.volume(ebs_disk("vol-1")),
+            True,
+            id="Limits: had a migrated disk",
+        ),
         pytest.param(NodeVolumeLimits, POD.claim("data"), RUNNING, False, id="Limits: had no volumes"),
-        pytest.param(NodeVolumeLimits, POD.claim("data"), make_pod("other").claim("x"), False, id="Limits: had no node"),
-        pytest.param(NodeVolumeLimits, POD.claim("x"), make_pod("o").claim("x").nominated_node("n"), True, id="Limits: would have had one"),
+        pytest.param(
+            NodeVolumeLimits, POD.claim("data"), make_pod("other").claim("x"), False, id="Limits: had no node"
+        ),
+        pytest.param(
+            NodeVolumeLimits,
+            POD.claim("x"),
+            make_pod("o").claim("x").nominated_node("n"),
+            True,
+            id="Limits: would have had one",
+        ),
     ],
 )
 def test_a_pod_with_volumes_is_gone(plugin: type[Plugin], pod: PodBuilder, gone: PodBuilder, worth_it: bool) -> None:
@@ -222,7 +303,9 @@ def test_a_disk_without_a_csi_form_is_an_error_of_the_hint() -> None:
     pod = POD.volume(Volume(name="v", azure_disk=AzureDisk(kind="Dedicated")))
     event = ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE)
 
-    with pytest.raises(TranslationError, match=r"^converting volume\(v\) from inline to csi: kind\(Dedicated\) is not supported"):
+    with pytest.raises(
+        TranslationError, match=r"^converting volume\(v\) from inline to csi: kind\(Dedicated\) is not supported"
+    ):
         is_worth_a_try(NodeVolumeLimits, pod, event, make_attachment("pv", "n"), None)
 
 
@@ -234,15 +317,26 @@ def using(*claims: PodResourceClaim, generated: dict[str, str] | None = None) ->
     A pod that uses the claims; those from templates have got these names.
     """
     pod = POD.obj()
-    statuses = [PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in (generated or {}).items()]
+    statuses = [
+        PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in (generated or {}).items()
+    ]
     return PodBuilder(
-        replaced(pod, spec=replaced(pod.spec, resource_claims=list(claims)), status=replaced(pod.status, resource_claim_statuses=statuses))
+        replaced(
+            pod,
+            spec=replaced(pod.spec, resource_claims=list(claims)),
+            status=replaced(pod.status, resource_claim_statuses=statuses),
+        )
     )
 
 
-NAMED, FROM_TEMPLATE = PodResourceClaim(name="a", resource_claim_name="ours"), PodResourceClaim(name="b", resource_claim_template_name="t")
+NAMED, FROM_TEMPLATE = (
+    PodResourceClaim(name="a", resource_claim_name="ours"),
+    PodResourceClaim(name="b", resource_claim_template_name="t"),
+)
 ALLOCATED: dict[str, Any] = {"allocation": allocation_of("dev-1")}
-GENERATED = make_resource_claim("gen", metadata={"ownerReferences": [{"kind": "Pod", "uid": "default/p", "controller": True}]})
+GENERATED = make_resource_claim(
+    "gen", metadata={"ownerReferences": [{"kind": "Pod", "uid": "default/p", "controller": True}]}
+)
 
 
 @pytest.mark.parametrize(
@@ -250,10 +344,24 @@ GENERATED = make_resource_claim("gen", metadata={"ownerReferences": [{"kind": "P
     [
         pytest.param(None, make_resource_claim("ours"), True, id="ours comes"),
         pytest.param(None, make_resource_claim("theirs"), False, id="another comes"),
-        pytest.param(make_resource_claim("ours"), make_resource_claim("ours", **ALLOCATED), True, id="ours is allocated"),
-        pytest.param(make_resource_claim("ours"), make_resource_claim("ours", metadata={"labels": {"x": "y"}}), False, id="ours, a label"),
-        pytest.param(make_resource_claim("theirs"), make_resource_claim("theirs", **ALLOCATED), False, id="another is allocated"),
-        pytest.param(make_resource_claim("theirs", **ALLOCATED), make_resource_claim("theirs"), True, id="another gives back its devices"),
+        pytest.param(
+            make_resource_claim("ours"), make_resource_claim("ours", **ALLOCATED), True, id="ours is allocated"
+        ),
+        pytest.param(
+            make_resource_claim("ours"),
+            make_resource_claim("ours", metadata={"labels": {"x": "y"}}),
+            False,
+            id="ours, a label",
+        ),
+        pytest.param(
+            make_resource_claim("theirs"), make_resource_claim("theirs", **ALLOCATED), False, id="another is allocated"
+        ),
+        pytest.param(
+            make_resource_claim("theirs", **ALLOCATED),
+            make_resource_claim("theirs"),
+            True,
+            id="another gives back its devices",
+        ),
     ],
 )
 def test_a_resource_claim_comes_or_changes(old: ResourceClaim | None, new: ResourceClaim, worth_it: bool) -> None:
@@ -264,7 +372,11 @@ def test_a_resource_claim_comes_or_changes(old: ResourceClaim | None, new: Resou
 
 
 def test_while_a_claim_is_missing_no_other_helps() -> None:
-    event, old, new = updated(EventResource.RESOURCE_CLAIM), make_resource_claim("x", **ALLOCATED), make_resource_claim("x")
+    event, old, new = (
+        updated(EventResource.RESOURCE_CLAIM),
+        make_resource_claim("x", **ALLOCATED),
+        make_resource_claim("x"),
+    )
 
     assert not is_worth_a_try(DynamicResources, using(NAMED), event, old, new, objects=[new])
 
@@ -281,7 +393,10 @@ def test_while_a_claim_is_missing_no_other_helps() -> None:
 def test_a_pod_learns_the_names_of_its_claims(pod: PodBuilder, objects: list[HasMetadata], worth_it: bool) -> None:
     event = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
 
-    assert is_worth_a_try(DynamicResources, using(FROM_TEMPLATE), event, using(FROM_TEMPLATE), pod, objects=objects) is worth_it
+    assert (
+        is_worth_a_try(DynamicResources, using(FROM_TEMPLATE), event, using(FROM_TEMPLATE), pod, objects=objects)
+        is worth_it
+    )
 
 
 def serving(name: str | None) -> DeviceClass:
@@ -295,13 +410,17 @@ def serving(name: str | None) -> DeviceClass:
         pytest.param(GPU, None, serving(GPU), True, id="a class for it comes"),
         pytest.param(GPU, None, serving("example.com/fpga"), False, id="a class for something else"),
         pytest.param(GPU, None, serving(None), False, id="a class for nothing of the kind"),
-        pytest.param("deviceclass.resource.kubernetes.io/gpu.example.com", None, serving(None), True, id="asked for by its name"),
+        pytest.param(
+            "deviceclass.resource.kubernetes.io/gpu.example.com", None, serving(None), True, id="asked for by its name"
+        ),
         pytest.param(GPU, serving(None), serving(GPU), True, id="the class serves it now"),
         pytest.param(GPU, serving(GPU), serving(GPU), False, id="it did before"),
         pytest.param(GPU, serving(GPU), serving(None), False, id="it does no more"),
     ],
 )
-def test_a_device_class_serves_an_extended_resource(asked: str, old: DeviceClass | None, new: DeviceClass, worth_it: bool) -> None:
+def test_a_device_class_serves_an_extended_resource(
+    asked: str, old: DeviceClass | None, new: DeviceClass, worth_it: bool
+) -> None:
     event = added(EventResource.DEVICE_CLASS) if old is None else updated(EventResource.DEVICE_CLASS)
 
     assert is_worth_a_try(NodeResourcesFit, POD.req({asked: 1}), event, old, new) is worth_it
@@ -314,7 +433,10 @@ def test_a_device_class_serves_an_extended_resource(asked: str, old: DeviceClass
 def test_a_node_without_the_resource_may_have_devices(objects: list[HasMetadata], worth_it: bool) -> None:
     node = make_node().capacity(cpu="1")
 
-    assert is_worth_a_try(NodeResourcesFit, POD.req({GPU: 1}), added(EventResource.NODE), None, node, objects=objects) is worth_it
+    assert (
+        is_worth_a_try(NodeResourcesFit, POD.req({GPU: 1}), added(EventResource.NODE), None, node, objects=objects)
+        is worth_it
+    )
 
 
 def test_hints_look_at_the_cluster_as_it_is_known_now() -> None:
@@ -323,7 +445,9 @@ def test_hints_look_at_the_cluster_as_it_is_known_now() -> None:
     """
     cache = make_cache()
     plugin = DynamicResources(None, make_framework(live=cache))
-    hint = next(each.hint for each in plugin.events_to_register() if each.event.resource is EventResource.RESOURCE_CLAIM)
+    hint = next(
+        each.hint for each in plugin.events_to_register() if each.event.resource is EventResource.RESOURCE_CLAIM
+    )
     assert hint is not None
     claim = make_resource_claim("ours")
     assert hint(using(NAMED).obj(), None, claim) is QueueingHint.QUEUE_SKIP

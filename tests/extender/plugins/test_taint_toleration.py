@@ -13,14 +13,32 @@ UNTOLERATED = unresolvable("node(s) had untolerated taint(s)")
         pytest.param(make_node(), make_pod(), SUCCESS, id="no taint"),
         pytest.param(make_node().taint("gpu"), make_pod(), UNTOLERATED, id="NoSchedule"),
         pytest.param(make_node().taint("gpu", effect="NoExecute"), make_pod(), UNTOLERATED, id="NoExecute"),
-        pytest.param(make_node().taint("gpu", effect="PreferNoSchedule"), make_pod(), SUCCESS, id="PreferNoSchedule is a wish"),
+        pytest.param(
+            make_node().taint("gpu", effect="PreferNoSchedule"), make_pod(), SUCCESS, id="PreferNoSchedule is a wish"
+        ),
         pytest.param(make_node().taint("gpu", "a"), make_pod().toleration("gpu", "a"), SUCCESS, id="equal value"),
         pytest.param(make_node().taint("gpu", "a"), make_pod().toleration("gpu", "b"), UNTOLERATED, id="other value"),
-        pytest.param(make_node().taint("gpu", "a"), make_pod().toleration("gpu", operator="Exists"), SUCCESS, id="any value"),
-        pytest.param(make_node().taint("gpu", "a"), make_pod().toleration("", "a"), SUCCESS, id="no key compares values alone"),
-        pytest.param(make_node().taint("gpu", "a"), make_pod().toleration("gpu", "a", "NoExecute"), UNTOLERATED, id="other effect"),
-        pytest.param(make_node().taint("gpu").taint("fpga"), make_pod().toleration("gpu"), UNTOLERATED, id="one of two"),
-        pytest.param(make_node().taint("n", "5"), make_pod().toleration("n", "9", operator="Gt"), UNTOLERATED, id="Gt is switched off"),
+        pytest.param(
+            make_node().taint("gpu", "a"), make_pod().toleration("gpu", operator="Exists"), SUCCESS, id="any value"
+        ),
+        pytest.param(
+            make_node().taint("gpu", "a"), make_pod().toleration("", "a"), SUCCESS, id="no key compares values alone"
+        ),
+        pytest.param(
+            make_node().taint("gpu", "a"),
+            make_pod().toleration("gpu", "a", "NoExecute"),
+            UNTOLERATED,
+            id="other effect",
+        ),
+        pytest.param(
+            make_node().taint("gpu").taint("fpga"), make_pod().toleration("gpu"), UNTOLERATED, id="one of two"
+        ),
+        pytest.param(
+            make_node().taint("n", "5"),
+            make_pod().toleration("n", "9", operator="Gt"),
+            UNTOLERATED,
+            id="Gt is switched off",
+        ),
     ],
 )
 def test_filter(node: NodeBuilder, pod: PodBuilder, answer: Status) -> None:
@@ -34,9 +52,17 @@ def test_filter(node: NodeBuilder, pod: PodBuilder, answer: Status) -> None:
     ("pod", "scores"),
     [
         pytest.param(make_pod(), {"none": 100, "one": 50, "two": 0}, id="every taint counts"),
-        pytest.param(make_pod().toleration("a", effect="PreferNoSchedule"), {"none": 100, "one": 100, "two": 0}, id="but tolerated ones"),
-        pytest.param(make_pod().toleration("a", effect="NoSchedule"), {"none": 100, "one": 50, "two": 0}, id="effect matters"),
-        pytest.param(make_pod().toleration(operator="Exists"), {"none": 100, "one": 100, "two": 100}, id="who minds nothing"),
+        pytest.param(
+            make_pod().toleration("a", effect="PreferNoSchedule"),
+            {"none": 100, "one": 100, "two": 0},
+            id="but tolerated ones",
+        ),
+        pytest.param(
+            make_pod().toleration("a", effect="NoSchedule"), {"none": 100, "one": 50, "two": 0}, id="effect matters"
+        ),
+        pytest.param(
+            make_pod().toleration(operator="Exists"), {"none": 100, "one": 100, "two": 100}, id="who minds nothing"
+        ),
     ],
 )
 def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:

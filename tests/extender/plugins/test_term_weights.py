@@ -24,7 +24,9 @@ def a_selector(rng: random.Random) -> Selector:
     for key in sorted(rng.sample(KEYS, rng.randrange(4))):
         operator = rng.choice(OPERATORS)
         has_values = operator in (Operator.IN, Operator.NOT_IN)
-        requirements.append(Requirement(key, operator, tuple(rng.sample(VALUES, rng.randint(1, 2))) if has_values else ()))
+        requirements.append(
+            Requirement(key, operator, tuple(rng.sample(VALUES, rng.randint(1, 2))) if has_values else ())
+        )
     return Selector(tuple(requirements))
 
 
@@ -45,15 +47,24 @@ def test_the_sum_is_that_of_the_terms_that_match(seed: int) -> None:
         expected = sum(each.weight for each in terms if is_match(each.term, namespace, labels))
 
         assert weights.of(namespace, labels) == expected, f"{labels} in {namespace}, seed {seed}"
-        assert not expected or weights.wanted is None or any(pair in pairs for pairs in weights.wanted for pair in labels.items())
+        assert (
+            not expected
+            or weights.wanted is None
+            or any(pair in pairs for pairs in weights.wanted for pair in labels.items())
+        )
 
 
 def test_of_classes_that_nobody_asks_about_any_more_no_sums_are_kept() -> None:
     """
     Once there are many: classes of pods come and go for as long as a pod with such terms waits.
     """
-    weights = TermWeights([WeightedTerm(1, Term("zone", Selector((Requirement("a", Operator.IN, ("x",)),)), frozenset(), NOTHING))] * 100)
-    classes = [LabelClass(f"namespace-{number}", frozenset({("a", "x")}), is_terminating=False) for number in range(MOST_KNOWN + 100)]
+    weights = TermWeights(
+        [WeightedTerm(1, Term("zone", Selector((Requirement("a", Operator.IN, ("x",)),)), frozenset(), NOTHING))] * 100
+    )
+    classes = [
+        LabelClass(f"namespace-{number}", frozenset({("a", "x")}), is_terminating=False)
+        for number in range(MOST_KNOWN + 100)
+    ]
     for each in classes:
         weights.of_class(each)
     before = weights.steps_for(classes)
@@ -67,9 +78,15 @@ def test_of_classes_that_nobody_asks_about_any_more_no_sums_are_kept() -> None:
 def an_excluding_term(rng: random.Random, number: int) -> dict[str, Any]:
     """A term that excludes a label that no other does, and perhaps some others."""
     excluded: list[dict[str, Any]] = [{"key": f"key-{number}", "operator": "DoesNotExist"}]
-    excluded += [{"key": key, "operator": "NotIn", "values": rng.sample(VALUES, 2)} for key in rng.sample(KEYS, rng.randrange(2))]
+    excluded += [
+        {"key": key, "operator": "NotIn", "values": rng.sample(VALUES, 2)} for key in rng.sample(KEYS, rng.randrange(2))
+    ]
     scope: dict[str, Any] = rng.choice([{}, {"namespaces": [rng.choice(NAMESPACES)]}, {"namespaceSelector": {}}])
-    return {"labelSelector": {"matchExpressions": excluded}, "topologyKey": rng.choice(["zone", "rack", "nowhere"]), **scope}
+    return {
+        "labelSelector": {"matchExpressions": excluded},
+        "topologyKey": rng.choice(["zone", "rack", "nowhere"]),
+        **scope,
+    }
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -79,7 +96,9 @@ def test_the_terms_of_a_class_that_only_exclude_labels_are_counted_by_topology_k
     required, preferred = ([an_excluding_term(rng, each) for each in range(number)] for _ in range(2))
     anti = {
         "requiredDuringSchedulingIgnoredDuringExecution": required,
-        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": rng.randint(1, 9), "podAffinityTerm": each} for each in preferred],
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": rng.randint(1, 9), "podAffinityTerm": each} for each in preferred
+        ],
     }
     pods = AffinityClass("one", json.dumps([None, anti]).encode())
     index, terms, keys = ExistingTerms(), terms_of(pods), {"zone", "rack"}
@@ -93,5 +112,7 @@ def test_the_terms_of_a_class_that_only_exclude_labels_are_counted_by_topology_k
         refused = [term.topology_key for term in terms.anti_affinity if term.matches(namespace, labels, {})]
         liked = [weighted for weighted in terms.preferred if weighted.term.matches(namespace, labels, {})]
         of_key = {key: sum(each.weight for each in liked if each.term.topology_key == key) for key in keys}
-        assert {each.topology_key: dict(each.numbers)[0] for each in found.anti_affinity} == {key: refused.count(key) for key in keys}
+        assert {each.topology_key: dict(each.numbers)[0] for each in found.anti_affinity} == {
+            key: refused.count(key) for key in keys
+        }
         assert {each.topology_key: dict(each.numbers)[0] for each in found.weights} == of_key

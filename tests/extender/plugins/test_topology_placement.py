@@ -59,7 +59,8 @@ def test_the_placement_with_most_pods_of_the_group_gets_100() -> None:
     snapshot = make_snapshot(*NODES)
     plugin, pods = PodGroupPodsCount(), tuple(make_pod(f"m{number}").obj() for number in range(3))
     scores = [
-        plugin.score_placement(make_pod_group(), fwk.PlacedGroup(everywhere(snapshot), pods[:count], 1), snapshot) for count in (1, 2, 3)
+        plugin.score_placement(make_pod_group(), fwk.PlacedGroup(everywhere(snapshot), pods[:count], 1), snapshot)
+        for count in (1, 2, 3)
     ]
 
     assert scores == [2, 3, 4]
@@ -73,7 +74,8 @@ def test_placements_without_any_pod_cannot_be_ranked() -> None:
 
 def test_a_placement_that_the_group_fills_is_preferred_to_one_with_room() -> None:
     """
-    One pod of 2 cpu: the node with 2 is full of it, the two with 4 each are a quarter full. Neither has much of its memory taken.
+    One pod of 2 cpu: the node with 2 is full of it, the two with 4 each are a quarter full. Neither has much of its
+    memory taken.
     """
     snapshot = make_snapshot(*NODES)
     plugin, pod = NodeResourcesFit(), make_pod("m").req(cpu="2", memory="1Gi").obj()

@@ -73,7 +73,9 @@ def refusals(pod: PodBuilder, *objects: HasMetadata) -> dict[str, list[str]]:
     ("pod", "objects", "answer"),
     [
         pytest.param(make_pod(), [], SKIP, id="no claims"),
-        pytest.param(make_pod().claim("c"), [], unresolvable('persistentvolumeclaim "c" not found'), id="no such claim"),
+        pytest.param(
+            make_pod().claim("c"), [], unresolvable('persistentvolumeclaim "c" not found'), id="no such claim"
+        ),
         pytest.param(
             make_pod().volume(ephemeral()),
             [],
@@ -145,8 +147,16 @@ def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
     [
         pytest.param([make_volume("pv", claim="c")], {}, id="from everywhere"),
         pytest.param([make_volume("pv", claim="c", affinity=in_zone("z1"))], {"b": [NOT_REACHED]}, id="from its zone"),
-        pytest.param([make_volume("pv", claim="c", affinity=[])], {"a": [NOT_REACHED], "b": [NOT_REACHED]}, id="no terms reach nobody"),
-        pytest.param([make_volume("pv", claim="c", affinity=[name_term("In", "x")])], {}, id="fields are not looked at, as upstream"),
+        pytest.param(
+            [make_volume("pv", claim="c", affinity=[])],
+            {"a": [NOT_REACHED], "b": [NOT_REACHED]},
+            id="no terms reach nobody",
+        ),
+        pytest.param(
+            [make_volume("pv", claim="c", affinity=[name_term("In", "x")])],
+            {},
+            id="fields are not looked at, as upstream",
+        ),
         pytest.param([], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="there is no such volume"),
     ],
 )
@@ -160,7 +170,11 @@ def test_bound_claims(volumes: list[HasMetadata], refused: dict[str, list[str]])
 @pytest.mark.parametrize(
     ("order", "refused"),
     [
-        pytest.param(["zonal", "lost"], {"a": [NO_VOLUME], "b": [NOT_REACHED]}, id="a node that the first excludes is not asked further"),
+        pytest.param(
+            ["zonal", "lost"],
+            {"a": [NO_VOLUME], "b": [NOT_REACHED]},
+            id="a node that the first excludes is not asked further",
+        ),
         pytest.param(["lost", "zonal"], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="nor is any after a missing volume"),
     ],
 )
@@ -191,7 +205,11 @@ def test_in_tree_volumes_on_migrated_nodes(migrated: list[str], refused: dict[st
     volume = make_volume("pv", claim="c", ebs="vol-1", affinity=in_zone("z1"))
 
     found = answers(
-        make_pod().claim("c"), make_claim("c", volume="pv"), volume, make_csi_node("a", migrated=migrated), nodes=[zoned("a", "z1")]
+        make_pod().claim("c"),
+        make_claim("c", volume="pv"),
+        volume,
+        make_csi_node("a", migrated=migrated),
+        nodes=[zoned("a", "z1")],
     )
 
     assert {node: list(status.reasons) for node, status in found.items() if not status.is_success} == refused
@@ -214,9 +232,14 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
     ("claim", "volumes", "refused"),
     [
         pytest.param(make_claim("c", storage_class="local"), [], ["a", "b"], id="nothing there"),
-        pytest.param(make_claim("c", storage_class="local"), [make_volume("v", storage_class="local")], [], id="one for all"),
         pytest.param(
-            make_claim("c", storage_class="local"), [make_volume("v", storage_class="local", affinity=in_zone("z1"))], ["b"], id="one here"
+            make_claim("c", storage_class="local"), [make_volume("v", storage_class="local")], [], id="one for all"
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", affinity=in_zone("z1"))],
+            ["b"],
+            id="one here",
         ),
         pytest.param(
             make_claim("c", storage_class="local"),
@@ -224,14 +247,30 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
             ["a"],
             id="one not here",
         ),
-        pytest.param(make_claim("c", storage_class="local"), [make_volume("v", storage_class="std")], ["a", "b"], id="another class"),
         pytest.param(
-            make_claim("c", storage_class="local", size="2Gi"), [make_volume("v", storage_class="local")], ["a", "b"], id="too small"
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="std")],
+            ["a", "b"],
+            id="another class",
         ),
         pytest.param(
-            make_claim("c", storage_class="local"), [make_volume("v", storage_class="local", size="1024Mi")], [], id="just large enough"
+            make_claim("c", storage_class="local", size="2Gi"),
+            [make_volume("v", storage_class="local")],
+            ["a", "b"],
+            id="too small",
         ),
-        pytest.param(make_claim("c", storage_class="local", size=""), [make_volume("v", storage_class="local")], [], id="any size will do"),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", size="1024Mi")],
+            [],
+            id="just large enough",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local", size=""),
+            [make_volume("v", storage_class="local")],
+            [],
+            id="any size will do",
+        ),
         pytest.param(
             make_claim("c", storage_class="local", access="ReadWriteMany"),
             [make_volume("v", storage_class="local")],
@@ -245,7 +284,10 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
             id="not available",
         ),
         pytest.param(
-            make_claim("c", storage_class="local"), [make_volume("v", storage_class="local", claim="other")], ["a", "b"], id="another's"
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", claim="other")],
+            ["a", "b"],
+            id="another's",
         ),
         pytest.param(
             make_claim("c", storage_class="local"),
@@ -255,7 +297,10 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
         ),
         pytest.param(
             make_claim("c", storage_class="local"),
-            [make_volume("v", storage_class="local", claim="c", affinity=in_zone("z1")), make_volume("w", storage_class="local")],
+            [
+                make_volume("v", storage_class="local", claim="c", affinity=in_zone("z1")),
+                make_volume("w", storage_class="local"),
+            ],
             ["b"],
             id="which excludes all others, even where it is out of reach",
         ),
@@ -270,7 +315,9 @@ def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
         ),
     ],
 )
-def test_delayed_claims_get_existing_volumes(claim: HasMetadata, volumes: list[HasMetadata], refused: list[str]) -> None:
+def test_delayed_claims_get_existing_volumes(
+    claim: HasMetadata, volumes: list[HasMetadata], refused: list[str]
+) -> None:
     """
     Of a class without a provisioner.
     """
@@ -322,7 +369,9 @@ def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> Non
     """
     Two claims of a pod, one of 1Gi and one of 2Gi.
     """
-    objects: list[HasMetadata] = [make_volume(f"v{number}", storage_class="local", size=size) for number, size in enumerate(volumes)]
+    objects: list[HasMetadata] = [
+        make_volume(f"v{number}", storage_class="local", size=size) for number, size in enumerate(volumes)
+    ]
     claims = [make_claim("large", storage_class="local", size="2Gi"), make_claim("small", storage_class="local")]
 
     found = refusals(make_pod().claim("large").claim("small"), LOCAL, *claims, *objects)
@@ -335,7 +384,11 @@ def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> Non
     [
         pytest.param([("v", "z1", "1Gi"), ("w", "z1", "1Gi"), ("x", "z1", "1Gi")], ["a"], id="three zonal ones"),
         pytest.param([("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi")], [], id="two are not enough for three"),
-        pytest.param([("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi"), ("y", "", "9Gi")], ["a", "b"], id="zonal ones and others"),
+        pytest.param(
+            [("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi"), ("y", "", "9Gi")],
+            ["a", "b"],
+            id="zonal ones and others",
+        ),
         pytest.param([("v", "z1", "9Gi"), ("w", "", "1Gi"), ("x", "z1", "2Gi")], ["a"], id="of all sizes"),
     ],
 )
@@ -344,7 +397,8 @@ def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: li
     Each takes the smallest that the others left.
     """
     objects: list[HasMetadata] = [
-        make_volume(name, storage_class="local", size=size, affinity=in_zone(zone) if zone else None) for name, zone, size in volumes
+        make_volume(name, storage_class="local", size=size, affinity=in_zone(zone) if zone else None)
+        for name, zone, size in volumes
     ]
     claims = [make_claim(name, storage_class="local") for name in ("c", "d", "e")]
 
@@ -356,7 +410,11 @@ def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: li
 @pytest.mark.parametrize(
     ("objects", "why"),
     [
-        pytest.param([make_claim("c", storage_class="local", size="much"), LOCAL], 'persistentvolumeclaim "c": ', id="of the claim"),
+        pytest.param(
+            [make_claim("c", storage_class="local", size="much"), LOCAL],
+            'persistentvolumeclaim "c": ',
+            id="of the claim",
+        ),
         pytest.param(
             [make_claim("c", storage_class="local"), LOCAL, make_volume("v", storage_class="local", size="much")],
             'persistentvolume "v": ',
@@ -392,9 +450,13 @@ def test_a_selector_that_cannot_be_used_is_an_error() -> None:
         pytest.param(make_class(), {}, id="anywhere"),
         pytest.param(make_class(topology={ZONE_LABEL: ["z1", "z3"]}), {"b": [NOTHING_TO_BIND]}, id="in its zones"),
         pytest.param(
-            make_class(topology={ZONE_LABEL: ["z2"], "rack": ["r"]}), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="all labels"
+            make_class(topology={ZONE_LABEL: ["z2"], "rack": ["r"]}),
+            {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]},
+            id="all labels",
         ),
-        pytest.param(make_class(topology={}), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="a term that says nothing"),
+        pytest.param(
+            make_class(topology={}), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="a term that says nothing"
+        ),
         pytest.param(make_class(provisioner=""), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="by nobody"),
     ],
 )
@@ -407,7 +469,9 @@ def test_delayed_claims_get_volumes_provisioned(storage_class: HasMetadata, refu
 
 def host(*names: str) -> LabelSelector:
     """The topology of storage that these nodes have."""
-    return LabelSelector(match_expressions=[LabelSelectorRequirement(key=HOSTNAME_LABEL, operator="In", values=list(names))])
+    return LabelSelector(
+        match_expressions=[LabelSelectorRequirement(key=HOSTNAME_LABEL, operator="In", values=list(names))]
+    )
 
 
 @pytest.mark.parametrize(
@@ -415,14 +479,26 @@ def host(*names: str) -> LabelSelector:
     [
         pytest.param([], ["a", "b"], id="nothing published"),
         pytest.param([make_capacity("x", "1Gi", host("a"))], ["b"], id="room here"),
-        pytest.param([make_capacity("x", "1Gi", host("a")), make_capacity("y", "2Gi", host("b"))], [], id="room here and there"),
+        pytest.param(
+            [make_capacity("x", "1Gi", host("a")), make_capacity("y", "2Gi", host("b"))], [], id="room here and there"
+        ),
         pytest.param([make_capacity("x", "1023Mi", host("a", "b"))], ["a", "b"], id="too little"),
-        pytest.param([make_capacity("x", "9Gi", host("a"), largest="1Mi")], ["a", "b"], id="room, but not for one of that size"),
-        pytest.param([make_capacity("x", "1Mi", host("a"), largest="1Gi")], ["b"], id="the largest size is what counts"),
+        pytest.param(
+            [make_capacity("x", "9Gi", host("a"), largest="1Mi")], ["a", "b"], id="room, but not for one of that size"
+        ),
+        pytest.param(
+            [make_capacity("x", "1Mi", host("a"), largest="1Gi")], ["b"], id="the largest size is what counts"
+        ),
         pytest.param([make_capacity("x", "1Gi", None)], ["a", "b"], id="of no node"),
         pytest.param([make_capacity("x", "1Gi", LabelSelector())], [], id="of all nodes"),
-        pytest.param([make_capacity("x", "1Gi", host("a", "b"), storage_class="other")], ["a", "b"], id="of another class"),
-        pytest.param([make_capacity("x", "1Gi", LabelSelector(match_labels={"": "x"}))], ["a", "b"], id="of a selector that is none"),
+        pytest.param(
+            [make_capacity("x", "1Gi", host("a", "b"), storage_class="other")], ["a", "b"], id="of another class"
+        ),
+        pytest.param(
+            [make_capacity("x", "1Gi", LabelSelector(match_labels={"": "x"}))],
+            ["a", "b"],
+            id="of a selector that is none",
+        ),
     ],
 )
 def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> None:
@@ -507,7 +583,13 @@ OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all
         pytest.param(["c"], LOCAL_CLAIM, None, [50, 75], id="volumes that exist"),
         pytest.param(["c"], LOCAL_CLAIM, FULLEST_FIRST, [50, 25], id="a shape that prefers little room"),
         pytest.param(["c"], [*PROVISIONED, *CAPACITIES], None, [50, 90], id="capacity for new ones"),
-        pytest.param(["c", "d"], [*PROVISIONED, *CAPACITIES, make_claim("d")], None, [0, 80], id="claims of a class share one capacity"),
+        pytest.param(
+            ["c", "d"],
+            [*PROVISIONED, *CAPACITIES, make_claim("d")],
+            None,
+            [0, 80],
+            id="claims of a class share one capacity",
+        ),
         pytest.param(
             ["c"],
             [*PROVISIONED, make_capacity("x", "1Mi", LabelSelector(), largest="1Gi")],
@@ -517,7 +599,13 @@ OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all
         ),
         pytest.param(
             ["c", "d"],
-            [*LOCAL_CLAIM, make_claim("d"), make_class(), make_csi_driver(), make_capacity("x", "9Gi", LabelSelector())],
+            [
+                *LOCAL_CLAIM,
+                make_claim("d"),
+                make_class(),
+                make_csi_driver(),
+                make_capacity("x", "9Gi", LabelSelector()),
+            ],
             None,
             [50, 75],
             id="beside volumes that exist, new ones do not count",
@@ -530,7 +618,11 @@ OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all
             id="classes are averaged, and rounded",
         ),
         pytest.param(
-            ["c"], [make_claim("c"), make_class(), make_csi_driver(publishes_capacity=False)], None, [0, 0], id="nothing is published"
+            ["c"],
+            [make_claim("c"), make_class(), make_csi_driver(publishes_capacity=False)],
+            None,
+            [0, 0],
+            id="nothing is published",
         ),
     ],
 )

@@ -36,14 +36,25 @@ from extender.testing.writes import RecordedWrites
 
 LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
 ON_A = [label_term(HOSTNAME_LABEL, "In", "a")]
-STATIC = (LOCAL, make_claim("c", storage_class="local", version="5"), make_volume("v", storage_class="local", affinity=ON_A, version="7"))
+STATIC = (
+    LOCAL,
+    make_claim("c", storage_class="local", version="5"),
+    make_volume("v", storage_class="local", affinity=ON_A, version="7"),
+)
 DYNAMIC = (make_class(), make_claim("c", version="5"))
 
 
 class Binding:
     """A pod on its way to node `a`: its volumes are reserved, and PreBind is next."""
 
-    def __init__(self, *objects: HasMetadata, claims: tuple[str, ...] = ("c",), seconds: int = 10, late: bool = False, **more: Any) -> None:
+    def __init__(
+        self,
+        *objects: HasMetadata,
+        claims: tuple[str, ...] = ("c",),
+        seconds: int = 10,
+        late: bool = False,
+        **more: Any,
+    ) -> None:
         labels = {HOSTNAME_LABEL: "a", **more.get("labels", {})}
         self.cache: Cache = make_cache(make_node("a").label(labels), objects=objects)
         self.writes = RecordedWrites(self.cache, late=late)
@@ -112,7 +123,13 @@ def test_a_volume_is_written_with_its_claim_and_bound_by_the_controller() -> Non
 
     (call,) = binding.writes.calls
     assert isinstance(call, PatchPersistentVolume)
-    assert (call.name, call.resource_version, call.claim.name, call.claim.uid, call.bound_by_controller) == ("v", "7", "c", "uid-c", True)
+    assert (call.name, call.resource_version, call.claim.name, call.claim.uid, call.bound_by_controller) == (
+        "v",
+        "7",
+        "c",
+        "uid-c",
+        True,
+    )
     assert status == SUCCESS
     assert seconds == 3
 
@@ -241,7 +258,8 @@ def reset_uid(binding: Binding) -> None:
 
 def move_volume(binding: Binding) -> None:
     volume = binding.cache.objects.pvs["v"]
-    elsewhere = VolumeNodeAffinity(required=make_volume("w", affinity=[label_term(HOSTNAME_LABEL, "In", "b")]).spec.node_affinity.required)  # type: ignore[union-attr]
+    other = make_volume("w", affinity=[label_term(HOSTNAME_LABEL, "In", "b")])
+    elsewhere = VolumeNodeAffinity(required=other.spec.node_affinity.required)  # type: ignore[union-attr]
     binding.cache.objects.pvs["v"] = replaced(volume, spec=replaced(volume.spec, node_affinity=elsewhere))
 
 
@@ -250,12 +268,20 @@ def move_volume(binding: Binding) -> None:
     [
         pytest.param(remove_node, 'failed to get node "a": node "a" not found', id="the node went"),
         pytest.param(remove_pod, 'pod does not exist any more: pod "p" not found', id="the pod went"),
-        pytest.param(remove_volume, 'failed to check binding: could not find v1.PersistentVolume "v"', id="the volume went"),
-        pytest.param(remove_claim, 'failed to check binding: could not find v1.PersistentVolumeClaim "default/c"', id="the claim went"),
+        pytest.param(
+            remove_volume, 'failed to check binding: could not find v1.PersistentVolume "v"', id="the volume went"
+        ),
+        pytest.param(
+            remove_claim,
+            'failed to check binding: could not find v1.PersistentVolumeClaim "default/c"',
+            id="the claim went",
+        ),
         pytest.param(reset_claim_ref, 'ClaimRef got reset for pv "v"', id="the volume was taken from the claim"),
         pytest.param(reset_uid, 'ClaimRef got reset for pv "v"', id="the volume was taken from this claim"),
         pytest.param(
-            move_volume, 'pv "v" node affinity doesn\'t match node "a": no matching NodeSelectorTerms', id="the volume is out of reach"
+            move_volume,
+            'pv "v" node affinity doesn\'t match node "a": no matching NodeSelectorTerms',
+            id="the volume is out of reach",
         ),
     ],
 )
@@ -283,15 +309,25 @@ def provision_elsewhere(binding: Binding) -> None:
 @pytest.mark.parametrize(
     ("happens", "message"),
     [
-        pytest.param(lambda binding: annotate(binding, {}), 'selectedNode annotation reset for PVC "c"', id="no annotation is left"),
-        pytest.param(lambda binding: annotate(binding, {"x": "y"}), 'provisioning failed for PVC "c"', id="the provisioner gave up"),
+        pytest.param(
+            lambda binding: annotate(binding, {}),
+            'selectedNode annotation reset for PVC "c"',
+            id="no annotation is left",
+        ),
+        pytest.param(
+            lambda binding: annotate(binding, {"x": "y"}),
+            'provisioning failed for PVC "c"',
+            id="the provisioner gave up",
+        ),
         pytest.param(
             provision_elsewhere,
             'pv "made" node affinity doesn\'t match node "a": no matching NodeSelectorTerms',
             id="the volume was made out of reach",
         ),
         pytest.param(
-            remove_claim, 'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "default/c"', id="the claim went"
+            remove_claim,
+            'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "default/c"',
+            id="the claim went",
         ),
     ],
 )
@@ -317,7 +353,8 @@ def test_a_volume_of_the_claim_may_be_observed_late() -> None:
 
 def test_an_in_tree_volume_is_translated_for_a_migrated_node() -> None:
     """
-    On a node that serves EBS volumes through CSI, the volume's zone is that of the driver, and the node is known there by another label.
+    On a node that serves EBS volumes through CSI, the volume's zone is that of the driver, and the node is known there
+    by another label.
     """
     in_tree = (LOCAL, make_claim("c", storage_class="local"), make_volume("v", storage_class="local", ebs="vol-1"))
     zonal = make_volume("w", affinity=[label_term("topology.kubernetes.io/zone", "In", "z1")]).spec.node_affinity

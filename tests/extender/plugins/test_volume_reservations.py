@@ -24,7 +24,9 @@ class Scheduler:
     """One profile with VolumeBinding, over a cluster whose objects may change."""
 
     def __init__(self, *objects: HasMetadata) -> None:
-        self.cache: Cache = make_cache(*(make_node(name).label({HOSTNAME_LABEL: name}) for name in ("a", "b")), objects=objects)
+        self.cache: Cache = make_cache(
+            *(make_node(name).label({HOSTNAME_LABEL: name}) for name in ("a", "b")), objects=objects
+        )
         self.framework: Framework = make_framework(VolumeBinding)
         (self.plugin,) = self.framework.plugins.reserve
 
@@ -52,7 +54,10 @@ def pod(name: str, *claims: str) -> Pod:
 
 def with_local_volumes(*nodes: str) -> list[HasMetadata]:
     """Two claims, and a volume on each of these nodes."""
-    volumes = [make_volume(f"v-{node}", storage_class="local", affinity=[label_term(HOSTNAME_LABEL, "In", node)]) for node in nodes]
+    volumes = [
+        make_volume(f"v-{node}", storage_class="local", affinity=[label_term(HOSTNAME_LABEL, "In", node)])
+        for node in nodes
+    ]
     return [LOCAL, make_claim("c", storage_class="local"), make_claim("d", storage_class="local"), *volumes]
 
 
@@ -78,7 +83,11 @@ def test_an_assumed_volume_names_its_claim() -> None:
     (volume,) = state.read(ASSUMED).volumes
 
     assert volume.spec.claim_ref is not None
-    assert (volume.spec.claim_ref.namespace, volume.spec.claim_ref.name, volume.spec.claim_ref.uid) == ("default", "c", "uid-c")
+    assert (volume.spec.claim_ref.namespace, volume.spec.claim_ref.name, volume.spec.claim_ref.uid) == (
+        "default",
+        "c",
+        "uid-c",
+    )
     assert volume.metadata.annotations == {BOUND_BY_CONTROLLER_ANNOTATION: "yes"}
 
 
@@ -136,7 +145,9 @@ def test_a_volume_that_changed_meanwhile_cannot_be_reserved() -> None:
     """
     Then nothing is kept, and the pod is tried again.
     """
-    scheduler = Scheduler(make_claim("c", storage_class="local", size="1Gi"), make_claim("d", storage_class="local", size="2Gi"), LOCAL)
+    scheduler = Scheduler(
+        make_claim("c", storage_class="local", size="1Gi"), make_claim("d", storage_class="local", size="2Gi"), LOCAL
+    )
     objects = scheduler.cache.objects
     objects.pvs["small"] = make_volume("small", storage_class="local", version="7")
     objects.pvs["large"] = make_volume("large", storage_class="local", size="2Gi", version="7")

@@ -20,12 +20,23 @@ ELSEWHERE = unresolvable("node(s) had no available volume zone")
         pytest.param({ZONE_LABEL: " a __b"}, {ZONE_LABEL: "a"}, SUCCESS, id="blanks around zones do not count"),
         pytest.param({ZONE_LABEL: "a____b"}, {ZONE_LABEL: "c"}, SKIP, id="a list with a hole in it is ignored"),
         pytest.param({ZONE_LABEL: "a"}, {}, SUCCESS, id="a node without any such label takes all volumes"),
-        pytest.param({ZONE_LABEL: "a"}, {REGION_LABEL: "r"}, ELSEWHERE, id="with one of the four it needs the others, too"),
-        pytest.param({ZONE_LABEL: "a", REGION_LABEL: "r"}, {ZONE_LABEL: "a", REGION_LABEL: "s"}, ELSEWHERE, id="region and zone"),
+        pytest.param(
+            {ZONE_LABEL: "a"}, {REGION_LABEL: "r"}, ELSEWHERE, id="with one of the four it needs the others, too"
+        ),
+        pytest.param(
+            {ZONE_LABEL: "a", REGION_LABEL: "r"}, {ZONE_LABEL: "a", REGION_LABEL: "s"}, ELSEWHERE, id="region and zone"
+        ),
         pytest.param({BETA_ZONE_LABEL: "a"}, {ZONE_LABEL: "a"}, SUCCESS, id="an old label means the one of today"),
         pytest.param({BETA_REGION_LABEL: "r"}, {REGION_LABEL: "s"}, ELSEWHERE, id="and is held to it"),
-        pytest.param({BETA_ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "b", ZONE_LABEL: "a"}, ELSEWHERE, id="the node's old label goes before"),
-        pytest.param({ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "a"}, ELSEWHERE, id="a label of today does not mean the old one"),
+        pytest.param(
+            {BETA_ZONE_LABEL: "a"},
+            {BETA_ZONE_LABEL: "b", ZONE_LABEL: "a"},
+            ELSEWHERE,
+            id="the node's old label goes before",
+        ),
+        pytest.param(
+            {ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "a"}, ELSEWHERE, id="a label of today does not mean the old one"
+        ),
     ],
 )
 def test_zones(of_volume: dict[str, str], of_node: dict[str, str], answer: Status) -> None:
@@ -44,7 +55,9 @@ def test_zones(of_volume: dict[str, str], of_node: dict[str, str], answer: Statu
         pytest.param("", "PersistentVolumeClaim had no name", id="no name"),
         pytest.param("gone", 'persistentvolumeclaim "gone" not found', id="no claim"),
         pytest.param("lost", 'persistentvolume "pv-gone" not found', id="no volume"),
-        pytest.param("plain", "PersistentVolumeClaim had no pv name and storageClass name", id="neither volume nor class"),
+        pytest.param(
+            "plain", "PersistentVolumeClaim had no pv name and storageClass name", id="neither volume nor class"
+        ),
         pytest.param("odd", 'storageclass.storage.k8s.io "ghost" not found', id="no such class"),
         pytest.param("vague", 'VolumeBindingMode not set for StorageClass "vague"', id="a class without a mode"),
         pytest.param("early", "PersistentVolume had no name", id="not bound, though it should be"),
@@ -91,7 +104,10 @@ def test_filter_works_without_pre_filter(claim: str, why: str) -> None:
     """
     A profile may run one and not the other.
     """
-    objects: list[HasMetadata] = [make_claim("data", volume="pv"), make_volume("pv", claim="data", labels={ZONE_LABEL: "a"})]
+    objects: list[HasMetadata] = [
+        make_claim("data", volume="pv"),
+        make_volume("pv", claim="data", labels={ZONE_LABEL: "a"}),
+    ]
     snapshot = make_snapshot(make_node("n").label({ZONE_LABEL: "b"}), objects=objects)
 
     verdicts = VolumeZone().filter(CycleState(), make_pod().claim(claim).obj(), Rows.of(snapshot))

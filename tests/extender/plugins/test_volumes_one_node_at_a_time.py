@@ -27,7 +27,9 @@ NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
 NO_ROOM = "node(s) did not have enough free storage"
 NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 NO_DISK = "node(s) had no available disk"
-CLAIM_IN_USE = "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+CLAIM_IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
 TOO_MANY = "node(s) exceed max volume count"
 NO_ZONE = "node(s) had no available volume zone"
 
@@ -70,7 +72,9 @@ def bound_claims_say(node: Node, bound: list[PersistentVolumeClaim], objects: Cl
     return None
 
 
-def best_volume(node: Node, claim: PersistentVolumeClaim, taken: set[str], objects: ClusterObjects) -> PersistentVolume | None:
+def best_volume(
+    node: Node, claim: PersistentVolumeClaim, taken: set[str], objects: ClusterObjects
+) -> PersistentVolume | None:
     best: PersistentVolume | None = None
     size = claims.requested_storage(claim) or Quantity()
     for volume in objects.pvs.values():
@@ -96,14 +100,20 @@ def has_room(node: Node, claim: PersistentVolumeClaim, storage_class: StorageCla
         return True
     for capacity in objects.csi_storage_capacities.values():
         limit, topology = capacity.maximum_volume_size or capacity.capacity, capacity.node_topology
-        fits = capacity.storage_class_name == storage_class.metadata.name and limit is not None and value_of(limit) >= size.value()
+        fits = (
+            capacity.storage_class_name == storage_class.metadata.name
+            and limit is not None
+            and value_of(limit) >= size.value()
+        )
         if fits and topology is not None and selector_of(topology).matches(node.labels):
             return True
     return False
 
 
 def delayed_claims_say(node: Node, delayed: list[PersistentVolumeClaim], objects: ClusterObjects) -> str | None:
-    selected = {claim.metadata.name: claim.metadata.annotations.get(claims.SELECTED_NODE_ANNOTATION) for claim in delayed}
+    selected = {
+        claim.metadata.name: claim.metadata.annotations.get(claims.SELECTED_NODE_ANNOTATION) for claim in delayed
+    }
     if any(name not in (None, node.name) for name in selected.values()):
         return NOTHING_TO_BIND
     to_provision = [claim for claim in delayed if selected[claim.metadata.name] is not None]
@@ -121,7 +131,8 @@ def delayed_claims_say(node: Node, delayed: list[PersistentVolumeClaim], objects
             return NOTHING_TO_BIND
         allowed = storage_class.allowed_topologies
         if allowed and not any(
-            term.match_label_expressions and all(node.labels.get(it.key) in it.values for it in term.match_label_expressions)
+            term.match_label_expressions
+            and all(node.labels.get(it.key) in it.values for it in term.match_label_expressions)
             for term in allowed
         ):
             return NOTHING_TO_BIND
@@ -151,18 +162,26 @@ def is_same_disk(one: Volume, other: Volume) -> bool:
     if one.iscsi and other.iscsi:
         return one.iscsi.iqn == other.iscsi.iqn and not (one.iscsi.read_only and other.iscsi.read_only)
     if one.rbd and other.rbd:
-        is_same = bool({*one.rbd.monitors} & {*other.rbd.monitors}) and (one.rbd.pool, one.rbd.image) == (other.rbd.pool, other.rbd.image)
+        is_same = bool({*one.rbd.monitors} & {*other.rbd.monitors}) and (one.rbd.pool, one.rbd.image) == (
+            other.rbd.pool,
+            other.rbd.image,
+        )
         return is_same and not (one.rbd.read_only and other.rbd.read_only)
     return False
 
 
-def volume_restrictions(node: Node, pods: list[Pod], pod: Pod, objects: ClusterObjects, everyone: list[Pod]) -> list[str]:
+def volume_restrictions(
+    node: Node, pods: list[Pod], pod: Pod, objects: ClusterObjects, everyone: list[Pod]
+) -> list[str]:
     if any(is_same_disk(mine, theirs) for mine in pod.spec.volumes for other in pods for theirs in other.spec.volumes):
         return [NO_DISK]
     named = {volume.persistent_volume_claim.claim_name for volume in pod.spec.volumes if volume.persistent_volume_claim}
     exclusive = {name for name in named if "ReadWriteOncePod" in objects.pvcs[pod.namespace, name].spec.access_modes}
     used = {
-        volume.persistent_volume_claim.claim_name for other in everyone for volume in other.spec.volumes if volume.persistent_volume_claim
+        volume.persistent_volume_claim.claim_name
+        for other in everyone
+        for volume in other.spec.volumes
+        if volume.persistent_volume_claim
     }
     return [CLAIM_IN_USE] if exclusive & used else []
 
@@ -201,7 +220,9 @@ def csi_volumes(pod: Pod, node: Node, objects: ClusterObjects) -> Iterator[tuple
             yield bound.spec.csi.driver, bound.spec.csi.volume_handle
 
 
-def node_volume_limits(node: Node, pods: list[Pod], pod: Pod, objects: ClusterObjects, everyone: list[Pod]) -> list[str]:
+def node_volume_limits(
+    node: Node, pods: list[Pod], pod: Pod, objects: ClusterObjects, everyone: list[Pod]
+) -> list[str]:
     wanted = {*csi_volumes(pod, node, objects)}
     limits = dict(attach_profile(objects.csi_nodes[node.name]).limits) if node.name in objects.csi_nodes else {}
     if not wanted or not limits:
@@ -222,7 +243,12 @@ def node_volume_limits(node: Node, pods: list[Pod], pod: Pod, objects: ClusterOb
 
 
 def volume_zone(node: Node, pods: list[Pod], pod: Pod, objects: ClusterObjects, everyone: list[Pod]) -> list[str]:
-    keys = {BETA_ZONE_LABEL: ZONE_LABEL, BETA_REGION_LABEL: REGION_LABEL, ZONE_LABEL: ZONE_LABEL, REGION_LABEL: REGION_LABEL}
+    keys = {
+        BETA_ZONE_LABEL: ZONE_LABEL,
+        BETA_REGION_LABEL: REGION_LABEL,
+        ZONE_LABEL: ZONE_LABEL,
+        REGION_LABEL: REGION_LABEL,
+    }
     if not keys.keys() & node.labels.keys():
         return []
     for volume in pod.spec.volumes:

@@ -27,7 +27,9 @@ def budget(
     return PodDisruptionBudget(
         metadata=ObjectMeta(name=name, namespace=namespace),
         spec=PodDisruptionBudgetSpec(selector=selector),
-        status=PodDisruptionBudgetStatus(disruptions_allowed=allowed, disrupted_pods=dict.fromkeys(disrupted, "2026-01-01T00:00:00Z")),
+        status=PodDisruptionBudgetStatus(
+            disruptions_allowed=allowed, disrupted_pods=dict.fromkeys(disrupted, "2026-01-01T00:00:00Z")
+        ),
     )
 
 
@@ -37,7 +39,9 @@ WEB, DB, BARE = make_pod().label(app="web"), make_pod().label(app="db"), make_po
 def marks(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list[int] | None = None) -> str:
     """An x for every pod that violates a budget; the pods in order of importance, row by row."""
     rows = rows or [0] * len(pods)
-    named = [pod.name(f"p{place}").node(f"n{row}").obj() for place, (pod, row) in enumerate(zip(pods, rows, strict=True))]
+    named = [
+        pod.name(f"p{place}").node(f"n{row}").obj() for place, (pod, row) in enumerate(zip(pods, rows, strict=True))
+    ]
     snapshot = make_snapshot(*(make_node(f"n{row}") for row in sorted(set(rows))), pods=named, objects=budgets)
     slots = np.array([snapshot.pods.slots[pod.uid] for pod in named], np.intp)
     return "".join("x" if violates else "." for violates in violating(snapshot, slots, np.array(rows, np.intp), V1_36))
@@ -53,10 +57,14 @@ def marks(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list
         pytest.param([WEB], [budget(-3)], "x", id="less than nothing"),
         pytest.param([DB, WEB], [budget(0)], ".x", id="other pods do not count"),
         pytest.param([WEB.namespace("other")], [budget(0)], ".", id="nor those of other namespaces"),
-        pytest.param([WEB.namespace("other")], [budget(0, namespace="other")], "x", id="which have budgets of their own"),
+        pytest.param(
+            [WEB.namespace("other")], [budget(0, namespace="other")], "x", id="which have budgets of their own"
+        ),
     ],
 )
-def test_a_budget_is_used_up_by_the_most_important_pods(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], violate: str) -> None:
+def test_a_budget_is_used_up_by_the_most_important_pods(
+    pods: list[PodBuilder], budgets: list[PodDisruptionBudget], violate: str
+) -> None:
     assert marks(pods, budgets) == violate
 
 
@@ -87,7 +95,12 @@ _SELECTORS = st.builds(
     st.dictionaries(st.sampled_from(["app", "tier"]), _VALUES, max_size=1),
     st.lists(
         st.one_of(
-            st.builds(LabelSelectorRequirement, _KEYS, st.sampled_from(["In", "NotIn"]), st.lists(_VALUES, min_size=1, max_size=9)),
+            st.builds(
+                LabelSelectorRequirement,
+                _KEYS,
+                st.sampled_from(["In", "NotIn"]),
+                st.lists(_VALUES, min_size=1, max_size=9),
+            ),
             st.builds(LabelSelectorRequirement, _KEYS, st.sampled_from(["Exists", "DoesNotExist"]), st.just([])),
         ),
         max_size=3,
@@ -96,8 +109,13 @@ _SELECTORS = st.builds(
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.lists(st.dictionaries(_KEYS, _VALUES, min_size=1), min_size=1, max_size=8), st.lists(_SELECTORS, min_size=1, max_size=3))
-def test_a_pod_violates_a_used_up_budget_whose_selector_matches_it(labels: list[dict[str, str]], selectors: list[LabelSelector]) -> None:
+@given(
+    st.lists(st.dictionaries(_KEYS, _VALUES, min_size=1), min_size=1, max_size=8),
+    st.lists(_SELECTORS, min_size=1, max_size=3),
+)
+def test_a_pod_violates_a_used_up_budget_whose_selector_matches_it(
+    labels: list[dict[str, str]], selectors: list[LabelSelector]
+) -> None:
     pods = [make_pod().label(**each) for each in labels]
 
     found = marks(pods, [budget(0, selector, name=f"b{place}") for place, selector in enumerate(selectors)])
@@ -112,7 +130,8 @@ def test_every_budget_that_selects_a_pod_is_charged() -> None:
     """
     web, all_of_them = budget(0, name="web"), budget(1, EXISTS, name="all")
 
-    # The first pod breaks `web` and takes the one that `all` allows; so the second, which is none of web's, breaks `all`.
+    # The first pod breaks `web` and takes the one that `all` allows; so the second, which is none of web's, breaks
+    # `all`.
     assert marks([WEB, DB], [web, all_of_them]) == "xx"
     assert marks([WEB, DB], [all_of_them, web]) == "xx"
 
@@ -136,12 +155,18 @@ def test_thousands_of_budgets_are_counted_as_one_after_the_other_would_be() -> N
     Each selects many pods, few or none, and allows none to be evicted, a few or many.
     """
     chance = Random(1)
-    pods = [make_pod().label(app=f"app-{number % 40}", half=str(number % 2), third=str(number % 3)) for number in range(90)]
+    pods = [
+        make_pod().label(app=f"app-{number % 40}", half=str(number % 2), third=str(number % 3)) for number in range(90)
+    ]
     rows = [row for row, length in enumerate((5, 50, 1, 34)) for _ in range(length)]
     selectors = [
-        lambda: LabelSelector(match_expressions=[LabelSelectorRequirement("app", "NotIn", [f"app-{chance.randrange(45)}"])]),
+        lambda: LabelSelector(
+            match_expressions=[LabelSelectorRequirement("app", "NotIn", [f"app-{chance.randrange(45)}"])]
+        ),
         lambda: LabelSelector({"app": f"app-{chance.randrange(45)}"}),
-        lambda: LabelSelector({"half": "1"}, [LabelSelectorRequirement("third", "In", ["0", str(chance.randrange(4))])]),
+        lambda: LabelSelector(
+            {"half": "1"}, [LabelSelectorRequirement("third", "In", ["0", str(chance.randrange(4))])]
+        ),
     ]
     budgets = [
         budget(
@@ -176,7 +201,9 @@ def one_by_one(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows:
 @pytest.mark.parametrize(
     ("budgets", "names"),
     [
-        pytest.param([budget(1, name="b1"), budget(0, name="b0")], {"p0": ("b0",), "p1": ("b1", "b0")}, id="in their order"),
+        pytest.param(
+            [budget(1, name="b1"), budget(0, name="b0")], {"p0": ("b0",), "p1": ("b1", "b0")}, id="in their order"
+        ),
         pytest.param(
             [budget(1, name="b"), *(budget(0, name=f"b{number:02}") for number in range(100))],
             dict.fromkeys(("p0", "p1"), tuple(f"b{number:02}" for number in range(MOST_NAMED))),
@@ -185,7 +212,9 @@ def one_by_one(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows:
         pytest.param([budget(2)], {}, id="none"),
     ],
 )
-def test_the_budgets_that_an_eviction_violates_are_named(budgets: list[PodDisruptionBudget], names: dict[str, tuple[str, ...]]) -> None:
+def test_the_budgets_that_an_eviction_violates_are_named(
+    budgets: list[PodDisruptionBudget], names: dict[str, tuple[str, ...]]
+) -> None:
     pods = [WEB.name(f"p{place}").node("n").obj() for place in range(2)]
     snapshot = make_snapshot(make_node("n"), pods=pods, objects=budgets)
 

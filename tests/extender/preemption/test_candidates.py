@@ -1,4 +1,6 @@
-"""Which node is chosen when making room works on several: five criteria in order, each asked only where those before it leave a tie."""
+"""Which node is chosen when making room works on several: five criteria in order, each asked only where those before it
+leave a tie.
+"""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -35,10 +37,15 @@ def v(priority: int, started: str = NOON) -> PodBuilder:
 def candidates(victims: Mapping[str, Sequence[PodBuilder]], violations: Mapping[str, int] | None = None) -> Candidates:
     """Node -> its victims, most important first; and node -> how many of them violate a budget."""
     placed = {
-        node: [victim.name(f"{node}-{place}").node(node).obj() for place, victim in enumerate(of_node)] for node, of_node in victims.items()
+        node: [victim.name(f"{node}-{place}").node(node).obj() for place, victim in enumerate(of_node)]
+        for node, of_node in victims.items()
     }
     snapshot = make_snapshot(*map(make_node, victims), pods=[pod for pods in placed.values() for pod in pods])
-    return Candidates.of(snapshot, [Candidate(node, tuple(pods), (violations or {}).get(node, 0)) for node, pods in placed.items()], V1_36)
+    return Candidates.of(
+        snapshot,
+        [Candidate(node, tuple(pods), (violations or {}).get(node, 0)) for node, pods in placed.items()],
+        V1_36,
+    )
 
 
 def chosen(of: Candidates) -> list[str]:
@@ -51,30 +58,58 @@ def chosen(of: Candidates) -> list[str]:
     [
         pytest.param({"a": [v(9)]}, {"a": 5}, ["a"], id="a single candidate is taken whatever it costs"),
         # 1
-        pytest.param({"a": [v(0)], "b": [v(9), v(9)]}, {"a": 1}, ["b"], id="1: the fewest violations of budgets, before all else"),
-        pytest.param({"a": [v(0)], "b": [v(0), v(0)]}, {"a": 2, "b": 1}, ["b"], id="1: fewer of them, where all have some"),
+        pytest.param(
+            {"a": [v(0)], "b": [v(9), v(9)]}, {"a": 1}, ["b"], id="1: the fewest violations of budgets, before all else"
+        ),
+        pytest.param(
+            {"a": [v(0)], "b": [v(0), v(0)]}, {"a": 2, "b": 1}, ["b"], id="1: fewer of them, where all have some"
+        ),
         # 2
-        pytest.param({"a": [v(5)], "b": [v(4), v(4), v(4)]}, {}, ["b"], id="2: the lowest priority of the first victim"),
+        pytest.param(
+            {"a": [v(5)], "b": [v(4), v(4), v(4)]}, {}, ["b"], id="2: the lowest priority of the first victim"
+        ),
         pytest.param({"a": [v(-1)], "b": [v(-2)]}, {}, ["b"], id="2: below zero, too"),
         # 3
         pytest.param({"a": [v(5), v(3)], "b": [v(5), v(2)]}, {}, ["b"], id="3: the smallest sum of priorities"),
-        pytest.param({"a": [v(5), v(-9)], "b": [v(5)]}, {}, ["b"], id="3: more victims are never cheaper, however low their priority"),
+        pytest.param(
+            {"a": [v(5), v(-9)], "b": [v(5)]},
+            {},
+            ["b"],
+            id="3: more victims are never cheaper, however low their priority",
+        ),
         # 4
-        pytest.param({"a": [v(5), v(LEAST), v(LEAST)], "b": [v(5), v(LEAST)]}, {}, ["b"], id="4: the fewest, where one more adds nothing"),
+        pytest.param(
+            {"a": [v(5), v(LEAST), v(LEAST)], "b": [v(5), v(LEAST)]},
+            {},
+            ["b"],
+            id="4: the fewest, where one more adds nothing",
+        ),
         # 5
-        pytest.param({"a": [v(5, EARLY)], "b": [v(5, LATE)]}, {}, ["b"], id="5: the latest start, for the less work is lost"),
         pytest.param(
-            {"a": [v(5, NOON), v(5, EARLY)], "b": [v(5, NOON), v(5, NOON)]}, {}, ["b"], id="5: of the earliest of those of highest priority"
+            {"a": [v(5, EARLY)], "b": [v(5, LATE)]}, {}, ["b"], id="5: the latest start, for the less work is lost"
         ),
         pytest.param(
-            {"a": [v(5, NOON), v(4, EARLY)], "b": [v(5, NOON), v(4, LATE)]}, {}, ["a", "b"], id="5: those of lower priority do not matter"
+            {"a": [v(5, NOON), v(5, EARLY)], "b": [v(5, NOON), v(5, NOON)]},
+            {},
+            ["b"],
+            id="5: of the earliest of those of highest priority",
         ),
-        pytest.param({"a": [v(5, LATE)], "b": [make_pod().priority(5)]}, {}, ["b"], id="5: who has not started starts now"),
+        pytest.param(
+            {"a": [v(5, NOON), v(4, EARLY)], "b": [v(5, NOON), v(4, LATE)]},
+            {},
+            ["a", "b"],
+            id="5: those of lower priority do not matter",
+        ),
+        pytest.param(
+            {"a": [v(5, LATE)], "b": [make_pod().priority(5)]}, {}, ["b"], id="5: who has not started starts now"
+        ),
         # 6
         pytest.param({"a": [v(5)], "b": [v(6)], "c": [v(5)]}, {}, ["a", "c"], id="then any of them"),
     ],
 )
-def test_the_node_where_the_least_is_lost(victims: dict[str, list[PodBuilder]], violations: dict[str, int], best: list[str]) -> None:
+def test_the_node_where_the_least_is_lost(
+    victims: dict[str, list[PodBuilder]], violations: dict[str, int], best: list[str]
+) -> None:
     assert chosen(candidates(victims, violations)) == best
 
 
@@ -84,8 +119,8 @@ def test_no_candidate_no_choice() -> None:
 
 def test_the_first_victim_stands_for_all_whatever_its_priority() -> None:
     """
-    Criterion 2 reads the first victim and does not look for the highest priority: an extender that lists them in another order is
-    taken at its word, as upstream does.
+    Criterion 2 reads the first victim and does not look for the highest priority: an extender that lists them in
+    another order is taken at its word, as upstream does.
     """
     assert chosen(candidates({"a": [v(1), v(9)], "b": [v(2), v(2)]})) == ["a"]
 
@@ -101,7 +136,9 @@ def test_own_criteria_replace_all_others() -> None:
     found = candidates({"a": [v(0)], "b": [v(9), v(9)], "c": [v(5), v(5)]}, {"b": 7})
 
     def chosen_by(*criteria: ScoreFunction) -> list[int]:
-        chosen: list[int] = pick_one_node_for_preemption(replace(found, rules=replace(V1_36, criteria=criteria))).tolist()
+        chosen: list[int] = pick_one_node_for_preemption(
+            replace(found, rules=replace(V1_36, criteria=criteria))
+        ).tolist()
         return chosen
 
     assert chosen_by(most_victims) == [1, 2]
@@ -151,7 +188,8 @@ def naive_choice(listed: Sequence[Candidate]) -> list[str]:
 def test_the_choice_is_that_of_the_criteria_told_one_by_one(chance: random.Random) -> None:
     victims = {
         f"n{number}": [
-            v(chance.choice((LEAST, -1, 0, 1, 2**31 - 1)), chance.choice((EARLY, NOON, LATE))) for _ in range(chance.randint(1, 3))
+            v(chance.choice((LEAST, -1, 0, 1, 2**31 - 1)), chance.choice((EARLY, NOON, LATE)))
+            for _ in range(chance.randint(1, 3))
         ]
         for number in range(chance.randint(1, 5))
     }

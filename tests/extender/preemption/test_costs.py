@@ -1,4 +1,6 @@
-"""The best candidates are the first of all of them in order, though not all are put into order; a chosen one comes before them."""
+"""The best candidates are the first of all of them in order, though not all are put into order; a chosen one comes
+before them.
+"""
 
 import random
 

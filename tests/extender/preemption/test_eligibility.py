@@ -19,7 +19,9 @@ PREEMPTOR = make_pod("preemptor").priority(10)
 REFUSED = fwk.NodeStatuses({"n": fwk.unschedulable("full")})
 
 
-def condition(type_: str = "DisruptionTarget", status: str = "True", reason: str = "PreemptionByScheduler") -> Condition:
+def condition(
+    type_: str = "DisruptionTarget", status: str = "True", reason: str = "PreemptionByScheduler"
+) -> Condition:
     return Condition(type=type_, status=status, reason=reason)
 
 
@@ -30,7 +32,9 @@ def victim(*conditions: Condition, priority: int = 1, is_terminating: bool = Tru
     return replaced(pod.obj(), status=replaced(pod.obj().status, conditions=list(conditions)))
 
 
-def why_not(pod: PodBuilder, *others: Pod, statuses: fwk.NodeStatuses = REFUSED, rules: fwk.PreemptionRules = V1_36) -> str | None:
+def why_not(
+    pod: PodBuilder, *others: Pod, statuses: fwk.NodeStatuses = REFUSED, rules: fwk.PreemptionRules = V1_36
+) -> str | None:
     return why_not_eligible(pod.obj(), make_snapshot(make_node("n"), pods=others), statuses, rules)
 
 
@@ -39,7 +43,8 @@ def test_a_pod_may_preempt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "answer"), [pytest.param("Never", NEVER), pytest.param("PreemptLowerPriority", None), pytest.param("", None)]
+    ("policy", "answer"),
+    [pytest.param("Never", NEVER), pytest.param("PreemptLowerPriority", None), pytest.param("", None)],
 )
 def test_unless_its_policy_says_never(policy: str, answer: str | None) -> None:
     assert why_not(PREEMPTOR.preemption_policy(policy)) == answer
@@ -76,7 +81,9 @@ def test_a_pod_that_has_preempted_waits_until_its_victims_are_gone(other: Pod, a
         pytest.param(fwk.NodeStatuses({"n": fwk.unresolvable("cordoned")}), None, id="hopeless"),
         pytest.param(fwk.NodeStatuses(absent=fwk.unresolvable("refused early")), None, id="like all nodes"),
         pytest.param(fwk.NodeStatuses({"n": fwk.unschedulable("full")}), TERMINATING, id="full"),
-        pytest.param(fwk.NodeStatuses(absent=fwk.unschedulable("refused early")), TERMINATING, id="full like all nodes"),
+        pytest.param(
+            fwk.NodeStatuses(absent=fwk.unschedulable("refused early")), TERMINATING, id="full like all nodes"
+        ),
     ],
 )
 def test_it_does_not_wait_for_a_node_that_has_become_hopeless(statuses: fwk.NodeStatuses, answer: str | None) -> None:
@@ -94,5 +101,8 @@ def test_who_may_not_be_a_victim_was_none() -> None:
     """
     snapshot = make_snapshot(make_node("n"), pods=[victim(condition())])
 
-    assert why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, replace(V1_36, may_go=lambda pod: pod.name != "victim")) is None
+    assert (
+        why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, replace(V1_36, may_go=lambda pod: pod.name != "victim"))
+        is None
+    )
     assert why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, replace(V1_36, may_go=lambda pod: True)) == TERMINATING

@@ -84,23 +84,47 @@ def test_room_is_made() -> None:
 @pytest.mark.parametrize(
     ("asks", "pods", "gone"),
     [
-        pytest.param(1, [pod("low", "n", priority=1), pod("high", "n", priority=5)], ["low"], id="the more important one is reprieved"),
+        pytest.param(
+            1,
+            [pod("low", "n", priority=1), pod("high", "n", priority=5)],
+            ["low"],
+            id="the more important one is reprieved",
+        ),
         pytest.param(
             1,
             [pod("young", "n").start_time(LATER), pod("old", "n").start_time(EARLIER)],
             ["young"],
             id="the older one is reprieved",
         ),
-        pytest.param(1, [pod("new", "n"), pod("old", "n").start_time(EARLIER)], ["new"], id="who has not started is youngest"),
         pytest.param(
-            2, [pod("big", "n", cpu=2, priority=5), pod("empty", "n", cpu=0, priority=1)], ["big"], id="who is not in the way is reprieved"
+            1, [pod("new", "n"), pod("old", "n").start_time(EARLIER)], ["new"], id="who has not started is youngest"
         ),
-        pytest.param(2, [pod("low", "n", priority=1), pod("high", "n", priority=5)], ["high", "low"], id="most important first"),
-        pytest.param(1, [pod("equal", "n", priority=10), pod("low", "n")], ["low"], id="as important as the preemptor: not touched"),
-        pytest.param(2, [pod("leaving", "n").terminating(), pod("low", "n")], ["leaving", "low"], id="terminating ones count as any other"),
+        pytest.param(
+            2,
+            [pod("big", "n", cpu=2, priority=5), pod("empty", "n", cpu=0, priority=1)],
+            ["big"],
+            id="who is not in the way is reprieved",
+        ),
+        pytest.param(
+            2, [pod("low", "n", priority=1), pod("high", "n", priority=5)], ["high", "low"], id="most important first"
+        ),
+        pytest.param(
+            1,
+            [pod("equal", "n", priority=10), pod("low", "n")],
+            ["low"],
+            id="as important as the preemptor: not touched",
+        ),
+        pytest.param(
+            2,
+            [pod("leaving", "n").terminating(), pod("low", "n")],
+            ["leaving", "low"],
+            id="terminating ones count as any other",
+        ),
     ],
 )
-def test_as_few_and_as_unimportant_pods_as_possible_have_to_go(asks: int, pods: list[PodBuilder], gone: list[str]) -> None:
+def test_as_few_and_as_unimportant_pods_as_possible_have_to_go(
+    asks: int, pods: list[PodBuilder], gone: list[str]
+) -> None:
     outcome = preempt(make_snapshot(node("n"), pods=pods), make_pod("preemptor").req(cpu=asks).priority(10))
 
     assert victims(outcome) == {"n": gone}
@@ -132,7 +156,10 @@ def test_budgets_are_broken_only_when_there_is_no_other_way(
     """
     Between equals the one that breaks the budget stands first, as in the order in which they were reprieved.
     """
-    outcome = preempt(make_snapshot(node("n"), pods=pods, objects=[WEB_BUDGET[allowed]]), make_pod("preemptor").req(cpu=asks).priority(10))
+    outcome = preempt(
+        make_snapshot(node("n"), pods=pods, objects=[WEB_BUDGET[allowed]]),
+        make_pod("preemptor").req(cpu=asks).priority(10),
+    )
 
     assert victims(outcome) == {"n": gone}
     assert outcome.chosen is not None
@@ -141,7 +168,8 @@ def test_budgets_are_broken_only_when_there_is_no_other_way(
 
 def test_a_reprieved_pod_has_used_up_its_budget() -> None:
     """
-    The count is taken once, before anybody is reprieved: `first` takes what is allowed, is reprieved, and `second` still violates.
+    The count is taken once, before anybody is reprieved: `first` takes what is allowed, is reprieved, and `second`
+    still violates.
     """
     pods = [pod("first", "n", cpu=0, priority=2).label(app="web"), web("second", priority=1), pod("third", "n")]
 
@@ -212,12 +240,17 @@ U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status
 def test_where_preemption_might_help(statuses: fwk.NodeStatuses, names: list[str]) -> None:
     snapshot = make_snapshot(*map(make_node, "abc"))
 
-    assert [snapshot.nodes.objects[place].name for place in nodes_where_preemption_might_help(snapshot, statuses, V1_36)] == names
+    assert [
+        snapshot.nodes.objects[place].name for place in nodes_where_preemption_might_help(snapshot, statuses, V1_36)
+    ] == names
 
 
 def four_nodes(*with_budget: int) -> Snapshot:
     """n0 to n3, each with one pod to evict; where a number is given, its pod breaks a budget."""
-    pods = [pod(f"p{number}", f"n{number}", cpu=2).label({"app": "web"} if number in with_budget else {}) for number in range(4)]
+    pods = [
+        pod(f"p{number}", f"n{number}", cpu=2).label({"app": "web"} if number in with_budget else {})
+        for number in range(4)
+    ]
     return make_snapshot(*(node(f"n{number}") for number in range(4)), pods=pods, objects=[budget(0)])
 
 
@@ -227,13 +260,25 @@ def four_nodes(*with_budget: int) -> Snapshot:
         pytest.param(0, 2, (), ["n0", "n1"], id="as many as are enough"),
         pytest.param(3, 2, (), ["n3", "n0"], id="from the offset on, and round"),
         pytest.param(0, 4, (), ["n0", "n1", "n2", "n3"], id="all"),
-        pytest.param(0, 2, (0, 1), ["n2", "n3", "n0", "n1"], id="on, until one breaks no budget; those that break none stand first"),
-        pytest.param(0, 1, (0, 1, 2, 3), ["n0"], id="all are tried where all break one; no more than are enough are kept"),
+        pytest.param(
+            0,
+            2,
+            (0, 1),
+            ["n2", "n3", "n0", "n1"],
+            id="on, until one breaks no budget; those that break none stand first",
+        ),
+        pytest.param(
+            0, 1, (0, 1, 2, 3), ["n0"], id="all are tried where all break one; no more than are enough are kept"
+        ),
         pytest.param(0, 2, (0,), ["n1", "n0"], id="one of two breaks none: enough"),
     ],
 )
-def test_the_dry_run_stops_when_there_are_enough(offset: int, enough: int, with_budget: tuple[int, ...], found: list[str]) -> None:
-    outcome = preempt(four_nodes(*with_budget), evaluator=lambda framework: Evaluator(framework, lambda _: (offset, enough)))
+def test_the_dry_run_stops_when_there_are_enough(
+    offset: int, enough: int, with_budget: tuple[int, ...], found: list[str]
+) -> None:
+    outcome = preempt(
+        four_nodes(*with_budget), evaluator=lambda framework: Evaluator(framework, lambda _: (offset, enough))
+    )
 
     assert list(victims(outcome)) == found
 
@@ -357,7 +402,9 @@ def test_own_criteria_choose_the_node() -> None:
     def by_name(candidates: Candidates) -> Int64s:
         return np.array([int(one.node[1:]) for one in candidates.listed()])
 
-    outcome = preempt(four_nodes(), evaluator=lambda framework: Evaluator(framework, every, replace(V1_36, criteria=[by_name])))
+    outcome = preempt(
+        four_nodes(), evaluator=lambda framework: Evaluator(framework, every, replace(V1_36, criteria=[by_name]))
+    )
 
     assert outcome.nominated_node == "n3"
 
@@ -379,7 +426,9 @@ class Extender:
     def is_interested(self, pod: fwk.Pod) -> bool:
         return self._is_interested
 
-    async def process_preemption(self, pod: fwk.Pod, victims: Sequence[fwk.Candidate], snapshot: Snapshot) -> Sequence[fwk.Candidate]:
+    async def process_preemption(
+        self, pod: fwk.Pod, victims: Sequence[fwk.Candidate], snapshot: Snapshot
+    ) -> Sequence[fwk.Candidate]:
         self.asked.append([one.node for one in victims])
         return list(self._answer(victims))
 
@@ -406,7 +455,9 @@ def test_an_extender_may_want_other_victims() -> None:
     """
     Its counts of violations are taken at their word: they decide before all else.
     """
-    extender = Extender("e", lambda victims: [fwk.Candidate(one.node, one.victims, int(one.node != "n2")) for one in victims])
+    extender = Extender(
+        "e", lambda victims: [fwk.Candidate(one.node, one.victims, int(one.node != "n2")) for one in victims]
+    )
 
     outcome = preempt(four_nodes(), framework=with_extenders(extender))
 
@@ -491,7 +542,9 @@ def test_long_selectors_of_budgets_are_parsed_in_a_thread_once() -> None:
     """
     The cycle says what is to be done, and the next one has its answer.
     """
-    long = LabelSelector(match_expressions=[LabelSelectorRequirement(f"key-{place}", "NotIn", ["x"]) for place in range(2000)])
+    long = LabelSelector(
+        match_expressions=[LabelSelectorRequirement(f"key-{place}", "NotIn", ["x"]) for place in range(2000)]
+    )
     snapshot = make_snapshot(node("n"), pods=[pod("a", "n").label(app="web")], objects=[budget(0, long)])
     framework = make_framework(NodeUnschedulable, NodeResourcesFit, DefaultPreemption, may_defer=True)
     state = Cycle(framework, snapshot, PREEMPTOR.obj(), NO_NOMINATIONS)
@@ -510,7 +563,9 @@ def test_long_selectors_of_budgets_are_parsed_in_a_thread_once() -> None:
 
 
 def test_where_nothing_is_deferred_they_are_parsed_at_once() -> None:
-    long = LabelSelector(match_expressions=[LabelSelectorRequirement(f"key-{place}", "NotIn", ["x"]) for place in range(2000)])
+    long = LabelSelector(
+        match_expressions=[LabelSelectorRequirement(f"key-{place}", "NotIn", ["x"]) for place in range(2000)]
+    )
 
     outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n").label(app="web")], objects=[budget(0, long)]))
 

@@ -26,7 +26,15 @@ def test_priority_then_age_then_order() -> None:
 
     order = by_importance(snapshot, slots, np.array([1, 1, 1, 1, 1, 1, 0]))
 
-    assert [snapshot.pod_at(slot).name for slot in slots[order].tolist()] == ["alone", "high", "old", "young", "twin", "waiting", "low"]
+    assert [snapshot.pod_at(slot).name for slot in slots[order].tolist()] == [
+        "alone",
+        "high",
+        "old",
+        "young",
+        "twin",
+        "waiting",
+        "low",
+    ]
 
 
 EXTREME = st.sampled_from([-(2**63), -(2**31), -1, 0, 1, 2, 2**31 - 1, 2**62, 2**63 - 1])

@@ -1,4 +1,6 @@
-"""The dry run looks at all nodes in step. Here it is held against one that looks at one node at a time and really moves pods."""
+"""The dry run looks at all nodes in step. Here it is held against one that looks at one node at a time and really moves
+pods.
+"""
 
 import random
 from collections.abc import Callable, Sequence
@@ -25,10 +27,20 @@ from extender.runtime.framework import Framework
 from extender.runtime.nominations import Nominations
 from extender.runtime.plugin_calls import PluginError
 from extender.snapshot import Rows
-from extender.testing import PodBuilder, RandomCluster, make_cache, make_framework, make_pod, random_cluster, random_cluster_with_volumes
+from extender.testing import (
+    PodBuilder,
+    RandomCluster,
+    make_cache,
+    make_framework,
+    make_pod,
+    random_cluster,
+    random_cluster_with_volumes,
+)
 
 Outcome = tuple[str, tuple[str, ...], int] | Status
-"""What became of a node: ("candidate" or "fits", the victims in order, how many violate a budget), or why it does not work."""
+"""What became of a node: ("candidate" or "fits", the victims in order, how many violate a budget), or why it does not
+work.
+"""
 
 
 @dataclass(frozen=True)
@@ -46,7 +58,9 @@ class Case:
 
 def make_case(drawn: RandomCluster, chance: random.Random) -> Case:
     more = (
-        _neighbour(f"x{number}-{node.name}", chance).node(node.name).obj() for node in drawn.nodes for number in range(chance.randint(0, 4))
+        _neighbour(f"x{number}-{node.name}", chance).node(node.name).obj()
+        for node in drawn.nodes
+        for number in range(chance.randint(0, 4))
     )
     cluster = replace(drawn, pods=(*drawn.pods, *more))
     # Terminating pods do not come: upstream's topology spread counts them when they move, but not where they are.
@@ -113,13 +127,19 @@ def one_by_one(case: Case) -> dict[str, Outcome]:
     state = Cycle(framework, case.cache().update_snapshot(), case.pod)
     if not state.run_pre_filter_plugins().status.is_success:
         return {}
-    return {node.name: _on_one_node(case, node.name, framework, state.skip_filter_plugins) for node in case.cluster.nodes}
+    return {
+        node.name: _on_one_node(case, node.name, framework, state.skip_filter_plugins) for node in case.cluster.nodes
+    }
 
 
 def _on_one_node(case: Case, node: str, framework: Framework, skipped: frozenset[str]) -> Outcome:
     cache = case.cache()
     possible = sorted(
-        (pod for pod in case.cluster.pods if pod.spec.node_name == node and pod.priority < case.pod.priority and may_go(pod)),
+        (
+            pod
+            for pod in case.cluster.pods
+            if pod.spec.node_name == node and pod.priority < case.pod.priority and may_go(pod)
+        ),
         key=lambda pod: (-pod.priority, start_time(pod)),
     )
     if not possible:
@@ -202,7 +222,8 @@ def test_lockstep_equals_one_by_one(chance: random.Random) -> None:
 @given(seed=st.integers(0, 2**32))
 def test_lockstep_equals_one_by_one_where_pods_share_volumes(seed: int) -> None:
     """
-    Victims free disks and claims, and volumes that nobody else has. Volumes that cannot be counted are an error either way.
+    Victims free disks and claims, and volumes that nobody else has. Volumes that cannot be counted are an error either
+    way.
     """
     chance = random.Random(seed)
     case = make_case(random_cluster_with_volumes(chance), chance)

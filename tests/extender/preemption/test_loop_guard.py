@@ -27,7 +27,9 @@ PREEMPTOR = make_pod("preemptor").uid("preemptor").req(cpu=2).priority(10).obj()
 
 @final
 class Duel:
-    """A node with room for one pod, which two schedulers fill: ours with an important pod, a rival with unimportant ones."""
+    """A node with room for one pod, which two schedulers fill: ours with an important pod, a rival with unimportant
+    ones.
+    """
 
     def __init__(self, *, loop_guard: bool | None = None) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -54,7 +56,9 @@ class Duel:
             pod = replaced(pod, status=replaced(pod.status, nominated_node_name="n"))
         state = Cycle(self.framework, self.cache.update_snapshot(), pod)
         state.run_pre_filter_plugins()
-        result = asyncio.run(run_post_filter_plugins(state, fwk.NodeStatuses({"n": fwk.unschedulable("Insufficient cpu")})))
+        result = asyncio.run(
+            run_post_filter_plugins(state, fwk.NodeStatuses({"n": fwk.unschedulable("Insufficient cpu")}))
+        )
         if result.candidate is not None:
             self.nominated.add(pod.uid)
         for victim in result.candidate.victims if result.candidate is not None else ():
@@ -67,7 +71,9 @@ class Duel:
 
 
 def fight(duel: Duel, hours: int) -> list[float]:
-    """The rival takes the room whenever it is free. Returns when the preemptor preempted, in seconds; it is tried as soon as it may be."""
+    """The rival takes the room whenever it is free. Returns when the preemptor preempted, in seconds; it is tried as
+    soon as it may be.
+    """
     began, moments = duel.now, list[float]()
     while duel.now - began < timedelta(hours=hours) and len(moments) < 100:
         result = duel.tried()

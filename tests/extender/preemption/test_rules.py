@@ -1,4 +1,6 @@
-"""The rules of older releases: what each does differently, and each against a reference that looks at one node and one pod at a time."""
+"""The rules of older releases: what each does differently, and each against a reference that looks at one node and one
+pod at a time.
+"""
 
 import asyncio
 import random
@@ -42,7 +44,9 @@ STRICT: Final = budget(0)
 def each_rules(*expected: object) -> pytest.MarkDecorator:
     """The four sets of rules, oldest first, each with what it does."""
     named = zip((V1_12, V1_17, V1_25, V1_36), expected, strict=True)
-    return pytest.mark.parametrize(("rules", "expected"), [pytest.param(rules, value, id=rules.name) for rules, value in named])
+    return pytest.mark.parametrize(
+        ("rules", "expected"), [pytest.param(rules, value, id=rules.name) for rules, value in named]
+    )
 
 
 def pod(name: str, *, cpu: int = 1, priority: int = 0, started: str = NOON, app: str = "") -> PodBuilder:
@@ -53,10 +57,14 @@ def pod(name: str, *, cpu: int = 1, priority: int = 0, started: str = NOON, app:
 def cluster(budgets: Sequence[PodDisruptionBudget] = (), **nodes: tuple[int, Sequence[PodBuilder]]) -> Snapshot:
     """Node name -> its CPUs and the pods on it."""
     pods = [each.node(name).obj() for name, (_, on_node) in nodes.items() for each in on_node]
-    return make_snapshot(*(make_node(name).capacity(cpu=cpus) for name, (cpus, _) in nodes.items()), pods=pods, objects=budgets)
+    return make_snapshot(
+        *(make_node(name).capacity(cpu=cpus) for name, (cpus, _) in nodes.items()), pods=pods, objects=budgets
+    )
 
 
-def preempt(snapshot: Snapshot, rules: fwk.PreemptionRules, *, cpu: int = 2, extenders: Iterable[Extender] = ()) -> fwk.PreemptionOutcome:
+def preempt(
+    snapshot: Snapshot, rules: fwk.PreemptionRules, *, cpu: int = 2, extenders: Iterable[Extender] = ()
+) -> fwk.PreemptionOutcome:
     """All nodes are tried, the first one first, whether or not the pod fits there as it is."""
     framework = make_framework(NodeResourcesFit, extenders=tuple(extenders))
     preemptor = make_pod("preemptor").req(cpu=cpu).priority(100).obj()
@@ -95,7 +103,9 @@ def test_evictions_are_taken_off_a_budget_by_later_releases(rules: fwk.Preemptio
 
 
 @each_rules(1, 1, 0, 0)
-def test_pods_that_are_evicted_already_violated_a_budget_in_older_releases(rules: fwk.PreemptionRules, expected: int) -> None:
+def test_pods_that_are_evicted_already_violated_a_budget_in_older_releases(
+    rules: fwk.PreemptionRules, expected: int
+) -> None:
     snapshot = cluster([budget(0, disrupted=("gone",))], n=(2, [pod("gone", cpu=2, app="web")]))
 
     outcome = preempt(snapshot, rules)
@@ -105,7 +115,9 @@ def test_pods_that_are_evicted_already_violated_a_budget_in_older_releases(rules
 
 
 @each_rules(["low", "high"], ["low", "high"], ["low", "high"], ["high", "low"])
-def test_victims_that_violate_a_budget_were_listed_first_before_v1_32(rules: fwk.PreemptionRules, expected: list[str]) -> None:
+def test_victims_that_violate_a_budget_were_listed_first_before_v1_32(
+    rules: fwk.PreemptionRules, expected: list[str]
+) -> None:
     snapshot = cluster([STRICT], n=(2, [pod("high", priority=9), pod("low", priority=1, app="web")]))
 
     assert victims(preempt(snapshot, rules)) == expected
@@ -184,7 +196,11 @@ TOO_LARGE = fwk.unresolvable("Insufficient cpu", "Insufficient memory")
         pytest.param(fwk.unschedulable("Insufficient cpu"), "v1.12 v1.17 v1.25 v1.36", id="a shortage"),
         pytest.param(TOO_LARGE, "v1.12 v1.17 v1.25", id="a shortage that no eviction ends was not told from others"),
         pytest.param(fwk.unresolvable(MISSING_LABEL), "v1.12 v1.17", id="no topology label"),
-        pytest.param(fwk.unschedulable(REASON_READ_WRITE_ONCE_POD), "v1.12 v1.17 v1.36", id="a claim in use, which v1.25 gave up on"),
+        pytest.param(
+            fwk.unschedulable(REASON_READ_WRITE_ONCE_POD),
+            "v1.12 v1.17 v1.36",
+            id="a claim in use, which v1.25 gave up on",
+        ),
         pytest.param(fwk.unresolvable("node(s) were unschedulable"), "", id="cordoned"),
         pytest.param(fwk.unresolvable("node(s) were unschedulable", "Insufficient cpu"), "", id="cordoned and full"),
         pytest.param(fwk.unresolvable(), "", id="for no reason"),
@@ -195,7 +211,9 @@ def test_which_refusals_an_eviction_may_resolve(refusal: fwk.Status, helps: str)
     snapshot = make_snapshot(make_node("n"))
 
     helped = [
-        name for name, rules in RULES.items() if len(nodes_where_preemption_might_help(snapshot, fwk.NodeStatuses({"n": refusal}), rules))
+        name
+        for name, rules in RULES.items()
+        if len(nodes_where_preemption_might_help(snapshot, fwk.NodeStatuses({"n": refusal}), rules))
     ]
 
     assert helped == helps.split()
@@ -207,7 +225,9 @@ def test_the_table_of_reasons_has_the_words_of_the_plugins() -> None:
 
 
 @each_rules(None, None, None, None)
-def test_where_a_pre_filter_refused_all_nodes_for_good_no_filter_runs(rules: fwk.PreemptionRules, expected: None) -> None:
+def test_where_a_pre_filter_refused_all_nodes_for_good_no_filter_runs(
+    rules: fwk.PreemptionRules, expected: None
+) -> None:
     snapshot = make_snapshot(make_node("n"))
 
     assert not len(nodes_where_preemption_might_help(snapshot, fwk.NodeStatuses(absent=TOO_LARGE), rules))
@@ -224,7 +244,9 @@ def test_a_preemptor_waited_for_any_pod_that_leaves(rules: fwk.PreemptionRules, 
 
 
 @each_rules(TERMINATING, TERMINATING, None, None)
-def test_older_preemptors_waited_also_where_their_node_had_become_hopeless(rules: fwk.PreemptionRules, expected: str | None) -> None:
+def test_older_preemptors_waited_also_where_their_node_had_become_hopeless(
+    rules: fwk.PreemptionRules, expected: str | None
+) -> None:
     snapshot = make_snapshot(make_node("n"), pods=[victim(condition())])
     statuses = fwk.NodeStatuses({"n": fwk.unresolvable("cordoned")})
 
@@ -279,7 +301,9 @@ def test_answers_give_the_reasons_of_the_rules(rules: fwk.PreemptionRules, expec
 
 
 @each_rules("first", "first", "first", "most important")
-def test_answers_do_not_call_a_victim_the_most_important_one_that_is_not(rules: fwk.PreemptionRules, expected: str) -> None:
+def test_answers_do_not_call_a_victim_the_most_important_one_that_is_not(
+    rules: fwk.PreemptionRules, expected: str
+) -> None:
     snapshot = cluster(
         [STRICT],
         a=(2, [pod("high", priority=9), pod("low", priority=1, app="web")]),
@@ -310,19 +334,24 @@ def test_answers_list_a_node_that_needs_no_victims() -> None:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a release makes of a node: the victims in order, and how many violate a budget; None where it does not work."""
+    """What a release makes of a node: the victims in order, and how many violate a budget; None where it does not
+    work.
+    """
 
     node: str
     victims: tuple[Pod, ...]
     violations: int
 
 
-def reference(nodes: dict[str, tuple[int, list[Pod]]], budgets: Sequence[PodDisruptionBudget], cpu: int, release: str) -> list[Choice]:
+def reference(
+    nodes: dict[str, tuple[int, list[Pod]]], budgets: Sequence[PodDisruptionBudget], cpu: int, release: str
+) -> list[Choice]:
     """The choices among which the release does not decide, by its own words, node by node and pod by pod."""
     found = [
         choice
         for name, (cpus, pods) in nodes.items()
-        if (choice := _on_node(name, cpus, pods, budgets, cpu, release)) is not None and (choice.victims or release in ("v1.12", "v1.17"))
+        if (choice := _on_node(name, cpus, pods, budgets, cpu, release)) is not None
+        and (choice.victims or release in ("v1.12", "v1.17"))
     ]
     free = [choice for choice in found if not choice.victims]
     if free:
@@ -341,14 +370,20 @@ def reference(nodes: dict[str, tuple[int, list[Pod]]], budgets: Sequence[PodDisr
     return found
 
 
-def _on_node(name: str, cpus: int, pods: list[Pod], budgets: Sequence[PodDisruptionBudget], cpu: int, release: str) -> Choice | None:
+def _on_node(
+    name: str, cpus: int, pods: list[Pod], budgets: Sequence[PodDisruptionBudget], cpu: int, release: str
+) -> Choice | None:
     possible = [each for each in pods if each.priority < 100]
     if not possible and release in ("v1.25", "v1.36"):
         return None
     used = sum(_cpu(each) for each in pods if each not in possible)
     if used + cpu > cpus:
         return None
-    possible.sort(key=(lambda each: -each.priority) if release == "v1.12" else (lambda each: (-each.priority, each.status.start_time)))
+    possible.sort(
+        key=(lambda each: -each.priority)
+        if release == "v1.12"
+        else (lambda each: (-each.priority, each.status.start_time))
+    )
     violating = _violating(possible, budgets, counts=release in ("v1.25", "v1.36"))
     gone = []
     for each in [*violating, *(each for each in possible if each not in violating)]:
@@ -386,7 +421,9 @@ def _since(pods: Sequence[Pod]) -> float:
 
 @settings(deadline=None, max_examples=300)
 @given(chance=st.randoms(use_true_random=False), rules=st.sampled_from(list(RULES.values())))
-def test_each_release_chooses_as_a_reference_that_looks_at_one_pod_at_a_time(chance: random.Random, rules: fwk.PreemptionRules) -> None:
+def test_each_release_chooses_as_a_reference_that_looks_at_one_pod_at_a_time(
+    chance: random.Random, rules: fwk.PreemptionRules
+) -> None:
     """
     Clusters in which only CPUs are short, with budgets that several pods share.
     """
@@ -404,12 +441,16 @@ def test_each_release_chooses_as_a_reference_that_looks_at_one_pod_at_a_time(cha
             pods.append(builder.annotation(cpus=str(cpus)).node(f"n{number}").obj())
         nodes[f"n{number}"] = (chance.randint(1, 5), pods)
     budgets = [
-        budget(chance.randint(0, 2), LabelSelector(match_labels={"app": chance.choice(("web", "db"))}), name=f"b{number}")
+        budget(
+            chance.randint(0, 2), LabelSelector(match_labels={"app": chance.choice(("web", "db"))}), name=f"b{number}"
+        )
         for number in range(chance.randint(0, 2))
     ]
     cpu = chance.randint(1, 3)
     everyone = [each for _, pods in nodes.values() for each in pods]
-    snapshot = make_snapshot(*(make_node(name).capacity(cpu=cpus) for name, (cpus, _) in nodes.items()), pods=everyone, objects=budgets)
+    snapshot = make_snapshot(
+        *(make_node(name).capacity(cpu=cpus) for name, (cpus, _) in nodes.items()), pods=everyone, objects=budgets
+    )
 
     outcome = preempt(snapshot, rules, cpu=cpu)
 

@@ -16,7 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender import framework as fwk
-from extender.config import ConfigErrors, DefaultPreemptionArgs, Duration, EvictionCost, PreemptionDelay, Protection, load
+from extender.config import (
+    ConfigErrors,
+    DefaultPreemptionArgs,
+    Duration,
+    EvictionCost,
+    PreemptionDelay,
+    Protection,
+    load,
+)
 from extender.config.plugin_args import write_args
 from extender.objects.decoding import convert, replaced
 from extender.objects.label_selectors import selector_of
@@ -57,7 +65,9 @@ def of_class(pod: PodBuilder, name: str) -> PodBuilder:
     return PodBuilder(replaced(built, spec=replaced(built.spec, priority_class_name=name)))
 
 
-def rules_of(protect: Protection | None = None, cost: EvictionCost | None = None, now: datetime = NOW) -> fwk.PreemptionRules:
+def rules_of(
+    protect: Protection | None = None, cost: EvictionCost | None = None, now: datetime = NOW
+) -> fwk.PreemptionRules:
     return policy_rules(V1_36, protect, cost, now=lambda: now)
 
 
@@ -72,10 +82,16 @@ def found(snapshot: Snapshot, preemptor: Pod, rules: fwk.PreemptionRules) -> fwk
     state = a_cycle(snapshot, preemptor)
     fits_somewhere = state.run_pre_filter_plugins().status.is_success
     nodes = np.arange(len(snapshot.nodes)) if fits_somewhere else np.zeros(0, np.intp)
-    return Evaluator(state.framework, lambda number: (0, number), rules).find_candidates(state, preemptor, nodes).candidates
+    return (
+        Evaluator(state.framework, lambda number: (0, number), rules)
+        .find_candidates(state, preemptor, nodes)
+        .candidates
+    )
 
 
-def victims(pods: Sequence[PodBuilder], rules: fwk.PreemptionRules, *, cpu: int = 4, objects: Sequence[HasMetadata] = ()) -> set[str]:
+def victims(
+    pods: Sequence[PodBuilder], rules: fwk.PreemptionRules, *, cpu: int = 4, objects: Sequence[HasMetadata] = ()
+) -> set[str]:
     """The victims on the node n, of a preemptor that needs `cpu` of its four cores; none if it cannot have them."""
     snapshot = make_cache(node(), pods=[pod.obj() for pod in pods], objects=objects).update_snapshot()
     candidates = found(snapshot, make_pod("preemptor").req(cpu=cpu).priority(100).obj(), rules)
@@ -99,25 +115,37 @@ def test_pods_that_have_not_run_for_long_stay() -> None:
     assert victims([not_started], rules) == set()
 
 
-@pytest.mark.parametrize("prefix", ["preemption-toleration.scheduling.x-k8s.io/", "preemption-toleration.scheduling.sigs.k8s.io/"])
+@pytest.mark.parametrize(
+    "prefix", ["preemption-toleration.scheduling.x-k8s.io/", "preemption-toleration.scheduling.sigs.k8s.io/"]
+)
 @pytest.mark.parametrize(
     ("annotations", "is_protected"),
     [
         pytest.param({}, False, id="no annotations"),
         pytest.param({"minimum-preemptable-priority": "101"}, False, id="no time"),
         pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "-1"}, True, id="forever"),
-        pytest.param({"minimum-preemptable-priority": "100", "toleration-seconds": "-1"}, False, id="the preemptor is important enough"),
+        pytest.param(
+            {"minimum-preemptable-priority": "100", "toleration-seconds": "-1"},
+            False,
+            id="the preemptor is important enough",
+        ),
         pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "7200"}, True, id="within its time"),
         pytest.param({"minimum-preemptable-priority": "101", "toleration-seconds": "3600"}, False, id="after its time"),
         pytest.param({"toleration-seconds": "-1"}, False, id="from pods of its own priority only"),
         pytest.param({"minimum-preemptable-priority": "many", "toleration-seconds": "-1"}, False, id="no number"),
     ],
 )
-def test_a_priority_class_may_tolerate_preemption(prefix: str, annotations: Mapping[str, str], is_protected: bool) -> None:
+def test_a_priority_class_may_tolerate_preemption(
+    prefix: str, annotations: Mapping[str, str], is_protected: bool
+) -> None:
     """As scheduler-plugins' PreemptionToleration."""
     metadata = {"name": "tolerant", "annotations": {prefix + name: value for name, value in annotations.items()}}
     tolerant = convert(PriorityClass, {"metadata": metadata, "value": 0})
-    left = victims([of_class(victim("tolerates", cpu=4), "tolerant")], rules_of(Protection(preemption_toleration=True)), objects=[tolerant])
+    left = victims(
+        [of_class(victim("tolerates", cpu=4), "tolerant")],
+        rules_of(Protection(preemption_toleration=True)),
+        objects=[tolerant],
+    )
     assert left == (set() if is_protected else {"tolerates"})
 
 
@@ -132,7 +160,9 @@ def test_a_budget_is_never_violated_if_told_so() -> None:
 
 def test_the_least_important_pods_of_a_budget_may_go() -> None:
     pods = [victim("important", cpu=2, priority=5).label(app="web"), victim("unimportant", cpu=2).label(app="web")]
-    assert victims(pods, rules_of(Protection(never_violate_budgets=True)), cpu=2, objects=[budget(1)]) == {"unimportant"}
+    assert victims(pods, rules_of(Protection(never_violate_budgets=True)), cpu=2, objects=[budget(1)]) == {
+        "unimportant"
+    }
 
 
 def test_pods_that_are_leaving_use_up_a_budget() -> None:
@@ -144,7 +174,10 @@ def test_pods_that_are_leaving_use_up_a_budget() -> None:
 def test_victims_that_were_just_chosen_use_up_a_budget() -> None:
     pods = [victim("chosen", cpu=2).label(app="web").uid("chosen"), victim("other", cpu=2).label(app="web")]
     protect, allows_one = Protection(never_violate_budgets=True), budget(1)
-    nobody, chosen = (policy_rules(V1_36, protect, now=lambda: NOW, is_going=partial(tuple[str, ...], uids)) for uids in ((), ("chosen",)))
+    nobody, chosen = (
+        policy_rules(V1_36, protect, now=lambda: NOW, is_going=partial(tuple[str, ...], uids))
+        for uids in ((), ("chosen",))
+    )
     assert victims(pods, nobody, cpu=2, objects=[allows_one])
     assert victims(pods, chosen, cpu=2, objects=[allows_one]) == {"chosen"}
 
@@ -185,8 +218,14 @@ def test_one_dear_pod_is_taken_where_sparing_it_would_cost_more() -> None:
 
 
 def test_the_cost_is_an_expression_over_the_pod() -> None:
-    cost = EvictionCost(per_hour="0.0", fixed='labels[?"tier"].orValue("") == "db" ? 10.0 : double(annotations[?"price"].orValue("0"))')
-    database, dear, cheap = victim("db").label(tier="db"), victim("dear").annotation(price="11"), victim("cheap").annotation(price="2")
+    cost = EvictionCost(
+        per_hour="0.0", fixed='labels[?"tier"].orValue("") == "db" ? 10.0 : double(annotations[?"price"].orValue("0"))'
+    )
+    database, dear, cheap = (
+        victim("db").label(tier="db"),
+        victim("dear").annotation(price="11"),
+        victim("cheap").annotation(price="2"),
+    )
     assert victims([database, dear, cheap, victim("free")], rules_of(cost=cost), cpu=1) == {"free"}
     assert victims([database, dear, cheap], rules_of(cost=cost), cpu=3) == {"db", "cheap"}
 
@@ -202,10 +241,14 @@ def test_a_pod_whose_cost_cannot_be_computed_loses_its_gpus() -> None:
 # In an answer to a kube-scheduler.
 
 
-def answer_to(named: Sequence[PodBuilder], rules: fwk.PreemptionRules, others: Sequence[PodBuilder] = (), *, cpu: int = 2) -> set[str]:
+def answer_to(
+    named: Sequence[PodBuilder], rules: fwk.PreemptionRules, others: Sequence[PodBuilder] = (), *, cpu: int = 2
+) -> set[str]:
     """The victims on the node n that the preempt verb answers to a caller who named some."""
     snapshot = make_cache(node(), pods=[pod.obj() for pod in (*named, *others)]).update_snapshot()
-    framework = make_framework(with_rules(rules), *(plugin for name, plugin in IN_TREE.items() if name != "DefaultPreemption"))
+    framework = make_framework(
+        with_rules(rules), *(plugin for name, plugin in IN_TREE.items() if name != "DefaultPreemption")
+    )
     given = {"n": MetaVictims.of(tuple(pod.obj().uid for pod in named), 0)}
     answer = choose_victims(Cycle(framework, snapshot, make_pod("preemptor").req(cpu=cpu).priority(100).obj()), given)
     names = {pod.uid: pod.name for pod in snapshot.pods.objects if pod is not None}
@@ -261,11 +304,19 @@ def test_no_victim_is_protected_and_no_budget_is_violated(chance: random.Random)
 def _asked(case: Case, snapshot: Snapshot, rules: fwk.PreemptionRules) -> dict[str, list[Pod]]:
     """The answer to a caller who names all pods of lower priority."""
     named = {
-        place.name: tuple(pod.uid for pod in case.cluster.pods if pod.spec.node_name == place.name and pod.priority < case.pod.priority)
+        place.name: tuple(
+            pod.uid
+            for pod in case.cluster.pods
+            if pod.spec.node_name == place.name and pod.priority < case.pod.priority
+        )
         for place in case.cluster.nodes
     }
-    framework = make_framework(with_rules(rules), *(plugin for name, plugin in IN_TREE.items() if name != "DefaultPreemption"))
-    answer = choose_victims(Cycle(framework, snapshot, case.pod), {name: MetaVictims.of(uids, 0) for name, uids in named.items()})
+    framework = make_framework(
+        with_rules(rules), *(plugin for name, plugin in IN_TREE.items() if name != "DefaultPreemption")
+    )
+    answer = choose_victims(
+        Cycle(framework, snapshot, case.pod), {name: MetaVictims.of(uids, 0) for name, uids in named.items()}
+    )
     pods = {pod.uid: pod for pod in case.cluster.pods}
     return {name: [pods[uid] for uid in chosen.uids] for name, chosen in answer.items()}
 
@@ -278,7 +329,11 @@ def _check_protection(case: Case, protect: Protection, chosen: Sequence[Pod]) ->
     if protect.never_violate_budgets:
         for each in case.budgets:
             selector = selector_of(each.spec.selector)
-            staying = [pod for pod in chosen if pod.namespace == "default" and selector.matches(pod.labels) and not pod.is_terminating]
+            staying = [
+                pod
+                for pod in chosen
+                if pod.namespace == "default" and selector.matches(pod.labels) and not pod.is_terminating
+            ]
             assert len(staying) <= each.status.disruptions_allowed
 
 
@@ -287,7 +342,9 @@ def with_rules(rules: fwk.PreemptionRules) -> type[fwk.PostFilterPlugin]:
     class Preempts(fwk.PostFilterPlugin):
         preemption_rules = rules
 
-        async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+        async def post_filter(
+            self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses
+        ) -> fwk.PostFilterResult:
             raise NotImplementedError
 
     return Preempts
@@ -297,7 +354,9 @@ def with_rules(rules: fwk.PreemptionRules) -> type[fwk.PostFilterPlugin]:
 @given(st.randoms(use_true_random=False))
 def test_no_preemption_loses_more_than_upstreams_unless_it_spares_budgets_or_priorities(chance: random.Random) -> None:
     case = make_case(random_cluster(chance), chance)
-    cost = EvictionCost(per_hour="0.0", fixed=f"double(size(labels)) * {chance.random()} + requests[?'cpu'].orValue(0.0)")
+    cost = EvictionCost(
+        per_hour="0.0", fixed=f"double(size(labels)) * {chance.random()} + requests[?'cpu'].orValue(0.0)"
+    )
     snapshot = case.cache().update_snapshot()
     plain, cheap = found(snapshot, case.pod, V1_36), found(snapshot, case.pod, rules_of(cost=cost))
     if not len(plain):
@@ -324,7 +383,9 @@ class Clock:
 
 def post_filter(plugin: DefaultPreemption, snapshot: Snapshot, preemptor: Pod) -> fwk.PostFilterResult:
     state = a_cycle(snapshot, preemptor)
-    return asyncio.run(plugin.post_filter(state, preemptor, fwk.NodeStatuses({"n": fwk.unschedulable("Insufficient cpu")})))
+    return asyncio.run(
+        plugin.post_filter(state, preemptor, fwk.NodeStatuses({"n": fwk.unschedulable("Insufficient cpu")}))
+    )
 
 
 @final
@@ -341,7 +402,9 @@ class NoDispatcher(fwk.Dispatcher):
 def test_a_preemptor_waits_for_room_before_it_may_preempt() -> None:
     clock = Clock()
     handle = make_framework(dispatcher=NoDispatcher(), now=lambda: clock.now)
-    args = DefaultPreemptionArgs(delay=PreemptionDelay(default=Duration.of(180), by_priority_class={"urgent": Duration()}))
+    args = DefaultPreemptionArgs(
+        delay=PreemptionDelay(default=Duration.of(180), by_priority_class={"urgent": Duration()})
+    )
     plugin = DefaultPreemption(args, handle)
     snapshot = make_cache(node(), pods=[victim("v", cpu=4).obj()]).update_snapshot()
     preemptor = make_pod("preemptor").req(cpu=4).priority(100).obj()
@@ -370,11 +433,23 @@ def test_a_question_does_not_wait() -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (DefaultPreemptionArgs(cost=EvictionCost(per_hour="'a'")), "cost.perHour: Invalid value: \"'a'\": must be a number"),
+        (
+            DefaultPreemptionArgs(cost=EvictionCost(per_hour="'a'")),
+            "cost.perHour: Invalid value: \"'a'\": must be a number",
+        ),
         (DefaultPreemptionArgs(cost=EvictionCost(fixed="gpu")), 'cost.fixed: Invalid value: "gpu": '),
-        (DefaultPreemptionArgs(protect=Protection(max_victims=-1)), "protect.maxVictims: Invalid value: -1: must be zero or positive"),
-        (DefaultPreemptionArgs(protect=Protection(min_run_time=Duration.of(-1))), 'protect.minRunTime: Invalid value: "-1s"'),
-        (DefaultPreemptionArgs(delay=PreemptionDelay(by_priority_class={"a": Duration.of(-1)})), "delay.byPriorityClass[a]: Invalid value"),
+        (
+            DefaultPreemptionArgs(protect=Protection(max_victims=-1)),
+            "protect.maxVictims: Invalid value: -1: must be zero or positive",
+        ),
+        (
+            DefaultPreemptionArgs(protect=Protection(min_run_time=Duration.of(-1))),
+            'protect.minRunTime: Invalid value: "-1s"',
+        ),
+        (
+            DefaultPreemptionArgs(delay=PreemptionDelay(by_priority_class={"a": Duration.of(-1)})),
+            "delay.byPriorityClass[a]: Invalid value",
+        ),
     ],
     ids=["no number", "unknown variable", "negative number", "negative time", "negative delay"],
 )
@@ -386,7 +461,11 @@ def test_wrong_arguments_are_refused_by_name(args: DefaultPreemptionArgs, messag
 
 def test_the_example_of_the_docs_is_valid_and_is_printed_as_it_was_read() -> None:
     text = Path("docs/victim-policies.md").read_text(encoding="utf-8")
-    (example,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "kind: KubeSchedulerConfiguration" in block)
+    (example,) = (
+        block
+        for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+        if "kind: KubeSchedulerConfiguration" in block
+    )
     written = yaml.safe_load(example)["profiles"][0]["pluginConfig"][0]["args"]
     loaded = load(example.encode())
     args = loaded.profiles[0].plugin_config["DefaultPreemption"]

@@ -54,14 +54,21 @@ def cut(text: bytes, chance: random.Random) -> list[bytes]:
 def some_items(chance: random.Random) -> list[bytes]:
     """Nodes in mostly the same order, of which some are new, changed, missing, there twice, or written otherwise."""
     items = [
-        node(f"n{number}", chance.choice([0, 0, 0, 0, 0, 0, 1, 22]), chance.choice(["", "", "", "", ',"x":[{"metadata":{"name":"n1"}}]']))
+        node(
+            f"n{number}",
+            chance.choice([0, 0, 0, 0, 0, 0, 1, 22]),
+            chance.choice(["", "", "", "", ',"x":[{"metadata":{"name":"n1"}}]']),
+        )
         for number in range(8)
         if chance.random() < 0.9
     ]
     if chance.random() < 0.3:
         chance.shuffle(items)
     if chance.random() < 0.2:
-        items.insert(chance.randrange(len(items) + 1), chance.choice([b'{"kind":"Node","metadata":{"name":"k"}}', b"{}", MARK, node("n1")]))
+        items.insert(
+            chance.randrange(len(items) + 1),
+            chance.choice([b'{"kind":"Node","metadata":{"name":"k"}}', b"{}", MARK, node("n1")]),
+        )
     return items
 
 
@@ -120,21 +127,28 @@ LIST = b'"items":[%s,%s]' % (node("a"), node("b"))
     [
         pytest.param(body_of(pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod"),
         pytest.param(body_of(node("a"), pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod as well"),
-        pytest.param(b'{"Pod":"%s","Nodes":null,"NodeNames":null}' % LIST, id="no strings around what looks like nodes"),
+        pytest.param(
+            b'{"Pod":"%s","Nodes":null,"NodeNames":null}' % LIST, id="no strings around what looks like nodes"
+        ),
         pytest.param(b'{"Pod":%s,"Nodes":{%s},"Nodes":{"items":[]},"NodeNames":null}' % (POD, LIST), id="nodes twice"),
         pytest.param(b'{"Pod":%s,"Nodes":{"items":[],%s},"NodeNames":null}' % (POD, LIST), id="items twice"),
         pytest.param(b'{"Pod":%s,"nodes":{%s},"NodeNames":null}' % (POD, LIST), id="a name in another case"),
         pytest.param(b'{"Pod":%s,"Nodes":{%s},"NodeNames":["a","b"]}' % (POD, LIST), id="both forms"),
         pytest.param(b'{"Pod":%s,"Nodes":{%s},"NodeNames":["a"]}' % (POD, LIST), id="both forms, which differ"),
         pytest.param(body_of(node("a"), MARK), id="a mark of the caller's beside one of ours"),
-        pytest.param(body_of(MARK, pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod, and a mark of the caller's"),
+        pytest.param(
+            body_of(MARK, pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod, and a mark of the caller's"
+        ),
         pytest.param(body_of(MARK, node("new")), id="a mark and no known node"),
         pytest.param(body_of(node("a"), b"[%s]" % node("b")), id="a node in a list"),
         pytest.param(body_of(node("a"), node("b") + b"1"), id="something after a node"),
         pytest.param(body_of(node("a"), b""), id="a comma and no node"),
         pytest.param(body_of(node("a"), node("b"))[:-4], id="no end"),
         pytest.param(body_of(node("a"), node("b"), pod=b"null"), id="no pod"),
-        pytest.param(body_of(node("a"), b'{"metadata":{"name":"c"},"d":%s}' % (b"[" * 70 + b"]" * 70)), id="a new node that is too deep"),
+        pytest.param(
+            body_of(node("a"), b'{"metadata":{"name":"c"},"d":%s}' % (b"[" * 70 + b"]" * 70)),
+            id="a new node that is too deep",
+        ),
     ],
 )
 def test_bodies_that_only_look_like_known_ones_are_read_as_they_are_written(text: bytes) -> None:

@@ -21,7 +21,12 @@ from extender.protocol.verb_results import (
 )
 from extender.protocol.wire_types import HostPriority, MetaVictims
 
-READERS: list[Callable[[bytes], Any]] = [read_filter_result, read_prioritize_result, read_preemption_result, read_binding_result]
+READERS: list[Callable[[bytes], Any]] = [
+    read_filter_result,
+    read_prioritize_result,
+    read_preemption_result,
+    read_binding_result,
+]
 
 
 @pytest.mark.parametrize(
@@ -38,8 +43,16 @@ READERS: list[Callable[[bytes], Any]] = [read_filter_result, read_prioritize_res
         pytest.param(b'{"NodeNames": null}', None, id="null for all names"),
         pytest.param(b"null", None, id="null for all"),
         pytest.param(b"{}", None, id="nothing said"),
-        pytest.param(b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} ", ["a"], id="numbers that nobody wants"),
-        pytest.param(b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} x", ["a"], id="the same with more after it"),
+        pytest.param(
+            b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} ",
+            ["a"],
+            id="numbers that nobody wants",
+        ),
+        pytest.param(
+            b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} x",
+            ["a"],
+            id="the same with more after it",
+        ),
     ],
 )
 def test_names_are_read_as_go_reads_them(body: bytes, names: list[str] | None) -> None:
@@ -70,7 +83,10 @@ def test_what_cannot_be_read_is_an_error(read: Callable[[bytes], Any], body: byt
 
 
 @pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
-@given(body=st.binary(max_size=60) | st.text(alphabet='{}[]":,\\u0ntrefals NodeHostScrPuUIDx19.-', max_size=60).map(str.encode))
+@given(
+    body=st.binary(max_size=60)
+    | st.text(alphabet='{}[]":,\\u0ntrefals NodeHostScrPuUIDx19.-', max_size=60).map(str.encode)
+)
 def test_whatever_comes_is_read_or_refused(read: Callable[[bytes], Any], body: bytes) -> None:
     """
     In words, that is: no other exception leaves.
@@ -86,7 +102,11 @@ def test_whatever_comes_is_read_or_refused(read: Callable[[bytes], Any], body: b
     [
         pytest.param(b"null", [], id="null"),
         pytest.param(b"[]", [], id="none"),
-        pytest.param(b'[{"host": "a", "SCORE": 10}, {"Host": "a"}, {}]', [("a", 10), ("a", 0), ("", 0)], id="what is missing is zero"),
+        pytest.param(
+            b'[{"host": "a", "SCORE": 10}, {"Host": "a"}, {}]',
+            [("a", 10), ("a", 0), ("", 0)],
+            id="what is missing is zero",
+        ),
         *(
             pytest.param(f'[{{"Host": "a", "Score": {score}}}]'.encode(), [("a", score)], id=f"any int64: {score}")
             for score in (-1, 11, 50, 100, 2**63 - 1, -(2**63))
@@ -100,7 +120,10 @@ def test_scores(body: bytes, scores: list[tuple[str, int]]) -> None:
 @pytest.mark.parametrize(
     ("score", "error"),
     [
-        *((score, "json: cannot unmarshal number") for score in ("5.0", "1e1", "9223372036854775808", "9" * 5000, "-9223372036854775809")),
+        *(
+            (score, "json: cannot unmarshal number")
+            for score in ("5.0", "1e1", "9223372036854775808", "9" * 5000, "-9223372036854775809")
+        ),
         ('"5"', "json: cannot unmarshal string"),
         ("true", "json: cannot unmarshal bool"),
         ("{}", "json: cannot unmarshal object"),
@@ -126,7 +149,9 @@ def test_nulls_among_victims_are_seen() -> None:
 
 def test_nodes_that_come_back_are_read_like_any_others() -> None:
     with pytest.raises(ExtenderError, match="quantities must match the regular expression"):
-        read_filter_result(b'{"Nodes": {"items": [{"metadata": {"name": "a"}, "status": {"capacity": {"cpu": "lots"}}}]}}')
+        read_filter_result(
+            b'{"Nodes": {"items": [{"metadata": {"name": "a"}, "status": {"capacity": {"cpu": "lots"}}}]}}'
+        )
 
 
 def test_an_error_is_an_error_whatever_else_is_said() -> None:
@@ -147,15 +172,22 @@ def test_long_texts_are_cut() -> None:
     [
         pytest.param('{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}', id="as Go writes them"),
         pytest.param(' {"metadata":{"name":"a"}} ,\n{"metadata": {"name":"b"}}\t', id="with spaces"),
-        pytest.param('{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},{"metadata":{"name":"a"}}', id="one of them twice"),
+        pytest.param(
+            '{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},{"metadata":{"name":"a"}}', id="one of them twice"
+        ),
     ],
 )
 @pytest.mark.parametrize("kept", [[0, 1], [1], []])
 def test_nodes_in_full_come_back_as_they_were_sent(items: str, kept: list[int]) -> None:
-    body = b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"metadata":{"items":[]},"items":[%s]},"NodeNames":null}' % items.encode()
+    body = (
+        b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"metadata":{"items":[]},"items":[%s]},"NodeNames":null}'
+        % items.encode()
+    )
     failed = {"c": '{"items":[]}'}
 
-    answer = json.loads(b"".join(filter_result(read_extender_args(ArrivedBody([body]), DecodedNodes()), kept, failed, {})))
+    answer = json.loads(
+        b"".join(filter_result(read_extender_args(ArrivedBody([body]), DecodedNodes()), kept, failed, {}))
+    )
 
     assert answer == {
         "Nodes": {"metadata": {}, "items": [{"metadata": {"name": "ab"[place]}} for place in kept]},

@@ -43,7 +43,9 @@ class ClockedQueue:
     A queue at a time that tests move, and the pods that its lister knows.
     """
 
-    def __init__(self, registered: Registered = NODES, gate: Callable[[Pod], str] = lambda pod: "", **options: Any) -> None:
+    def __init__(
+        self, registered: Registered = NODES, gate: Callable[[Pod], str] = lambda pod: "", **options: Any
+    ) -> None:
         self.now = 1000.0
         self.store: dict[str, Pod] = {}
         hints = {event: [QueueingHintFunction(*each) for each in hints.items()] for event, hints in registered.items()}

@@ -1,4 +1,6 @@
-"""Where an event or the clock moves many pods, others have their turn in between, and no pod is popped before all are where they belong."""
+"""Where an event or the clock moves many pods, others have their turn in between, and no pod is popped before all are
+where they belong.
+"""
 
 from collections import Counter
 

@@ -59,7 +59,9 @@ def test_a_pod_that_was_deleted_or_has_a_node_loses_its_nomination(known: list[P
         pytest.param("n1", "", None, id="taken back"),
     ],
 )
-def test_a_nomination_in_the_status_counts_and_its_absence_does_not(before: str, after: str, promised: str | None) -> None:
+def test_a_nomination_in_the_status_counts_and_its_absence_does_not(
+    before: str, after: str, promised: str | None
+) -> None:
     nominator = nominator_of(make_pod("a"))
     nominator.add(make_pod("a").obj(), "ours")
 

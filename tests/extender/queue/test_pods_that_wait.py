@@ -19,7 +19,8 @@ NODE = make_node("n").obj()
 
 
 @pytest.mark.parametrize(
-    ("hint", "place"), [pytest.param(always, "backoff", id="it may help"), pytest.param(never, "unschedulable", id="it does not help")]
+    ("hint", "place"),
+    [pytest.param(always, "backoff", id="it may help"), pytest.param(never, "unschedulable", id="it does not help")],
 )
 def test_a_refused_pod_is_changed(hint: object, place: str) -> None:
     clocked = ClockedQueue({POD_LABEL: {"Fit": hint}})  # type: ignore[dict-item]
@@ -159,7 +160,9 @@ def test_a_change_that_does_not_open_the_gate_leaves_the_pod_gated() -> None:
     assert clocked.places() == {"a": "gated"}
 
 
-@pytest.mark.parametrize("event", [NODE_ADD, EVENT_UNSCHEDULABLE_TIMEOUT], ids=["an event of others", "the end of patience"])
+@pytest.mark.parametrize(
+    "event", [NODE_ADD, EVENT_UNSCHEDULABLE_TIMEOUT], ids=["an event of others", "the end of patience"]
+)
 def test_a_gated_pod_is_moved_only_by_events_of_its_gating_plugin(event: ClusterEvent) -> None:
     """
     Another plugin that refused it earlier is not asked, nor is its gate.
@@ -301,13 +304,18 @@ def test_a_pod_that_is_refused_again_has_not_been_flushed_since() -> None:
 
 def test_run_flushes_both_queues_periodically() -> None:
     """
-    A pause ends on a whole second, and in that second it still lasts; patience ends after five minutes, and is looked at every half.
+    A pause ends on a whole second, and in that second it still lasts; patience ends after five minutes, and is looked
+    at every half.
     """
 
     async def looked_at() -> dict[str, float]:
         loop = asyncio.get_running_loop()
         queue = SchedulingQueue(
-            PrioritySort().sort_key, {"default-scheduler": {}}, lambda pod, _: "", now=loop.time, pod_lister=lambda uid: None
+            PrioritySort().sort_key,
+            {"default-scheduler": {}},
+            lambda pod, _: "",
+            now=loop.time,
+            pod_lister=lambda uid: None,
         )
         tried: dict[str, float] = {}
         await asyncio.sleep(0.25)
@@ -359,7 +367,10 @@ def test_a_nomination_is_of_a_pod_not_of_its_name() -> None:
 
 @pytest.mark.parametrize(
     ("builder", "promised"),
-    [pytest.param(make_pod("a").nominated_node("n1"), {"n1"}, id="named in its status"), pytest.param(make_pod("a"), set(), id="none")],
+    [
+        pytest.param(make_pod("a").nominated_node("n1"), {"n1"}, id="named in its status"),
+        pytest.param(make_pod("a"), set(), id="none"),
+    ],
 )
 def test_a_new_pod_has_the_nomination_of_its_status(builder: PodBuilder, promised: set[str]) -> None:
     clocked = ClockedQueue()

@@ -28,12 +28,15 @@ def gate(pod: Pod) -> str:
 
 class Queue(RuleBasedStateMachine):
     """
-    A cluster in which pods come, change, are tried, refused, bound and deleted, and the set of those that wait or are tried.
+    A cluster in which pods come, change, are tried, refused, bound and deleted, and the set of those that wait or are
+    tried.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.clocked = ClockedQueue({NODE_ADD: HINTS, POD_LABEL: HINTS | {"Gate": always}}, gate=gate, max_in_unschedulable_pods=MAX_WAIT)
+        self.clocked = ClockedQueue(
+            {NODE_ADD: HINTS, POD_LABEL: HINTS | {"Gate": always}}, gate=gate, max_in_unschedulable_pods=MAX_WAIT
+        )
         self.alive: dict[str, Pod] = {}
         self.in_flight: dict[str, QueuedPodInfo] = {}
         self.created = 0
@@ -43,7 +46,13 @@ class Queue(RuleBasedStateMachine):
         if name in self.alive:
             return
         self.created += 1
-        pod = make_pod(name).uid(f"{name}-{self.created}").priority(priority).label(gate="closed" if is_gated else "open").obj()
+        pod = (
+            make_pod(name)
+            .uid(f"{name}-{self.created}")
+            .priority(priority)
+            .label(gate="closed" if is_gated else "open")
+            .obj()
+        )
         self.alive[name] = self.clocked.store[pod.key] = pod
         self.clocked.queue.add(pod)
 
@@ -133,7 +142,9 @@ class Queue(RuleBasedStateMachine):
 
         assert sorted(info.pod.uid for info in waiting) == sorted(expected)
         assert [info.pod.uid for info in queue.in_flight_pods()] == [*self.in_flight]
-        assert {info.pod.uid: info.pod for info in waiting} == {pod.uid: pod for pod in self.alive.values() if pod.uid in expected}
+        assert {info.pod.uid: info.pod for info in waiting} == {
+            pod.uid: pod for pod in self.alive.values() if pod.uid in expected
+        }
         assert sum(queue.pending_counts().values()) == len(waiting)
 
     @invariant()

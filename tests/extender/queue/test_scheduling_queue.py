@@ -8,7 +8,16 @@ from extender.framework import ActionType, ClusterEvent, EventResource, Queueing
 from extender.framework.events import EVENT_UNSCHEDULABLE_TIMEOUT, EVENT_UNSCHEDULED_POD_UPDATE
 from extender.queue import AlreadyQueuedError, SchedulingQueue
 from extender.testing import make_node, make_pod, virtual_time
-from tests.extender.queue.clocked import NODE_ADD, POD_LABEL, PVC_ADD, ClockedQueue, always, broken, never, open_gate_named
+from tests.extender.queue.clocked import (
+    NODE_ADD,
+    POD_LABEL,
+    PVC_ADD,
+    ClockedQueue,
+    always,
+    broken,
+    never,
+    open_gate_named,
+)
 
 NODE = make_node("n").obj()
 
@@ -64,7 +73,9 @@ def test_a_pod_whose_priority_changed_moves_up() -> None:
     clocked = ClockedQueue()
     clocked.add(make_pod("a").priority(5), make_pod("b").priority(1))
 
-    clocked.queue.update(make_pod("b").priority(1).obj(), make_pod("b").priority(9).obj(), [EVENT_UNSCHEDULED_POD_UPDATE])
+    clocked.queue.update(
+        make_pod("b").priority(1).obj(), make_pod("b").priority(9).obj(), [EVENT_UNSCHEDULED_POD_UPDATE]
+    )
 
     assert clocked.pop().pod.name == "b"
 

@@ -21,13 +21,19 @@ Tell = Callable[[ObjectRegistry], Awaitable[None]]
 
 @asynccontextmanager
 async def a_recorded_cluster(
-    file: Path, *objects: Object, configuration: Configuration | None = None, transports: Transports = no_transport, **options: Any
+    file: Path,
+    *objects: Object,
+    configuration: Configuration | None = None,
+    transports: Transports = no_transport,
+    **options: Any,
 ) -> AsyncIterator[ObjectRegistry]:
     """A cluster whose pods are scheduled, and whose scheduler is recorded."""
     chosen = configuration or Configuration()
     async with own_cluster(objects, rng=random.Random(1)) as own, recorded_in(file, chosen, **options) as recorder:
         client = own.client()
-        async with live_backend(chosen, client, LiveOptions(decides=True, recorder=recorder, transports=transports), rng=random.Random(1)):
+        async with live_backend(
+            chosen, client, LiveOptions(decides=True, recorder=recorder, transports=transports), rng=random.Random(1)
+        ):
             yield own.api.registry
         await client.aclose()
 
@@ -53,7 +59,9 @@ def zoned(name: str, zone: str, cpu: str = "4") -> Object:
 NODES = [zoned(f"n{number}", "abc"[number % 3]) for number in range(9)]
 
 
-def create(cluster: ObjectRegistry, name: str, cpu: str = "1", labels: dict[str, str] | None = None, **spec: Any) -> None:
+def create(
+    cluster: ObjectRegistry, name: str, cpu: str = "1", labels: dict[str, str] | None = None, **spec: Any
+) -> None:
     """Creates a pod."""
     made = pod(name, cpu, **spec)
     made["metadata"] |= {"labels": labels or {"app": "web"}, "annotations": {"team.example/token": "hush-hush"}}

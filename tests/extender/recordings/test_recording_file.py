@@ -1,4 +1,6 @@
-"""A recording takes as much of the disk as it may, says when the disk takes no more, and leaves out what is not to be known."""
+"""A recording takes as much of the disk as it may, says when the disk takes no more, and leaves out what is not to be
+known.
+"""
 
 import asyncio
 import gzip
@@ -45,7 +47,12 @@ def test_files_are_rotated_within_their_bytes_and_each_stands_for_itself(tmp_pat
         recording = Recording(each)
         report = replay(recording, recording.configuration)
         assert (report.different, report.not_decided) == (0, 0) and report.same > 0, each
-    attempts = [entry.at for each in reversed(files) for entry in Recording(each).entries() if isinstance(entry, RecordedAttempt)]
+    attempts = [
+        entry.at
+        for each in reversed(files)
+        for entry in Recording(each).entries()
+        if isinstance(entry, RecordedAttempt)
+    ]
     assert attempts == sorted(attempts) and len({*attempts}) == len(attempts)
 
 
@@ -73,7 +80,8 @@ def a_full_disk(after: int) -> Iterator[None]:
 
 def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """
-    Pods are scheduled as before, the log says that nothing is recorded, and a new file is begun when there is room again.
+    Pods are scheduled as before, the log says that nothing is recorded, and a new file is begun when there is room
+    again.
     """
     caplog.set_level(logging.INFO)
     file = tmp_path / "r"
@@ -86,7 +94,9 @@ def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path: Path, caplog
                 for number in range(20):
                     create(cluster, f"pod-{number}", "500m")
                 await asyncio.sleep(5)
-                placed.extend("nodeName" in cluster.get(PODS, "default", f"pod-{number}")["spec"] for number in range(20))
+                placed.extend(
+                    "nodeName" in cluster.get(PODS, "default", f"pod-{number}")["spec"] for number in range(20)
+                )
             await asyncio.sleep(2 * RETRY_EVERY)
             create(cluster, "later")
             await asyncio.sleep(2)
@@ -100,14 +110,21 @@ def test_a_full_disk_stops_the_recording_and_nothing_else(tmp_path: Path, caplog
     report = replay(recording, recording.configuration)
     assert (report.same, report.different) == (1, 0)
     assert (
-        len({entry.object["metadata"]["name"] for entry in recording.entries() if isinstance(entry, ObjectPut) and entry.kind == "Pod"})
+        len(
+            {
+                entry.object["metadata"]["name"]
+                for entry in recording.entries()
+                if isinstance(entry, ObjectPut) and entry.kind == "Pod"
+            }
+        )
         == 21
     )
 
 
 def test_a_disk_that_is_slow_costs_bounded_memory() -> None:
     """
-    Beyond a number of entries that wait, the recorder keeps none, until a new file begins with the cluster as it is then.
+    Beyond a number of entries that wait, the recorder keeps none, until a new file begins with the cluster as it is
+    then.
     """
     recorder = Recorder(lambda: 0.0)
     node = convert(Node, NODES[0])
@@ -132,7 +149,9 @@ def test_annotations_of_applications_are_left_out_and_the_rest_is_not(tmp_path: 
     text = text_of(record(tmp_path / "r", lambda cluster: pods_come_and_go(cluster, 2), *NODES))
 
     assert "hush-hush" not in text and "pod-1" in text
-    assert "hush-hush" in text_of(record(tmp_path / "all", lambda cluster: pods_come_and_go(cluster, 2), *NODES, redacts="nothing"))
+    assert "hush-hush" in text_of(
+        record(tmp_path / "all", lambda cluster: pods_come_and_go(cluster, 2), *NODES, redacts="nothing")
+    )
 
 
 def test_names_are_replaced_and_decisions_stay_what_they_were(tmp_path: Path) -> None:
@@ -150,7 +169,13 @@ def test_names_are_replaced_and_decisions_stay_what_they_were(tmp_path: Path) ->
         }
         affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
         for number in range(12):
-            create(cluster, f"billing-{number}", labels={"app": "billing"}, topologySpreadConstraints=[spread], affinity=affinity)
+            create(
+                cluster,
+                f"billing-{number}",
+                labels={"app": "billing"},
+                topologySpreadConstraints=[spread],
+                affinity=affinity,
+            )
             await asyncio.sleep(0.5)
 
     file = record(tmp_path / "r", tell, *NODES, redacts="names")

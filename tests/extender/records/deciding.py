@@ -1,4 +1,6 @@
-"""A scheduler that decides in memory and is told things by hand: nothing waits, and nothing is written but in a notebook."""
+"""A scheduler that decides in memory and is told things by hand: nothing waits, and nothing is written but in a
+notebook.
+"""
 
 import asyncio
 import random
@@ -26,7 +28,9 @@ class Scheduling:
     def __init__(self, reporter: Reporter = NO_REPORTER, configuration: Configuration | None = None) -> None:
         self.cluster = Cluster()
         self.writes = RecordedWrites(self.cluster.cache)
-        self.alone = assemble_scheduler(configuration or Configuration(), self.cluster, self.writes, random.Random(1), reporter=reporter)
+        self.alone = assemble_scheduler(
+            configuration or Configuration(), self.cluster, self.writes, random.Random(1), reporter=reporter
+        )
 
     def comes(self, *objects: Node | Pod | PodDisruptionBudget | NodeBuilder | PodBuilder) -> None:
         for each in objects:

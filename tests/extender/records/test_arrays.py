@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from extender import framework as fwk
-from extender.records.arrays import BEST_NODES, MAX_REASONS, OTHER_REASONS, Naming, NodeNames, keep_scores, keep_verdicts
+from extender.records.arrays import (
+    BEST_NODES,
+    MAX_REASONS,
+    OTHER_REASONS,
+    Naming,
+    NodeNames,
+    keep_scores,
+    keep_verdicts,
+)
 from extender.runtime.findings import Findings
 from extender.runtime.ranking import Ranking
 from extender.runtime.scoring import Choice, Scores
@@ -80,7 +88,9 @@ def a_choice(rows: Rows, total: list[int], chosen: int) -> Choice:
     """
     scores = np.array(total, np.int64)
     ranking, place = Ranking(rows, scores), int(rows.node[chosen])
-    return Choice(ranking, place, lambda at: Scores({"A": scores[at] // 4}, {"A": scores[at] // 4 * 2}, scores[at], {"A": 2}))
+    return Choice(
+        ranking, place, lambda at: Scores({"A": scores[at] // 4}, {"A": scores[at] // 4 * 2}, scores[at], {"A": 2})
+    )
 
 
 def test_the_chosen_node_comes_first_then_the_best_and_of_equals_the_first() -> None:

@@ -19,7 +19,9 @@ from tests.extender.scheduler.test_extenders import POD, an_extender, says, thre
 
 def test_the_filters_come_first_and_the_extenders_last() -> None:
     framework, snapshot = make_framework(Refuses("Filter", {"a": fwk.unschedulable("no")})), three_nodes()
-    extender = an_extender(says({"NodeNames": [], "FailedNodes": {"b": "licence"}, "FailedAndUnresolvableNodes": {"c": "licence"}}))
+    extender = an_extender(
+        says({"NodeNames": [], "FailedNodes": {"b": "licence"}, "FailedAndUnresolvableNodes": {"c": "licence"}})
+    )
     cycle = Cycle(framework, snapshot, POD.obj())
 
     with pytest.raises(FitError) as caught:
@@ -29,5 +31,10 @@ def test_the_filters_come_first_and_the_extenders_last() -> None:
     made = AttemptRecord(1, 0.0, PodName("default", "p"), "default-scheduler", "Unschedulable")
     by_filter, by_extenders = history.attempt(KeptAttempt(made, Details(verdicts))).waterfall
     assert (by_filter.plugin, by_filter.refused, by_filter.left) == ("Filter", 1, 2)
-    assert (by_extenders.plugin, by_extenders.refused, by_extenders.unresolvable, by_extenders.left) == ("extenders", 2, 1, 0)
+    assert (by_extenders.plugin, by_extenders.refused, by_extenders.unresolvable, by_extenders.left) == (
+        "extenders",
+        2,
+        1,
+        0,
+    )
     assert by_extenders.reasons == (ReasonCount(reason="licence", nodes=2),)

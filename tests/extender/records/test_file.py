@@ -132,7 +132,9 @@ def test_of_a_file_that_is_written_anew_calls_go_first(tmp_path: Path) -> None:
                 await asyncio.sleep(1)
         async with kept_in(path) as records:
             kept = [each.record for each in records.attempts()]
-            assert [made.pod.name for made in kept if not made.caller] == [f"pod-{number}" for number in range(19, -1, -1)]
+            assert [made.pod.name for made in kept if not made.caller] == [
+                f"pod-{number}" for number in range(19, -1, -1)
+            ]
             assert 0 < sum(bool(made.caller) for made in kept) < 400
 
     virtual_time.run(tell())
@@ -188,7 +190,9 @@ def test_a_file_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, plac
 
 def test_of_what_was_written_several_times_the_last_counts() -> None:
     records = Records()
-    records.restore([attempt(7, "p", "old"), preemption(7, "a"), attempt(3), attempt(7, "p", "new"), preemption(7, "a", "b")])
+    records.restore(
+        [attempt(7, "p", "old"), preemption(7, "a"), attempt(3), attempt(7, "p", "new"), preemption(7, "a", "b")]
+    )
 
     newest, oldest = records.attempts()
     assert (newest.record.message, oldest.record.id) == ("new", 3)

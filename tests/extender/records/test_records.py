@@ -85,7 +85,12 @@ def test_of_a_crowd_only_some_scores_are_kept() -> None:
         scheduling.comes(*(a_pod(f"late-{number}", "1m") for number in range(3)))
         await scheduling.decides()
 
-        assert {each.record.pod.name for each in records.attempts() if each.details is not None} == {"p0", "p1", "late-0", "late-1"}
+        assert {each.record.pod.name for each in records.attempts() if each.details is not None} == {
+            "p0",
+            "p1",
+            "late-0",
+            "late-1",
+        }
 
     story(tell)
 
@@ -168,7 +173,9 @@ def test_the_event_that_woke_the_pod_is_told() -> None:
         scheduling.comes(a_node("a"))
         await scheduling.decides()
 
-        assert [(each.record.number, each.record.outcome, each.record.woken_by) for each in records.attempts("default/p")] == [
+        assert [
+            (each.record.number, each.record.outcome, each.record.woken_by) for each in records.attempts("default/p")
+        ] == [
             (2, "Scheduled", "NodeAdd"),
             (1, "Unschedulable", "UnschedulablePodAdd"),
         ]
@@ -306,7 +313,12 @@ def test_a_preemption_that_came_to_nothing_has_preempted_nobody() -> None:
 @pytest.mark.parametrize(
     ("pod", "may_preempt", "why"),
     [
-        pytest.param(a_pod("p", priority=9).preemption_policy("Never"), False, "not eligible due to preemptionPolicy=Never.", id="policy"),
+        pytest.param(
+            a_pod("p", priority=9).preemption_policy("Never"),
+            False,
+            "not eligible due to preemptionPolicy=Never.",
+            id="policy",
+        ),
         pytest.param(
             a_pod("p", cpu="64", priority=9),
             True,
@@ -331,7 +343,10 @@ def test_why_nobody_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, wh
 
 def _owned(pod: Pod) -> Pod:
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "work", "uid": "uid-work", "controller": True}
-    meta = replaced(pod.metadata, owner_references=convert(Pod, {"metadata": {"ownerReferences": [owner]}}).metadata.owner_references)
+    meta = replaced(
+        pod.metadata,
+        owner_references=convert(Pod, {"metadata": {"ownerReferences": [owner]}}).metadata.owner_references,
+    )
     return replaced(pod, metadata=meta)
 
 

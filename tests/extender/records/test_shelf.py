@@ -1,4 +1,6 @@
-"""However much comes, what is kept stays within its limits; what is oldest goes first, and details before what they belong to."""
+"""However much comes, what is kept stays within its limits; what is oldest goes first, and details before what they
+belong to.
+"""
 
 import numpy as np
 from hypothesis import given, settings
@@ -6,7 +8,15 @@ from hypothesis import strategies as st
 
 from extender.records.arrays import Details, KeptScores, KeptVerdicts, NodeNames, packed
 from extender.records.shelf import Limits, Shelf
-from extender.records.values import AttemptRecord, CandidateRecord, PodName, PreemptionRecord, Victim, size_of_attempt, size_of_preemption
+from extender.records.values import (
+    AttemptRecord,
+    CandidateRecord,
+    PodName,
+    PreemptionRecord,
+    Victim,
+    size_of_attempt,
+    size_of_preemption,
+)
 
 LIMITS = Limits(attempts=6, preemptions=3, attempts_of_a_pod=2, size=20_000)
 
@@ -18,7 +28,9 @@ def attempt(number: int, pod: str = "", message: str = "") -> AttemptRecord:
 
 def preemption(number: int, *victims: str, by: str = "high") -> PreemptionRecord:
     leaving = tuple(Victim(PodName("default", victim)) for victim in victims)
-    return PreemptionRecord(number, 0.0, PodName("default", by, by), "n", leaving, candidates=(CandidateRecord("n", leaving, 0),))
+    return PreemptionRecord(
+        number, 0.0, PodName("default", by, by), "n", leaving, candidates=(CandidateRecord("n", leaving, 0),)
+    )
 
 
 def names(shelf: Shelf, count: int) -> NodeNames:
@@ -120,7 +132,9 @@ def test_whatever_comes_stays_within_the_limits(taken: list[tuple[str, int, int]
                 nodes = shelf.naming.of(indexes.setdefault(size, {f"n{place}": place for place in range(size)}))
                 shelf.put_details(number, scores(len(nodes.names)) if what == "scores" else verdicts(nodes))
             case "preemption":
-                shelf.put_preemption(preemption(number - which, *(f"victim-{each}" for each in range(size)), by=f"pod-{which}"))
+                shelf.put_preemption(
+                    preemption(number - which, *(f"victim-{each}" for each in range(size)), by=f"pod-{which}")
+                )
             case "change":
                 known = list(shelf.attempts(None, None, None))
                 if known:
@@ -134,6 +148,8 @@ def _check(shelf: Shelf) -> None:
     assert len(attempts) <= LIMITS.attempts
     assert len(preemptions) <= LIMITS.preemptions
     assert shelf.size <= LIMITS.size
-    assert shelf.size >= sum(size_of_attempt(each.record) for each in attempts) + sum(map(size_of_preemption, preemptions))
+    assert shelf.size >= sum(size_of_attempt(each.record) for each in attempts) + sum(
+        map(size_of_preemption, preemptions)
+    )
     for each in {each.record.pod.key for each in attempts}:
         assert len(kept(shelf, each)) <= LIMITS.attempts_of_a_pod

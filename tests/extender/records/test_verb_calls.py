@@ -1,4 +1,6 @@
-"""What kube-scheduler asks is remembered, too, and so are the victims that it was given, once it says which node it took."""
+"""What kube-scheduler asks is remembered, too, and so are the victims that it was given, once it says which node it
+took.
+"""
 
 import asyncio
 
@@ -33,7 +35,13 @@ def test_a_filter_is_kept_with_every_nodes_verdict() -> None:
     engine(records, LOW.node("b")).filter(ASKED.obj(), node_names=["b", "a", "c"])
 
     (answer,) = map(history.attempt, records.attempts())
-    assert (answer.outcome, answer.pod.name, answer.number, answer.evaluated, answer.feasible) == ("Filter", "asked", 0, 3, 1)
+    assert (answer.outcome, answer.pod.name, answer.number, answer.evaluated, answer.feasible) == (
+        "Filter",
+        "asked",
+        0,
+        3,
+        1,
+    )
     (step,) = answer.waterfall
     assert (step.plugin, step.refused, step.left) == ("NodeResourcesFit", 1, 1)
     (attempt,) = records.attempts()
@@ -97,7 +105,10 @@ def test_who_would_have_to_go_is_kept_although_nobody_has_been_chosen() -> None:
 
     (made,) = records.preemptions()
     assert (made.by.name, made.node, made.victims, made.outcome) == ("asked", "", (), "deciding")
-    assert [(room.node, [victim.pod.name for victim in room.victims]) for room in made.candidates] == [("b", ["lower"]), ("a", ["low"])]
+    assert [(room.node, [victim.pod.name for victim in room.victims]) for room in made.candidates] == [
+        ("b", ["lower"]),
+        ("a", ["low"]),
+    ]
     assert records.who_preempted("default/lower") is None
 
 
@@ -169,7 +180,14 @@ def test_a_call_is_marked_with_its_caller_and_an_attempt_is_not() -> None:
         asked.filter(ASKED.obj(), caller="anonymous at 10.0.0.9")
     decided(records, LOW)
 
-    callers = ["", "anonymous at 10.0.0.9", "system:kube-scheduler", "anonymous at 10.0.0.9", "system:kube-scheduler", ""]
+    callers = [
+        "",
+        "anonymous at 10.0.0.9",
+        "system:kube-scheduler",
+        "anonymous at 10.0.0.9",
+        "system:kube-scheduler",
+        "",
+    ]
     assert [each.caller for each in map(history.attempt, records.attempts())] == callers
     assert [each.caller for each in map(history.preemption, records.preemptions())] == ["system:kube-scheduler"]
     assert [each.record.id for each in records.attempts(before=6)] == [5, 4, 3, 2, 1]

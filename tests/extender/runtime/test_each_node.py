@@ -18,7 +18,13 @@ class OneTeam(fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin):
     """A node belongs to the team whose pods are on it; nodes with many pods of one's own team are best."""
 
     def filter(self, state: fwk.CycleState, pod: fwk.Pod, node: fwk.NodeInfo) -> fwk.Status:
-        others = sorted({other.labels["team"] for other in node.pods if other.labels.get("team", "") not in ("", pod.labels.get("team"))})
+        others = sorted(
+            {
+                other.labels["team"]
+                for other in node.pods
+                if other.labels.get("team", "") not in ("", pod.labels.get("team"))
+            }
+        )
         if node.labels.get("shared") == "never":
             return fwk.unresolvable("node(s) were not to be shared")
         return fwk.unschedulable(*(f"node(s) belonged to team {team}" for team in others)) if others else fwk.SUCCESS
@@ -77,7 +83,9 @@ def test_such_a_filter_keeps_the_laws() -> None:
     """
     for seed in range(20):
         cluster = random_cluster(random.Random(seed))
-        check_filter(EachNodeFilter(OneTeam()), cluster.snapshot(), cluster.pod, random.Random(seed), arrivals=cluster.arrivals)
+        check_filter(
+            EachNodeFilter(OneTeam()), cluster.snapshot(), cluster.pod, random.Random(seed), arrivals=cluster.arrivals
+        )
 
 
 def test_every_node_is_scored_by_itself() -> None:

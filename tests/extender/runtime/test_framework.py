@@ -33,12 +33,19 @@ def statuses(verdicts: fwk.Verdicts, rows: Rows) -> dict[str, fwk.Status]:
         pytest.param([Looks("A")], None, (), id="nobody narrows: all nodes"),
         pytest.param([Looks("A", fwk.SUCCESS, "a", "b")], {"a", "b"}, ("A",), id="one narrows"),
         pytest.param(
-            [Looks("B", fwk.SUCCESS, "a", "b"), Looks("X"), Looks("A", fwk.SUCCESS, "b", "c")], {"b"}, ("A", "B"), id="two: what both leave"
+            [Looks("B", fwk.SUCCESS, "a", "b"), Looks("X"), Looks("A", fwk.SUCCESS, "b", "c")],
+            {"b"},
+            ("A", "B"),
+            id="two: what both leave",
         ),
-        pytest.param([Looks("A", fwk.SKIP, "a"), Looks("B", fwk.SUCCESS, "b")], {"b"}, ("B",), id="who skips does not narrow"),
+        pytest.param(
+            [Looks("A", fwk.SKIP, "a"), Looks("B", fwk.SUCCESS, "b")], {"b"}, ("B",), id="who skips does not narrow"
+        ),
     ],
 )
-def test_pre_filters_narrow_the_search_together(plugins: list[Looks], names: set[str] | None, narrowed_by: tuple[str, ...]) -> None:
+def test_pre_filters_narrow_the_search_together(
+    plugins: list[Looks], names: set[str] | None, narrowed_by: tuple[str, ...]
+) -> None:
     framework = make_framework(*plugins)
 
     outcome = Cycle(framework, nodes("a", "b", "c"), POD).run_pre_filter_plugins()
@@ -156,12 +163,18 @@ def test_without_filters_every_row_passes() -> None:
 
 def test_a_row_keeps_all_reasons_of_the_plugin_that_refused_it() -> None:
     both = fwk.unschedulable("Insufficient cpu", "Insufficient memory")
-    framework = make_framework(Refuses("A", {"a": both, "b": fwk.unschedulable("Insufficient memory")}), Refuses("B", {"c": NO}))
+    framework = make_framework(
+        Refuses("A", {"a": both, "b": fwk.unschedulable("Insufficient memory")}), Refuses("B", {"c": NO})
+    )
     rows = Rows.of(nodes("a", "b", "c"))
 
     verdicts = Cycle(framework, rows.snapshot, POD).run_filter_plugins(rows)
 
-    assert [verdicts.reasons_of(row) for row in range(3)] == [["Insufficient cpu", "Insufficient memory"], ["Insufficient memory"], ["no"]]
+    assert [verdicts.reasons_of(row) for row in range(3)] == [
+        ["Insufficient cpu", "Insufficient memory"],
+        ["Insufficient memory"],
+        ["no"],
+    ]
 
 
 class Cordons(fwk.FilterPlugin):
@@ -264,7 +277,8 @@ def test_a_nominated_pod_is_on_every_row_of_its_node() -> None:
     assert verdicts.ok.tolist() == [False, True, False]
 
 
-# Plugins that go wrong. The sentences are upstream's; what comes after the colon is ours where Go's types rule the case out.
+# Plugins that go wrong. The sentences are upstream's; what comes after the colon is ours where Go's types rule the case
+# out.
 
 
 @pytest.mark.parametrize(
@@ -299,7 +313,9 @@ TWO_ROWS = np.array([True, False])
     [
         pytest.param(raising(ZeroDivisionError("division by zero")), "division by zero", id="it raises"),
         pytest.param(lambda: fwk.Verdicts(np.array([1, 0], np.int8), (("boom", TWO_ROWS),)), "boom", id="an error"),
-        pytest.param(lambda: fwk.Verdicts(np.array([5, 0], np.int8)), "it answered code 5", id="skip is no answer here"),
+        pytest.param(
+            lambda: fwk.Verdicts(np.array([5, 0], np.int8)), "it answered code 5", id="skip is no answer here"
+        ),
         pytest.param(lambda: fwk.Verdicts(np.array([99, 0], np.int8)), "it answered code 99", id="no code at all"),
         pytest.param(lambda: fwk.SUCCESS, "it returned Status, not Verdicts", id="a Status"),
         pytest.param(lambda: fwk.accept(3), "it returned no array of 2 integers, one a row", id="too many rows"),
@@ -358,6 +374,9 @@ def test_the_next_pod_does_not_notice() -> None:
 
 
 def test_a_state_without_a_framework_has_no_snapshot_and_no_filters() -> None:
-    for ask in (lambda: fwk.CycleState().snapshot, lambda: fwk.CycleState().run_filters_with_nominated_pods(Rows.of(nodes("a")))):
+    for ask in (
+        lambda: fwk.CycleState().snapshot,
+        lambda: fwk.CycleState().run_filters_with_nominated_pods(Rows.of(nodes("a"))),
+    ):
         with pytest.raises(RuntimeError, match="belongs to no cycle"):
             ask()

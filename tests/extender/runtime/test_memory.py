@@ -59,7 +59,11 @@ class World:
         cluster = random_cluster(chance)
         self.cache = make_cache(*cluster.nodes, pods=cluster.pods)
         self.nodes = {node.name: node for node in cluster.nodes}
-        self.kinds = [cluster.pod, make_pod("plain").label(app="plain").req(cpu="500m").obj(), *variants(cluster.pod, chance)]
+        self.kinds = [
+            cluster.pod,
+            make_pod("plain").label(app="plain").req(cpu="500m").obj(),
+            *variants(cluster.pod, chance),
+        ]
         self.nominated: dict[str, list[Pod]] = {}
         self.count = 0
 
@@ -68,7 +72,9 @@ class World:
         self.count += 1
         kind = self.chance.choice(self.kinds)
         meta = replaced(kind.metadata, name=f"p{self.count}", uid=str(self.count))
-        return replaced(kind, metadata=meta, spec=replaced(kind.spec, priority=self.chance.choice((None, 1)), node_name=""))
+        return replaced(
+            kind, metadata=meta, spec=replaced(kind.spec, priority=self.chance.choice((None, 1)), node_name="")
+        )
 
     def change(self) -> None:
         often = (self.pod_comes, self.pod_goes, self.node_changes)
@@ -105,25 +111,36 @@ class World:
         kind = self.chance.choice(self.kinds)
         services = self.cache.objects.services
         if services.pop((kind.namespace, "s"), None) is None:
-            services[kind.namespace, "s"] = convert(Service, {"metadata": {"name": "s"}, "spec": {"selector": kind.labels}})
+            services[kind.namespace, "s"] = convert(
+                Service, {"metadata": {"name": "s"}, "spec": {"selector": kind.labels}}
+            )
 
     def namespace_changes(self) -> None:
         kind = self.chance.choice(self.kinds)
         labels = {"team": self.chance.choice("ab")}
-        self.cache.objects.namespaces[kind.namespace] = convert(Namespace, {"metadata": {"name": kind.namespace, "labels": labels}})
+        self.cache.objects.namespaces[kind.namespace] = convert(
+            Namespace, {"metadata": {"name": kind.namespace, "labels": labels}}
+        )
 
     def nominations(self) -> Nominations:
-        return Nominations({node: tuple((self.cache.nominate(pod), pod) for pod in pods) for node, pods in self.nominated.items()})
+        return Nominations(
+            {node: tuple((self.cache.nominate(pod), pod) for pod in pods) for node, pods in self.nominated.items()}
+        )
 
 
 @settings(deadline=None, max_examples=150)
 @given(st.randoms(use_true_random=False))
 def test_remembering_changes_no_answer(chance: random.Random) -> None:
     """
-    Pods of a few kinds are asked about while pods come and go and nodes change. A framework that remembers says the same of each as one
-    that does not: which nodes are feasible, and how good each is, or why none is.
+    Pods of a few kinds are asked about while pods come and go and nodes change. A framework that remembers says the
+    same of each as one that does not: which nodes are feasible, and how good each is, or why none is.
     """
-    world, remembering, plain, algorithm = World(chance), default_framework(), default_framework(), SchedulingAlgorithm()
+    world, remembering, plain, algorithm = (
+        World(chance),
+        default_framework(),
+        default_framework(),
+        SchedulingAlgorithm(),
+    )
     for _ in range(chance.randrange(1, 16)):
         for _ in range(chance.choice((0, 1, 1, 2))):
             world.change()
@@ -349,7 +366,12 @@ def test_other_filters_are_other_answers() -> None:
 
     framework, cache = make_framework(Sometimes, Counts()), three_nodes()
 
-    assert [len(cycle(framework, cache, make_pod(name).obj())[0]) for name in ("p", "lucky", "q", "lucky")] == [0, 3, 0, 3]
+    assert [len(cycle(framework, cache, make_pod(name).obj())[0]) for name in ("p", "lucky", "q", "lucky")] == [
+        0,
+        3,
+        0,
+        3,
+    ]
 
 
 def test_no_more_than_so_many_kinds_are_remembered() -> None:
@@ -441,7 +463,9 @@ def test_a_plugin_that_does_not_sign_pods_keeps_those_beside_it_from_sharing() -
     assert plugin.asked == ["a", "b", "c", "a", "b", "c"]
 
 
-@pytest.mark.parametrize("signs", [pytest.param(lambda tier: [tier], id="a list"), pytest.param(lambda tier: tier.missing, id="raises")])
+@pytest.mark.parametrize(
+    "signs", [pytest.param(lambda tier: [tier], id="a list"), pytest.param(lambda tier: tier.missing, id="raises")]
+)
 def test_a_signature_that_cannot_be_compared_is_the_fault_of_the_plugin(signs: Callable[[str], object]) -> None:
     framework, cache = make_framework(LooksAtOneLabel(signs=signs)), three_nodes()
     with pytest.raises(PluginError, match="LooksAtOneLabel"):
@@ -548,7 +572,12 @@ def test_a_sampled_cycle_asks_every_plugin_so_that_each_has_its_time() -> None:
     framework = make_framework(plugin)
     for number in range(2):
         pod = make_pod("p").uid(str(number)).obj()
-        state = Cycle(framework, cache.update_snapshot(), pod, observe=lambda _, plugin, point, status: observed.append((plugin, status)))
+        state = Cycle(
+            framework,
+            cache.update_snapshot(),
+            pod,
+            observe=lambda _, plugin, point, status: observed.append((plugin, status)),
+        )
         state.pod_signature = signature_of(pod)
         state.run_pre_filter_plugins()
     assert observed == [("SkipsUnlabelled", "Skip")] * 2
@@ -556,7 +585,9 @@ def test_a_sampled_cycle_asks_every_plugin_so_that_each_has_its_time() -> None:
 
 @final
 class KeepsTheNamespace(fwk.PreFilterPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin):
-    """Lets a pod pass only where the state holds what PreFilter and PreScore wrote, and counts how often it was asked."""
+    """Lets a pod pass only where the state holds what PreFilter and PreScore wrote, and counts how often it was
+    asked.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -628,16 +659,28 @@ def test_a_plugin_that_scores_nothing_for_pods_that_it_skipped_does_not_score_th
     skipped, _, totals = signed_cycle(framework, cache, make_pod("p").uid("1").obj())
     assert (totals, plugin.times_scored) == ([0, 0, 0], 0)
     rows = Rows.of(skipped.snapshot)
-    assert skipped.scores_at(rows, np.arange(3)).total.tolist() == skipped.run_score_plugins(rows).total.tolist() == [0, 0, 0]
+    assert (
+        skipped.scores_at(rows, np.arange(3)).total.tolist()
+        == skipped.run_score_plugins(rows).total.tolist()
+        == [0, 0, 0]
+    )
     assert signed_cycle(framework, cache, make_pod("q").uid("2").label(a="b").obj())[2] == [1, 1, 1]
 
 
 def test_a_pod_has_default_spread_constraints_as_soon_as_a_service_selects_it() -> None:
     """Which of them a pod has does not follow from the pod alone, so that PodTopologySpread is asked about each pod."""
     framework, cache = default_framework(), three_nodes()
-    assert "PodTopologySpread" in signed_cycle(framework, cache, make_pod("p").uid("1").label(app="a").obj())[0].skip_score_plugins
-    cache.objects.services["default", "s"] = convert(Service, {"metadata": {"name": "s"}, "spec": {"selector": {"app": "a"}}})
-    assert "PodTopologySpread" not in signed_cycle(framework, cache, make_pod("q").uid("2").label(app="a").obj())[0].skip_score_plugins
+    assert (
+        "PodTopologySpread"
+        in signed_cycle(framework, cache, make_pod("p").uid("1").label(app="a").obj())[0].skip_score_plugins
+    )
+    cache.objects.services["default", "s"] = convert(
+        Service, {"metadata": {"name": "s"}, "spec": {"selector": {"app": "a"}}}
+    )
+    assert (
+        "PodTopologySpread"
+        not in signed_cycle(framework, cache, make_pod("q").uid("2").label(app="a").obj())[0].skip_score_plugins
+    )
 
 
 def test_a_pod_needs_devices_as_soon_as_a_device_class_backs_its_extended_resource() -> None:
@@ -655,7 +698,10 @@ def test_a_pod_is_asked_about_as_soon_as_its_volume_has_a_zone() -> None:
     framework, cache = default_framework(), three_nodes()
     volume = {"metadata": {"name": "v"}, "spec": {"claimRef": {"namespace": "default", "name": "c"}}}
     cache.objects.pvs["v"] = convert(PersistentVolume, volume)
-    claim = {"metadata": {"name": "c", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}}, "spec": {"volumeName": "v"}}
+    claim = {
+        "metadata": {"name": "c", "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+        "spec": {"volumeName": "v"},
+    }
     cache.objects.pvcs["default", "c"] = convert(PersistentVolumeClaim, claim)
     pod = make_pod("p").claim("c")
     assert "VolumeZone" in signed_cycle(framework, cache, pod.uid("1").obj())[0].skip_filter_plugins

@@ -1,4 +1,6 @@
-"""A plugin that returns nothing has nothing against the pod: None is Success at every extension point, as a nil status is upstream."""
+"""A plugin that returns nothing has nothing against the pod: None is Success at every extension point, as a nil status
+is upstream.
+"""
 
 import asyncio
 from typing import Any
@@ -95,7 +97,8 @@ def test_none_is_success_at_every_point() -> None:
     assert run_permit_plugins(cycle, POD, "a") == (fwk.SUCCESS, {})
     assert asyncio.run(bound()) == [fwk.SUCCESS] * 3
     assert {*plugin.calls} == {
-        "PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Reserve", "Permit", "PreBindPreFlight", "PreBind", "Bind",
+        "PreEnqueue", "PreFilter", "Filter", "PostFilter", "PreScore", "Reserve", "Permit", "PreBindPreFlight",
+        "PreBind", "Bind",
     }  # fmt: skip
 
 

@@ -26,11 +26,15 @@ def post_filter(*plugins: fwk.Plugin) -> fwk.PostFilterResult:
         pytest.param([], fwk.unschedulable(), 0, id="nobody to ask"),
         pytest.param([fwk.SUCCESS, NO], fwk.SUCCESS, 1, id="success ends it"),
         pytest.param([NO, fwk.SUCCESS], fwk.SUCCESS, 2, id="success makes refusals forgotten"),
-        pytest.param([NO, fwk.unschedulable("nor I")], fwk.unschedulable("no", "nor I").by("P0"), 2, id="refusals add up"),
+        pytest.param(
+            [NO, fwk.unschedulable("nor I")], fwk.unschedulable("no", "nor I").by("P0"), 2, id="refusals add up"
+        ),
         pytest.param([LATER, NO], fwk.unschedulable("later", "no").by("P0"), 2, id="pending is a refusal"),
         pytest.param([NO, NEVER, fwk.SUCCESS], NEVER.by("P1"), 2, id="unresolvable ends it"),
         pytest.param([NO, BROKEN, fwk.SUCCESS], BROKEN.by("P1"), 2, id="an error ends it"),
-        pytest.param([fwk.SKIP, fwk.SUCCESS], fwk.Status(fwk.Code.ERROR, (), "P0"), 1, id="skip is no answer here: an error"),
+        pytest.param(
+            [fwk.SKIP, fwk.SUCCESS], fwk.Status(fwk.Code.ERROR, (), "P0"), 1, id="skip is no answer here: an error"
+        ),
     ],
 )
 def test_post_filters_are_tried_until_one_settles_it(says: list[fwk.Status], status: fwk.Status, tried: int) -> None:
@@ -61,7 +65,8 @@ def test_the_nomination_is_that_of_whoever_had_the_last_word(plugins: list[Tries
 
 def test_what_prefilter_never_wrote_is_not_found() -> None:
     """
-    A PostFilter whose own PreFilter had no turn cannot read its state. Upstream's DynamicResources ends the chain like that.
+    A PostFilter whose own PreFilter had no turn cannot read its state. Upstream's DynamicResources ends the chain like
+    that.
     """
     after = Tries("After", fwk.SUCCESS)
 

@@ -96,7 +96,10 @@ def test_what_is_no_longer_wanted_is_not_prepared() -> None:
 
 @pytest.mark.parametrize(
     ("pod", "may_defer"),
-    [pytest.param(SHORT, True, id="the pod is short"), pytest.param(long_pod("long"), False, id="nobody does long work")],
+    [
+        pytest.param(SHORT, True, id="the pod is short"),
+        pytest.param(long_pod("long"), False, id="nobody does long work"),
+    ],
 )
 def test_other_cycles_begin_at_once(pod: fwk.Pod, may_defer: bool) -> None:
     """
@@ -110,7 +113,9 @@ def test_other_cycles_begin_at_once(pod: fwk.Pod, may_defer: bool) -> None:
 
 
 class Parses(fwk.PreFilterPlugin):
-    """Parses the pod's node selector, which is kept for equal pods within a bound, when it prepares and in each cycle."""
+    """Parses the pod's node selector, which is kept for equal pods within a bound, when it prepares and in each
+    cycle.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -131,7 +136,8 @@ class Parses(fwk.PreFilterPlugin):
 
 NUM_BEYOND_THE_BOUND = 12
 BEYOND_THE_BOUND = [
-    make_pod(f"long-{place}").node_selector(key=f"{place}" + "x" * (LONG_BYTES_KEPT // 10)).obj() for place in range(NUM_BEYOND_THE_BOUND)
+    make_pod(f"long-{place}").node_selector(key=f"{place}" + "x" * (LONG_BYTES_KEPT // 10)).obj()
+    for place in range(NUM_BEYOND_THE_BOUND)
 ]
 """Together they have more bytes than are kept prepared."""
 

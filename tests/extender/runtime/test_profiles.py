@@ -43,7 +43,9 @@ def plugin_set(enabled="", disabled=""):
 
 def profile(name="p", args=(), **sets):
     """A profile with just these sets; Queue and Binder are at `multiPoint` unless that is given."""
-    return Profile(scheduler_name=name, plugins=plugins(**{"multiPoint": plugin_set(NEEDED), **sets}), plugin_configs=tuple(args))
+    return Profile(
+        scheduler_name=name, plugins=plugins(**{"multiPoint": plugin_set(NEEDED), **sets}), plugin_configs=tuple(args)
+    )
 
 
 def refusal(act):
@@ -63,7 +65,9 @@ def refusal(act):
         pytest.param("A=1 B=2", ("", "*"), "", "*", id="an asterisk disables all"),
         pytest.param("A=1 B=2", ("B=5 A=6", "*"), "B=5 A=6", "*", id="but what is enabled"),
         pytest.param("A=1 B=2", ("A=3", "A"), "B=2 A=3", "A", id="disabled and enabled: moved to the end"),
-        pytest.param("A=1", ("A=2 A=3", ""), "A=3 A=2", "", id="of two the last replaces; the other stays to be refused later"),
+        pytest.param(
+            "A=1", ("A=2 A=3", ""), "A=3 A=2", "", id="of two the last replaces; the other stays to be refused later"
+        ),
         pytest.param("A=1 B=2", ("", "B=7"), "A=1", "B", id="a disabled plugin has no weight"),
     ],
 )
@@ -79,9 +83,17 @@ def test_default_disabled_plugins_stay_disabled():
     ("multi_point", "enabled", "disabled", "runs"),
     [
         pytest.param("A Filter B", "", "", "A Filter B", id="multiPoint in its order"),
-        pytest.param("A", "", "", "A", id="only those that implement the point, and not the queue sort and bind plugins, too"),
+        pytest.param(
+            "A", "", "", "A", id="only those that implement the point, and not the queue sort and bind plugins, too"
+        ),
         pytest.param("A B", "C", "", "A B C", id="named ones come after"),
-        pytest.param("A B C", "C B", "", "C B A", id="unless multiPoint has them, too: then before, in the order in which they are named"),
+        pytest.param(
+            "A B C",
+            "C B",
+            "",
+            "C B A",
+            id="unless multiPoint has them, too: then before, in the order in which they are named",
+        ),
         pytest.param("A B", "Filter B C", "", "B A Filter C", id="all three parts"),
         pytest.param("A B C", "", "B", "A C", id="disabled at the point"),
         pytest.param("A B C", "B", "B", "A C B", id="disabled and named at the point: last"),
@@ -89,7 +101,9 @@ def test_default_disabled_plugins_stay_disabled():
     ],
 )
 def test_multi_point_is_expanded_at_every_point(multi_point, enabled, disabled, runs):
-    resolved = resolve(profile(multiPoint=plugin_set(f"{NEEDED} {multi_point}"), filter=plugin_set(enabled, disabled)), POINTS_OF)
+    resolved = resolve(
+        profile(multiPoint=plugin_set(f"{NEEDED} {multi_point}"), filter=plugin_set(enabled, disabled)), POINTS_OF
+    )
 
     assert resolved.plugins["filter"] == tuple(runs.split())
 
@@ -106,7 +120,9 @@ def test_multi_point_is_expanded_at_every_point(multi_point, enabled, disabled, 
     ],
 )
 def test_weights(multi_point, score, disabled, weights):
-    resolved = resolve(profile(multiPoint=plugin_set(f"{NEEDED} {multi_point}"), score=plugin_set(score, disabled)), POINTS_OF)
+    resolved = resolve(
+        profile(multiPoint=plugin_set(f"{NEEDED} {multi_point}"), score=plugin_set(score, disabled)), POINTS_OF
+    )
 
     assert list(resolved.score_weights.items()) == list(weights.items())
 
@@ -116,11 +132,19 @@ def test_weights(multi_point, score, disabled, weights):
     [
         pytest.param({"filter": plugin_set("X")}, 'FilterPlugin "X" does not exist', id="unknown"),
         pytest.param({"multiPoint": plugin_set("X")}, 'PreFilterPlugin "X" does not exist', id="unknown at multiPoint"),
-        pytest.param({"permit": plugin_set("A")}, 'plugin "A" does not extend PermitPlugin plugin', id="cannot run there"),
-        pytest.param({"placementGenerate": plugin_set("A")}, 'plugin "A" does not extend PlacementGeneratePlugin plugin', id="nor there"),
+        pytest.param(
+            {"permit": plugin_set("A")}, 'plugin "A" does not extend PermitPlugin plugin', id="cannot run there"
+        ),
+        pytest.param(
+            {"placementGenerate": plugin_set("A")},
+            'plugin "A" does not extend PlacementGeneratePlugin plugin',
+            id="nor there",
+        ),
         pytest.param({"score": plugin_set("A A")}, 'plugin "A" already registered as "ScorePlugin"', id="named twice"),
         pytest.param(
-            {"multiPoint": plugin_set(f"{NEEDED} A A")}, 'plugin "A" already registered as "FilterPlugin"', id="twice at multiPoint"
+            {"multiPoint": plugin_set(f"{NEEDED} A A")},
+            'plugin "A" already registered as "FilterPlugin"',
+            id="twice at multiPoint",
         ),
         pytest.param(
             {"multiPoint": plugin_set("Binder")},
@@ -133,10 +157,14 @@ def test_weights(multi_point, score, disabled, weights):
             id="no bind plugin",
         ),
         pytest.param(
-            {"score": plugin_set("A=-1 B")}, "score plugins: total score of Score plugins could overflow", id="negative, and not the last"
+            {"score": plugin_set("A=-1 B")},
+            "score plugins: total score of Score plugins could overflow",
+            id="negative, and not the last",
         ),
         pytest.param(
-            {"score": plugin_set("X"), "filter": plugin_set("Y")}, 'FilterPlugin "Y" does not exist', id="the first point's error"
+            {"score": plugin_set("X"), "filter": plugin_set("Y")},
+            'FilterPlugin "Y" does not exist',
+            id="the first point's error",
         ),
     ],
 )
@@ -148,7 +176,9 @@ def test_every_default_plugin_runs_wherever_it_can():
     resolved = resolve(Profile(), IN_TREE_POINTS)
 
     names = [plugin.name for plugin in DEFAULT_PLUGINS["multiPoint"].enabled]
-    assert resolved.plugins == {point: tuple(name for name in names if point in IN_TREE_POINTS[name]) for point in EXTENSION_POINTS}
+    assert resolved.plugins == {
+        point: tuple(name for name in names if point in IN_TREE_POINTS[name]) for point in EXTENSION_POINTS
+    }
 
 
 def test_profiles_are_worked_out_by_name():
@@ -182,7 +212,12 @@ def test_profiles_are_worked_out_by_name():
             id="arguments twice",
         ),
         pytest.param(
-            [Profile(scheduler_name="a", plugin_configs=(PluginConfig("NodeResourcesFit", NodeResourcesFitArgs(scoring_strategy=None)),))],
+            [
+                Profile(
+                    scheduler_name="a",
+                    plugin_configs=(PluginConfig("NodeResourcesFit", NodeResourcesFitArgs(scoring_strategy=None)),),
+                )
+            ],
             'creating profile for scheduler name a: PreFilterPlugin "SchedulingGates" does not exist',
             id="arguments of plugins that do not exist are not looked at",
         ),
@@ -200,18 +235,26 @@ def test_profiles_that_do_not_go_together(profiles, error):
     ("args", "error"),
     [
         pytest.param(
-            NodeResourcesFitArgs(scoring_strategy=None), "scoringStrategy: Required value: ScoringStrategy field is required", id="wrong"
+            NodeResourcesFitArgs(scoring_strategy=None),
+            "scoringStrategy: Required value: ScoringStrategy field is required",
+            id="wrong",
         ),
         pytest.param({}, "want args to be of type NodeResourcesFitArgs, got dict", id="not its own"),
     ],
 )
 def test_a_plugin_that_would_refuse_its_arguments_stops_the_profile(args, error):
-    configs = tuple(PluginConfig(config.name, args) if config.name == "NodeResourcesFit" else config for config in Profile().plugin_configs)
+    configs = tuple(
+        PluginConfig(config.name, args) if config.name == "NodeResourcesFit" else config
+        for config in Profile().plugin_configs
+    )
 
-    found = refusal(lambda: resolve_all(complete(Configuration(profiles=(Profile(plugin_configs=configs),))), IN_TREE_POINTS))
+    found = refusal(
+        lambda: resolve_all(complete(Configuration(profiles=(Profile(plugin_configs=configs),))), IN_TREE_POINTS)
+    )
 
     assert found == (
-        f'initializing profiles: creating profile for scheduler name default-scheduler: initializing plugin "NodeResourcesFit": {error}'
+        "initializing profiles: creating profile for scheduler name default-scheduler: initializing plugin "
+        f'"NodeResourcesFit": {error}'
     )
 
 

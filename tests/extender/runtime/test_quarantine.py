@@ -58,7 +58,9 @@ def raises() -> None:
     raise ValueError("no service")
 
 
-def framework_of(plugin: type[fwk.Plugin], now: Callable[[], datetime] = lambda: BEGIN, *, may_defer: bool = False) -> Framework:
+def framework_of(
+    plugin: type[fwk.Plugin], now: Callable[[], datetime] = lambda: BEGIN, *, may_defer: bool = False
+) -> Framework:
     enabled = f"{{enabled: [{{name: {plugin.__name__}}}]}}"
     point = "postFilter" if issubclass(plugin, fwk.PostFilterPlugin) else "filter"
     configuration = load(
@@ -67,7 +69,9 @@ def framework_of(plugin: type[fwk.Plugin], now: Callable[[], datetime] = lambda:
     )
     registry = Registry(IN_TREE, [], also={plugin.__name__: plugin})
     live = Cluster.of(ClusterState()).cache
-    (framework,) = registry.make_frameworks(configuration, random.Random(0), live=live, now=now, may_defer=may_defer).values()
+    (framework,) = registry.make_frameworks(
+        configuration, random.Random(0), live=live, now=now, may_defer=may_defer
+    ).values()
     return framework
 
 
@@ -146,7 +150,8 @@ def test_its_scores_are_left_out(mood: Callable[[Callable[[], Any]], None]) -> N
 
 def test_pauses_double_until_a_call_succeeds(mood: Callable[[Callable[[], Any]], None]) -> None:
     """
-    After a pause one call is tried. If it fails, the next pause is twice as long; if it succeeds, all is as at the beginning.
+    After a pause one call is tried. If it fails, the next pause is twice as long; if it succeeds, all is as at the
+    beginning.
     """
     now = [BEGIN]
     framework = framework_of(Moody, lambda: now[0])
@@ -214,7 +219,9 @@ def test_without_a_runner_that_defers_it_runs_at_once() -> None:
 class Thorough(fwk.PostFilterPlugin):
     """Always has long work to do."""
 
-    async def post_filter(self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
+    async def post_filter(
+        self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses
+    ) -> fwk.PostFilterResult:
         raise fwk.LongWork(lambda is_wanted: None)
 
 

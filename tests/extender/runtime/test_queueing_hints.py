@@ -98,7 +98,9 @@ def test_who_hears_of_new_nodes_hears_of_their_taints(action: fwk.ActionType, he
 def test_plugins_share_events() -> None:
     table = queueing_hint_map({"P": [fwk.on(POD, ADD)], "Q": [fwk.on(POD, ADD)]})
 
-    assert {event.label: [each.plugin_name for each in hints] for event, hints in table.items()} == {"PodAdd": ["P", "Q"]}
+    assert {event.label: [each.plugin_name for each in hints] for event, hints in table.items()} == {
+        "PodAdd": ["P", "Q"]
+    }
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,11 @@ def test_totals_are_as_narrow_as_the_weights_allow(weights: list[int], expected:
 @pytest.mark.parametrize("weight", [1, 327, 328, 10**6, 10**9])
 def test_no_weight_is_too_heavy_for_a_total(weight: int) -> None:
     cache = make_cache(make_node("a"), make_node("b"))
-    state = Cycle(make_framework(Scores("S", {"a": 99, "b": 100}), weights={"S": weight}), cache.update_snapshot(), make_pod("p").obj())
+    state = Cycle(
+        make_framework(Scores("S", {"a": 99, "b": 100}), weights={"S": weight}),
+        cache.update_snapshot(),
+        make_pod("p").obj(),
+    )
     state.run_pre_filter_plugins()
     rows = state.feasible_rows()
     state.run_pre_score_plugins(rows)
@@ -122,7 +126,9 @@ def test_the_values_that_some_nodes_have(num_nodes: int) -> None:
             zones = [chance.choice(("a", "b", "")) for _ in range(num_nodes)]
             if rare is not None:
                 zones[rare] = "rare"
-            nodes = [make_node(f"n{number}").label(**({"zone": zone} if zone else {})) for number, zone in enumerate(zones)]
+            nodes = [
+                make_node(f"n{number}").label(**({"zone": zone} if zone else {})) for number, zone in enumerate(zones)
+            ]
             snapshot = make_snapshot(*nodes)
             column, mask = snapshot.nodes.label("zone"), np.array([chance.random() < share for _ in zones])
             expected = {zone for zone, is_row in zip(zones, mask, strict=True) if is_row}
@@ -130,4 +136,7 @@ def test_the_values_that_some_nodes_have(num_nodes: int) -> None:
             for rows in (Rows.masked(snapshot, mask), Rows.of(snapshot).take(mask)):
                 found = values_among(rows, column)
                 assert {value for value, has in zip([*column.values, ""], found, strict=True) if has} == expected
-            assert values_among(Rows.of(snapshot), column).tolist() == [*(value in zones for value in column.values), "" in zones]
+            assert values_among(Rows.of(snapshot), column).tolist() == [
+                *(value in zones for value in column.values),
+                "" in zones,
+            ]

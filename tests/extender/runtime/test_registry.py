@@ -1,4 +1,6 @@
-"""Which plugins there are: the in-tree ones and strangers'. What is wrong with a stranger is said at start, by name and all at once."""
+"""Which plugins there are: the in-tree ones and strangers'. What is wrong with a stranger is said at start, by name and
+all at once.
+"""
 
 import random
 import sys
@@ -57,7 +59,8 @@ def test_a_stranger_runs_where_its_bases_say(name: str) -> None:
     Enabled at multiPoint, beside the in-tree plugins and after them.
     """
     snapshot = make_snapshot(
-        *(make_node(f"n{spare}").capacity(cpu=1).label(spare=str(spare)) for spare in range(3)), make_node("n").capacity(cpu=1)
+        *(make_node(f"n{spare}").capacity(cpu=1).label(spare=str(spare)) for spare in range(3)),
+        make_node("n").capacity(cpu=1),
     )
     made = framework(registry(entry(name)), f"{{plugins: {{multiPoint: {{enabled: [{{name: {name}, weight: 7}}]}}}}}}")
     state = Cycle(made, snapshot, make_pod().obj())
@@ -94,7 +97,9 @@ def test_a_plugin_goes_by_the_name_it_is_registered_under() -> None:
     """
     Not by its class's: a profile, a message and the registry must mean the same.
     """
-    made = framework(registry(entry("Reserve-2", f"{STRANGERS}:Spare")), "{plugins: {filter: {enabled: [{name: Reserve-2}]}}}")
+    made = framework(
+        registry(entry("Reserve-2", f"{STRANGERS}:Spare")), "{plugins: {filter: {enabled: [{name: Reserve-2}]}}}"
+    )
 
     assert [name for name, _ in made.plugins.filter][-1] == "Reserve-2"
 
@@ -118,7 +123,9 @@ def test_a_plugin_is_made_once_a_profile() -> None:
     [
         pytest.param("Unfinished", "does not implement filter, pre_filter", id="methods are missing"),
         pytest.param("Pointless", "implements no extension point", id="runs nowhere"),
-        pytest.param("Stray", "is not a class derived from one of the plugin classes of extender.framework", id="no plugin class"),
+        pytest.param(
+            "Stray", "is not a class derived from one of the plugin classes of extender.framework", id="no plugin class"
+        ),
         pytest.param(
             "function",
             "is not a class derived from one of the plugin classes of extender.framework; "
@@ -134,13 +141,17 @@ def test_what_is_no_plugin_is_refused_by_name(name: str, refusal: str) -> None:
 @pytest.mark.parametrize(
     ("source", "refusal"),
     [
-        pytest.param("import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'", id="import error"),
+        pytest.param(
+            "import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'", id="import error"
+        ),
         pytest.param("class Plugin(:", "SyntaxError: ", id="syntax error"),
         pytest.param("1 / 0", "ZeroDivisionError: division by zero", id="anything else"),
         pytest.param("", "AttributeError: module 'a_plugin' has no attribute 'Plugin'", id="no such class in it"),
     ],
 )
-def test_what_cannot_be_loaded_is_refused_by_name(source: str, refusal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_loaded_is_refused_by_name(
+    source: str, refusal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a_plugin.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "a_plugin", raising=False)
@@ -153,7 +164,8 @@ def test_what_cannot_be_loaded_is_refused_by_name(source: str, refusal: str, tmp
 
 def test_a_module_that_does_not_exist_is_refused_by_name() -> None:
     assert refusals(entry("Gone", "no_such_module:Gone")) == {
-        'plugin "Gone"': "cannot be loaded from no_such_module:Gone: ModuleNotFoundError: No module named 'no_such_module'"
+        'plugin "Gone"': "cannot be loaded from no_such_module:Gone: ModuleNotFoundError: No module named "
+        "'no_such_module'"
     }
 
 
@@ -184,7 +196,9 @@ def test_one_class_has_one_name(entries: list[EntryPoint]) -> None:
     """
     refused = refusals(*entries)
 
-    assert refused == {'plugin "B"': f"{entries[-1].value} is registered under another name already; derive a class of its own from it"}
+    assert refused == {
+        'plugin "B"': f"{entries[-1].value} is registered under another name already; derive a class of its own from it"
+    }
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
@@ -209,7 +223,11 @@ def create_error(with_plugins: Registry, *profiles: str) -> str:
     ("plugins", "error"),
     [
         pytest.param("filter: {enabled: [{name: Nobody}]}", 'FilterPlugin "Nobody" does not exist', id="unknown"),
-        pytest.param("permit: {enabled: [{name: Spare}]}", 'plugin "Spare" does not extend PermitPlugin plugin', id="not at this point"),
+        pytest.param(
+            "permit: {enabled: [{name: Spare}]}",
+            'plugin "Spare" does not extend PermitPlugin plugin',
+            id="not at this point",
+        ),
     ],
 )
 def test_a_plugin_that_is_not_there_is_refused(plugins: str, error: str) -> None:
@@ -233,7 +251,8 @@ def test_a_plugin_that_cannot_be_made_is_named() -> None:
 
 def test_a_queue_sort_plugin_that_cannot_be_made_is_named() -> None:
     text = create_error(
-        registry(entry("BrokenQueueSort")), "{plugins: {queueSort: {enabled: [{name: BrokenQueueSort}], disabled: [{name: '*'}]}}}"
+        registry(entry("BrokenQueueSort")),
+        "{plugins: {queueSort: {enabled: [{name: BrokenQueueSort}], disabled: [{name: '*'}]}}}",
     )
 
     assert text == 'initializing profile "default-scheduler": initializing plugin "BrokenQueueSort": no queue today'
@@ -242,9 +261,15 @@ def test_a_queue_sort_plugin_that_cannot_be_made_is_named() -> None:
 def test_all_plugins_that_cannot_be_made_are_named_at_once() -> None:
     enabled = "plugins: {filter: {enabled: [{name: Picky}, {name: Shy}]}}"
 
-    text = create_error(registry(entry("Picky"), entry("Shy")), f"{{schedulerName: a, {enabled}}}", f"{{schedulerName: b, {enabled}}}")
+    text = create_error(
+        registry(entry("Picky"), entry("Shy")), f"{{schedulerName: a, {enabled}}}", f"{{schedulerName: b, {enabled}}}"
+    )
 
-    assert [f'profile "{profile}": initializing plugin "{plugin}"' in text for profile in "ab" for plugin in ("Picky", "Shy")] == [True] * 4
+    assert [
+        f'profile "{profile}": initializing plugin "{plugin}"' in text
+        for profile in "ab"
+        for plugin in ("Picky", "Shy")
+    ] == [True] * 4
 
 
 def test_plugins_whose_classes_are_at_hand_need_no_entry_point() -> None:

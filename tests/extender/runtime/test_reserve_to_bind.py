@@ -30,7 +30,9 @@ class Says(fwk.ReservePlugin, fwk.PermitPlugin, fwk.PreBindPlugin, fwk.BindPlugi
     The same at each point; and notes down that it was asked.
     """
 
-    def __init__(self, says: fwk.Status | Exception, asked: list[str] | None = None, *, seconds: float = 0.0, flight: Any = None) -> None:
+    def __init__(
+        self, says: fwk.Status | Exception, asked: list[str] | None = None, *, seconds: float = 0.0, flight: Any = None
+    ) -> None:
         super().__init__()
         self.says = says
         self.asked = [] if asked is None else asked

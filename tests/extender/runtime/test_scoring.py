@@ -45,7 +45,9 @@ class Halves(fwk.ScorePlugin):
         pytest.param([Scores("A", {"a": 100})], {"A": 2**56}, [100 * 2**56, 0], id="in int64"),
     ],
 )
-def test_the_total_is_the_weighted_sum_of_normalised_scores(plugins: list[fwk.Plugin], weights: dict[str, int], total: list[int]) -> None:
+def test_the_total_is_the_weighted_sum_of_normalised_scores(
+    plugins: list[fwk.Plugin], weights: dict[str, int], total: list[int]
+) -> None:
     assert score(make_framework(*plugins, weights=weights)).total.tolist() == total
 
 
@@ -92,13 +94,17 @@ NO_SCORES = [
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"), [*NO_SCORES, pytest.param(lambda: None, "scores must be an array of 2 integers", id="nothing")]
+    ("answer", "message"),
+    [*NO_SCORES, pytest.param(lambda: None, "scores must be an array of 2 integers", id="nothing")],
 )
 def test_what_is_no_score_fails_the_cycle_in_the_plugins_name(answer: object, message: str) -> None:
     with pytest.raises(PluginError) as caught:
         score(make_framework(Answers("score", answer)))  # type: ignore[arg-type]
 
-    assert (caught.value.plugin, str(caught.value)) == ("Answers", f'running Score plugins: plugin "Answers" failed with: {message}')
+    assert (caught.value.plugin, str(caught.value)) == (
+        "Answers",
+        f'running Score plugins: plugin "Answers" failed with: {message}',
+    )
 
 
 @pytest.mark.parametrize(("answer", "message"), NO_SCORES)

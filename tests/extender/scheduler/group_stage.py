@@ -21,7 +21,12 @@ from extender.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.testing.writes import RecordedWrites
 
 NO_PROFILES: Final = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
-GATES: Final = {"GenericWorkload": True, "GangScheduling": True, "TopologyAwareWorkloadScheduling": True, "WorkloadAwarePreemption": True}
+GATES: Final = {
+    "GenericWorkload": True,
+    "GangScheduling": True,
+    "TopologyAwareWorkloadScheduling": True,
+    "WorkloadAwarePreemption": True,
+}
 
 
 @final
@@ -41,7 +46,12 @@ class GroupStage:
         return PodGroupTrial(world, SchedulingAlgorithm(), framework, (group.namespace, group.name), group, list(pods))
 
     async def victims(
-        self, group: PodGroup, pods: Iterable[Pod], *, one_by_one: bool = False, clock: Callable[[], float] = lambda: 0.0
+        self,
+        group: PodGroup,
+        pods: Iterable[Pod],
+        *,
+        one_by_one: bool = False,
+        clock: Callable[[], float] = lambda: 0.0,
     ) -> GroupVictims:
         """
         Arguments:

@@ -1,6 +1,7 @@
 """From a decision to a binding, or back: in which order, and who hears of what.
 
-Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError; schedule_one_test.go, TestSchedulerScheduleOne (v1.36.2).
+Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError; schedule_one_test.go,
+TestSchedulerScheduleOne (v1.36.2).
 """
 
 import asyncio
@@ -28,7 +29,12 @@ class Noting(fwk.ReservePlugin, fwk.PreBindPlugin, fwk.BindPlugin, fwk.PostBindP
     Notes down what it is asked, and answers as told.
     """
 
-    def __init__(self, pre_bind: fwk.Status = fwk.SUCCESS, bind: fwk.Status | Exception = fwk.SUCCESS, flight: fwk.Status = fwk.SUCCESS):
+    def __init__(
+        self,
+        pre_bind: fwk.Status = fwk.SUCCESS,
+        bind: fwk.Status | Exception = fwk.SUCCESS,
+        flight: fwk.Status = fwk.SUCCESS,
+    ):
         super().__init__()
         self.asked: list[str] = []
         self.look: Callable[[], Any] = lambda: None
@@ -62,7 +68,10 @@ class Noting(fwk.ReservePlugin, fwk.PreBindPlugin, fwk.BindPlugin, fwk.PostBindP
 
 
 def told(
-    plugin: Noting, tell: Callable[[Stage, AssumedPod], Coroutine[Any, Any, None]], *, timeouts: dict[str, float] | None = None
+    plugin: Noting,
+    tell: Callable[[Stage, AssumedPod], Coroutine[Any, Any, None]],
+    *,
+    timeouts: dict[str, float] | None = None,
 ) -> None:
     """
     The pod was popped, and decided for node n, where it waits if there are timeouts.
@@ -128,10 +137,16 @@ def test_the_node_is_written_down_when_there_is_something_to_wait_for(flight: fw
 
 FAILURES = [
     pytest.param(Noting(flight=fwk.error("x")), 'running PreBindPreFlight "Noting": x', False, [], id="pre-flight"),
-    pytest.param(Noting(pre_bind=fwk.error("x")), 'running PreBind plugin "Noting": x', False, ["pre_bind"], id="PreBind fails"),
+    pytest.param(
+        Noting(pre_bind=fwk.error("x")), 'running PreBind plugin "Noting": x', False, ["pre_bind"], id="PreBind fails"
+    ),
     pytest.param(Noting(pre_bind=fwk.unschedulable("x")), "x", True, ["pre_bind"], id="PreBind refuses"),
-    pytest.param(Noting(bind=fwk.error("x")), 'running Bind plugin "Noting": x', False, ["pre_bind", "bind"], id="Bind fails"),
-    pytest.param(Noting(bind=RuntimeError("x")), 'running Bind plugin "Noting": x', False, ["pre_bind", "bind"], id="Bind raises"),
+    pytest.param(
+        Noting(bind=fwk.error("x")), 'running Bind plugin "Noting": x', False, ["pre_bind", "bind"], id="Bind fails"
+    ),
+    pytest.param(
+        Noting(bind=RuntimeError("x")), 'running Bind plugin "Noting": x', False, ["pre_bind", "bind"], id="Bind raises"
+    ),
     pytest.param(Noting(bind=fwk.unschedulable("x")), "x", True, ["pre_bind", "bind"], id="Bind refuses"),
     pytest.param(Noting(bind=fwk.SKIP), "", False, ["pre_bind", "bind"], id="nobody binds it"),
 ]
@@ -140,7 +155,8 @@ FAILURES = [
 @pytest.mark.parametrize(("plugin", "message", "is_rejected", "asked"), FAILURES)
 def test_what_fails_is_undone(plugin: Noting, message: str, is_rejected: bool, asked: list[str]) -> None:
     """
-    First what plugins keep, then the room in the cache; after an error the room is news to all, after a refusal only once the pod is back.
+    First what plugins keep, then the room in the cache; after an error the room is news to all, after a refusal only
+    once the pod is back.
     """
 
     async def tell(stage: Stage, decided: AssumedPod) -> None:
@@ -243,7 +259,9 @@ def test_a_pod_that_is_preempted_while_it_is_prepared_is_not_bound() -> None:
     plugin = Slow()
 
     async def tell(stage: Stage, decided: AssumedPod) -> None:
-        asyncio.get_running_loop().call_later(1, stage.world.pods_in_pre_bind.cancel, decided.pod.uid, "preempted by DefaultPreemption")
+        asyncio.get_running_loop().call_later(
+            1, stage.world.pods_in_pre_bind.cancel, decided.pod.uid, "preempted by DefaultPreemption"
+        )
         failure = await binding_cycle(stage.world, stage.framework, decided)
 
         assert failure is not None

@@ -281,6 +281,8 @@ def test_a_promise_is_kept_for_the_pods_that_are_queued() -> None:
         stage.told(None, make_pod("gated").nominated_node("n").gate("wait"))
         stage.told(None, make_pod("theirs").nominated_node("n").scheduler_name("other"))
 
-        assert {node: [pod.name for pod in pods] for node, pods in stage.world.queue.nominated_pods().items()} == {"n": ["p"]}
+        assert {node: [pod.name for pod in pods] for node, pods in stage.world.queue.nominated_pods().items()} == {
+            "n": ["p"]
+        }
 
     told(tell)

@@ -1,4 +1,6 @@
-"""Making the room that was promised. Upstream: preemption/executor_test.go, TestPrepareCandidate, TestAsyncPreemptionFailure (v1.36.2)."""
+"""Making the room that was promised. Upstream: preemption/executor_test.go, TestPrepareCandidate,
+TestAsyncPreemptionFailure (v1.36.2).
+"""
 
 import asyncio
 from typing import Any, cast
@@ -46,7 +48,9 @@ class Told:
         self.events = Events()
         self._in_memory = in_memory
         self._framework = make_framework(dispatcher=self.events)  # type: ignore[arg-type]
-        self.world = World(Cluster(), cast("SchedulingQueue", None), WaitingPodsMap(), PodsInPreBind(), self.writes, lambda key: None)
+        self.world = World(
+            Cluster(), cast("SchedulingQueue", None), WaitingPodsMap(), PodsInPreBind(), self.writes, lambda key: None
+        )
 
     @property
     def notes(self) -> list[tuple[str, str]]:
@@ -57,7 +61,9 @@ class Told:
             for pod in self._in_memory:
                 self.world.waiting_pods.add(pod, {})
             self.preemptions.begin(PREEMPTOR.uid)
-            prepared = PreparedCandidate(self._framework, PREEMPTOR, fwk.Candidate("n", victims, 0), "DefaultPreemption", lower)
+            prepared = PreparedCandidate(
+                self._framework, PREEMPTOR, fwk.Candidate("n", victims, 0), "DefaultPreemption", lower
+            )
             try:
                 await Executor(self.world, self.preemptions).evict_victims(prepared)
             except fwk.CallError:
@@ -148,7 +154,9 @@ def test_a_lower_promise_that_cannot_be_taken_back_changes_nothing() -> None:
 
 @pytest.mark.parametrize("refusal", [fwk.CallNotFound("gone"), fwk.CallConflict("another pod")], ids=str)
 @pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
-def test_a_victim_that_is_gone_already_is_no_failure_and_nobody_is_told(call: type[Any], refusal: fwk.CallError) -> None:
+def test_a_victim_that_is_gone_already_is_no_failure_and_nobody_is_told(
+    call: type[Any], refusal: fwk.CallError
+) -> None:
     told = Told()
     told.writes.fail(call, refusal)
 

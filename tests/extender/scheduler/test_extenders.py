@@ -63,7 +63,11 @@ def test_the_nodes_come_in_the_order_of_the_extender_and_each_once() -> None:
 
 
 def test_what_is_refused_for_good_is_refused_for_good() -> None:
-    answer = {"NodeNames": ["a"], "FailedNodes": {"a": "odd", "b": "no"}, "FailedAndUnresolvableNodes": {"b": "never", "x": "?"}}
+    answer = {
+        "NodeNames": ["a"],
+        "FailedNodes": {"a": "odd", "b": "no"},
+        "FailedAndUnresolvableNodes": {"b": "never", "x": "?"},
+    }
 
     names, statuses = passing(an_extender(says(answer)))
 
@@ -109,14 +113,18 @@ def test_one_that_invents_nodes_fails() -> None:
     with pytest.raises(fwk.ExtenderError) as caught:
         passing(an_extender(says(UNKNOWN_NODE), node_cache_capable=False))
 
-    assert str(caught.value) == 'extender "http://e" claims a filtered node "x" which is not found in the input node list'
+    assert (
+        str(caught.value) == 'extender "http://e" claims a filtered node "x" which is not found in the input node list'
+    )
 
 
 def test_scores_are_weighed_and_brought_to_the_scale_of_plugins() -> None:
     """
     All entries of a node count, and those of unknown nodes do not.
     """
-    first = an_extender(says([{"Host": "a", "Score": 10}, {"Host": "b", "Score": 1}, {"Host": "b", "Score": 2}]), weight=5)
+    first = an_extender(
+        says([{"Host": "a", "Score": 10}, {"Host": "b", "Score": 1}, {"Host": "b", "Score": 2}]), weight=5
+    )
     second = an_extender(says([{"Host": "c", "Score": 1}, {"Host": "x", "Score": 10}]), weight=2)
     not_asked = an_extender(says(500), prioritize_verb="")
 
@@ -134,7 +142,9 @@ def test_scores_that_do_not_fit_wrap_as_in_go() -> None:
 
 
 @pytest.mark.parametrize("score", [11, 50, 100, -3, 2**63 - 1, -(2**63)])
-def test_scores_beyond_what_the_protocol_asks_for_count_and_are_warned_of_once(score: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_scores_beyond_what_the_protocol_asks_for_count_and_are_warned_of_once(
+    score: int, caplog: pytest.LogCaptureFixture
+) -> None:
     extender = an_extender(says([{"Host": "b", "Score": 1}, {"Host": "a", "Score": score}]), weight=3)
 
     for _ in range(3):
@@ -183,7 +193,9 @@ def test_the_node_that_was_promised_is_shown_by_itself_first() -> None:
 @pytest.mark.parametrize("says_of_b", [{"NodeNames": []}, {"Error": "hm"}], ids=["refused", "failed"])
 def test_if_it_is_refused_or_cannot_be_judged_the_others_get_their_turn(says_of_b: Any) -> None:
     asked: list[Any] = []
-    extender = an_extender(lambda arguments: says_of_b if arguments["NodeNames"] == ["b"] else {"NodeNames": ["a"]}, asked)
+    extender = an_extender(
+        lambda arguments: says_of_b if arguments["NodeNames"] == ["b"] else {"NodeNames": ["a"]}, asked
+    )
 
     assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("a", 1, 3)
     assert [arguments["NodeNames"] for arguments in asked] == [["b"], ["a", "b", "c"]]
@@ -225,7 +237,9 @@ def test_the_first_binder_binds_and_is_told_all_it_needs() -> None:
     asked: list[Any] = []
     pod = make_pod("p").namespace("web").obj()
 
-    status = asyncio.run(bound_by_extender([an_extender(says(500), bind_verb=""), an_extender(says({}), asked)], pod, "a"))
+    status = asyncio.run(
+        bound_by_extender([an_extender(says(500), bind_verb=""), an_extender(says({}), asked)], pod, "a")
+    )
 
     assert status == fwk.SUCCESS
     assert asked == [{"PodName": "p", "PodNamespace": "web", "PodUID": pod.uid, "Node": "a"}]
@@ -253,4 +267,6 @@ def test_who_may_not_write_has_nobody_else_write_either() -> None:
 
 
 def test_an_array_of_no_extenders_scores_nothing() -> None:
-    assert np.array_equal(asyncio.run(scores_of_extenders([], POD.obj(), Rows.of(three_nodes()))), np.zeros(3, np.int64))
+    assert np.array_equal(
+        asyncio.run(scores_of_extenders([], POD.obj(), Rows.of(three_nodes()))), np.zeros(3, np.int64)
+    )

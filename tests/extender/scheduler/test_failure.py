@@ -1,6 +1,7 @@
 """After an attempt that came to nothing: back to the queue first, then the promise, then the event, then the condition.
 
-Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure; scheduler_test.go, TestFailureHandler, TestUpdatePodStatus (v1.36.2).
+Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure; scheduler_test.go, TestFailureHandler,
+TestUpdatePodStatus (v1.36.2).
 """
 
 import asyncio
@@ -20,7 +21,9 @@ P = make_pod("p")
 REFUSED = Failure(fwk.unschedulable("no room"), frozenset({"NodeResourcesFit"}))
 
 
-def attempt(failure: Failure, pod: PodBuilder = P, *, meanwhile: object = None) -> tuple[Stage, fwk.PatchPodStatus | None]:
+def attempt(
+    failure: Failure, pod: PodBuilder = P, *, meanwhile: object = None
+) -> tuple[Stage, fwk.PatchPodStatus | None]:
     """
     The pod is popped; something happens; the attempt comes to nothing.
     """
@@ -140,7 +143,9 @@ def test_of_a_pod_that_came_again_nothing_is_told_and_nothing_is_queued() -> Non
     ],
 )
 def test_promises(before: str, nominate: str | None, promised: dict[str, list[str]], written: str | None) -> None:
-    stage, call = attempt(Failure(fwk.unschedulable("no room"), frozenset({"X"}), nominate=nominate), P.nominated_node(before))
+    stage, call = attempt(
+        Failure(fwk.unschedulable("no room"), frozenset({"X"}), nominate=nominate), P.nominated_node(before)
+    )
 
     assert {node: [pod.name for pod in pods] for node, pods in stage.world.queue.nominated_pods().items()} == promised
     assert call is not None
@@ -166,7 +171,11 @@ def test_what_is_written_already_need_not_be_written() -> None:
 
 
 def test_a_note_is_cut_at_1024_bytes_and_never_within_a_character() -> None:
-    for message, note in [("x" * 1024, "x" * 1024), ("x" * 1025, "x" * 1020 + " ..."), ("x" + "ü" * 600, "x" + "ü" * 509 + " ...")]:
+    for message, note in [
+        ("x" * 1024, "x" * 1024),
+        ("x" * 1025, "x" * 1020 + " ..."),
+        ("x" + "ü" * 600, "x" + "ü" * 509 + " ..."),
+    ]:
         stage, call = attempt(Failure(fwk.error(message)))
 
         assert notes(stage) == [note]
@@ -187,7 +196,11 @@ def test_a_refusal_after_the_node_was_chosen(status: fwk.Status, unschedulable: 
     failure = refused_on_one_node(status)
 
     assert failure.status == fwk.unschedulable("0/1 nodes are available: 1 why.")
-    assert (set(failure.unschedulable_plugins), set(failure.pending_plugins), failure.nominate) == (unschedulable, pending, "")
+    assert (set(failure.unschedulable_plugins), set(failure.pending_plugins), failure.nominate) == (
+        unschedulable,
+        pending,
+        "",
+    )
 
 
 def test_the_pod_is_back_before_people_hear_of_it() -> None:
@@ -207,7 +220,8 @@ def test_the_pod_is_back_before_people_hear_of_it() -> None:
         class Framework:
             record_event = staticmethod(record)
 
-        handle_scheduling_failure(stage.world, Framework(), info, Failure(fwk.unschedulable("x"), frozenset({"X"}), nominate="n"))  # type: ignore[arg-type]
+        failure = Failure(fwk.unschedulable("x"), frozenset({"X"}), nominate="n")
+        handle_scheduling_failure(stage.world, Framework(), info, failure)  # type: ignore[arg-type]
 
         assert seen == [True]
 

@@ -1,4 +1,6 @@
-"""A group that asks for them by its annotation gets the fewest victims, and of equally few those of the lowest priority."""
+"""A group that asks for them by its annotation gets the fewest victims, and of equally few those of the lowest
+priority.
+"""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +32,9 @@ def asking(group: PodGroup, how: str = "true") -> PodGroup:
     return replaced(group, metadata=replaced(group.metadata, annotations={ANNOTATION: how}))
 
 
-def found(objects: Sequence[HasMetadata], group: PodGroup, members: Sequence[Pod], *, one_by_one: bool = False) -> GroupVictims:
+def found(
+    objects: Sequence[HasMetadata], group: PodGroup, members: Sequence[Pod], *, one_by_one: bool = False
+) -> GroupVictims:
     async def find() -> GroupVictims:
         return await a_group_stage(*objects, group, *members).victims(group, members, one_by_one=one_by_one)
 
@@ -100,7 +104,9 @@ def test_both_ways_find_victims_that_cost_the_same_and_violate_no_more_budgets(s
     assert costs[0] == costs[1] <= costs[2]
     assert quickly.instead_of in (None, plain.candidate)
     if any(isinstance(each, PodDisruptionBudget) for each in case.objects):
-        protected = [sum(pod.labels.get("app") == "a" for pod in each.victims) for each in (quickly.candidate, plain.candidate)]
+        protected = [
+            sum(pod.labels.get("app") == "a" for pod in each.victims) for each in (quickly.candidate, plain.candidate)
+        ]
         assert protected[0] <= max(protected[1], 1)
 
 
@@ -203,7 +209,13 @@ def test_others_have_their_turns_however_many_short_trials_there_are(annotations
     """
     nodes = [make_node(f"n{each}").capacity(cpu="2", pods=110).obj() for each in range(10)]
     running = [
-        make_pod(f"p{each}").uid(f"p{each}").node(f"n{each % 10}").phase("Running").priority(each % 3).req(cpu="1").obj()
+        make_pod(f"p{each}")
+        .uid(f"p{each}")
+        .node(f"n{each % 10}")
+        .phase("Running")
+        .priority(each % 3)
+        .req(cpu="1")
+        .obj()
         for each in range(20)
     ]
     group = make_pod_group("g", 2, priority=100)

@@ -29,7 +29,8 @@ class Case:
 
 def a_case(seed: int, most_pods: int = 14) -> Case:
     """
-    A cluster that is nearly full of pods by themselves and in groups, some protected by a budget, and a group that wants some of its room.
+    A cluster that is nearly full of pods by themselves and in groups, some protected by a budget, and a group that
+    wants some of its room.
     """
     rng = random.Random(seed)
     objects: list[HasMetadata] = [
@@ -40,7 +41,9 @@ def a_case(seed: int, most_pods: int = 14) -> Case:
         for number in range(NODES)
     ]
     wholes = [make_pod_group(f"v{number}", 1, priority=rng.choice([5, 10, 60])) for number in range(rng.randint(0, 2))]
-    objects += [replaced(each, spec=replaced(each.spec, disruption_mode=rng.choice(["Pod", "PodGroup"]))) for each in wholes]
+    objects += [
+        replaced(each, spec=replaced(each.spec, disruption_mode=rng.choice(["Pod", "PodGroup"]))) for each in wholes
+    ]
     free_ports = set(range(NODES))  # no node runs two pods with one host port
     for number in range(rng.randint(0, most_pods)):
         on = rng.randrange(NODES)
@@ -50,7 +53,12 @@ def a_case(seed: int, most_pods: int = 14) -> Case:
             .priority(rng.choice([5, 10, 10, 50, 200]))
             .req(cpu=rng.choice(["500m", "1", "2"]))
         )
-        pod = pod.node(f"n{on}").phase("Running").start_time(f"2026-01-01T00:{rng.randrange(60):02}:00Z").uid(f"r{number}")
+        pod = (
+            pod.node(f"n{on}")
+            .phase("Running")
+            .start_time(f"2026-01-01T00:{rng.randrange(60):02}:00Z")
+            .uid(f"r{number}")
+        )
         if wholes and rng.random() < 0.4:
             pod = pod.group(rng.choice(wholes).name)
         if rng.random() < 0.2 and on in free_ports:
@@ -90,7 +98,12 @@ async def both_ways(case: Case) -> tuple[tuple[str, list[str]], tuple[str, list[
     found = []
     for one_by_one in (False, True):
         victims = await stage.victims(case.group, case.members, one_by_one=one_by_one)
-        found.append((victims.status.message, [] if victims.candidate is None else [pod.name for pod in victims.candidate.victims]))
+        found.append(
+            (
+                victims.status.message,
+                [] if victims.candidate is None else [pod.name for pod in victims.candidate.victims],
+            )
+        )
     return found[0], found[1], stage
 
 

@@ -76,7 +76,10 @@ def test_without_score_plugins_any_node_will_do() -> None:
 def test_only_the_nodes_that_pre_filter_left_are_looked_at() -> None:
     filter_ = Refuses("Filter")
 
-    result = schedule(make_framework(Looks("A", fwk.SUCCESS, "b", "c", "gone"), filter_, Scores("Score", {"c": 1})), nodes("a", "b", "c"))
+    result = schedule(
+        make_framework(Looks("A", fwk.SUCCESS, "b", "c", "gone"), filter_, Scores("Score", {"c": 1})),
+        nodes("a", "b", "c"),
+    )
 
     assert result == ScheduleResult("c", 2, 2)
     assert filter_.asked == [["b", "c"]]
@@ -151,7 +154,11 @@ def test_the_nominated_node_is_looked_at_first_and_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "pod", [pytest.param(NOMINATED, id="that refuses the pod"), pytest.param(POD.nominated_node("gone"), id="that is no more")]
+    "pod",
+    [
+        pytest.param(NOMINATED, id="that refuses the pod"),
+        pytest.param(POD.nominated_node("gone"), id="that is no more"),
+    ],
 )
 def test_a_nominated_node_is_forgotten_for_the_others(pod: PodBuilder) -> None:
     framework = make_framework(Refuses("Filter", {"b": NO}), Scores("Score", {"c": 1}))
@@ -163,7 +170,9 @@ def test_the_nominated_node_need_not_be_among_those_that_pre_filter_left() -> No
     """
     So it is upstream.
     """
-    assert schedule(make_framework(Looks("A", fwk.SUCCESS, "c")), nodes("a", "b", "c"), NOMINATED) == ScheduleResult("b", 1, 1)
+    assert schedule(make_framework(Looks("A", fwk.SUCCESS, "c")), nodes("a", "b", "c"), NOMINATED) == ScheduleResult(
+        "b", 1, 1
+    )
 
 
 def test_a_plugin_that_fails_on_the_nominated_node_does_not_end_the_search(caplog: pytest.LogCaptureFixture) -> None:
@@ -182,7 +191,9 @@ def test_room_that_was_promised_to_others_is_taken() -> None:
     others = {name: make_pod(f"other-{name}").priority(priority).obj() for name, priority in (("a", 1), ("b", -1))}
     nominations = Nominations({node: ((cache.nominate(pod), pod),) for node, pod in others.items()})
 
-    result = SchedulingAlgorithm().schedule_pod(Cycle(make_framework(Holds(1)), cache.update_snapshot(), POD.obj(), nominations))
+    result = SchedulingAlgorithm().schedule_pod(
+        Cycle(make_framework(Holds(1)), cache.update_snapshot(), POD.obj(), nominations)
+    )
 
     assert result == ScheduleResult("b", 1, 2)
 
@@ -235,7 +246,9 @@ def test_nodes_that_do_not_fit_are_passed_over() -> None:
     assert sampled(algorithm, snapshot, refused=range(30)) == [*range(230, 250), *range(30, 110)]
 
 
-@pytest.mark.parametrize("refused", [pytest.param(range(70, 150), id="fewer"), pytest.param(range(100, 150), id="just enough")])
+@pytest.mark.parametrize(
+    "refused", [pytest.param(range(70, 150), id="fewer"), pytest.param(range(100, 150), id="just enough")]
+)
 def test_when_not_more_than_enough_fit_all_nodes_had_their_turn(refused: range) -> None:
     """
     The search goes on until one more is found.
@@ -247,9 +260,12 @@ def test_when_not_more_than_enough_fit_all_nodes_had_their_turn(refused: range) 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_wheel_turns_by_the_nodes_that_were_looked_at_whatever_pre_filter_leaves_and_filters_refuse(seed: int) -> None:
+def test_the_wheel_turns_by_the_nodes_that_were_looked_at_whatever_pre_filter_leaves_and_filters_refuse(
+    seed: int,
+) -> None:
     """
-    Upstream visits the nodes that PreFilter left from the start on, until enough fit, and goes on so many nodes further among all nodes.
+    Upstream visits the nodes that PreFilter left from the start on, until enough fit, and goes on so many nodes further
+    among all nodes.
     """
     rng, algorithm, start = random.Random(seed), SchedulingAlgorithm(), 0
     snapshot = numbered(300)
@@ -291,11 +307,23 @@ ERROR = fwk.error("broken")
 @pytest.mark.parametrize(
     ("plugin", "points"),
     [
-        pytest.param(Answers("pre_filter", raising(ValueError("broken"))), {"PreFilter": "Error"}, id="PreFilter raises"),
+        pytest.param(
+            Answers("pre_filter", raising(ValueError("broken"))), {"PreFilter": "Error"}, id="PreFilter raises"
+        ),
         pytest.param(Looks("Look", ERROR), {"PreFilter": "Error"}, id="PreFilter answers Error"),
-        pytest.param(Answers("filter", raising(ValueError("broken"))), {"PreFilter": "Success", "Filter": "Error"}, id="Filter raises"),
-        pytest.param(Refuses("Filter", {"n0": ERROR}), {"PreFilter": "Success", "Filter": "Error"}, id="Filter answers Error"),
-        pytest.param(PreScores("PreScore", ERROR), {"PreFilter": "Success", "Filter": "Success", "PreScore": "Error"}, id="PreScore"),
+        pytest.param(
+            Answers("filter", raising(ValueError("broken"))),
+            {"PreFilter": "Success", "Filter": "Error"},
+            id="Filter raises",
+        ),
+        pytest.param(
+            Refuses("Filter", {"n0": ERROR}), {"PreFilter": "Success", "Filter": "Error"}, id="Filter answers Error"
+        ),
+        pytest.param(
+            PreScores("PreScore", ERROR),
+            {"PreFilter": "Success", "Filter": "Success", "PreScore": "Error"},
+            id="PreScore",
+        ),
         pytest.param(
             Answers("score", raising(ValueError("broken"))),
             {"PreFilter": "Success", "Filter": "Success", "PreScore": "Success", "Score": "Error"},
@@ -308,7 +336,9 @@ ERROR = fwk.error("broken")
         ),
     ],
 )
-def test_an_extension_point_that_ends_in_an_error_has_a_sample_that_says_so(plugin: fwk.Plugin, points: dict[str, str]) -> None:
+def test_an_extension_point_that_ends_in_an_error_has_a_sample_that_says_so(
+    plugin: fwk.Plugin, points: dict[str, str]
+) -> None:
     algorithm = SchedulingAlgorithm()
 
     with pytest.raises(PluginError):
@@ -325,7 +355,9 @@ def test_an_extension_point_whose_plugin_works_in_a_thread_has_a_sample_once_it_
     with pytest.raises(fwk.LongWork):
         algorithm.schedule_pod(Cycle(framework, numbered(2), POD.obj()))
 
-    assert {labels[:2]: count for labels, count in algorithm.metrics.points.counts().items()} == {("PreFilter", "Success"): 1}
+    assert {labels[:2]: count for labels, count in algorithm.metrics.points.counts().items()} == {
+        ("PreFilter", "Success"): 1
+    }
 
 
 def test_a_search_without_a_feasible_node_is_a_success_of_the_filters_as_upstream_counts_it() -> None:
@@ -345,7 +377,9 @@ def test_a_search_without_a_feasible_node_is_a_success_of_the_filters_as_upstrea
 
 def test_the_nominated_node_does_not_turn_the_wheel() -> None:
     algorithm, snapshot = SchedulingAlgorithm(), numbered(150)
-    algorithm.schedule_pod(Cycle(make_framework(), snapshot, POD.nominated_node("n7").obj()), percentage_of_nodes_to_score=1)
+    algorithm.schedule_pod(
+        Cycle(make_framework(), snapshot, POD.nominated_node("n7").obj()), percentage_of_nodes_to_score=1
+    )
 
     assert sampled(algorithm, snapshot)[0] == 0
 
@@ -362,7 +396,13 @@ def test_a_profile_has_its_own_share() -> None:
         SchedulingAlgorithm().schedule_pod(Cycle(framework, snapshot, POD.obj()), percentage_of_nodes_to_score=of_all)
         return len(score.asked[0])
 
-    assert [scored(None, 0), scored(None, 60), scored(60, 0), scored(80, 60), scored(0, 60)] == [250, 150, 150, 200, 250]
+    assert [scored(None, 0), scored(None, 60), scored(60, 0), scored(80, 60), scored(0, 60)] == [
+        250,
+        150,
+        150,
+        200,
+        250,
+    ]
 
 
 def test_a_cluster_that_shrank_is_searched_from_a_node_that_is_there() -> None:
@@ -382,15 +422,23 @@ def test_an_empty_cluster() -> None:
 
 
 def test_equal_pods_share_why_no_node_fits_until_the_cluster_changes() -> None:
-    framework, algorithm, cache = make_framework(NodeResourcesFit()), SchedulingAlgorithm(), make_cache(make_node("a").capacity(cpu=1))
+    framework, algorithm, cache = (
+        make_framework(NodeResourcesFit()),
+        SchedulingAlgorithm(),
+        make_cache(make_node("a").capacity(cpu=1)),
+    )
 
     def why_not_now(pod: PodBuilder, *nominated: PodBuilder) -> FitError:
         slots = tuple((cache.nominate(each.obj()), each.obj()) for each in nominated)
         with pytest.raises(FitError) as caught:
-            algorithm.schedule_pod(Cycle(framework, cache.update_snapshot(), pod.obj(), Nominations({"a": slots} if slots else {})))
+            algorithm.schedule_pod(
+                Cycle(framework, cache.update_snapshot(), pod.obj(), Nominations({"a": slots} if slots else {}))
+            )
         return caught.value
 
-    one, other, larger = (make_pod(name).uid(name).req(cpu=cpu) for name, cpu in (("one", 2), ("other", 2), ("larger", 3)))
+    one, other, larger = (
+        make_pod(name).uid(name).req(cpu=cpu) for name, cpu in (("one", 2), ("other", 2), ("larger", 3))
+    )
     first = why_not_now(one)
     assert why_not_now(other).findings is first.findings
     assert why_not_now(larger).findings is not first.findings
@@ -407,7 +455,9 @@ def test_why_no_node_fits() -> None:
     """
     snapshot = numbered(12)
     both = fwk.unschedulable("Insufficient cpu", "Insufficient memory")
-    table = {"n0": both, "n1": fwk.unschedulable("Insufficient memory")} | {f"n{number}": NEVER for number in range(2, 12)}
+    table = {"n0": both, "n1": fwk.unschedulable("Insufficient memory")} | {
+        f"n{number}": NEVER for number in range(2, 12)
+    }
 
     error = why_not(make_framework(Refuses("Filter", table)), snapshot)
 
@@ -431,7 +481,9 @@ def test_why_no_node_fits() -> None:
         ),
     ],
 )
-def test_a_pod_that_pre_filter_refuses_fits_no_node(plugins: list[Looks], message: str, by: set[str], absent: fwk.Code) -> None:
+def test_a_pod_that_pre_filter_refuses_fits_no_node(
+    plugins: list[Looks], message: str, by: set[str], absent: fwk.Code
+) -> None:
     """
     No node is looked at; all of them have the PreFilter's answer, so that preemption tries all or none.
     """

@@ -49,7 +49,8 @@ def scheduling(most: int, names: list[str], waiting: int = 0) -> tuple[Scheduler
 
 def test_nobody_is_taken_up_while_too_many_bindings_are_not_answered() -> None:
     """
-    P9: no unbounded growth of tasks while the API server is away; whoever waits at Permit keeps nobody from being tried.
+    P9: no unbounded growth of tasks while the API server is away; whoever waits at Permit keeps nobody from being
+    tried.
     """
 
     async def main() -> tuple[list[str], list[str]]:

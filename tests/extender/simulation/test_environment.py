@@ -65,7 +65,9 @@ def test_gymnasium_finds_nothing_wrong(workload: Path, action: Any) -> None:
 
 
 def test_it_is_registered_by_its_name(workload: Path) -> None:
-    made = gymnasium.make("extender.simulation.environment:reprieve/Scheduling-v0", workload=str(workload), action="weights")
+    made = gymnasium.make(
+        "extender.simulation.environment:reprieve/Scheduling-v0", workload=str(workload), action="weights"
+    )
 
     _, _, report = played(made, 3, lambda info: made.action_space.sample())
 
@@ -101,7 +103,9 @@ def test_of_a_node_that_is_not_feasible_the_scheduler_chooses_another(workload: 
 def test_equal_seeds_and_actions_give_equal_episodes(workload: Path) -> None:
     environment = SchedulingEnvironment(workload)
 
-    (seen, total, report), (again, total_again, report_again) = (played(environment, 5, last_feasible) for _ in range(2))
+    (seen, total, report), (again, total_again, report_again) = (
+        played(environment, 5, last_feasible) for _ in range(2)
+    )
 
     assert (total, len(seen)) == (total_again, len(again))
     assert all(np.array_equal(one[name], other[name]) for one, other in zip(seen, again, strict=True) for name in one)
@@ -114,14 +118,26 @@ def test_with_the_weights_of_the_profile_it_is_the_simulation(workload: Path) ->
     Sums of normalised scores, weighted as the profile does, choose the nodes that the scheduler would.
     """
     environment = SchedulingEnvironment(workload, action="weights")
-    weights = {"TaintToleration": 3, "NodeAffinity": 2, "PodTopologySpread": 2, "InterPodAffinity": 2, "DynamicResources": 2}
+    weights = {
+        "TaintToleration": 3,
+        "NodeAffinity": 2,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        "DynamicResources": 2,
+    }
     as_the_profile = np.array([weights.get(name, 1) / 3 for name in environment.score_plugins], np.float32)
 
     _, _, report = played(environment, 2, lambda info: as_the_profile)
 
     expected = play(read_workloads(workload)[0], Configuration(), 2)
-    assert (report["placed"], report["attempts"], report["allocated"]) == (expected.placed, expected.attempts, expected.allocated)
-    assert report["utilisation"] == {name: {"mean": each.mean, "peak": each.peak} for name, each in expected.utilisation.items()}
+    assert (report["placed"], report["attempts"], report["allocated"]) == (
+        expected.placed,
+        expected.attempts,
+        expected.allocated,
+    )
+    assert report["utilisation"] == {
+        name: {"mean": each.mean, "peak": each.peak} for name, each in expected.utilisation.items()
+    }
 
 
 def test_rewards_are_what_the_user_makes_of_the_progress(workload: Path) -> None:
@@ -149,7 +165,9 @@ def test_an_episode_that_is_given_up_leaves_nothing_behind(workload: Path, capfd
 
 
 def test_a_workload_without_a_choice_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "one.yaml").write_text("name: one\nnodes: {name: only, count: 1, cpu: 4}\npods: [{name: web, count: 2, cpu: 1}]\n")
+    (tmp_path / "one.yaml").write_text(
+        "name: one\nnodes: {name: only, count: 1, cpu: 4}\npods: [{name: web, count: 2, cpu: 1}]\n"
+    )
 
     with pytest.raises(WorkloadError, match="no pod has several nodes"):
         SchedulingEnvironment(tmp_path / "one.yaml")
@@ -165,5 +183,7 @@ def test_the_example_learns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
     runpy.run_path("examples/gym/learn_weights.py", run_name="__main__")
 
-    before, after = (float(word.rstrip("%")) for word in capsys.readouterr().out.splitlines()[-1].split() if word.endswith("%"))
+    before, after = (
+        float(word.rstrip("%")) for word in capsys.readouterr().out.splitlines()[-1].split() if word.endswith("%")
+    )
     assert after > before + 5

@@ -54,7 +54,9 @@ def test_pods_arrive_until_they_have_asked_for_all_gpus(tmp_path: Path) -> None:
     assert report.notes == ("4 of 10 pods arrive; they ask for 100.0% of 4 GPUs",)
 
 
-def test_what_is_free_is_a_fragment_for_pods_that_the_node_refuses_and_for_those_that_ask_for_none(tmp_path: Path) -> None:
+def test_what_is_free_is_a_fragment_for_pods_that_the_node_refuses_and_for_those_that_ask_for_none(
+    tmp_path: Path,
+) -> None:
     """
     In the end one GPU is free on each of two nodes: a pod with two GPUs cannot use them, one with none does not.
     """
@@ -86,7 +88,9 @@ def test_packed_tables_and_a_table_of_pods_by_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("nodes", "pods", "why"),
     [
-        pytest.param("sn,cpu_milli\n", "", "nodes.csv: line 1: there is no column memory_mib, gpu, model", id="no column"),
+        pytest.param(
+            "sn,cpu_milli\n", "", "nodes.csv: line 1: there is no column memory_mib, gpu, model", id="no column"
+        ),
         pytest.param("", "", "nodes.csv: line 1: there is no column", id="empty"),
         pytest.param(NODES, "", "pods.csv: there is no line below", id="no pods"),
         pytest.param(NODES, "a,1000,1024\n", "pods.csv: line 2: 3 fields for 7 columns", id="a short line"),

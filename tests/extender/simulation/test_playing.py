@@ -61,7 +61,11 @@ def mixed(number: int) -> Object:
     apart = {"topologyKey": "host", "labelSelector": app}
     kinds: list[dict[str, Any]] = [
         {},
-        {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": app}]},
+        {
+            "topologySpreadConstraints": [
+                {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": app}
+            ]
+        },
         {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}},
         {"nodeSelector": {"zone": f"zone-{number % 3}"}},
     ]
@@ -80,12 +84,19 @@ def labelled(number: int) -> Object:
 
 OBJECTS = [*(labelled(number) for number in range(12)), *(mixed(number) for number in range(60))]
 CLASSES = [
-    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": f"class-{number}"}, "value": number}
+    {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": f"class-{number}"},
+        "value": number,
+    }
     for number in range(60, 90)
 ]
 URGENT = [mixed(number) for number in range(60, 90)]
 LATER = 60.0
-"""Seconds between two of them. How many decisions come before the victims of one are gone depends on how long writes take."""
+"""Seconds between two of them. How many decisions come before the victims of one are gone depends on how long writes
+take.
+"""
 
 
 def standalone(objects: Sequence[Object], later: Sequence[Object]) -> dict[str, str]:

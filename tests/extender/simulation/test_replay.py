@@ -1,4 +1,6 @@
-"""What was recorded is decided again: identically with the same configuration, and with another one where that makes a difference."""
+"""What was recorded is decided again: identically with the same configuration, and with another one where that makes a
+difference.
+"""
 
 import asyncio
 import gzip
@@ -19,12 +21,18 @@ from tests.extender.recordings.recorded import NODES, create, record
 from tests.walks.test_pod_with_volumes_and_devices_is_bound import SCRATCH, claim, named, storage_class, volume
 
 PACKING = load(
-    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: NodeResourcesFit,"
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: "
+    "NodeResourcesFit,"
     " args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}]}]"
 )
 
 
-URGENT: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000}
+URGENT: Object = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "urgent"},
+    "value": 1000,
+}
 
 
 async def a_busy_day(cluster: ObjectRegistry) -> None:
@@ -65,7 +73,8 @@ def test_a_recorded_day_is_decided_identically(busy_day: Path) -> None:
 
 def test_without_the_recorded_draws_ties_would_fall_otherwise(busy_day: Path, tmp_path: Path) -> None:
     entries = [
-        msgspec.structs.replace(entry, draws=[]) if isinstance(entry, RecordedAttempt) else entry for entry in Recording(busy_day).entries()
+        msgspec.structs.replace(entry, draws=[]) if isinstance(entry, RecordedAttempt) else entry
+        for entry in Recording(busy_day).entries()
     ]
     without = tmp_path / "without"
     without.write_bytes(gzip.compress(b"".join(msgspec.json.encode(entry) + b"\n" for entry in entries)))
@@ -85,7 +94,8 @@ def test_with_another_configuration_the_pods_are_named_that_would_go_elsewhere(b
 
 def test_one_difference_does_not_make_the_next_one(tmp_path: Path) -> None:
     """
-    Each pod is decided in the state in which it was decided then: a pod that only one node fits goes there, wherever others would go.
+    Each pod is decided in the state in which it was decided then: a pod that only one node fits goes there, wherever
+    others would go.
     """
 
     async def tell(cluster: ObjectRegistry) -> None:
@@ -176,7 +186,9 @@ def test_what_was_recorded_of_a_process_that_was_killed_holds(busy_day: Path, tm
     assert not report.is_complete
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"\x1f\x8b", b"\x1f\x8b\x08\x00aaaaaaaaaaaaa"], ids=["empty", "json", "head", "torn"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"\x1f\x8b", b"\x1f\x8b\x08\x00aaaaaaaaaaaaa"], ids=["empty", "json", "head", "torn"]
+)
 def test_what_is_no_recording_is_refused_in_one_line(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "file"
     file.write_bytes(content)

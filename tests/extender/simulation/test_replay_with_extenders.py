@@ -64,9 +64,15 @@ async def ten_pods(cluster: ObjectRegistry) -> None:
 
 
 def recorded(
-    file: Path, memory: InMemory, *extenders: Extender, tell: Callable[[ObjectRegistry], Awaitable[None]] = ten_pods, **options: Any
+    file: Path,
+    memory: InMemory,
+    *extenders: Extender,
+    tell: Callable[[ObjectRegistry], Awaitable[None]] = ten_pods,
+    **options: Any,
 ) -> Path:
-    return record(file, tell, *NODES, URGENT, configuration=configured(*extenders), transports=memory.transport, **options)
+    return record(
+        file, tell, *NODES, URGENT, configuration=configured(*extenders), transports=memory.transport, **options
+    )
 
 
 def again(file: Path, configuration: Configuration | None = None) -> ReplayReport:
@@ -87,7 +93,9 @@ def licenses() -> InMemory:
 
 
 @pytest.mark.parametrize("by_name", [True, False])
-def test_what_extenders_refused_and_preferred_is_decided_again_without_asking_them(tmp_path: Path, by_name: bool) -> None:
+def test_what_extenders_refused_and_preferred_is_decided_again_without_asking_them(
+    tmp_path: Path, by_name: bool
+) -> None:
     memory = licenses()
     file = recorded(tmp_path / "r", memory, an_extender("e", node_cache_capable=by_name, **PREFERS_N7))
     asked = len(memory.asked)
@@ -113,7 +121,10 @@ def test_extenders_that_choose_victims_bind_and_fail_are_replayed(tmp_path: Path
             return failure
         target = {"kind": "Node", "name": arguments["Node"]}
         bind_pod(
-            cluster[0], arguments["PodNamespace"], arguments["PodName"], {"metadata": {"name": arguments["PodName"]}, "target": target}
+            cluster[0],
+            arguments["PodNamespace"],
+            arguments["PodName"],
+            {"metadata": {"name": arguments["PodName"]}, "target": target},
         )
         bound.append(arguments["PodName"])
         return {"Error": ""}
@@ -223,14 +234,20 @@ def test_pods_that_an_extender_does_not_care_for_need_no_answer(tmp_path: Path) 
 def test_addresses_and_credentials_are_not_recorded(tmp_path: Path) -> None:
     memory = InMemory(**{"secret-host_filter": lambda arguments: 500})
     address = "http://me:password@secret-host/"
-    file = recorded(tmp_path / "r", memory, Extender(url_prefix=address, filter_verb="filter", ignorable=True, node_cache_capable=True))
+    file = recorded(
+        tmp_path / "r",
+        memory,
+        Extender(url_prefix=address, filter_verb="filter", ignorable=True, node_cache_capable=True),
+    )
 
     text = gzip.decompress(file.read_bytes()).decode()
 
     assert "code 500" in text
     assert "secret-host" not in text and "password" not in text
     assert outcome(again(file)) == (11, 0, 0)
-    with_its_address = configured(Extender(url_prefix=address, filter_verb="filter", ignorable=True, node_cache_capable=True))
+    with_its_address = configured(
+        Extender(url_prefix=address, filter_verb="filter", ignorable=True, node_cache_capable=True)
+    )
     assert outcome(again(file, with_its_address)) == (11, 0, 0)
 
 

@@ -27,12 +27,17 @@ def a_pod(**spec: Any) -> str:
 DEVICES = "resource.k8s.io/v1"
 ONE_GPU = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpus"}}]}}
 ONE_GIB = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-VOLUME = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "csi": {"driver": "d.example", "volumeHandle": "x"}}
+VOLUME = {
+    "accessModes": ["ReadWriteOnce"],
+    "capacity": {"storage": "1Gi"},
+    "csi": {"driver": "d.example", "volumeHandle": "x"},
+}
 
 TEMPLATES = {
     "pod.yaml": a_pod(),
     "gated.yaml": a_pod(schedulingGates=[{"name": "g"}]),
-    "node.yaml": "kind: Node\napiVersion: v1\nmetadata: {generateName: dra-}\nstatus: {capacity: {cpu: 8, memory: 8Gi, pods: 110}}\n",
+    "node.yaml": "kind: Node\napiVersion: v1\nmetadata: {generateName: dra-}\nstatus: {capacity: {cpu: 8, memory: 8Gi, "
+    "pods: 110}}\n",
     "tainted.yaml": manifest("Node", {"taints": [{"key": "k", "effect": "NoSchedule"}]}, name="tainted"),
     "spread.yaml": a_pod(
         topologySpreadConstraints=[
@@ -51,7 +56,9 @@ TEMPLATES = {
     "claiming.yaml": a_pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]),
     "sharing.yaml": a_pod(resourceClaims=[{"name": "gpu", "resourceClaimName": "claim-{{DivideInt .Index 5}}"}]),
     "requesting.yaml": a_pod(
-        containers=[{"name": "c", "image": "i", "resources": {"requests": {"deviceclass.resource.kubernetes.io/gpus": "1"}}}]
+        containers=[
+            {"name": "c", "image": "i", "resources": {"requests": {"deviceclass.resource.kubernetes.io/gpus": "1"}}}
+        ]
     ),
     "pv.yaml": manifest("PersistentVolume", VOLUME),
     "pvc.yaml": manifest("PersistentVolumeClaim", ONE_GIB),
@@ -101,7 +108,9 @@ def test_a_folder_stands_for_the_files_in_it(tmp_path: Path) -> None:
 
 
 def test_pods_that_do_not_fit_are_noted(tmp_path: Path) -> None:
-    report = played(tmp_path, "{opcode: createNodes, count: 1}\n{opcode: createPods, countParam: $num, collectMetrics: true}")
+    report = played(
+        tmp_path, "{opcode: createNodes, count: 1}\n{opcode: createPods, countParam: $num, collectMetrics: true}"
+    )
 
     assert (report.placed, report.refused) == (4, 6)
     assert report.notes == ("operation 1: 6 pods have no node, so that scheduler_perf would fail here",)
@@ -278,7 +287,8 @@ def test_pods_are_bound_once_the_driver_has_attached_their_devices(
     tmp_path: Path, condition: str, is_expected: str, placed: int, note: str | None
 ) -> None:
     """
-    And not where it says that it failed; then they wait for the devices once more. Upstream: dra, DRABindingConditionsTest.
+    And not where it says that it failed; then they wait for the devices once more. Upstream: dra,
+    DRABindingConditionsTest.
     """
     params = f'{{num: 2, type: {condition}, status: "True", scheduled: {is_expected}, long: 30s}}'
 
@@ -327,7 +337,9 @@ def test_devices_of_other_workloads_are_ready_at_once(tmp_path: Path) -> None:
         {opcode: updateDeviceConditions, namespace: test, conditionTypeParam: $type, conditionStatusParam: $status, duration: 3s}
     """  # fmt: skip
 
-    with pytest.raises(WorkloadError, match=r"updateDeviceConditions.*no device of the claim test/.* has binding conditions"):
+    with pytest.raises(
+        WorkloadError, match=r"updateDeviceConditions.*no device of the claim test/.* has binding conditions"
+    ):
         played(tmp_path, operations, '{num: 2, type: DeviceAttached, status: "True"}')
 
 
@@ -348,8 +360,10 @@ def test_devices_of_other_workloads_are_ready_at_once(tmp_path: Path) -> None:
         ("{opcode: sleep, duration: 99999h}", "longer than 31 days"),
         ("{opcode: stopCollectingMetrics}", "no measurement is under way"),
         ("{opcode: barrier, stageRequirement: Done}", "the stage 'Done' is not supported"),
-        ("{opcode: updateDeviceConditions, namespace: a, conditionTypeParam: $text, conditionStatusParam: $text}", "one of True, False"),
-        ("{opcode: updateDeviceConditions, namespace: a, conditionTypeParam: $text, conditionStatusParam: $yes}", "there are no claims"),
+        ("{opcode: updateDeviceConditions, namespace: a, conditionTypeParam: $text, conditionStatusParam: "
+         "$text}", "one of True, False"),
+        ("{opcode: updateDeviceConditions, namespace: a, conditionTypeParam: $text, conditionStatusParam: "
+         "$yes}", "there are no claims"),
         ("{opcode: updateAny, templatePath: class.yaml}", "updateAny: class.yaml: there is no DeviceClass gpus"),
     ],
 )  # fmt: skip

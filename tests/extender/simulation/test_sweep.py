@@ -1,4 +1,6 @@
-"""Sweeps: several configurations and seeds, in processes of this machine or on a cluster, and what they leave as Parquet."""
+"""Sweeps: several configurations and seeds, in processes of this machine or on a cluster, and what they leave as
+Parquet.
+"""
 
 import json
 import socket
@@ -35,13 +37,17 @@ def workload(tmp_path: Path) -> Path:
     file = tmp_path / "small.yaml"
     file.write_text(WORKLOAD)
     (tmp_path / "packing.yaml").write_text(PACKING)
-    (tmp_path / "plain.yaml").write_text("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n")
+    (tmp_path / "plain.yaml").write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    )
     return file
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1") as made:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as made:
         yield made
 
 
@@ -54,13 +60,23 @@ def figures(comparison: bytes) -> list[dict[str, object]]:
 
 
 def test_a_cluster_finds_what_this_machine_finds(workload: Path, cluster: LocalCluster) -> None:
-    arguments = ["simulate", str(workload), "--against", str(workload.parent / "packing.yaml"), "--seeds", "3", "-o", "json"]
+    arguments = [
+        "simulate",
+        str(workload),
+        "--against",
+        str(workload.parent / "packing.yaml"),
+        "--seeds",
+        "3",
+        "-o",
+        "json",
+    ]
 
     here, there = (reprieve(*arguments, *more) for more in ([], ["--on", cluster.scheduler_address]))
 
     assert (here.returncode, there.returncode, there.stderr) == (0, 0, b"")
     found = [
-        {each["name"]: each for each in json.loads(done.stdout)["figures"] if each["name"] not in OF_THE_MACHINE} for done in (here, there)
+        {each["name"]: each for each in json.loads(done.stdout)["figures"] if each["name"] not in OF_THE_MACHINE}
+        for done in (here, there)
     ]
     assert found[0] == found[1]
 
@@ -74,14 +90,26 @@ def test_several_configurations_are_compared_at_once(workload: Path) -> None:
     placed = next(figure for figure in comparison["figures"] if figure["name"] == "utilisation.cpu.mean")
     assert comparison["configurations"] == ["default", "packing.yaml", "plain.yaml"]
     assert placed["means"][0] == placed["means"][2]
-    assert reprieve("simulate", str(workload), "--against", others[0], "--against", others[1], "-o", "html").returncode == 0
+    assert (
+        reprieve("simulate", str(workload), "--against", others[0], "--against", others[1], "-o", "html").returncode
+        == 0
+    )
 
 
 def test_plays_are_exported_as_parquet(workload: Path, tmp_path: Path) -> None:
     folder = tmp_path / "export"
 
     done = reprieve(
-        "simulate", str(workload), "--against", str(workload.parent / "packing.yaml"), "--seeds", "2", "--export", str(folder), "-o", "json"
+        "simulate",
+        str(workload),
+        "--against",
+        str(workload.parent / "packing.yaml"),
+        "--seeds",
+        "2",
+        "--export",
+        str(folder),
+        "-o",
+        "json",
     )
 
     runs = {
@@ -98,7 +126,9 @@ def test_plays_are_exported_as_parquet(workload: Path, tmp_path: Path) -> None:
         assert len(decisions) == report["attempts"]
         assert len(pods) == report["pods"]
         assert sum(row["bound"] is not None for row in pods) == report["placed"]
-        assert {row["pod"] for row in decisions if row["node"]} == {row["pod"] for row in pods if row["bound"] is not None}
+        assert {row["pod"] for row in decisions if row["node"]} == {
+            row["pod"] for row in pods if row["bound"] is not None
+        }
         assert sum(bool(row["victims"]) for row in decisions) == report["preemptions"]
         assert [row["placed"] for row in of_play("samples")] == [sample["placed"] for sample in report["samples"]]
         assert len(of_play("usage")) == 2 * len(report["samples"])

@@ -12,7 +12,9 @@ from extender.simulation.report import SimulationReport
 from extender.simulation.workload import WorkloadError
 
 NODES = "nodes: {count: 9}\n"
-BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(f"{b}: &{b} [{', '.join(['*' + a] * 9)}]\n" for a, b in pairwise("abcdefghij"))
+BOMB = "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n" + "".join(
+    f"{b}: &{b} [{', '.join(['*' + a] * 9)}]\n" for a, b in pairwise("abcdefghij")
+)
 EXAMPLE = Path(__file__).parents[3] / "examples" / "workloads" / "web-and-batch.yaml"
 
 
@@ -63,7 +65,9 @@ pods:
 
 
 def test_pods_arrive_at_intervals_or_at_random(tmp_path: Path) -> None:
-    report = played(tmp_path, NODES + "pods: [{name: a, every: 1m, for: 10m, count: 2}, {name: b, rate: 1, for: 10m, cpu: 1m}]\n")
+    report = played(
+        tmp_path, NODES + "pods: [{name: a, every: 1m, for: 10m, count: 2}, {name: b, rate: 1, for: 10m, cpu: 1m}]\n"
+    )
 
     assert 20 + 500 < report.pods < 20 + 700
     assert report.simulated_seconds == pytest.approx(600, abs=20)
@@ -92,7 +96,9 @@ expect: [evicted == 1, placed == 100%, waiting.longest < 1]
 
 
 def test_a_report_says_which_expectation_does_not_hold(tmp_path: Path) -> None:
-    report = played(tmp_path, "nodes: {cpu: 1}\npods: [{name: a, count: 4, cpu: 1}]\nexpect: [placed >= 50%, refused == 3]\n")
+    report = played(
+        tmp_path, "nodes: {cpu: 1}\npods: [{name: a, count: 4, cpu: 1}]\nexpect: [placed >= 50%, refused == 3]\n"
+    )
 
     assert not report.holds
     assert [(each.found, each.holds) for each in report.assertions] == [(0.25, False), (3, True)]
@@ -110,15 +116,29 @@ def test_a_report_says_which_expectation_does_not_hold(tmp_path: Path) -> None:
         pytest.param("nodes: {}\npods: [{name: a, rate: 1.0e+300, for: 1h}]", "pods[0]: about", id="a huge rate"),
         pytest.param("nodes: {}\npods: [{name: a, rate: 1}]", "pods[0]: `for` says", id="no end"),
         pytest.param("nodes: {}\npods: [{name: a, at: tomorrow}]", "pods[0].at: time: invalid duration", id="no time"),
-        pytest.param("nodes: {}\npods: [{name: a, runsFor: -3s}]", "pods[0].runsFor: '-3s' is negative", id="a negative time"),
-        pytest.param("nodes: {}\npods: [{name: a, at: 99999h}]", "pods[0].at: '99999h' is negative, or longer than 31 days", id="years"),
+        pytest.param(
+            "nodes: {}\npods: [{name: a, runsFor: -3s}]", "pods[0].runsFor: '-3s' is negative", id="a negative time"
+        ),
+        pytest.param(
+            "nodes: {}\npods: [{name: a, at: 99999h}]",
+            "pods[0].at: '99999h' is negative, or longer than 31 days",
+            id="years",
+        ),
         pytest.param("nodes: {}\npods: [{name: a, cpu: many}]", "pods[0]: Pod", id="no quantity"),
         pytest.param("nodes: {cpu: many}\npods: [{name: a}]", "nodes[0]: Node", id="no quantity of a node"),
-        pytest.param("nodes: {}\npods: [{name: a, spec: {priorityClassName: b}}]", "no PriorityClass with name b was found", id="no class"),
-        pytest.param("nodes: {}\npods: [{name: a, spec: {cows: 3}}]", 'unknown field "spec.cows"', id="an unknown field of a pod"),
+        pytest.param(
+            "nodes: {}\npods: [{name: a, spec: {priorityClassName: b}}]",
+            "no PriorityClass with name b was found",
+            id="no class",
+        ),
+        pytest.param(
+            "nodes: {}\npods: [{name: a, spec: {cows: 3}}]", 'unknown field "spec.cows"', id="an unknown field of a pod"
+        ),
         pytest.param("nodes: {}\nobjects: [{kind: Cow}]\npods: []", "objects[0]: kind 'Cow'", id="an unknown kind"),
         pytest.param("nodes: {}\npods: [{name: a}, {name: a}]", "two groups have the same name", id="a name twice"),
-        pytest.param("nodes: {}\npods: []\nexpect: [cows > 3]", "expect: 'cows > 3': a report has no figure", id="no figure"),
+        pytest.param(
+            "nodes: {}\npods: []\nexpect: [cows > 3]", "expect: 'cows > 3': a report has no figure", id="no figure"
+        ),
         pytest.param("nodes: {}\npods: []\n---\nnodes: {}", "more than one document", id="two documents"),
         pytest.param("nodes: {}\nnodes: {}\npods: []", 'line 2: key "nodes" already set', id="a key twice"),
         pytest.param(BOMB, "excessive aliasing", id="a bomb"),

@@ -86,7 +86,9 @@ def test_no_change_is_left_out(generations: list[set[int] | None], since: int) -
 
 
 @given(st.lists(st.one_of(st.none(), st.sets(st.integers(0, 4))), max_size=20))
-def test_nothing_has_changed_since_the_newest_generation_and_something_since_the_one_before(generations: list[set[int] | None]) -> None:
+def test_nothing_has_changed_since_the_newest_generation_and_something_since_the_one_before(
+    generations: list[set[int] | None],
+) -> None:
     log = log_of(*generations)
     assert listed(log, log.newest) == []
     if log.newest:

@@ -5,7 +5,13 @@ from hypothesis import strategies as st
 
 from extender.objects.label_selectors import SelectorError
 from extender.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from extender.objects.node_selectors import PreferredTerm, PreferredTerms, node_selector_of, preferred_terms, required_node_affinity
+from extender.objects.node_selectors import (
+    PreferredTerm,
+    PreferredTerms,
+    node_selector_of,
+    preferred_terms,
+    required_node_affinity,
+)
 from extender.objects.pod import Pod, PreferredSchedulingTerm
 from extender.snapshot.matching import node_selector_mask, required_node_affinity_mask, weights_of_terms
 from extender.testing import make_node, make_pod, make_snapshot
@@ -31,12 +37,16 @@ terms = st.builds(
     match_expressions=st.lists(label_requirements, max_size=3),
     match_fields=st.lists(field_requirements, max_size=1),
 )
-selectors = st.builds(NodeSelector, node_selector_terms=st.one_of(st.lists(terms, max_size=3), st.lists(terms, min_size=20, max_size=90)))
+selectors = st.builds(
+    NodeSelector, node_selector_terms=st.one_of(st.lists(terms, max_size=3), st.lists(terms, min_size=20, max_size=90))
+)
 preferences = st.lists(
     st.builds(
         PreferredSchedulingTerm,
         weight=st.integers(-3, 100),
-        preference=st.one_of(terms, st.builds(NodeSelectorTerm, match_expressions=st.lists(label_requirements, min_size=1, max_size=1))),
+        preference=st.one_of(
+            terms, st.builds(NodeSelectorTerm, match_expressions=st.lists(label_requirements, min_size=1, max_size=1))
+        ),
     ),
     max_size=80,
 )

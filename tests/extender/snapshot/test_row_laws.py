@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from extender import framework as fwk
 from extender.plugins import IN_TREE
 from extender.snapshot.axes import Mask
-from extender.testing import check_filter, make_node, make_pod, make_snapshot, random_cluster, random_cluster_with_volumes
+from extender.testing import (
+    check_filter,
+    make_node,
+    make_pod,
+    make_snapshot,
+    random_cluster,
+    random_cluster_with_volumes,
+)
 
 FILTERS = {name: plugin for name, plugin in IN_TREE.items() if issubclass(plugin, fwk.FilterPlugin)}
 
@@ -34,7 +41,8 @@ def test_in_tree_filters_keep_the_laws(name: str, chance: random.Random) -> None
 @given(seed=st.integers(0, 2**32))
 def test_filters_of_volumes_keep_the_laws_where_there_are_volumes(name: str, seed: int) -> None:
     """
-    Upstream counts on no two running pods having one ReadWriteOncePod claim; where two have, its hypotheses are not quite honest.
+    Upstream counts on no two running pods having one ReadWriteOncePod claim; where two have, its hypotheses are not
+    quite honest.
     """
     chance = random.Random(seed)
     plugin, cluster = FILTERS[name](), random_cluster_with_volumes(chance)

@@ -24,7 +24,11 @@ def is_web(symbol: PodSymbol) -> int:
 
 def two_nodes() -> Snapshot:
     """n1 with pods a and b, n2 with c."""
-    pods = [make_pod("a").req(cpu=1).label(app="web").node("n1"), make_pod("b").req(cpu=2).node("n1"), make_pod("c").req(cpu=4).node("n2")]
+    pods = [
+        make_pod("a").req(cpu=1).label(app="web").node("n1"),
+        make_pod("b").req(cpu=2).node("n1"),
+        make_pod("c").req(cpu=4).node("n2"),
+    ]
     return make_snapshot(make_node("n1").capacity(cpu=8).label(rank="1"), make_node("n2").capacity(cpu=16), pods=pods)
 
 
@@ -153,7 +157,9 @@ def test_a_tally_knows_by_how_much_the_row_differs_from_its_node() -> None:
 )
 def test_host_ports(changes: list[tuple[str, int, int]], in_use: list[bool]) -> None:
     cache = make_cache(
-        make_node("n1"), make_node("n2"), pods=[make_pod("holds").host_port(80).node("n1"), make_pod("other").host_port(81).node("n1")]
+        make_node("n1"),
+        make_node("n2"),
+        pods=[make_pod("holds").host_port(80).node("n1"), make_pod("other").host_port(81).node("n1")],
     )
     wants = cache.nominate(make_pod("wants").host_port(80).obj())
     snapshot = cache.update_snapshot()
@@ -301,10 +307,12 @@ def test_a_column_is_what_counting_the_rows_pods_gives(chance: random.Random) ->
     assert rows.pod_count.tolist() == hypothesis.summed(lambda pod: 1)
     assert rows.requested[:, 0].tolist() == hypothesis.summed(milli_cpu)
     assert rows.non_zero_requested[:, 1].tolist() == hypothesis.summed(lambda pod: assigned_requests(pod)[2])
-    assert rows.tally(Attribute.LABELS, "web", is_web).tolist() == hypothesis.summed(lambda pod: int(pod.labels.get("app") == "web"))
-    assert rows.tally(Attribute.HOST_PORTS, "ports", lambda symbol: len(symbol) if isinstance(symbol, tuple) else 0).tolist() == (
-        hypothesis.summed(lambda pod: len(host_ports(pod)))
+    assert rows.tally(Attribute.LABELS, "web", is_web).tolist() == hypothesis.summed(
+        lambda pod: int(pod.labels.get("app") == "web")
     )
+    assert rows.tally(
+        Attribute.HOST_PORTS, "ports", lambda symbol: len(symbol) if isinstance(symbol, tuple) else 0
+    ).tolist() == (hypothesis.summed(lambda pod: len(host_ports(pod))))
     labels = snapshot.tallies.symbols[Attribute.LABELS]
     assert [{labels[code] for code in codes} for codes in rows.codes_on(range(len(rows)), Attribute.LABELS)] == [
         {label_class(pod) for pod in hypothesis.pods(row)} for row in range(len(rows))
@@ -330,7 +338,9 @@ def test_taking_and_changing_commute(chance: random.Random) -> None:
 
     changed_first = rows.changed(moves(*came)).take(chosen)
     place = {row: place for place, row in enumerate(chosen.tolist())}
-    taken_first = rows.take(chosen).changed(moves(*((place[row], slot, sign) for row, slot, sign in came if row in place)))
+    taken_first = rows.take(chosen).changed(
+        moves(*((place[row], slot, sign) for row, slot, sign in came if row in place))
+    )
 
     assert changed_first.requested.tolist() == taken_first.requested.tolist()
     assert changed_first.pod_count.tolist() == taken_first.pod_count.tolist()

@@ -13,7 +13,14 @@ from extender.snapshot import Attribute
 from extender.snapshot.axes import Int64s
 from extender.snapshot.pod_attributes import LabelClass, PodSymbol
 from extender.snapshot.symbols import LabelIndex
-from extender.snapshot.tallies import JOURNAL_LENGTH, KEPT_COLUMNS, KEPT_PER_ATTRIBUTE, KEPT_VALUES, Tallies, classes_relevant_to
+from extender.snapshot.tallies import (
+    JOURNAL_LENGTH,
+    KEPT_COLUMNS,
+    KEPT_PER_ATTRIBUTE,
+    KEPT_VALUES,
+    Tallies,
+    classes_relevant_to,
+)
 from extender.testing import make_cache, make_node, make_pod, make_snapshot
 
 WEB, DB = (LabelClass("default", frozenset({("app", app)}), False) for app in ("web", "db"))
@@ -51,7 +58,13 @@ class Pods:
     def web(self) -> list[int]:
         """What the tally says of pods with app=web."""
         tally = self.tallies.of(
-            Attribute.LABELS, "web", is_web, None, np.array(self.node, np.intp), np.array(self.codes, np.int32), self.num_nodes
+            Attribute.LABELS,
+            "web",
+            is_web,
+            None,
+            np.array(self.node, np.intp),
+            np.array(self.codes, np.int32),
+            self.num_nodes,
         )
         return [int(count) for count in tally.per_node]
 
@@ -193,7 +206,9 @@ def test_long_questions_are_remembered_within_a_bound_of_what_they_name() -> Non
 
 
 def test_weights_are_read_by_code_and_a_missing_symbol_weighs_nothing() -> None:
-    snapshot = make_snapshot(make_node("n"), pods=[make_pod("p").label(app="web").node("n"), make_pod("q").label(app="db").node("n")])
+    snapshot = make_snapshot(
+        make_node("n"), pods=[make_pod("p").label(app="web").node("n"), make_pod("q").label(app="db").node("n")]
+    )
 
     tally = snapshot.tally(Attribute.LABELS, "web", is_web)
 
@@ -216,7 +231,9 @@ def test_weights_that_were_read_are_read_again_when_symbols_come() -> None:
 SELECTORS = [
     pytest.param(LabelSelector(match_labels={"app": "web"}), id="one label"),
     pytest.param(LabelSelector(match_labels={"app": "web", "tier": "1"}), id="two labels"),
-    pytest.param(LabelSelector(match_expressions=[LabelSelectorRequirement("app", "In", ["web", "db", "web"])]), id="In"),
+    pytest.param(
+        LabelSelector(match_expressions=[LabelSelectorRequirement("app", "In", ["web", "db", "web"])]), id="In"
+    ),
     pytest.param(LabelSelector(match_expressions=[LabelSelectorRequirement("app", "NotIn", ["web"])]), id="NotIn"),
     pytest.param(LabelSelector(match_expressions=[LabelSelectorRequirement("tier", "Exists")]), id="Exists"),
     pytest.param(LabelSelector(), id="everything"),
@@ -227,7 +244,8 @@ SELECTORS = [
 @pytest.mark.parametrize("written", SELECTORS)
 def test_relevant_codes_change_no_sum(written: LabelSelector | None) -> None:
     """
-    Asking only the classes that the index of labels names gives what asking every class gives, also when classes come later.
+    Asking only the classes that the index of labels names gives what asking every class gives, also when classes come
+    later.
     """
     selector = selector_of(written)
 
@@ -236,7 +254,9 @@ def test_relevant_codes_change_no_sum(written: LabelSelector | None) -> None:
 
     cache = make_cache(make_node("n"))
     answers: list[tuple[Int64s, Int64s]] = []
-    for number, labels in enumerate(({"app": "web"}, {"app": "db", "tier": "1"}, {}, {"app": "web", "tier": "1"}, {"tier": "2"})):
+    for number, labels in enumerate(
+        ({"app": "web"}, {"app": "db", "tier": "1"}, {}, {"app": "web", "tier": "1"}, {"tier": "2"})
+    ):
         cache.add_pod(make_pod(f"p{number}").label(labels).node("n").obj())
         snapshot = cache.update_snapshot()
         in_full = snapshot.tally(Attribute.LABELS, "in full", selected)
@@ -260,7 +280,8 @@ def test_the_index_names_each_class_once() -> None:
 @given(st.randoms(use_true_random=False))
 def test_sums_by_the_value_of_a_label_follow_pods_and_labels(chance: random.Random) -> None:
     """
-    Pods come and go, and nodes get another zone or lose it. The sums by zone are always those of the nodes that are in the zone now.
+    Pods come and go, and nodes get another zone or lose it. The sums by zone are always those of the nodes that are in
+    the zone now.
     """
     nodes = {name: make_node(name).label(zone=chance.choice("xy")).obj() for name in "abc"}
     cache = make_cache(*nodes.values())
@@ -272,7 +293,10 @@ def test_sums_by_the_value_of_a_label_follow_pods_and_labels(chance: random.Rand
             cache.remove_pod(chance.choice(cache.pods))
         else:
             node = make_node(name)
-            old, nodes[name] = nodes[name], (node.label(zone=chance.choice("xyz")) if chance.random() < 0.7 else node).obj()
+            old, nodes[name] = (
+                nodes[name],
+                (node.label(zone=chance.choice("xyz")) if chance.random() < 0.7 else node).obj(),
+            )
             cache.update_node(old, nodes[name])
         snapshot = cache.update_snapshot()
         if chance.random() < 0.5:

@@ -1,6 +1,7 @@
 """Stands in for etcd and for kube-apiserver: takes their flags, answers their health checks, ends when asked.
 
-Run as `NAME FOLDER FLAGS...`. What it does differently is in files in FOLDER: NAME.exit (an exit code), NAME.stubborn (ignores SIGTERM).
+Run as `NAME FOLDER FLAGS...`. What it does differently is in files in FOLDER: NAME.exit (an exit code), NAME.stubborn
+(ignores SIGTERM).
 """
 
 import json

@@ -78,7 +78,11 @@ def watched(action: Action, *chunks: bytes) -> list[str]:
             async with client.watch("/api/v1/pods", params={"watch": "1"}, silence=5) as lines:
                 async for said in lines:
                     spoken: dict[str, Any] = json.loads(said)
-                    found.append(spoken["type"] + " " + str(spoken["object"].get("metadata", {}).get("name", spoken["object"].get("code"))))
+                    found.append(
+                        spoken["type"]
+                        + " "
+                        + str(spoken["object"].get("metadata", {}).get("name", spoken["object"].get("code")))
+                    )
         except ApiError as exc:
             found.append(type(exc).__name__)
         await client.aclose()
@@ -96,10 +100,18 @@ def watched(action: Action, *chunks: bytes) -> list[str]:
         pytest.param(watches.silent_after(2), ["ADDED a", "ADDED b", "NoAnswer"], id="silent"),
         pytest.param(watches.error_after(1, 410), ["ADDED a", "ERROR 410"], id="an error event"),
         pytest.param(watches.skipping(watches.event_of("b")), ["ADDED a", "DELETED c"], id="skipped"),
-        pytest.param(watches.skipping(watches.event_of("b", "DELETED")), ["ADDED a", "ADDED b", "DELETED c"], id="of another type"),
-        pytest.param(watches.repeating(2, watches.event_of("a")), ["ADDED a", "ADDED a", "ADDED b", "DELETED c"], id="repeated"),
+        pytest.param(
+            watches.skipping(watches.event_of("b", "DELETED")),
+            ["ADDED a", "ADDED b", "DELETED c"],
+            id="of another type",
+        ),
+        pytest.param(
+            watches.repeating(2, watches.event_of("a")), ["ADDED a", "ADDED a", "ADDED b", "DELETED c"], id="repeated"
+        ),
         pytest.param(watches.reordered(1, watches.event_of("a")), ["ADDED b", "ADDED a", "DELETED c"], id="late"),
-        pytest.param(watches.reordered(9, watches.event_of("a")), ["ADDED b", "DELETED c", "ADDED a"], id="last of all"),
+        pytest.param(
+            watches.reordered(9, watches.event_of("a")), ["ADDED b", "DELETED c", "ADDED a"], id="last of all"
+        ),
         pytest.param(watches.rewound([event("z")]), ["ADDED z", "ADDED a", "ADDED b", "DELETED c"], id="from the past"),
         pytest.param(watches.held(3), ["ADDED a", "ADDED b", "DELETED c"], id="held"),
     ],

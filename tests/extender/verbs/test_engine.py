@@ -1,4 +1,6 @@
-"""The engine: the right profile and the right cluster for each question, and an answer in words where there is no other."""
+"""The engine: the right profile and the right cluster for each question, and an answer in words where there is no
+other.
+"""
 
 import asyncio
 import re
@@ -33,7 +35,9 @@ IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"
 A, B = (make_node(name).capacity(cpu=1) for name in "ab")
 
 
-def engine(*nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = "", configuration: Configuration | None = None) -> Verbs:
+def engine(
+    *nodes: NodeBuilder, pods: Sequence[PodBuilder] = (), profiles: str = "", configuration: Configuration | None = None
+) -> Verbs:
     """An engine for these nodes and pods; profiles in YAML, the default one without."""
     if profiles:
         header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
@@ -58,7 +62,10 @@ def test_a_pod_goes_where_there_is_room() -> None:
 
     assert ready.is_ready
     assert kept(ready, "a", "b") == ["b"]
-    assert ready.filter(ASKED.obj(), node_names=["a", "c"]).failed == {"a": "Insufficient cpu", "c": "node not known to the extender yet"}
+    assert ready.filter(ASKED.obj(), node_names=["a", "c"]).failed == {
+        "a": "Insufficient cpu",
+        "c": "node not known to the extender yet",
+    }
 
 
 @pytest.mark.parametrize("names", ["abcd", "dcba", "cadb", "dxab", "ca"])
@@ -102,7 +109,9 @@ def test_the_emptier_node_is_the_better_one() -> None:
 def test_the_pods_that_have_to_go() -> None:
     full = engine(A, pods=[make_pod("low").uid("1").req(cpu=1).node("a")])
 
-    assert asyncio.run(full.preempt(ASKED.priority(10).obj(), {"a": MetaVictims.of(("1",), 0)})) == {"a": MetaVictims.of(("1",), 0)}
+    assert asyncio.run(full.preempt(ASKED.priority(10).obj(), {"a": MetaVictims.of(("1",), 0)})) == {
+        "a": MetaVictims.of(("1",), 0)
+    }
     assert asyncio.run(full.preempt(ASKED.priority(0).obj(), {"a": MetaVictims.of(("1",), 0)})) == {}
 
 
@@ -148,8 +157,12 @@ def test_a_bound_pod_takes_its_room_before_the_watch_shows_it() -> None:
 @pytest.mark.parametrize(
     ("asked", "came", "lacks"),
     [
-        pytest.param(ASKED, make_pod("other").req(cpu=1), "NodeResourcesFit refused it: Insufficient cpu", id="its cpu"),
-        pytest.param(ASKED.host_port(80), make_pod("other").host_port(80), f"NodePorts refused it: {IN_THE_WAY}", id="its port"),
+        pytest.param(
+            ASKED, make_pod("other").req(cpu=1), "NodeResourcesFit refused it: Insufficient cpu", id="its cpu"
+        ),
+        pytest.param(
+            ASKED.host_port(80), make_pod("other").host_port(80), f"NodePorts refused it: {IN_THE_WAY}", id="its port"
+        ),
     ],
 )
 def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder, came: PodBuilder, lacks: str) -> None:
@@ -177,10 +190,21 @@ def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder,
             "NodeAffinity refused it: node(s) didn't match Pod's node affinity/selector",
             id="its selector",
         ),
-        pytest.param(ASKED, A.taint("gpu"), "TaintToleration refused it: node(s) had untolerated taint(s)", id="a taint"),
-        pytest.param(ASKED, A.unschedulable(), "NodeUnschedulable refused it: node(s) were unschedulable", id="a cordon"),
-        pytest.param(ASKED.claim("none"), A, 'VolumeRestrictions refused it: persistentvolumeclaim "none" not found', id="PreFilter"),
-        pytest.param(ASKED.req(memory="much"), A, "spec.containers[1].resources.requests[memory]: ", id="it cannot be read"),
+        pytest.param(
+            ASKED, A.taint("gpu"), "TaintToleration refused it: node(s) had untolerated taint(s)", id="a taint"
+        ),
+        pytest.param(
+            ASKED, A.unschedulable(), "NodeUnschedulable refused it: node(s) were unschedulable", id="a cordon"
+        ),
+        pytest.param(
+            ASKED.claim("none"),
+            A,
+            'VolumeRestrictions refused it: persistentvolumeclaim "none" not found',
+            id="PreFilter",
+        ),
+        pytest.param(
+            ASKED.req(memory="much"), A, "spec.containers[1].resources.requests[memory]: ", id="it cannot be read"
+        ),
         pytest.param(
             ASKED.scheduler_name("another"),
             A,
@@ -189,7 +213,9 @@ def test_a_node_that_became_full_after_the_filter_gets_nobody(asked: PodBuilder,
         ),
     ],
 )
-def test_a_pod_is_bound_only_by_its_own_profile_and_where_its_filters_let_it(asked: PodBuilder, node: NodeBuilder, why: str) -> None:
+def test_a_pod_is_bound_only_by_its_own_profile_and_where_its_filters_let_it(
+    asked: PodBuilder, node: NodeBuilder, why: str
+) -> None:
     cluster = Cluster()
     ready, writes = live_verbs(asked, cluster=cluster)
     cluster.changed(A.obj(), node.obj())
@@ -250,7 +276,9 @@ def test_what_the_api_server_refuses_is_told() -> None:
     ready, writes = live_verbs(ASKED)
     writes.fail(BindPod, CallConflict('pod asked is already assigned to node "b"'))
 
-    with pytest.raises(VerbError, match='pod default/asked was not bound to a: pod asked is already assigned to node "b"'):
+    with pytest.raises(
+        VerbError, match='pod default/asked was not bound to a: pod asked is already assigned to node "b"'
+    ):
         asyncio.run(ready.bind("asked", "default", "default/asked", "a"))
 
     assert kept(ready, "a", pod=ASKED) == ["a"]
@@ -264,7 +292,8 @@ def test_people_are_told_when_victims_are_spared() -> None:
 
     async def preempt() -> None:
         await ready.preempt(
-            make_pod("asked").req(cpu="500m").priority(10).obj(), {"a": MetaVictims.of(("x", "y"), 0), "gone": MetaVictims.of(("z",), 0)}
+            make_pod("asked").req(cpu="500m").priority(10).obj(),
+            {"a": MetaVictims.of(("x", "y"), 0), "gone": MetaVictims.of(("z",), 0)},
         )
 
     asyncio.run(preempt())
@@ -293,7 +322,10 @@ def test_a_pod_names_its_profile() -> None:
 
 
 def test_a_pod_of_another_scheduler_is_told_which_there_are() -> None:
-    assert refusal(engine(A, profiles=TWO_PROFILES)) == "no profile for this pod's schedulerName; known profiles are lax, strict"
+    assert (
+        refusal(engine(A, profiles=TWO_PROFILES))
+        == "no profile for this pod's schedulerName; known profiles are lax, strict"
+    )
 
 
 def test_with_one_profile_there_is_no_doubt() -> None:
@@ -361,7 +393,9 @@ def test_a_node_that_is_listed_twice_is_one_node() -> None:
     """
     Also in two zones: a state made by hand may say anything.
     """
-    twice = engine(A.label({"topology.kubernetes.io/zone": "z1"}), A.label({"topology.kubernetes.io/zone": "z2"}).capacity(cpu=2))
+    twice = engine(
+        A.label({"topology.kubernetes.io/zone": "z1"}), A.label({"topology.kubernetes.io/zone": "z2"}).capacity(cpu=2)
+    )
 
     assert kept(twice, "a", pod=make_pod("big").req(cpu=2)) == ["a"]
     assert list(twice.filter(ASKED.obj(), nodes=[A.obj()]).kept) == [0]
@@ -415,7 +449,10 @@ def test_what_the_caller_says_of_a_node_goes_before_what_we_know() -> None:
     by_name = ready.filter(ASKED.obj(), node_names=["a", "new"])
 
     assert (list(in_full.kept), in_full.failed) == ([0, 1], {})
-    assert (by_name.kept, by_name.failed) == ([], {"a": "Insufficient cpu", "new": "node not known to the extender yet"})
+    assert (by_name.kept, by_name.failed) == (
+        [],
+        {"a": "Insufficient cpu", "new": "node not known to the extender yet"},
+    )
 
 
 def test_scores_are_given_to_nodes_in_full() -> None:
@@ -434,7 +471,9 @@ def test_a_resource_that_only_the_callers_node_has() -> None:
     gpu = ASKED.req({"example.com/gpu": 1})
 
     assert list(ready.filter(gpu.obj(), nodes=[A.capacity({"example.com/gpu": 1}).capacity(cpu=1).obj()]).kept) == [0]
-    assert ready.filter(gpu.obj(), node_names=["a", "b"]).failed_and_unresolvable == dict.fromkeys("ab", "Insufficient example.com/gpu")
+    assert ready.filter(gpu.obj(), node_names=["a", "b"]).failed_and_unresolvable == dict.fromkeys(
+        "ab", "Insufficient example.com/gpu"
+    )
     assert len(ready.prioritize(gpu.obj(), node_names=["a", "b"])) == 2
 
 
@@ -459,7 +498,14 @@ def test_a_scenario_may_have_a_configuration_of_its_own() -> None:
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "profiles": [{"plugins": {"score": {"disabled": [{"name": "*"}]}, "multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]}}}],
+        "profiles": [
+            {
+                "plugins": {
+                    "score": {"disabled": [{"name": "*"}]},
+                    "multiPoint": {"disabled": [{"name": "NodeResourcesFit"}]},
+                }
+            }
+        ],
     }
     small = NODE | {"status": {"allocatable": {"cpu": "500m", "pods": "10"}}}
 
@@ -480,9 +526,15 @@ def test_an_empty_cluster_has_no_nodes_available() -> None:
         pytest.param({"pod": []}, "pod: expected an object", id="a list for a pod"),
         pytest.param({"pod": POD, "objects": []}, "objects: expected an object", id="a list of objects"),
         pytest.param({"pod": POD, "objects": {"things": []}}, "objects: unknown kind 'things'", id="unknown kind"),
-        pytest.param({"pod": POD, "objects": {"nodes": {}}}, "objects.nodes: expected a list", id="one object for a list"),
+        pytest.param(
+            {"pod": POD, "objects": {"nodes": {}}}, "objects.nodes: expected a list", id="one object for a list"
+        ),
         pytest.param({"pod": POD, "objects": {"nodes": [NODE, 7]}}, "objects.nodes[1]: ", id="a number for a node"),
-        pytest.param({"pod": POD, "nominated": [{"pod": POD}]}, "nominated[0]: expected a pod and a nodeName", id="nominated to nowhere"),
+        pytest.param(
+            {"pod": POD, "nominated": [{"pod": POD}]},
+            "nominated[0]: expected a pod and a nodeName",
+            id="nominated to nowhere",
+        ),
     ],
 )
 def test_a_scenario_of_the_wrong_form_is_told_where(scenario: dict[str, Any], error: str) -> None:
@@ -495,7 +547,9 @@ def test_a_scenario_of_the_wrong_form_is_told_where(scenario: dict[str, Any], er
 def test_asking_what_if_changes_nothing() -> None:
     ready = engine(A)
     asyncio.run(
-        evaluate_scenario({"pod": POD, "objects": {"nodes": [NODE]}, "nominated": [{"pod": POD, "nodeName": "a"}]}, Configuration())
+        evaluate_scenario(
+            {"pod": POD, "objects": {"nodes": [NODE]}, "nominated": [{"pod": POD, "nodeName": "a"}]}, Configuration()
+        )
     )
 
     assert kept(ready, "a", "n") == ["a"]
@@ -551,7 +605,8 @@ def test_a_call_whose_nodes_could_not_be_taken_in_leaves_no_trace(monkeypatch: p
 
 def test_nodes_that_a_thread_still_takes_in_for_nobody_are_in_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """
-    Its caller was cancelled twice, so that nobody waited for the thread. The next call does not touch what the thread is at work on.
+    Its caller was cancelled twice, so that nobody waited for the thread. The next call does not touch what the thread
+    is at work on.
     """
     cluster = Cluster()
     ready = make_verbs(cluster)
@@ -594,7 +649,9 @@ def test_victims_on_many_nodes_are_chosen_in_portions_between_which_others_have_
     """
     names = [f"n-{number}" for number in range(3 * NODES_AT_ONCE)]
     nodes = [make_node(name).capacity(cpu=1).obj() for name in names]
-    cluster = Cluster.of(ClusterState(nodes=nodes, pods=[make_pod(name).uid(name).req(cpu=1).node(name).obj() for name in names]))
+    cluster = Cluster.of(
+        ClusterState(nodes=nodes, pods=[make_pod(name).uid(name).req(cpu=1).node(name).obj() for name in names])
+    )
     ready = make_verbs(cluster)
     given = {name: MetaVictims.of((name,)) for name in names}
 

@@ -32,7 +32,9 @@ def nodes(*names: str) -> Snapshot:
 # Filter.
 
 
-def filtered(framework: Framework, snapshot: Snapshot, *asked: str, nominations: Nominations = NO_NOMINATIONS) -> FilterResult:
+def filtered(
+    framework: Framework, snapshot: Snapshot, *asked: str, nominations: Nominations = NO_NOMINATIONS
+) -> FilterResult:
     return filter_nodes(Cycle(framework, snapshot, POD, nominations), asked)
 
 
@@ -55,7 +57,9 @@ def test_every_asked_node_is_in_exactly_one_place() -> None:
 
 
 def test_a_node_says_all_reasons_of_the_plugin_that_refused_it() -> None:
-    framework = make_framework(Refuses("A", {"a": fwk.unschedulable("Insufficient cpu", "Insufficient memory")}), Refuses("B", {"a": NO}))
+    framework = make_framework(
+        Refuses("A", {"a": fwk.unschedulable("Insufficient cpu", "Insufficient memory")}), Refuses("B", {"a": NO})
+    )
 
     assert filtered(framework, nodes("a"), "a").failed == {"a": "Insufficient cpu, Insufficient memory"}
 
@@ -162,7 +166,9 @@ def test_the_largest_weight_does_not_overflow() -> None:
     """
     A weight is an int32.
     """
-    framework = make_framework(*(Scores(name, {"a": 100, "b": 50}) for name in "ABC"), weights=dict.fromkeys("ABC", 2**31 - 1))
+    framework = make_framework(
+        *(Scores(name, {"a": 100, "b": 50}) for name in "ABC"), weights=dict.fromkeys("ABC", 2**31 - 1)
+    )
 
     assert prioritized(framework, nodes("a", "b"), "a", "b") == [10, 5]
 
@@ -222,7 +228,8 @@ def chosen(
     """The victims that have to go of those that the caller named, by UID."""
     asked = {node: MetaVictims.of(tuple(uids), 7) for node, uids in candidates.items()}
     return choose_victims(
-        Cycle(framework or make_framework(NodeResourcesFit, DefaultPreemption), snapshot, preemptor.obj(), nominations), asked
+        Cycle(framework or make_framework(NodeResourcesFit, DefaultPreemption), snapshot, preemptor.obj(), nominations),
+        asked,
     )
 
 
@@ -242,14 +249,18 @@ def test_and_they_alone_when_others_would_do_as_well(named: str) -> None:
     """
     The caller may know why it has to be these.
     """
-    assert uids(chosen(FULL, {"n": [named]}, PREEMPTOR.uid("x").name("small"), framework=make_framework(Holds(2)))) == {"n": [named]}
+    assert uids(chosen(FULL, {"n": [named]}, PREEMPTOR.uid("x").name("small"), framework=make_framework(Holds(2)))) == {
+        "n": [named]
+    }
 
 
 def test_victims_that_need_not_go_may_stay() -> None:
     """
     The most important of them.
     """
-    snapshot = make_snapshot(node("n", cpu=4), pods=[pod("low", priority=1), pod("high", priority=5), pod("mid", priority=3), pod("other")])
+    snapshot = make_snapshot(
+        node("n", cpu=4), pods=[pod("low", priority=1), pod("high", priority=5), pod("mid", priority=3), pod("other")]
+    )
 
     assert uids(chosen(snapshot, {"n": ["high", "mid", "low"]})) == {"n": ["mid", "low"]}
 
@@ -263,13 +274,21 @@ def test_a_node_that_needs_no_victims_is_left_out() -> None:
 
 def test_a_profile_that_does_not_preempt_spares_nobody() -> None:
     """
-    Its plugins are one's own, beside those of kube-scheduler: they cannot tell whether the pod fits, and drop nodes or add victims only.
+    Its plugins are one's own, beside those of kube-scheduler: they cannot tell whether the pod fits, and drop nodes or
+    add victims only.
     """
     snapshot = make_snapshot(node("n", cpu=9), node("m", cpu=9), pods=[pod("a"), pod("b"), pod("c", "m")])
 
-    assert uids(chosen(snapshot, {"n": ["a"], "m": ["c"]}, framework=make_framework(Holds(9)))) == {"n": ["a"], "m": ["c"]}
-    assert uids(chosen(snapshot, {"n": ["a"], "m": ["c"]}, framework=make_framework(Refuses("A", {"m": NO})))) == {"n": ["a"]}
-    assert uids(chosen(snapshot, {"n": ["a"]}, PREEMPTOR.uid("x").name("y"), framework=make_framework(Holds(1)))) == {"n": ["a", "b"]}
+    assert uids(chosen(snapshot, {"n": ["a"], "m": ["c"]}, framework=make_framework(Holds(9)))) == {
+        "n": ["a"],
+        "m": ["c"],
+    }
+    assert uids(chosen(snapshot, {"n": ["a"], "m": ["c"]}, framework=make_framework(Refuses("A", {"m": NO})))) == {
+        "n": ["a"]
+    }
+    assert uids(chosen(snapshot, {"n": ["a"]}, PREEMPTOR.uid("x").name("y"), framework=make_framework(Holds(1)))) == {
+        "n": ["a", "b"]
+    }
 
 
 def test_victims_are_added_when_those_named_are_too_few() -> None:
@@ -335,7 +354,10 @@ def test_pre_filters_have_their_say(says: Looks, answer: dict[str, list[str]]) -
 
 def test_nodes_are_judged_apart() -> None:
     snapshot = make_snapshot(
-        node("n"), node("m"), node("o"), pods=[pod("a", "n"), pod("b", "n"), pod("c", "m", cpu=2), pod("d", "o", priority=10)]
+        node("n"),
+        node("m"),
+        node("o"),
+        pods=[pod("a", "n"), pod("b", "n"), pod("c", "m", cpu=2), pod("d", "o", priority=10)],
     )
 
     assert uids(chosen(snapshot, {"m": ["c"], "o": [], "n": ["b", "a"]})) == {"m": ["c"], "n": ["a", "b"]}

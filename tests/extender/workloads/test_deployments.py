@@ -15,7 +15,12 @@ from extender.workloads.deployments import Revision, rolled, scaled
         pytest.param({}, 10, (3, 2), id="the surge is rounded up, the gap down"),
         pytest.param({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "1%"}}, 3, (0, 1), id="something has to move"),
         pytest.param({"rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}, 3, (2, 0), id="numbers"),
-        pytest.param({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 9}}, 3, (0, 3), id="no more can be missing than there are"),
+        pytest.param(
+            {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 9}},
+            3,
+            (0, 3),
+            id="no more can be missing than there are",
+        ),
         pytest.param({"type": "Recreate"}, 3, (0, 0), id="recreated at once"),
     ],
 )
@@ -52,8 +57,9 @@ def test_a_rolling_update_of_four(new: tuple[int, int], old: tuple[int, int], mo
 )
 def test_a_rollout_arrives_and_keeps_its_limits(replicas: int, surge: int, unavailable: int, old: list[int]) -> None:
     """
-    When every pod becomes available, the new revision ends with all replicas and the old ones with none; on the way there are never more
-    than the surge allows (or than there were), nor fewer available than promised (or than there were).
+    When every pod becomes available, the new revision ends with all replicas and the old ones with none; on the way
+    there are never more than the surge allows (or than there were), nor fewer available than promised (or than there
+    were).
     """
     if not surge:
         unavailable = max(unavailable, 1)

@@ -32,7 +32,8 @@ def test_a_node_with_fewer_pods_scores_higher():
 @pytest.mark.parametrize("seed", range(20))
 def test_it_keeps_the_laws_of_filters(seed):
     """
-    What it says of a node with pods added or removed is what it says once they really came or went. Preemption relies on it.
+    What it says of a node with pods added or removed is what it says once they really came or went. Preemption relies
+    on it.
     """
     pods = [make_pod(f"pod-{number}").node(name).obj() for number, name in enumerate(("fast", "slow", "slow"))]
     pod, arrivals = make_pod("web").label({"tier": "front"}).obj(), [make_pod("arrival").obj()]

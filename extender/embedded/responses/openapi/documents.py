@@ -109,7 +109,9 @@ def _definitions(resources: tuple[Resource, ...], version: int) -> dict[str, Any
         for struct in schemas.mentioned(lookup(*kind)):
             found.setdefault(struct.name, schemas.definition(struct, version))
         group, its_version, name = kind
-        found[lookup(*kind).name]["x-kubernetes-group-version-kind"] = [{"group": group, "kind": name, "version": its_version}]
+        found[lookup(*kind).name]["x-kubernetes-group-version-kind"] = [
+            {"group": group, "kind": name, "version": its_version}
+        ]
         if kind in kinds:
             found[f"{lookup(*kind).name}List"] = _list(kind, version)
     return dict(sorted(found.items()))
@@ -121,8 +123,15 @@ def _list(kind: tuple[str, str, str], version: int) -> dict[str, Any]:
         "description": f"A list of objects of kind {name}.",
         "type": "object",
         "properties": {
-            "apiVersion": {"type": "string", "description": "The group and version of the schema that this object follows."},
-            "items": {"type": "array", "items": schemas.reference(lookup(*kind).name, version), "description": "The objects."},
+            "apiVersion": {
+                "type": "string",
+                "description": "The group and version of the schema that this object follows.",
+            },
+            "items": {
+                "type": "array",
+                "items": schemas.reference(lookup(*kind).name, version),
+                "description": "The objects.",
+            },
             "kind": {"type": "string", "description": "What kind of object this is."},
             "metadata": schemas.reference(schemas.LIST_META, version),
         },

@@ -1,4 +1,5 @@
-"""OpenAPI 2 in protobuf. kubectl accepts no other form when it validates the items of a List, which no server does for it.
+"""OpenAPI 2 in protobuf. kubectl accepts no other form when it validates the items of a List, which no server does for
+it.
 
 Upstream: google/gnostic-models, openapiv2/OpenAPIv2.proto.
 """
@@ -124,7 +125,9 @@ def _parameter(value: Mapping[str, Any]) -> bytes:
 
 
 def _responses(number: int, value: Mapping[str, Any]) -> bytes:
-    return _bytes(number, b"".join(_bytes(1, _named(code, _bytes(1, _message(_RESPONSE, each)))) for code, each in value.items()))
+    return _bytes(
+        number, b"".join(_bytes(1, _named(code, _bytes(1, _message(_RESPONSE, each)))) for code, each in value.items())
+    )
 
 
 _INFO: Final[Form] = {"title": (1, _text), "version": (2, _text)}
@@ -142,7 +145,13 @@ _SCHEMA: Final[Form] = {
     "x-": (31, _one),
 }
 _IN_BODY: Final[Form] = {"name": (2, _text), "in": (3, _text), "required": (4, _flag), "schema": (5, _schema)}
-_IN_QUERY: Final[Form] = {"in": (2, _text), "description": (3, _text), "name": (4, _text), "type": (6, _text), "uniqueItems": (20, _flag)}
+_IN_QUERY: Final[Form] = {
+    "in": (2, _text),
+    "description": (3, _text),
+    "name": (4, _text),
+    "type": (6, _text),
+    "uniqueItems": (20, _flag),
+}
 _IN_PATH: Final[Form] = {
     "required": (1, _flag),
     "in": (2, _text),

@@ -1,6 +1,7 @@
 """The paths of the API, and the operations on them.
 
-Clients learn from them which kind belongs to which path, and that the server validates fields itself (`fieldValidation`).
+Clients learn from them which kind belongs to which path, and that the server validates fields itself
+(`fieldValidation`).
 
 Upstream: apiserver/pkg/endpoints/installer.go; k8s.io/kube-openapi/pkg/builder (v1.36.2).
 """
@@ -42,7 +43,8 @@ _QUERY: Final = {
 }
 _WRITING: Final = ("dryRun", "fieldManager", "fieldValidation")
 _LISTING: Final = (
-    "allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion", "resourceVersionMatch",
+    "allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit", "resourceVersion",
+    "resourceVersionMatch",
     "sendInitialEvents", "timeoutSeconds", "watch",
 )  # fmt: skip
 _DELETING: Final = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
@@ -82,12 +84,18 @@ def paths(resources: Iterable[Resource], version: int) -> dict[str, Item]:
         kind = (resource.group, resource.version, resource.kind)
         writer = _Writer(version, kind, _schema_name(kind), _prefix(resource))
         scope = "Namespaced" if resource.namespaced else ""
-        found[collection] = writer.item(resource.verbs, _COLLECTION, _place(resource, "namespace"), f"{scope}{resource.kind}")
+        found[collection] = writer.item(
+            resource.verbs, _COLLECTION, _place(resource, "namespace"), f"{scope}{resource.kind}"
+        )
         if resource.namespaced and "list" in resource.verbs:
-            found[f"{base}/{resource.plural}"] = writer.item(("list",), _COLLECTION, (), f"{resource.kind}ForAllNamespaces")
+            found[f"{base}/{resource.plural}"] = writer.item(
+                ("list",), _COLLECTION, (), f"{resource.kind}ForAllNamespaces"
+            )
         if resource.is_stored:
             verbs = [verb for verb in resource.verbs if verb != "create"]
-            found[f"{collection}/{{name}}"] = writer.item(verbs, _OBJECT, _place(resource, "name", "namespace"), f"{scope}{resource.kind}")
+            found[f"{collection}/{{name}}"] = writer.item(
+                verbs, _OBJECT, _place(resource, "name", "namespace"), f"{scope}{resource.kind}"
+            )
         for subresource in resource.subresources:
             below = f"{collection}/{{name}}/{subresource.name}"
             found[below] = _below(resource, subresource, version)
@@ -95,7 +103,9 @@ def paths(resources: Iterable[Resource], version: int) -> dict[str, Item]:
 
 
 def _below(resource: Resource, subresource: Subresource, version: int) -> Item:
-    group, its_version = (subresource.group, subresource.version) if subresource.version else (resource.group, resource.version)
+    group, its_version = (
+        (subresource.group, subresource.version) if subresource.version else (resource.group, resource.version)
+    )
     kind = (group, its_version, subresource.kind)
     writer = _Writer(version, kind, _schema_name(kind), _prefix(resource))
     subject = f"{'Namespaced' if resource.namespaced else ''}{resource.kind}{subresource.name.capitalize()}"
@@ -126,7 +136,13 @@ class _Writer:
         self._kind = kind
         self._schema = schema
 
-    def item(self, verbs: Sequence[str], known: Mapping[str, tuple[str, str, Sequence[str]]], place: Sequence[str], subject: str) -> Item:
+    def item(
+        self,
+        verbs: Sequence[str],
+        known: Mapping[str, tuple[str, str, Sequence[str]]],
+        place: Sequence[str],
+        subject: str,
+    ) -> Item:
         item: Item = {}
         for verb in verbs:
             if verb in known:
@@ -138,7 +154,13 @@ class _Writer:
 
     def _operation(self, action: str, query: Sequence[str], subject: str) -> Item:
         group, version, kind = self._kind
-        answer = f"{self._schema}List" if action == "list" else schemas.STATUS if action.startswith("delete") else self._schema
+        answer = (
+            f"{self._schema}List"
+            if action == "list"
+            else schemas.STATUS
+            if action.startswith("delete")
+            else self._schema
+        )
         codes = {"200": "OK", "201": "Created"} if action in ("post", "put", "patch") else {"200": "OK"}
         operation: Item = {
             "description": f"{action} {kind}",
@@ -166,7 +188,9 @@ class _Writer:
 
     def _answer(self, words: str, name: str) -> Item:
         schema = schemas.reference(name, self._version)
-        return {"description": words} | ({"content": {"application/json": {"schema": schema}}} if self._is_three else {"schema": schema})
+        return {"description": words} | (
+            {"content": {"application/json": {"schema": schema}}} if self._is_three else {"schema": schema}
+        )
 
     def _in_query(self, name: str) -> Item:
         kind, words = _QUERY[name]
@@ -177,4 +201,6 @@ class _Writer:
         return {"name": name, "in": "path", "description": words, "required": True} | self._typed("string")
 
     def _typed(self, kind: str) -> Item:
-        return {"schema": {"type": kind, "uniqueItems": True}} if self._is_three else {"type": kind, "uniqueItems": True}
+        return (
+            {"schema": {"type": kind, "uniqueItems": True}} if self._is_three else {"type": kind, "uniqueItems": True}
+        )

@@ -56,9 +56,16 @@ def basics(version: int) -> dict[str, Schema]:
         QUANTITY: quantity,
         INT_OR_STRING: number_or_text,
         TIME: {"description": "A moment in RFC 3339, with whole seconds.", "type": "string", "format": "date-time"},
-        MICRO_TIME: {"description": "A moment in RFC 3339, with microseconds.", "type": "string", "format": "date-time"},
+        MICRO_TIME: {
+            "description": "A moment in RFC 3339, with microseconds.",
+            "type": "string",
+            "format": "date-time",
+        },
         DURATION: {"description": "A span of time, such as 1h30m.", "type": "string"},
-        PATCH: {"description": "A change to an object, in one of the forms that its media type names.", "type": "object"},
+        PATCH: {
+            "description": "A change to an object, in one of the forms that its media type names.",
+            "type": "object",
+        },
     }
 
 

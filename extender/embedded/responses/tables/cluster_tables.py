@@ -106,7 +106,13 @@ def _pod_disruption_budget(obj: Object, ages: Ages) -> list[Any]:
 
 
 def _priority_class(obj: Object, ages: Ages) -> list[Any]:
-    return [name_of(obj), obj.get("value") or 0, bool(obj.get("globalDefault")), ages.of(obj), obj.get("preemptionPolicy") or ""]
+    return [
+        name_of(obj),
+        obj.get("value") or 0,
+        bool(obj.get("globalDefault")),
+        ages.of(obj),
+        obj.get("preemptionPolicy") or "",
+    ]
 
 
 def _resource_claim(obj: Object, ages: Ages) -> list[Any]:
@@ -195,7 +201,12 @@ LAYOUTS: Final = {
         _pod_disruption_budget,
     ),
     "PodGroup": Layout(
-        (NAME, Column("Policy", "How the pods of the group are scheduled."), Column("Workload", "The workload of the group."), AGE),
+        (
+            NAME,
+            Column("Policy", "How the pods of the group are scheduled."),
+            Column("Workload", "The workload of the group."),
+            AGE,
+        ),
         _pod_group,
     ),
     "PriorityClass": Layout(
@@ -209,7 +220,8 @@ LAYOUTS: Final = {
         _priority_class,
     ),
     "ResourceClaim": Layout(
-        (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE), _resource_claim
+        (NAME, Column("State", "A summary of the current state (allocated, pending, reserved, etc.)."), AGE),
+        _resource_claim,
     ),
     "Workload": Layout((NAME, AGE), _only_age),
     "DeviceTaintRule": Layout((NAME, AGE), _only_age),

@@ -1,6 +1,7 @@
 """The layout of a table: its columns, and the cells of an object's row.
 
-Upstream: apimachinery/pkg/apis/meta/v1/types.go, TableColumnDefinition; pkg/util/duration/duration.go; pkg/labels/labels.go (v1.36.2).
+Upstream: apimachinery/pkg/apis/meta/v1/types.go, TableColumnDefinition; pkg/util/duration/duration.go;
+pkg/labels/labels.go (v1.36.2).
 """
 
 from collections.abc import Callable, Mapping, Sequence

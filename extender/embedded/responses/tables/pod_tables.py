@@ -9,7 +9,19 @@ from datetime import datetime
 from typing import Any, Final, final
 
 from extender.embedded.api_resources import Object
-from extender.embedded.responses.tables.layout import AGE, NAME, NONE, Ages, Column, Layout, is_going, name_of, spec_of, status_of, wide
+from extender.embedded.responses.tables.layout import (
+    AGE,
+    NAME,
+    NONE,
+    Ages,
+    Column,
+    Layout,
+    is_going,
+    name_of,
+    spec_of,
+    status_of,
+    wide,
+)
 
 _FINISHED: Final = ("Succeeded", "Failed")
 _NODE_LOST: Final = "NodeLost"
@@ -28,7 +40,9 @@ class _Tally:
     def count_restarts(self, container: Object) -> None:
         self.restarts += container.get("restartCount") or 0
         finished = ((container.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
-        if finished and (self.last_restart is None or datetime.fromisoformat(finished) > datetime.fromisoformat(self.last_restart)):
+        if finished and (
+            self.last_restart is None or datetime.fromisoformat(finished) > datetime.fromisoformat(self.last_restart)
+        ):
             self.last_restart = finished
 
 
@@ -76,7 +90,9 @@ def _tally(spec: Object, status: Object, sidecars: set[str]) -> _Tally:
 
 
 def _count_init_containers(spec: Object, status: Object, sidecars: set[str], starting: _Tally, running: _Tally) -> bool:
-    """Counts containers until initialization is found to be unfinished; returns True if it is. `running` counts the sidecars."""
+    """Counts containers until initialization is found to be unfinished; returns True if it is. `running` counts the
+    sidecars.
+    """
     for place, container in enumerate(status.get("initContainerStatuses") or ()):
         is_sidecar = container.get("name") in sidecars
         starting.count_restarts(container)
@@ -123,7 +139,9 @@ def _end(terminated: Object) -> str:
     reason: str = terminated.get("reason") or ""
     if reason:
         return reason
-    return f"Signal:{terminated['signal']}" if terminated.get("signal") else f"ExitCode:{terminated.get('exitCode') or 0}"
+    return (
+        f"Signal:{terminated['signal']}" if terminated.get("signal") else f"ExitCode:{terminated.get('exitCode') or 0}"
+    )
 
 
 def _conditions(status: Object) -> dict[str, Object]:
@@ -155,7 +173,8 @@ LAYOUTS: Final = {
             Column("Status", "The aggregate status of the containers in this pod."),
             Column(
                 "Restarts",
-                "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.",
+                "The number of times the containers in this pod have been restarted and when the last container in "
+                "this pod has restarted.",
             ),
             AGE,
             wide("IP", "The address of the pod."),

@@ -7,13 +7,33 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from extender.embedded.api_resources import Object
-from extender.embedded.responses.tables.layout import AGE, NAME, NONE, Ages, Column, Layout, is_going, name_of, spec_of, status_of, wide
+from extender.embedded.responses.tables.layout import (
+    AGE,
+    NAME,
+    NONE,
+    Ages,
+    Column,
+    Layout,
+    is_going,
+    name_of,
+    spec_of,
+    status_of,
+    wide,
+)
 
 UNSET: Final = "<unset>"
 
-_ACCESS_MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+_ACCESS_MODES: Final = {
+    "ReadWriteOnce": "RWO",
+    "ReadOnlyMany": "ROX",
+    "ReadWriteMany": "RWX",
+    "ReadWriteOncePod": "RWOP",
+}
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
-_DEFAULT_ANNOTATIONS: Final = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
+_DEFAULT_ANNOTATIONS: Final = (
+    "storageclass.kubernetes.io/is-default-class",
+    "storageclass.beta.kubernetes.io/is-default-class",
+)
 
 
 def _access_modes(modes: Sequence[str] | None) -> str:
@@ -136,10 +156,15 @@ LAYOUTS: Final = {
         _csi_driver,
     ),
     "CSINode": Layout(
-        (NAME, Column("Drivers", "Drivers indicates the number of CSI drivers registered on the node", "integer"), AGE), _csi_node
+        (NAME, Column("Drivers", "Drivers indicates the number of CSI drivers registered on the node", "integer"), AGE),
+        _csi_node,
     ),
     "CSIStorageCapacity": Layout(
-        (NAME, Column("StorageClassName", "The storage class that the capacity is for."), Column("Capacity", "How much room there is.")),
+        (
+            NAME,
+            Column("StorageClassName", "The storage class that the capacity is for."),
+            Column("Capacity", "How much room there is."),
+        ),
         _csi_storage_capacity,
     ),
     "PersistentVolume": Layout(

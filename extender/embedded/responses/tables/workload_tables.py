@@ -1,7 +1,7 @@
 """Tables of workloads, services and scales.
 
-Upstream: pkg/printers/internalversion/printers.go, printReplicationController, printReplicaSet, printStatefulSet, printDeployment,
-printService, printScale (v1.36.2).
+Upstream: pkg/printers/internalversion/printers.go, printReplicationController, printReplicaSet, printStatefulSet,
+printDeployment, printService, printScale (v1.36.2).
 """
 
 from typing import Any, Final
@@ -39,7 +39,10 @@ def _ready_of_wanted(obj: Object) -> str:
 def _template(obj: Object) -> list[str]:
     """The names and the images of the containers of the template."""
     containers = ((spec_of(obj).get("template") or {}).get("spec") or {}).get("containers") or ()
-    return [",".join(each.get("name", "") for each in containers), ",".join(each.get("image", "") for each in containers)]
+    return [
+        ",".join(each.get("name", "") for each in containers),
+        ",".join(each.get("image", "") for each in containers),
+    ]
 
 
 def _replication_controller(obj: Object, ages: Ages) -> list[Any]:
@@ -47,7 +50,13 @@ def _replication_controller(obj: Object, ages: Ages) -> list[Any]:
 
 
 def _replica_set(obj: Object, ages: Ages) -> list[Any]:
-    return [name_of(obj), *_replicas(obj), ages.of(obj), *_template(obj), selector_text(spec_of(obj).get("selector")) or NONE]
+    return [
+        name_of(obj),
+        *_replicas(obj),
+        ages.of(obj),
+        *_template(obj),
+        selector_text(spec_of(obj).get("selector")) or NONE,
+    ]
 
 
 def _stateful_set(obj: Object, ages: Ages) -> list[Any]:

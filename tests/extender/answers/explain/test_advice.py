@@ -26,7 +26,9 @@ from extender.testing import PodBuilder, make_cache, make_framework, make_node, 
 FREE, WANTED = "example.com/free-licenses", "example.com/licenses"
 
 
-@pytest.mark.parametrize(("resource", "short", "word"), [("pods", "1", "pod"), ("pods", "2", "pods"), ("cpu", "1", "cpu")])
+@pytest.mark.parametrize(
+    ("resource", "short", "word"), [("pods", "1", "pod"), ("pods", "2", "pods"), ("cpu", "1", "cpu")]
+)
 def test_one_pod_is_one(resource: str, short: str, word: str) -> None:
     assert noun(Lack(resource=resource, asks=short, free="0", short=short)) == word
 
@@ -45,7 +47,9 @@ def test_what_a_nominated_pod_of_the_same_or_a_higher_priority_will_take_is_not_
     snapshot = cache.update_snapshot()
 
     def lacks(priority: int) -> tuple[Lack, ...]:
-        return Advice(make_framework(NodeResourcesFit), snapshot, make_pod().req(cpu=2).priority(priority).obj(), nominations).lacks(0)
+        return Advice(
+            make_framework(NodeResourcesFit), snapshot, make_pod().req(cpu=2).priority(priority).obj(), nominations
+        ).lacks(0)
 
     assert lacks(5) == (Lack(resource="cpu", asks="2", free="1", short="1"),)
     assert lacks(6) == ()
@@ -62,7 +66,9 @@ class Licenses(fwk.FilterPlugin, fwk.AdvicePlugin):
 
     def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
         for number in sorted({*self._free(rows).tolist()} - {0}, reverse=True):
-            changed = replaced(pod, metadata=replaced(pod.metadata, annotations={**pod.annotations, WANTED: str(number)}))
+            changed = replaced(
+                pod, metadata=replaced(pod.metadata, annotations={**pod.annotations, WANTED: str(number)})
+            )
             yield fwk.Suggestion("other", f"do with {number} licenses", changed)
 
     def _wanted(self, pod: fwk.Pod) -> int:
@@ -91,7 +97,9 @@ SNAPSHOT = make_snapshot(
 WANTING = make_pod().req(cpu=2).annotation({WANTED: "5"})
 
 
-def explained(framework: Framework, pod: PodBuilder, snapshot: Snapshot = SNAPSHOT) -> tuple[tuple[NearNode, ...], tuple[Fix, ...]]:
+def explained(
+    framework: Framework, pod: PodBuilder, snapshot: Snapshot = SNAPSHOT
+) -> tuple[tuple[NearNode, ...], tuple[Fix, ...]]:
     evaluation = asyncio.run(evaluate(Cycle(framework, snapshot, pod.obj(), NO_NOMINATIONS)))
     refusals, advice = Refusals.of(evaluation), Advice(framework, snapshot, pod.obj(), NO_NOMINATIONS)
     assert refusals is not None
@@ -109,7 +117,9 @@ def test_a_strangers_plugin_says_what_a_pod_lacks_and_what_to_change() -> None:
         ("none", [("licenses", "5")]),
         ("three", [("cpu", "1"), ("licenses", "2")]),
     ]
-    assert [(each.kind, each.text, each.opens, each.nodes) for each in found] == [("other", "do with 2 licenses", 1, ("two",))]
+    assert [(each.kind, each.text, each.opens, each.nodes) for each in found] == [
+        ("other", "do with 2 licenses", 1, ("two",))
+    ]
 
 
 def test_changes_that_several_plugins_suggest_are_made_together_where_none_helps_alone() -> None:
@@ -126,7 +136,11 @@ def test_a_plugin_that_fails_to_advise_is_left_out(caplog: pytest.LogCaptureFixt
     """
     near, found = explained(make_framework(NodeResourcesFit, Failing), WANTING)
 
-    assert [(each.node, [lack.resource for lack in each.lacks]) for each in near] == [("none", []), ("two", []), ("three", ["cpu"])]
+    assert [(each.node, [lack.resource for lack in each.lacks]) for each in near] == [
+        ("none", []),
+        ("two", []),
+        ("three", ["cpu"]),
+    ]
     assert found == ()
     assert "no shortages today" in caplog.text
     assert "no suggestions today" in caplog.text

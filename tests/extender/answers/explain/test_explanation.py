@@ -43,7 +43,8 @@ def test_a_pod_that_fits_nowhere_is_explained_whole() -> None:
     assert (found.pod.name, found.state, found.node) == ("web", "Pending", "")
     assert found.message == "0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu."
     assert found.summary == (
-        "It fits on none of 3 nodes: NodeUnschedulable refuses 1 and NodeResourcesFit 2; evicting 1 pod from a would make room."
+        "It fits on none of 3 nodes: NodeUnschedulable refuses 1 and NodeResourcesFit 2; evicting 1 pod from a would "
+        "make room."
     )
     assert (found.total_nodes, found.feasible_nodes) == (3, 0)
     assert [(step.plugin, step.refused, step.unresolvable, step.left) for step in found.waterfall] == [
@@ -62,14 +63,24 @@ def test_a_pod_that_fits_nowhere_is_explained_whole() -> None:
 
 
 def test_a_pod_that_fits_is_shown_with_the_best_nodes() -> None:
-    snapshot = make_snapshot(*(node(f"n{number:02}") for number in range(12)), pods=[make_pod("p").req(cpu=3).node("n00")])
+    snapshot = make_snapshot(
+        *(node(f"n{number:02}") for number in range(12)), pods=[make_pod("p").req(cpu=3).node("n00")]
+    )
 
     found = explained(snapshot, make_pod().req(cpu=1, memory="1Gi").obj())
 
-    assert (found.feasible_nodes, found.message, found.waterfall, found.fixes, found.preemption) == (12, "", (), (), None)
+    assert (found.feasible_nodes, found.message, found.waterfall, found.fixes, found.preemption) == (
+        12,
+        "",
+        (),
+        (),
+        None,
+    )
     assert [score.node for score in found.scores] == [f"n{number:02}" for number in range(1, 11)]
     assert all(score.total == sum(part.weighted for part in score.plugins.values()) for score in found.scores)
-    assert all(part.weighted == part.normalized * part.weight for score in found.scores for part in score.plugins.values())
+    assert all(
+        part.weighted == part.normalized * part.weight for score in found.scores for part in score.plugins.values()
+    )
     assert (found.scores_of, found.choice) == ("now", "")
     assert found.scores[0] == NodeScore(node="n01", total=found.scores[0].total, plugins=found.scores[1].plugins)
 
@@ -100,7 +111,9 @@ def test_a_cluster_without_nodes_is_why() -> None:
 def test_a_pod_that_cannot_be_judged_says_why() -> None:
     found = explained(make_snapshot(node("a")), make_pod().req(cpu="much").obj())
 
-    assert found.message.startswith('running PreFilter plugin "NodeResourcesFit": spec.containers[0].resources.requests[cpu]: ')
+    assert found.message.startswith(
+        'running PreFilter plugin "NodeResourcesFit": spec.containers[0].resources.requests[cpu]: '
+    )
     assert found.summary == f"Nothing can be decided about it: {found.message}."
     assert (found.waterfall, found.nearest, found.fixes, found.preemption) == ((), (), (), None)
 
@@ -128,9 +141,13 @@ def test_explaining_changes_nothing() -> None:
     [
         pytest.param(settled(make_pod().obj(), "Binding", "a"), "It is being bound on a.", id="being bound"),
         pytest.param(settled(make_pod().node("a").phase("Running").obj(), "Scheduled"), "It runs on a.", id="running"),
-        pytest.param(settled(make_pod().node("a").phase("Pending").obj(), "Scheduled"), "It is on a.", id="not running yet"),
         pytest.param(
-            settled(make_pod().node("a").phase("Succeeded").obj(), "Finished"), "It has finished on a (Succeeded).", id="finished"
+            settled(make_pod().node("a").phase("Pending").obj(), "Scheduled"), "It is on a.", id="not running yet"
+        ),
+        pytest.param(
+            settled(make_pod().node("a").phase("Succeeded").obj(), "Finished"),
+            "It has finished on a (Succeeded).",
+            id="finished",
         ),
         pytest.param(
             settled(make_pod().scheduler_name("other").obj(), "NotOurs"),

@@ -16,7 +16,11 @@ from extender.testing import make_pod
 
 HARD: dict[str, Any] = {
     "containers": [
-        {"name": "main", "resources": {"requests": {"cpu": "4", "memory": "1Gi"}}, "ports": [{"containerPort": 80, "hostPort": 80}]},
+        {
+            "name": "main",
+            "resources": {"requests": {"cpu": "4", "memory": "1Gi"}},
+            "ports": [{"containerPort": 80, "hostPort": 80}],
+        },
         {"name": "side", "resources": {"requests": {"cpu": "1"}}},
     ],
     "nodeSelector": {"disk": "ssd", "zone": "a"},
@@ -55,20 +59,31 @@ def changed(**members: Any) -> dict[str, Any]:
     [
         pytest.param(changed(nodeSelector={"zone": "a"}), id="a label less"),
         pytest.param(changed(nodeSelector=None), id="no selector"),
-        pytest.param(changed(tolerations=[*HARD["tolerations"], {"key": "b", "operator": "Exists"}]), id="a toleration more"),
+        pytest.param(
+            changed(tolerations=[*HARD["tolerations"], {"key": "b", "operator": "Exists"}]), id="a toleration more"
+        ),
         pytest.param(changed(schedulingGates=None), id="no gates"),
         pytest.param(changed(schedulingGates=[{"name": "two"}]), id="a gate less"),
         pytest.param(
-            changed(topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]),
+            changed(
+                topologySpreadConstraints=[{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}]
+            ),
             id="only prefer to spread",
         ),
         pytest.param(
-            changed(affinity={"nodeAffinity": {k: v for k, v in HARD["affinity"]["nodeAffinity"].items() if k.startswith("pref")}}),
+            changed(
+                affinity={
+                    "nodeAffinity": {k: v for k, v in HARD["affinity"]["nodeAffinity"].items() if k.startswith("pref")}
+                }
+            ),
             id="nothing required",
         ),
         pytest.param(
             changed(
-                containers=[{**HARD["containers"][0], "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}}, HARD["containers"][1]]
+                containers=[
+                    {**HARD["containers"][0], "resources": {"requests": {"cpu": "2", "memory": "1Gi"}}},
+                    HARD["containers"][1],
+                ]
             ),
             id="less of a resource",
         ),
@@ -141,4 +156,7 @@ def test_what_is_tried_has_a_name_and_a_class_of_its_own() -> None:
 
 
 def test_a_very_large_pod_is_not_tried_by_an_address() -> None:
-    assert objects_to_try(make_pod("web").label(**{f"l{number}": "x" * 60 for number in range(MAX_TRIED // 60)}).obj()) == ()
+    assert (
+        objects_to_try(make_pod("web").label(**{f"l{number}": "x" * 60 for number in range(MAX_TRIED // 60)}).obj())
+        == ()
+    )

@@ -49,9 +49,13 @@ ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 
 
-def found(snapshot: Snapshot, pod: Pod, *, framework: Framework = PROFILE, nominations: Nominations = NO_NOMINATIONS) -> tuple[Fix, ...]:
+def found(
+    snapshot: Snapshot, pod: Pod, *, framework: Framework = PROFILE, nominations: Nominations = NO_NOMINATIONS
+) -> tuple[Fix, ...]:
     evaluation = asyncio.run(evaluate(Cycle(framework, snapshot, pod, nominations)))
-    return fixes(evaluation, Refusals.of(evaluation), Advice(framework, snapshot, pod, nominations), framework, pod, nominations)
+    return fixes(
+        evaluation, Refusals.of(evaluation), Advice(framework, snapshot, pod, nominations), framework, pod, nominations
+    )
 
 
 def told(nodes: Sequence[NodeBuilder], pods: Sequence[PodBuilder], pod: PodBuilder) -> list[tuple[str, str, int]]:
@@ -79,7 +83,9 @@ DAEMON = PodBuilder(
     replaced(
         on("daemon", "a").req(cpu=1).obj(),
         metadata=ObjectMeta(
-            name="daemon", namespace="default", owner_references=[OwnerReference(kind="DaemonSet", name="d", controller=True)]
+            name="daemon",
+            namespace="default",
+            owner_references=[OwnerReference(kind="DaemonSet", name="d", controller=True)],
         ),
     )
 )
@@ -133,7 +139,9 @@ WEB = make_pod("web-9").label(app="web")
             id="what cannot be halved is rounded down, and told so",
         ),
         pytest.param(nodes("a"), [], WEB.req({"example.com/gpu": 1}), [], id="to ask for none is no advice"),
-        pytest.param(nodes("a"), [], WEB.req(cpu=1).overhead(cpu=4), [], id="nor is less than nothing, where overhead takes all"),
+        pytest.param(
+            nodes("a"), [], WEB.req(cpu=1).overhead(cpu=4), [], id="nor is less than nothing, where overhead takes all"
+        ),
         pytest.param(
             [make_node("a").capacity(cpu=4, pods=1)],
             [on("1", "a")],
@@ -143,7 +151,11 @@ WEB = make_pod("web-9").label(app="web")
         ),
         # Taints and cordons.
         pytest.param(
-            [node("a").taint("gpu", "yes"), node("b").taint("gpu", "yes"), node("c").taint("team", "red", "NoExecute").taint("x")],
+            [
+                node("a").taint("gpu", "yes"),
+                node("b").taint("gpu", "yes"),
+                node("c").taint("team", "red", "NoExecute").taint("x"),
+            ],
             [],
             WEB,
             [
@@ -261,7 +273,13 @@ WEB = make_pod("web-9").label(app="web")
             [node("a").taint("gpu")],
             [on("1", "a").req(cpu=2)],
             WEB.req(cpu=4).node_selector(disk="ssd"),
-            [("other", "tolerate the taint gpu:NoSchedule, drop the node selector, and ask for 2 of cpu instead of 4", 1)],
+            [
+                (
+                    "other",
+                    "tolerate the taint gpu:NoSchedule, drop the node selector, and ask for 2 of cpu instead of 4",
+                    1,
+                )
+            ],
             id="all that is in the way on the nearest node, if nothing less helps",
         ),
         pytest.param(
@@ -272,9 +290,15 @@ WEB = make_pod("web-9").label(app="web")
             id="but only then",
         ),
         # Gates.
-        pytest.param(nodes("a", "b"), [], WEB.gate("quota"), [("gate", "remove the scheduling gate quota", 2)], id="a gate"),
         pytest.param(
-            nodes("a"), [], WEB.gate("x").gate("y").gate("z"), [("gate", "remove the scheduling gates x, y and z", 1)], id="several gates"
+            nodes("a", "b"), [], WEB.gate("quota"), [("gate", "remove the scheduling gate quota", 2)], id="a gate"
+        ),
+        pytest.param(
+            nodes("a"),
+            [],
+            WEB.gate("x").gate("y").gate("z"),
+            [("gate", "remove the scheduling gates x, y and z", 1)],
+            id="several gates",
         ),
         pytest.param(
             nodes("a"),
@@ -295,7 +319,11 @@ def test_what_would_let_the_pod_in(
 
 
 def test_a_pod_that_may_not_preempt_is_told_what_it_could_do() -> None:
-    running = [make_pod("1").node("a").req(cpu=4), make_pod("2").node("b").req(cpu=4).priority(9), make_pod("3").node("c").req(cpu=4)]
+    running = [
+        make_pod("1").node("a").req(cpu=4),
+        make_pod("2").node("b").req(cpu=4).priority(9),
+        make_pod("3").node("c").req(cpu=4),
+    ]
     snapshot = make_snapshot(*nodes("a", "b", "c"), pods=running)
 
     told = found(snapshot, WEB.req(cpu=4).priority(5).preemption_policy("Never").obj())
@@ -308,17 +336,25 @@ def test_a_pod_that_may_not_preempt_is_told_what_it_could_do() -> None:
 @pytest.mark.parametrize(
     ("priorities", "text", "opens"),
     [
-        pytest.param([30, 20, 20, 40], "give it a priority above 20, so that it may preempt", 2, id="the lowest that helps"),
+        pytest.param(
+            [30, 20, 20, 40], "give it a priority above 20, so that it may preempt", 2, id="the lowest that helps"
+        ),
         pytest.param([7], "give it a priority above 7, so that it may preempt", 1, id="above its own"),
-        pytest.param([CRITICAL, 50], "give it a priority above 50, so that it may preempt", 1, id="never above what is critical"),
+        pytest.param(
+            [CRITICAL, 50], "give it a priority above 50, so that it may preempt", 1, id="never above what is critical"
+        ),
         pytest.param([CRITICAL], "", 0, id="which no user may be"),
     ],
 )
 def test_a_priority_at_which_somebody_could_be_preempted(priorities: list[int], text: str, opens: int) -> None:
-    running = [make_pod(f"p{at}").node(f"n{at}").req(cpu=4).priority(priority) for at, priority in enumerate(priorities)]
+    running = [
+        make_pod(f"p{at}").node(f"n{at}").req(cpu=4).priority(priority) for at, priority in enumerate(priorities)
+    ]
     snapshot = make_snapshot(*nodes(*(f"n{at}" for at in range(len(priorities)))), pods=running)
 
-    told = [(fix.text, fix.opens) for fix in found(snapshot, WEB.req(cpu=4).priority(7).obj()) if fix.kind == "preemption"]
+    told = [
+        (fix.text, fix.opens) for fix in found(snapshot, WEB.req(cpu=4).priority(7).obj()) if fix.kind == "preemption"
+    ]
 
     assert told == ([(text, opens)] if text else [])
 
@@ -332,22 +368,52 @@ def test_no_greater_priority_is_asked_for_where_preemption_works_already() -> No
 @pytest.mark.parametrize(
     ("cluster", "running", "pod", "like"),
     [
-        pytest.param(nodes("a", "b"), [on("1", "a").req(cpu=3), on("2", "b").req(cpu=2)], WEB.req(cpu=4), "b", id="the nearest one"),
         pytest.param(
-            [node("a", cpu=4), node("b", cpu=8)], [on("1", "a").req(cpu=1), on("2", "b").req(cpu=8)], WEB.req(cpu=6), "b", id="large enough"
+            nodes("a", "b"),
+            [on("1", "a").req(cpu=3), on("2", "b").req(cpu=2)],
+            WEB.req(cpu=4),
+            "b",
+            id="the nearest one",
         ),
         pytest.param(
-            [node("a").label(disk="ssd"), node("b")], [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_selector(disk="ssd"), "a", id="labels"
+            [node("a", cpu=4), node("b", cpu=8)],
+            [on("1", "a").req(cpu=1), on("2", "b").req(cpu=8)],
+            WEB.req(cpu=6),
+            "b",
+            id="large enough",
+        ),
+        pytest.param(
+            [node("a").label(disk="ssd"), node("b")],
+            [on("1", "a").req(cpu=4)],
+            WEB.req(cpu=4).node_selector(disk="ssd"),
+            "a",
+            id="labels",
         ),
         pytest.param([node("a").taint("gpu")], [on("1", "a").req(cpu=1)], WEB.req(cpu=4), "", id="its taints"),
         pytest.param([node("a").unschedulable()], [], WEB, "", id="cordoned nodes are no example"),
         pytest.param(nodes("a"), [DAEMON], WEB.req(cpu=4), "", id="a DaemonSet would be there, too"),
         pytest.param(nodes("a"), [DAEMON, on("1", "a").req(cpu=1)], WEB.req(cpu=3), "a", id="which may leave enough"),
-        pytest.param(nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_selector({HOST: "a"}), "", id="a name is not had twice"),
         pytest.param(
-            nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).node_affinity(name_term("NotIn", "b")), "", id="whatever is said of names"
+            nodes("a"),
+            [on("1", "a").req(cpu=4)],
+            WEB.req(cpu=4).node_selector({HOST: "a"}),
+            "",
+            id="a name is not had twice",
         ),
-        pytest.param(nodes("a"), [on("1", "a").req(cpu=4)], WEB.req(cpu=4).spread(1, ZONE, app="web"), "", id="who minds other nodes"),
+        pytest.param(
+            nodes("a"),
+            [on("1", "a").req(cpu=4)],
+            WEB.req(cpu=4).node_affinity(name_term("NotIn", "b")),
+            "",
+            id="whatever is said of names",
+        ),
+        pytest.param(
+            nodes("a"),
+            [on("1", "a").req(cpu=4)],
+            WEB.req(cpu=4).spread(1, ZONE, app="web"),
+            "",
+            id="who minds other nodes",
+        ),
     ],
 )
 def test_one_more_node_of_a_kind_that_would_take_the_pod(
@@ -359,7 +425,9 @@ def test_one_more_node_of_a_kind_that_would_take_the_pod(
 
 
 def test_volumes_are_named_with_their_claims() -> None:
-    lost = PersistentVolumeClaim(metadata=ObjectMeta(name="data", namespace="default"), status=PersistentVolumeClaimStatus(phase="Lost"))
+    lost = PersistentVolumeClaim(
+        metadata=ObjectMeta(name="data", namespace="default"), status=PersistentVolumeClaimStatus(phase="Lost")
+    )
     snapshot = make_snapshot(*nodes("a", "b"), objects=[lost])
 
     assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, WEB.claim("data").obj())] == [
@@ -373,7 +441,8 @@ def test_volumes_are_named_with_their_claims() -> None:
         (["data"], "create the PersistentVolumeClaim data, or do without the volume v0 (claim data)"),
         (
             ["data", "logs"],
-            "create the PersistentVolumeClaims data and logs, or do without the volumes v0 (claim data) and v1 (claim logs)",
+            "create the PersistentVolumeClaims data and logs, or do without the volumes v0 (claim data) and v1 (claim "
+            "logs)",
         ),
     ],
 )
@@ -382,7 +451,9 @@ def test_claims_that_nobody_has_created_are_to_be_created(claims: list[str], tex
     for claim in claims:
         pod = pod.claim(claim)
 
-    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(*nodes("a", "b")), pod.obj())] == [("volume", text, 2)]
+    assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(*nodes("a", "b")), pod.obj())] == [
+        ("volume", text, 2)
+    ]
 
 
 def with_resource_claims(*claims: PodResourceClaim) -> Pod:
@@ -399,7 +470,9 @@ def test_resource_claims() -> None:
 
 
 def test_resource_claims_that_nobody_has_created_are_to_be_created() -> None:
-    pod = with_resource_claims(*(PodResourceClaim(name=name, resource_claim_name=f"the-{name}") for name in ("gpu", "nic")))
+    pod = with_resource_claims(
+        *(PodResourceClaim(name=name, resource_claim_name=f"the-{name}") for name in ("gpu", "nic"))
+    )
 
     assert [(fix.kind, fix.text, fix.opens) for fix in found(make_snapshot(node("a")), pod)] == [
         ("other", "create the ResourceClaims the-gpu and the-nic, or do without the resource claims gpu and nic", 1)
@@ -415,12 +488,16 @@ def test_extended_resources_that_a_device_class_backs() -> None:
     """
     It is not said that less of the resource would do: what is lacking is devices.
     """
-    snapshot = make_snapshot(node("a"), node("b"), objects=[backing("example.com/gpu"), make_slice("gpu-1", nodeName="a")])
+    snapshot = make_snapshot(
+        node("a"), node("b"), objects=[backing("example.com/gpu"), make_slice("gpu-1", nodeName="a")]
+    )
     pod = WEB.req({"example.com/gpu": 2}).obj()
 
     evaluation = asyncio.run(evaluate(Cycle(PROFILE, snapshot, pod, NO_NOMINATIONS)))
 
-    assert evaluation.message.startswith("0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: ")
+    assert evaluation.message.startswith(
+        "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: "
+    )
     assert [(fix.kind, fix.text, fix.opens) for fix in found(snapshot, pod)] == [
         ("other", "do without the extended resource example.com/gpu", 2)
     ]
@@ -430,8 +507,12 @@ def test_constraints_of_the_profile_are_not_the_pods_to_change() -> None:
     constraint = TopologySpreadConstraint(max_skew=1, topology_key=ZONE, when_unsatisfiable="DoNotSchedule")
     args = PodTopologySpreadArgs(default_constraints=(constraint,), defaulting_type="List")
     framework = make_framework(NodeResourcesFit, lambda _, handle: PodTopologySpread(args, handle))
-    service = Service(metadata=ObjectMeta(name="web", namespace="default"), spec=MapSelectorSpec(selector={"app": "web"}))
-    snapshot = make_snapshot(*nodes("a", "b"), pods=[on("1", "a"), on("2", "b").req(cpu=4), on("3", "a")], objects=[service])
+    service = Service(
+        metadata=ObjectMeta(name="web", namespace="default"), spec=MapSelectorSpec(selector={"app": "web"})
+    )
+    snapshot = make_snapshot(
+        *nodes("a", "b"), pods=[on("1", "a"), on("2", "b").req(cpu=4), on("3", "a")], objects=[service]
+    )
 
     evaluation = asyncio.run(evaluate(Cycle(framework, snapshot, WEB.req(cpu=1).obj(), NO_NOMINATIONS)))
 

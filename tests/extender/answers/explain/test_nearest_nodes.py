@@ -35,7 +35,9 @@ def near(
     return nearest_nodes(refusals, Advice(framework, snapshot, pod.obj(), nominations), limit)
 
 
-def found(cache: Cache, pod: PodBuilder, *, limit: int = 5, nominations: Nominations = NO_NOMINATIONS) -> tuple[NearNode, ...]:
+def found(
+    cache: Cache, pod: PodBuilder, *, limit: int = 5, nominations: Nominations = NO_NOMINATIONS
+) -> tuple[NearNode, ...]:
     return near(FITTING, cache, pod, limit=limit, nominations=nominations)
 
 
@@ -44,8 +46,13 @@ def names(nodes: tuple[NearNode, ...]) -> list[str]:
 
 
 def test_the_node_that_is_short_of_least_comes_first() -> None:
-    cache = make_cache(*(make_node(name).capacity(cpu=cpu) for name, cpu in (("a", 1), ("b", 3), ("c", 2))), make_node("d").capacity(cpu=8))
-    busy = [make_pod(f"on-{name}").req(cpu="900m").node(name).obj() for name in "abc"] + [make_pod("on-d").req(cpu=7).node("d").obj()]
+    cache = make_cache(
+        *(make_node(name).capacity(cpu=cpu) for name, cpu in (("a", 1), ("b", 3), ("c", 2))),
+        make_node("d").capacity(cpu=8),
+    )
+    busy = [make_pod(f"on-{name}").req(cpu="900m").node(name).obj() for name in "abc"] + [
+        make_pod("on-d").req(cpu=7).node("d").obj()
+    ]
     for pod in busy:
         cache.add_pod(pod)
 
@@ -161,7 +168,9 @@ def test_a_node_that_prefilter_has_left_out_says_so_where_no_filter_does() -> No
 
 
 def test_resources_that_the_profile_ignores_are_no_lack() -> None:
-    ignoring = make_framework(lambda _, handle: NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=("example.com/gpu",)), handle))
+    ignoring = make_framework(
+        lambda _, handle: NodeResourcesFit(NodeResourcesFitArgs(ignored_resources=("example.com/gpu",)), handle)
+    )
     cache = make_cache(make_node("a").capacity(cpu=1))
 
     (node,) = near(ignoring, cache, make_pod().req({"cpu": 2, "example.com/gpu": 1}))
@@ -172,6 +181,8 @@ def test_resources_that_the_profile_ignores_are_no_lack() -> None:
 def test_no_node_is_nearer_than_others_when_prefilter_refuses_the_pod() -> None:
     snapshot = make_cache(make_node("a").capacity(cpu=1)).update_snapshot()
 
-    evaluation = asyncio.run(evaluate(Cycle(FITTING, snapshot, make_pod().node_affinity(name_term("In")).obj(), NO_NOMINATIONS)))
+    evaluation = asyncio.run(
+        evaluate(Cycle(FITTING, snapshot, make_pod().node_affinity(name_term("In")).obj(), NO_NOMINATIONS))
+    )
 
     assert Refusals.of(evaluation) is None

@@ -84,4 +84,9 @@ def test_the_picture_shows_what_evaluate_says(seed: int) -> None:
     }
 
     assert shown == answer(evaluation)["filterByPlugin"]
-    assert all(drawn.verdicts[cell].plugin == drawn.plugins[at] for row in drawn.cells for at, cell in enumerate(row) if cell >= 0)
+    assert all(
+        drawn.verdicts[cell].plugin == drawn.plugins[at]
+        for row in drawn.cells
+        for at, cell in enumerate(row)
+        if cell >= 0
+    )

@@ -59,7 +59,9 @@ def answered(snapshot: Snapshot, pod: Pod, limit: int = 20) -> PreemptionAnswer:
 def test_a_victim_is_told_with_who_made_it_and_when_it_started() -> None:
     owner = OwnerReference(kind="ReplicaSet", name="web-5d", uid="u", controller=True)
     made = running("web-1", "a", priority=7).obj()
-    made = replaced(made, metadata=replaced(made.metadata, owner_references=[OwnerReference(kind="Other", name="x"), owner]))
+    made = replaced(
+        made, metadata=replaced(made.metadata, owner_references=[OwnerReference(kind="Other", name="x"), owner])
+    )
 
     answer = answered(make_snapshot(node("a"), pods=[made]), PENDING.obj())
 
@@ -102,11 +104,15 @@ def test_the_chosen_node_comes_first_then_the_others_each_with_why_it_lost() -> 
 
 def test_budgets_are_named_for_the_victims_that_break_them() -> None:
     """
-    Counted as the dry run counts: in order of importance, over all that might go. The allowance goes to the more important pod.
+    Counted as the dry run counts: in order of importance, over all that might go. The allowance goes to the more
+    important pod.
     """
     snapshot = make_snapshot(
         node("a"),
-        pods=[running("old", "a", priority=2, cpu="2").label(app="web", tier="front"), running("new", "a", cpu="2").label(app="web")],
+        pods=[
+            running("old", "a", priority=2, cpu="2").label(app="web", tier="front"),
+            running("new", "a", cpu="2").label(app="web"),
+        ],
         objects=[budget("web", 1, app="web"), budget("front", 0, tier="front"), budget("back", 0, tier="back")],
     )
 
@@ -131,7 +137,9 @@ def test_a_pod_that_stays_takes_from_the_allowance_all_the_same() -> None:
 
 def test_not_all_candidates_of_a_large_cluster_are_spelled_out() -> None:
     names = [f"n{number:02}" for number in range(30)]
-    snapshot = make_snapshot(*map(node, names), pods=[running(f"p-{name}", name, priority=at) for at, name in enumerate(names)])
+    snapshot = make_snapshot(
+        *map(node, names), pods=[running(f"p-{name}", name, priority=at) for at, name in enumerate(names)]
+    )
 
     answer = answered(snapshot, PENDING.obj(), limit=3)
 
@@ -142,9 +150,13 @@ def test_not_all_candidates_of_a_large_cluster_are_spelled_out() -> None:
 @pytest.mark.parametrize(
     ("pod", "message"),
     [
-        pytest.param(PENDING.preemption_policy("Never"), "not eligible due to preemptionPolicy=Never.", id="its policy"),
         pytest.param(
-            PENDING.nominated_node("a"), "not eligible due to a terminating pod on the nominated node.", id="its victims are leaving"
+            PENDING.preemption_policy("Never"), "not eligible due to preemptionPolicy=Never.", id="its policy"
+        ),
+        pytest.param(
+            PENDING.nominated_node("a"),
+            "not eligible due to a terminating pod on the nominated node.",
+            id="its victims are leaving",
         ),
     ],
 )
@@ -167,7 +179,11 @@ def test_nodes_that_stay_closed_are_counted_by_reason() -> None:
         node("a").label(disk="ssd"),
         node("b").label(disk="ssd"),
         node("c"),
-        pods=[running("a1", "a", priority=2000), running("b1", "b", priority=2000, cpu="2"), running("b2", "b", cpu="2")],
+        pods=[
+            running("a1", "a", priority=2000),
+            running("b1", "b", priority=2000, cpu="2"),
+            running("b2", "b", cpu="2"),
+        ],
     )
 
     answer = answered(snapshot, PENDING.node_selector(disk="ssd").obj())
@@ -185,7 +201,9 @@ def test_nodes_that_stay_closed_are_counted_by_reason() -> None:
 def test_an_extender_that_failed_is_why_no_candidate_was_chosen() -> None:
     snapshot = make_snapshot(node("a"), pods=[running("a1", "a")])
     found = outcome_of(snapshot, PENDING.obj())
-    failed = dataclasses.replace(found, status=fwk.error("the extender is down"), chosen=None, best=None, nominated_node=None)
+    failed = dataclasses.replace(
+        found, status=fwk.error("the extender is down"), chosen=None, best=None, nominated_node=None
+    )
 
     answer = preemption_answer(failed, snapshot, PENDING.obj(), 0.0)
 

@@ -24,7 +24,9 @@ REGISTERED = {
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)),
             ClusterEventWithHint(ClusterEvent(EventResource.ASSIGNED_POD, ActionType.DELETE)),
         ],
-        "Taints": [ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT))],
+        "Taints": [
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT))
+        ],
         "Gate": [ClusterEventWithHint(ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_POD_LABEL))],
     }
 }
@@ -43,7 +45,9 @@ def view(clocked: ClockedQueue, registered: Mapping[str, waiting.Registered] = R
     return waiting.queue_view(clocked.queue, registered, at_noon(clocked))
 
 
-def place(clocked: ClockedQueue, name: str, registered: Mapping[str, waiting.Registered] = REGISTERED) -> QueuePlace | None:
+def place(
+    clocked: ClockedQueue, name: str, registered: Mapping[str, waiting.Registered] = REGISTERED
+) -> QueuePlace | None:
     return waiting.queue_place(clocked.queue, f"default/{name}", registered, at_noon(clocked))
 
 
@@ -52,7 +56,10 @@ def a_pod(name: str) -> PodBuilder:
 
 
 def refused_with(pod: Pod, message: str) -> Pod:
-    conditions = [Condition(type="Ready", status="True", message="no"), Condition(type="PodScheduled", status="False", message=message)]
+    conditions = [
+        Condition(type="Ready", status="True", message="no"),
+        Condition(type="PodScheduled", status="False", message=message),
+    ]
     return replaced(pod, status=replaced(pod.status, conditions=conditions))
 
 
@@ -185,9 +192,17 @@ def test_what_is_to_be_tried_anyhow_waits_for_nothing() -> None:
         pytest.param(EventResource.CSI_NODE, ActionType.UPDATE, ["storage.k8s.io/CSINode/Update"], id="all updates"),
         pytest.param(EventResource.NODE, ActionType.ALL, ["Node/All"], id="whatever happens to nodes"),
         pytest.param(
-            EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL, ["Node/Add", "Node/UpdateNodeLabel"], id="several actions"
+            EventResource.NODE,
+            ActionType.ADD | ActionType.UPDATE_NODE_LABEL,
+            ["Node/Add", "Node/UpdateNodeLabel"],
+            id="several actions",
         ),
-        pytest.param(EventResource.POD, ActionType.ADD | ActionType.UPDATE, ["Pod/Add", "Pod/Update"], id="all updates among others"),
+        pytest.param(
+            EventResource.POD,
+            ActionType.ADD | ActionType.UPDATE,
+            ["Pod/Add", "Pod/Update"],
+            id="all updates among others",
+        ),
     ],
 )
 def test_events_have_upstreams_names(resource: EventResource, action: ActionType, labels: Sequence[str]) -> None:

@@ -27,8 +27,12 @@ NO_PREEMPTION = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit
 
 
 def sentence(snapshot: Snapshot, pod: PodBuilder, *, preempts: bool = True) -> str:
-    evaluation = asyncio.run(evaluate(Cycle(FRAMEWORK if preempts else NO_PREEMPTION, snapshot, pod.obj(), NO_NOMINATIONS)))
-    preemption = None if evaluation.preemption is None else preemption_answer(evaluation.preemption, snapshot, pod.obj(), 0.0)
+    evaluation = asyncio.run(
+        evaluate(Cycle(FRAMEWORK if preempts else NO_PREEMPTION, snapshot, pod.obj(), NO_NOMINATIONS))
+    )
+    preemption = (
+        None if evaluation.preemption is None else preemption_answer(evaluation.preemption, snapshot, pod.obj(), 0.0)
+    )
     return summary(pod.obj(), evaluation, waterfall(evaluation), preemption)
 
 
@@ -71,7 +75,9 @@ def test_a_plugin_is_named_once_whenever_it_refused() -> None:
 @pytest.mark.parametrize(
     ("pod", "end"),
     [
-        pytest.param(make_pod().req(cpu=4).priority(5), "; evicting 1 pod from a would make room.", id="room can be made"),
+        pytest.param(
+            make_pod().req(cpu=4).priority(5), "; evicting 1 pod from a would make room.", id="room can be made"
+        ),
         pytest.param(
             make_pod().req(cpu=4),
             "; no pod of lower priority is on a node where evictions could help.",
@@ -124,7 +130,9 @@ def test_a_gated_pod_is_held_back_whatever_its_chances() -> None:
         sentence(snapshot, make_pod().gate("quota"))
         == "It is held back by the scheduling gate quota; apart from that, it fits on the only node, a."
     )
-    assert sentence(snapshot, make_pod().gate("x").gate("y")).startswith("It is held back by the scheduling gates x and y; ")
+    assert sentence(snapshot, make_pod().gate("x").gate("y")).startswith(
+        "It is held back by the scheduling gates x and y; "
+    )
 
 
 def test_a_nominated_pod() -> None:
@@ -145,4 +153,6 @@ def test_a_nominated_pod() -> None:
 
 
 def test_what_keeps_anything_from_being_decided() -> None:
-    assert sentence(make_snapshot(), make_pod()) == "Nothing can be decided about it: no nodes available to schedule pods."
+    assert (
+        sentence(make_snapshot(), make_pod()) == "Nothing can be decided about it: no nodes available to schedule pods."
+    )

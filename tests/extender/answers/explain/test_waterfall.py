@@ -32,17 +32,23 @@ class Sees(fwk.PreFilterPlugin):
 
     def pre_filter(self, state: fwk.CycleState, pod: Pod, snapshot: Snapshot) -> fwk.PreFilterResult:
         names = frozenset(pod.annotations.get("sees", "").split())
-        return fwk.PreFilterResult(fwk.SUCCESS, names) if names else fwk.PreFilterResult(fwk.unschedulable("sees nothing"))
+        return (
+            fwk.PreFilterResult(fwk.SUCCESS, names) if names else fwk.PreFilterResult(fwk.unschedulable("sees nothing"))
+        )
 
 
 def evaluated(framework: Framework, snapshot: Snapshot, pod: Pod) -> Evaluation:
     return asyncio.run(evaluate(Cycle(framework, snapshot, pod, NO_NOMINATIONS)))
 
 
-def steps(snapshot: Snapshot, pod: PodBuilder, *further: type[fwk.Plugin]) -> list[tuple[str, dict[str, int], int, int]]:
+def steps(
+    snapshot: Snapshot, pod: PodBuilder, *further: type[fwk.Plugin]
+) -> list[tuple[str, dict[str, int], int, int]]:
     """(plugin, reason -> nodes, refused, left) of each step."""
     found = waterfall(evaluated(make_framework(*further, *PLUGINS), snapshot, pod.obj()))
-    return [(step.plugin, {each.reason: each.nodes for each in step.reasons}, step.refused, step.left) for step in found]
+    return [
+        (step.plugin, {each.reason: each.nodes for each in step.reasons}, step.refused, step.left) for step in found
+    ]
 
 
 def test_plugins_come_in_the_profiles_order_and_count_what_the_ones_before_left() -> None:
@@ -66,13 +72,19 @@ def test_plugins_come_in_the_profiles_order_and_count_what_the_ones_before_left(
 
 def test_how_many_preemption_cannot_help_is_told() -> None:
     snapshot = make_snapshot(
-        make_node("busy").capacity(cpu=2), make_node("small").capacity(cpu=1), pods=[make_pod("p").req(cpu=1).node("busy")]
+        make_node("busy").capacity(cpu=2),
+        make_node("small").capacity(cpu=1),
+        pods=[make_pod("p").req(cpu=1).node("busy")],
     )
 
     (step,) = waterfall(evaluated(make_framework(NodeResourcesFit), snapshot, make_pod().req(cpu=2).obj()))
 
     assert step == WaterfallStep(
-        plugin="NodeResourcesFit", reasons=(ReasonCount(reason="Insufficient cpu", nodes=2),), refused=2, unresolvable=1, left=0
+        plugin="NodeResourcesFit",
+        reasons=(ReasonCount(reason="Insufficient cpu", nodes=2),),
+        refused=2,
+        unresolvable=1,
+        left=0,
     )
 
 
@@ -92,7 +104,9 @@ def test_nodes_that_prefilter_leaves_out_are_the_first_step() -> None:
 def test_plugins_that_narrow_the_search_together_share_a_step() -> None:
     snapshot = make_snapshot(*(make_node(name).capacity(cpu=1) for name in "abc"))
 
-    assert steps(snapshot, make_pod().node_affinity(name_term("In", "a"), name_term("In", "b")).annotation(sees="b c"), Sees) == [
+    assert steps(
+        snapshot, make_pod().node_affinity(name_term("In", "a"), name_term("In", "b")).annotation(sees="b c"), Sees
+    ) == [
         ("NodeAffinity, Sees", {"node(s) didn't satisfy plugin(s) [NodeAffinity Sees]": 2}, 2, 1),
     ]
 

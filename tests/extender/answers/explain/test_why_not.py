@@ -44,14 +44,21 @@ CHOSEN = Costs(num_pdb_violations=0, first_priority=10, sum_of_priorities=2**31 
         pytest.param(
             CHOSEN._replace(sum_of_priorities=2**32, num_victims=2),
             CHOSEN,
-            "the priorities of its 2 pods, counted from the lowest there is, add up to more than of the 1 pod on node-3",
+            "the priorities of its 2 pods, counted from the lowest there is, add up to more than of the 1 pod on "
+            "node-3",
             id="3: more victims",
         ),
-        pytest.param(CHOSEN._replace(num_victims=2), CHOSEN, "2 pods would have to go, on node-3 1", id="4: one more that counts nothing"),
+        pytest.param(
+            CHOSEN._replace(num_victims=2),
+            CHOSEN,
+            "2 pods would have to go, on node-3 1",
+            id="4: one more that counts nothing",
+        ),
         pytest.param(
             CHOSEN._replace(start_time=EIGHT),
             CHOSEN,
-            "its most important victims have run since 2026-01-01T08:00:00Z, those on node-3 have run since 2026-01-01T09:00:00Z",
+            "its most important victims have run since 2026-01-01T08:00:00Z, those on node-3 have run since "
+            "2026-01-01T09:00:00Z",
             id="5: more work would be lost",
         ),
         pytest.param(
@@ -74,7 +81,10 @@ def v(priority: int, started: str = "2026-01-01T09:00:00Z") -> PodBuilder:
 def candidates(*victims: list[PodBuilder], violations: tuple[int, ...]) -> Candidates:
     """Node n0, n1, ... with these victims."""
     nodes = [f"n{number}" for number in range(len(victims))]
-    placed = [[pod.name(f"{node}-{at}").node(node).obj() for at, pod in enumerate(pods)] for node, pods in zip(nodes, victims, strict=True)]
+    placed = [
+        [pod.name(f"{node}-{at}").node(node).obj() for at, pod in enumerate(pods)]
+        for node, pods in zip(nodes, victims, strict=True)
+    ]
     snapshot = make_snapshot(*map(make_node, nodes), pods=[pod for pods in placed for pod in pods])
     each = zip(nodes, placed, violations, strict=True)
     return Candidates.of(snapshot, [Candidate(node, tuple(pods), count) for node, pods, count in each], V1_36)

@@ -32,14 +32,20 @@ profiles:
   - name: DefaultPreemption
     args: {protect: {selector: {matchLabels: {keep: "true"}}}}
 """
-GANGS = load("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n", FeatureGates.of(GROUP_GATES))
+GANGS = load(
+    "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n", FeatureGates.of(GROUP_GATES)
+)
 
 
-def ask(about: Cluster, *create: Mapping[str, Any], configuration: Configuration | None = None, **more: Any) -> PlanAnswer:
+def ask(
+    about: Cluster, *create: Mapping[str, Any], configuration: Configuration | None = None, **more: Any
+) -> PlanAnswer:
     max_moves = more.pop("max_moves", 8)
     request = PlanRequest(create=[dict(obj) for obj in create], max_moves=max_moves)
     settings = configuration or Configuration()
-    return plan(about.fork(), settings, request, partial(TrialRegistry, features=settings.feature_gates), lambda: NOW, **more)
+    return plan(
+        about.fork(), settings, request, partial(TrialRegistry, features=settings.feature_gates), lambda: NOW, **more
+    )
 
 
 def moves(answer: PlanAnswer) -> list[tuple[str, str, str]]:
@@ -77,7 +83,10 @@ def test_a_pod_that_fits_needs_no_move() -> None:
 
 
 def test_a_pod_moves_to_where_there_is_room() -> None:
-    answer = ask(cluster(node("a"), node("b"), pods=(running("small", "a", 1), running("large", "b", 3, priority=5))), written("new", 4))
+    answer = ask(
+        cluster(node("a"), node("b"), pods=(running("small", "a", 1), running("large", "b", 3, priority=5))),
+        written("new", 4),
+    )
 
     assert moves(answer) == [("small", "a", "b")]
     assert nodes(answer) == {"new": "a"}
@@ -88,7 +97,10 @@ def test_a_pod_moves_to_where_there_is_room() -> None:
 
 def test_room_is_made_first_for_a_pod_that_finds_none() -> None:
     about = cluster(
-        node("a", 4), node("b", 3), node("c", 2), pods=(running("three", "a", 3), running("one", "b", 1), running("two", "c", 1))
+        node("a", 4),
+        node("b", 3),
+        node("c", 2),
+        pods=(running("three", "a", 3), running("one", "b", 1), running("two", "c", 1)),
     )
     answer = ask(about, written("new", 4))
 
@@ -107,7 +119,13 @@ def test_a_pod_moves_twice_where_two_have_to_change_places() -> None:
 
 def test_pods_that_mind_each_other_are_kept_apart() -> None:
     apart = [
-        owned(make_pod(f"web-{name}").req(cpu=1).node(name).label(app="web").pod_anti_affinity("kubernetes.io/hostname", app="web"))
+        owned(
+            make_pod(f"web-{name}")
+            .req(cpu=1)
+            .node(name)
+            .label(app="web")
+            .pod_anti_affinity("kubernetes.io/hostname", app="web")
+        )
         for name in "ab"
     ]
     answer = ask(cluster(node("a", 4), node("b", 4), node("c", 1), pods=tuple(apart)), written("new", 4))
@@ -120,7 +138,9 @@ def test_the_pod_that_stands_in_the_way_elsewhere_in_the_zone_moves() -> None:
     zoned = [node(name, 4).label({"zone": zone}) for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b"))]
     mine = {
         "podAntiAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}]
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+            ]
         }
     }
     about = cluster(*zoned, pods=(labelled("web", "a2", 1, app="web"), running("full", "b1", 2, kind="DaemonSet")))
@@ -135,7 +155,11 @@ def test_the_pods_of_a_job_fit_together_after_the_moves() -> None:
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": "train"},
-        "spec": {"parallelism": 2, "completions": 2, "template": {"spec": {**written("x", 4)["spec"], "restartPolicy": "Never"}}},
+        "spec": {
+            "parallelism": 2,
+            "completions": 2,
+            "template": {"spec": {**written("x", 4)["spec"], "restartPolicy": "Never"}},
+        },
     }
     about = cluster(node("a"), node("b"), node("c"), pods=(running("one", "a", 1), running("two", "b", 1)))
     answer = ask(about, job)
@@ -182,7 +206,10 @@ def test_nobody_is_lost_and_nobody_protected_is_touched() -> None:
     ("budgets", "why"),
     [
         ([budget("web", 0, app="web")], "have a PodDisruptionBudget that allows no eviction now"),
-        ([budget("web", 1, app="web"), budget("all", 1)], "have more than one PodDisruptionBudget, so that no eviction request is granted"),
+        (
+            [budget("web", 1, app="web"), budget("all", 1)],
+            "have more than one PodDisruptionBudget, so that no eviction request is granted",
+        ),
     ],
 )
 def test_what_the_eviction_api_would_refuse_is_no_move(budgets: list[PodDisruptionBudget], why: str) -> None:
@@ -195,7 +222,10 @@ def test_what_the_eviction_api_would_refuse_is_no_move(budgets: list[PodDisrupti
 
 def test_a_move_waits_for_the_budget_that_an_earlier_one_has_used_up() -> None:
     pods = (labelled("web-1", "a", 1, app="web"), labelled("web-2", "a", 1, app="web"))
-    answer = ask(cluster(node("a", 2), node("b", 1), node("c", 1), pods=pods, pdbs=[budget("web", 1, app="web")]), written("new", 2))
+    answer = ask(
+        cluster(node("a", 2), node("b", 1), node("c", 1), pods=pods, pdbs=[budget("web", 1, app="web")]),
+        written("new", 2),
+    )
 
     assert [move.waits_for for move in answer.moves] == [(), ("web",)]
 
@@ -204,8 +234,15 @@ def test_a_move_waits_for_the_budget_that_an_earlier_one_has_used_up() -> None:
 
 
 def test_a_pod_whose_budget_need_not_recover_is_preferred() -> None:
-    pods = (labelled("web-1", "a", 1, app="web"), labelled("web-2", "a", 1, app="web"), running("free", "a", 1, priority=5))
-    answer = ask(cluster(node("a", 3), node("b", 1), node("c", 1), pods=pods, pdbs=[budget("web", 1, app="web")]), written("new", 2))
+    pods = (
+        labelled("web-1", "a", 1, app="web"),
+        labelled("web-2", "a", 1, app="web"),
+        running("free", "a", 1, priority=5),
+    )
+    answer = ask(
+        cluster(node("a", 3), node("b", 1), node("c", 1), pods=pods, pdbs=[budget("web", 1, app="web")]),
+        written("new", 2),
+    )
 
     assert {move.pod.name for move in answer.moves} == {"web-1", "free"}
     assert [move.waits_for for move in answer.moves] == [(), ()]
@@ -216,7 +253,10 @@ def test_a_pod_whose_budget_need_not_recover_is_preferred() -> None:
 
 def test_a_plan_has_no_more_moves_than_are_allowed() -> None:
     about = cluster(
-        node("a", 4), node("b", 3), node("c", 2), pods=(running("three", "a", 3), running("one", "b", 1), running("two", "c", 1))
+        node("a", 4),
+        node("b", 3),
+        node("c", 2),
+        pods=(running("three", "a", 3), running("one", "b", 1), running("two", "c", 1)),
     )
     answer = ask(about, written("new", 4), max_moves=1)
 
@@ -258,16 +298,29 @@ def test_equal_questions_have_equal_answers() -> None:
 
 def test_the_answer_names_what_moves_lose_and_whom_preemption_would_evict() -> None:
     def of_gpus(name: str, on: str, **more: str) -> Pod:
-        made = owned(make_pod(name).req({"nvidia.com/gpu": 2}, cpu=1).node(on).start_time("2026-11-23T02:00:00Z").annotation(more))
+        made = owned(
+            make_pod(name)
+            .req({"nvidia.com/gpu": 2}, cpu=1)
+            .node(on)
+            .start_time("2026-11-23T02:00:00Z")
+            .annotation(more)
+        )
         return replaced(made, spec=replaced(made.spec, priority=0))
 
     gpus = [node(name).capacity({"nvidia.com/gpu": 4}, cpu=4, memory="8Gi", pods=110) for name in "ab"]
     about = cluster(
-        *gpus, pods=(of_gpus("long", "a"), of_gpus("saved", "b", **{"volcano.sh/last-checkpoint-time": "2026-11-23T11:00:00Z"}))
+        *gpus,
+        pods=(
+            of_gpus("long", "a"),
+            of_gpus("saved", "b", **{"volcano.sh/last-checkpoint-time": "2026-11-23T11:00:00Z"}),
+        ),
     )
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
     want = written("new", 1, priorityClassName="high")
-    want["spec"]["containers"][0]["resources"] = {"requests": {"nvidia.com/gpu": "4"}, "limits": {"nvidia.com/gpu": "4"}}
+    want["spec"]["containers"][0]["resources"] = {
+        "requests": {"nvidia.com/gpu": "4"},
+        "limits": {"nvidia.com/gpu": "4"},
+    }
     answer = ask(about, high, want)
 
     assert moves(answer) == [("saved", "b", "a")]
@@ -283,10 +336,17 @@ def test_a_move_to_where_the_scheduler_would_not_put_the_pod_needs_steering() ->
 
     away = {
         "requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["b"]}]}]
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["b"]}]}
+            ]
         }
     }
-    two = cluster(node("a", 4), node("b", 4), node("c", 2), pods=(running("b1", "b", 1), running("b2", "b", 1), running("a1", "a", 2)))
+    two = cluster(
+        node("a", 4),
+        node("b", 4),
+        node("c", 2),
+        pods=(running("b1", "b", 1), running("b2", "b", 1), running("a1", "a", 2)),
+    )
     answer = ask(two, written("new", 4, affinity={"nodeAffinity": away}))
     assert answer.fits
     assert len(answer.moves) == 2
@@ -301,7 +361,10 @@ def test_a_move_to_where_the_scheduler_would_not_put_the_pod_needs_steering() ->
         ([], "there is no pod without a node in it"),
         ([written("new", nodeName="a")], "a plan is for new pods that a scheduler places"),
         ([written("new", schedulerName="other")], 'no profile here for schedulerName "other"'),
-        ([{"apiVersion": "v1", "kind": "Strange", "metadata": {"name": "x"}}], "objects of kind Strange (v1) are not known here"),
+        (
+            [{"apiVersion": "v1", "kind": "Strange", "metadata": {"name": "x"}}],
+            "objects of kind Strange (v1) are not known here",
+        ),
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(create: list[Mapping[str, Any]], words: str) -> None:
@@ -311,7 +374,9 @@ def test_a_question_that_makes_no_sense_is_refused(create: list[Mapping[str, Any
 
 
 def test_names_of_other_namespaces_are_hidden() -> None:
-    other = [replaced(each, metadata=replaced(each.metadata, namespace="other")) for each in (running("secret", "a", 1),)]
+    other = [
+        replaced(each, metadata=replaced(each.metadata, namespace="other")) for each in (running("secret", "a", 1),)
+    ]
     answer = redacted(ask(cluster(node("a"), node("b", 1), pods=tuple(other)), written("new", 4)), {"default"})
 
     assert answer.moves[0].pod.hidden

@@ -32,7 +32,12 @@ def without(*plugins: str) -> Configuration:
 
 
 def shadowed(
-    tell: Tell, *objects: Object, theirs: Configuration = DEFAULT, ours: Configuration = DEFAULT, seed: int = 1, limit: int = 1000
+    tell: Tell,
+    *objects: Object,
+    theirs: Configuration = DEFAULT,
+    ours: Configuration = DEFAULT,
+    seed: int = 1,
+    limit: int = 1000,
 ) -> Agreement:
     """Tells a story in a cluster, and returns how far the shadow agrees with its scheduler."""
 

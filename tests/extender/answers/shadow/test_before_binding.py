@@ -1,4 +1,6 @@
-"""Pods with volumes and devices are decided as if these were not bound yet: they are bound to the scheduler's node before the pod is."""
+"""Pods with volumes and devices are decided as if these were not bound yet: they are bound to the scheduler's node
+before the pod is.
+"""
 
 import asyncio
 from dataclasses import replace
@@ -17,7 +19,12 @@ from tests.walks.test_pod_with_volumes_and_devices_is_bound import DEVICE, SCRAT
 
 CLASS = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
 REQUEST = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
-CLAIM = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "gpu", "namespace": "default"}, "spec": REQUEST}
+CLAIM = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"name": "gpu", "namespace": "default"},
+    "spec": REQUEST,
+}
 
 
 def devices(on: str) -> Object:
@@ -27,7 +34,12 @@ def devices(on: str) -> Object:
         "pool": {"name": on, "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": "d0"}],
     }
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"slice-{on}"}, "spec": spec}
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"slice-{on}"},
+        "spec": spec,
+    }
 
 
 STORAGE = [storage_class(NO_PROVISIONER), claim(), volume("on-n1", on="n1"), volume("on-n2", on="n2")]
@@ -59,8 +71,12 @@ def test_equal_profiles_agree(shape: str, spec: dict[str, Any], objects: list[Ob
 
 
 @pytest.mark.parametrize(("shape", "spec", "objects"), CASES)
-def test_another_choice_is_seen_though_it_is_bound_already(shape: str, spec: dict[str, Any], objects: list[Object]) -> None:
-    found = shadowed(lambda cluster: one_on_n1_and_then(cluster, spec), zoned("n1", "a"), zoned("n2", "a"), *objects, theirs=PACKING)
+def test_another_choice_is_seen_though_it_is_bound_already(
+    shape: str, spec: dict[str, Any], objects: list[Object]
+) -> None:
+    found = shadowed(
+        lambda cluster: one_on_n1_and_then(cluster, spec), zoned("n1", "a"), zoned("n2", "a"), *objects, theirs=PACKING
+    )
 
     assert sees(found) == {("web", "elsewhere", "NodeResourcesFit")}
     assert found.total.decisions == 2
@@ -71,6 +87,8 @@ def test_another_choice_is_seen_though_it_is_bound_already(shape: str, spec: dic
 def test_a_scheduler_that_does_not_say_the_node_before(shape: str, spec: dict[str, Any], objects: list[Object]) -> None:
     silent = replace(PACKING, feature_gates=SILENT)
 
-    found = shadowed(lambda cluster: one_on_n1_and_then(cluster, spec), zoned("n1", "a"), zoned("n2", "a"), *objects, theirs=silent)
+    found = shadowed(
+        lambda cluster: one_on_n1_and_then(cluster, spec), zoned("n1", "a"), zoned("n2", "a"), *objects, theirs=silent
+    )
 
     assert sees(found) == {("web", "elsewhere", "NodeResourcesFit")}

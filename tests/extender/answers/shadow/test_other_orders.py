@@ -31,12 +31,18 @@ def changes(chance: random.Random, count: int) -> list[SeenChange]:
 
 def _changed(chance: random.Random, name: str, old: HasMetadata | None) -> HasMetadata | None:
     if name.startswith("n"):
-        return make_node(name).capacity(cpu=str(chance.randint(1, 8))).obj() if old is None or chance.random() < 0.7 else None
+        return (
+            make_node(name).capacity(cpu=str(chance.randint(1, 8))).obj()
+            if old is None or chance.random() < 0.7
+            else None
+        )
     if not isinstance(old, Pod):
         return make_pod(name).uid(f"{name}-{chance.random()}").req(cpu="1").obj()
     if not old.spec.node_name:
         return replaced(old, spec=replaced(old.spec, node_name=f"n{chance.randrange(4)}"))
-    return None if chance.random() < 0.5 else replaced(old, status=replaced(old.status, start_time="2026-11-23T05:00:00Z"))
+    return (
+        None if chance.random() < 0.5 else replaced(old, status=replaced(old.status, start_time="2026-11-23T05:00:00Z"))
+    )
 
 
 def known_to(cluster: Cluster) -> object:

@@ -20,13 +20,19 @@ from extender.testing import make_node, make_pod, virtual_time
 from tests.extender.answers.shadow.shadowed import DEFAULT, Tell, profile, shadowed, without
 from tests.extender.recordings.recorded import NODES, create, zoned
 
-URGENT: Object = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 1000}
+URGENT: Object = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "urgent"},
+    "value": 1000,
+}
 HOUR = 3600.0
 
 
 def a_day(seed: int, hours: int = 24) -> Tell:
     """
-    A day of churn: rollouts of many pods at once, single pods, pods that are deleted, nodes that come and go, and preemption.
+    A day of churn: rollouts of many pods at once, single pods, pods that are deleted, nodes that come and go, and
+    preemption.
     """
 
     async def tell(cluster: ObjectRegistry) -> None:
@@ -57,9 +63,19 @@ def _kind_of_pod(chance: random.Random) -> dict[str, Any]:
     selector = {"matchLabels": {"app": app}}
     zone = "topology.kubernetes.io/zone"
     spread = {"maxSkew": 1, "topologyKey": zone, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
-    apart = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}]}
+    apart = {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+        ]
+    }
     further: dict[str, Any] = chance.choice(
-        [{}, {}, {"topologySpreadConstraints": [spread]}, {"affinity": {"podAntiAffinity": apart}}, {"priorityClassName": "urgent"}]
+        [
+            {},
+            {},
+            {"topologySpreadConstraints": [spread]},
+            {"affinity": {"podAntiAffinity": apart}},
+            {"priorityClassName": "urgent"},
+        ]
     )
     return {"labels": {"app": app}, **further}
 
@@ -149,7 +165,8 @@ async def one_after_the_other(cluster: ObjectRegistry, *names: str, cpu: str = "
 
 
 PACKING = profile(
-    "{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}}]}"
+    "{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, "
+    "weight: 1}]}}}]}"
 )
 ZONES = {"topologyKey": "topology.kubernetes.io/zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
 APART = {
@@ -267,7 +284,9 @@ def test_other_victims_on_the_same_node() -> None:
     """
     The scheduler protects a pod, and takes the other one.
     """
-    protecting = profile("{pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {app: keep}}}}}]}")
+    protecting = profile(
+        "{pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {app: keep}}}}}]}"
+    )
 
     async def tell(cluster: ObjectRegistry) -> None:
         await one_after_the_other(cluster, "small", cpu="1")
@@ -282,17 +301,23 @@ def test_other_victims_on_the_same_node() -> None:
 
 
 def test_preemption_on_another_node() -> None:
-    protecting = profile("{pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {app: keep}}}}}]}")
+    protecting = profile(
+        "{pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {app: keep}}}}}]}"
+    )
 
     async def tell(cluster: ObjectRegistry) -> None:
-        await one_after_the_other(cluster, "one", cpu="4", labels={"app": "keep"}, nodeSelector={"kubernetes.io/hostname": "n1"})
+        await one_after_the_other(
+            cluster, "one", cpu="4", labels={"app": "keep"}, nodeSelector={"kubernetes.io/hostname": "n1"}
+        )
         await one_after_the_other(cluster, "two", "three", cpu="2", nodeSelector={"kubernetes.io/hostname": "n2"})
         await one_after_the_other(cluster, "urgent", cpu="4", priorityClassName="urgent")
         await asyncio.sleep(120)
 
     found = shadowed(tell, zoned("n1", "a"), zoned("n2", "a"), URGENT, theirs=protecting)
 
-    assert {("urgent", "freed-elsewhere", "DefaultPreemption"), ("two", "spared", ""), ("three", "spared", "")} <= sees(found)
+    assert {("urgent", "freed-elsewhere", "DefaultPreemption"), ("two", "spared", ""), ("three", "spared", "")} <= sees(
+        found
+    )
 
 
 def test_pods_of_other_schedulers_are_left_alone_and_counted() -> None:

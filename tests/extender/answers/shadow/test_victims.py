@@ -30,7 +30,8 @@ def with_condition(pod: Pod, **condition: str) -> Pod:
 
 def evicting(victim: Pod, *seen: Pod, just_started: tuple[Pod, Pod] | None = None) -> Agreement:
     """
-    What the shadow finds of a scheduler that evicts a pod for an urgent one, where the node is full of pods that were seen in this order.
+    What the shadow finds of a scheduler that evicts a pod for an urgent one, where the node is full of pods that were
+    seen in this order.
     """
     urgent = make_pod("urgent").uid("urgent").req(cpu="1").priority(1000).obj()
     refused = with_condition(urgent, type="PodScheduled", status="False", reason="Unschedulable", message=FULL)
@@ -42,7 +43,9 @@ def evicting(victim: Pod, *seen: Pod, just_started: tuple[Pod, Pod] | None = Non
         follows = asyncio.create_task(shadow.run())
         await tell(shadow, (None, make_node("n").capacity(cpu=str(len(seen))).obj()), *((None, pod) for pod in seen))
         await asyncio.sleep(10)
-        await tell(shadow, *([just_started] if just_started else []), (None, urgent), (urgent, nominated), (victim, gone))
+        await tell(
+            shadow, *([just_started] if just_started else []), (None, urgent), (urgent, nominated), (victim, gone)
+        )
         await shadow.caught_up()
         follows.cancel()
         return shadow.agreement()

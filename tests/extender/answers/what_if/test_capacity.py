@@ -51,7 +51,10 @@ def rooms(found: Capacity) -> dict[str, int]:
 
 
 def test_every_node_is_filled_up() -> None:
-    found = fitting(cluster_of([node("a", 4), node("b", 8)], [make_pod("p").req(cpu="2500m").node("b")]), make_pod().req(cpu=1).obj())
+    found = fitting(
+        cluster_of([node("a", 4), node("b", 8)], [make_pod("p").req(cpu="2500m").node("b")]),
+        make_pod().req(cpu=1).obj(),
+    )
 
     assert found == Capacity(
         fits=9,
@@ -117,7 +120,9 @@ def test_copies_that_are_placed_one_by_one_end_earlier(monkeypatch: pytest.Monke
     assert (alone.fits, alone.notes) == (4, ())
 
 
-@pytest.mark.parametrize("pod", [make_pod().req(cpu=1), make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web")])
+@pytest.mark.parametrize(
+    "pod", [make_pod().req(cpu=1), make_pod().req(cpu=1).label(app="web").pod_affinity(HOST, app="web")]
+)
 def test_the_limit_may_be_all_there_is_room_for(pod: PodBuilder) -> None:
     found = fitting(cluster_of([node("a", 4)]), pod.obj(), limit=4)
 
@@ -168,9 +173,13 @@ def test_a_pod_that_is_there_already_is_asked_about_as_if_it_were_new() -> None:
     [
         pytest.param(make_pod().req(cpu=9).obj(), "0/1 nodes are available: 1 Insufficient cpu.", id="too large"),
         pytest.param(
-            make_pod().claim("data").obj(), '0/1 nodes are available: persistentvolumeclaim "data" not found.', id="a claim is missing"
+            make_pod().claim("data").obj(),
+            '0/1 nodes are available: persistentvolumeclaim "data" not found.',
+            id="a claim is missing",
         ),
-        pytest.param(make_pod().scheduler_name("other").obj(), 'no profile here for schedulerName "other"', id="not ours"),
+        pytest.param(
+            make_pod().scheduler_name("other").obj(), 'no profile here for schedulerName "other"', id="not ours"
+        ),
         pytest.param(
             make_pod().container(Container(name="c", resources=ResourceRequirements(requests={"cpu": "x"}))).obj(),
             "spec.containers[0].resources.requests[cpu]: quantities must match the regular expression "
@@ -189,7 +198,10 @@ def test_no_nodes_no_room() -> None:
 
 def test_a_claim_that_is_made_for_each_pod_is_not_there_for_a_copy() -> None:
     pod = make_pod().obj()
-    pod = replaced(pod, spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_template_name="gpus")]))
+    pod = replaced(
+        pod,
+        spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_template_name="gpus")]),
+    )
 
     found = fitting(cluster_of([node("a", 4)]), pod)
 
@@ -205,7 +217,9 @@ def test_devices_for_extended_resources_are_counted_node_by_node() -> None:
     backing = replaced(backing, spec=replaced(backing.spec, extended_resource_name="example.com/gpu"))
     nodes = node("a", 4), node("b", 4), node("c", 4).capacity({"example.com/gpu": 1})
     state = ClusterState(
-        nodes=[each.obj() for each in nodes], device_classes=[backing], resource_slices=[make_slice("gpu-1", "gpu-2", nodeName="a")]
+        nodes=[each.obj() for each in nodes],
+        device_classes=[backing],
+        resource_slices=[make_slice("gpu-1", "gpu-2", nodeName="a")],
     )
 
     found = fitting(Cluster.of(state), make_pod().req({"example.com/gpu": 1}).obj())
@@ -243,7 +257,9 @@ def test_the_count_is_exact(seed: int) -> None:
 
     placed = capacity(one_by_one, {"default-scheduler": make_framework(*PLUGINS, Elsewhere)}, pod, 60)
     counted = capacity(in_step, {"default-scheduler": make_framework(*PLUGINS)}, pod, 60)
-    after = asyncio.run(evaluate(Cycle(make_framework(*PLUGINS), one_by_one.cache.update_snapshot(), pod, NO_NOMINATIONS)))
+    after = asyncio.run(
+        evaluate(Cycle(make_framework(*PLUGINS), one_by_one.cache.update_snapshot(), pod, NO_NOMINATIONS))
+    )
 
     assert placed.fits == sum(room.pods for room in placed.by_node)
     assert placed.is_limit or (after.feasible == () and after.fit_error == placed.stopped_by)

@@ -26,11 +26,19 @@ def cluster(*pods: Pod) -> Cluster:
 
 def new_node(name: str = "n2", labels: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
     status = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels or {}}, "spec": spec, "status": status}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": spec,
+        "status": status,
+    }
 
 
 def ask(about: Cluster, *create: dict[str, Any]) -> WhatIf:
-    return what_if(about.fork(), Configuration(), WhatIfRequest(create=list(create), include_pending=True), TrialRegistry)
+    return what_if(
+        about.fork(), Configuration(), WhatIfRequest(create=list(create), include_pending=True), TrialRegistry
+    )
 
 
 def places(answer: WhatIf) -> dict[str, str]:

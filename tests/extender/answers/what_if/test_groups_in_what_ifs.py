@@ -49,7 +49,10 @@ def test_of_a_gang_that_does_not_fit_nobody_is_placed_and_the_answer_says_who_la
     assert set(places(answer).values()) == {""}
     group = only_group(answer)
     assert (group.scheduled, group.fits, group.members, group.min_count) == (False, 3, 4, 4)
-    assert "PodGroup default/train would wait: 3 of 4 pods fit (the gang needs 4); default/train-3: 0/2 nodes" in group.text
+    assert (
+        "PodGroup default/train would wait: 3 of 4 pods fit (the gang needs 4); default/train-3: 0/2 nodes"
+        in group.text
+    )
     assert group.text in answer.summary
 
 
@@ -61,7 +64,9 @@ def test_pods_that_do_not_belong_to_the_group_find_its_room_free() -> None:
 def test_a_gang_without_enough_pods_waits_for_them() -> None:
     answer = ask(cluster(node("a")), pod_group("train", 3), *map(member, range(2)))
     assert set(places(answer).values()) == {""}
-    assert {each.message for each in answer.placements} == {"waiting for minCount pods from a gang to appear in scheduling queue"}
+    assert {each.message for each in answer.placements} == {
+        "waiting for minCount pods from a gang to appear in scheduling queue"
+    }
 
 
 def test_without_the_gates_nobody_waits_for_others() -> None:
@@ -96,9 +101,12 @@ def test_a_gang_preempts_as_a_whole_or_not_at_all() -> None:
 )
 def test_a_gang_leaves_protected_pods_alone(protect: str, evicts: set[str]) -> None:
     low = [
-        replaced(pod, metadata=replaced(pod.metadata, labels={"app": pod.name})) for pod in (running(f"low-{each}", each) for each in "abc")
+        replaced(pod, metadata=replaced(pod.metadata, labels={"app": pod.name}))
+        for pod in (running(f"low-{each}", each) for each in "abc")
     ]
-    budget = convert(PodDisruptionBudget, {"metadata": {"name": "keep"}, "spec": {"selector": {"matchLabels": {"app": "low-c"}}}})
+    budget = convert(
+        PodDisruptionBudget, {"metadata": {"name": "keep"}, "spec": {"selector": {"matchLabels": {"app": "low-c"}}}}
+    )
     about = cluster(node("a", cpu=1), node("b", cpu=1), node("c", cpu=1), pods=tuple(low), pdbs=(budget,))
     profile = f"profiles: [{{pluginConfig: [{{name: DefaultPreemption, args: {{protect: {{{protect}}}}}}}]}}]\n"
     gang = [pod_group("train", 2, priority="high"), *(member(number, priorityClassName="high") for number in range(2))]
@@ -117,7 +125,8 @@ def test_single_members_evict_nobody_unless_the_gang_fits_then() -> None:
 
 def test_a_gang_in_one_rack_says_which_rack_it_gets_or_which_is_nearest() -> None:
     racks = [
-        make_node(name).capacity(cpu=cpu, memory="8Gi", pods=110).label({RACK: name[0]}) for name, cpu in (("r1", 1), ("s1", 2), ("s2", 1))
+        make_node(name).capacity(cpu=cpu, memory="8Gi", pods=110).label({RACK: name[0]})
+        for name, cpu in (("r1", 1), ("s1", 2), ("s2", 1))
     ]
     group = pod_group("train", 3, topology_key=RACK)
     answer = ask(cluster(*racks), group, *map(member, range(3)))

@@ -1,4 +1,6 @@
-"""Objects as people write them, taken into a cluster: completed, refused in words, and workloads with the pods that they make."""
+"""Objects as people write them, taken into a cluster: completed, refused in words, and workloads with the pods that
+they make.
+"""
 
 from typing import Any
 
@@ -34,12 +36,19 @@ def workload(
 ) -> dict[str, Any]:
     template = {"metadata": {"labels": {"app": name}}, "spec": pod_spec or POD_SPEC}
     selector = {} if kind == "Job" else {"selector": {"matchLabels": {"app": name}}}
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, "spec": {**selector, "template": template, **spec}}
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {**selector, "template": template, **spec},
+    }
 
 
 def owned(made: PodBuilder, kind: str, name: str) -> Pod:
     obj = made.obj()
-    return replaced(obj, metadata=replaced(obj.metadata, owner_references=[OwnerReference(kind=kind, name=name, controller=True)]))
+    return replaced(
+        obj, metadata=replaced(obj.metadata, owner_references=[OwnerReference(kind=kind, name=name, controller=True)])
+    )
 
 
 def made_of_template(name: str, label: str, kind: str, owner: str) -> Pod:
@@ -72,7 +81,12 @@ def test_limits_are_requests_where_none_are_given() -> None:
 def test_a_pod_is_in_the_default_namespace_and_for_the_default_scheduler() -> None:
     (made,) = taken(cluster(), [pod()])
 
-    assert (made.key, made.scheduler_name, made.priority, made.status.phase) == ("default/web", "default-scheduler", 0, "Pending")
+    assert (made.key, made.scheduler_name, made.priority, made.status.phase) == (
+        "default/web",
+        "default-scheduler",
+        0,
+        "Pending",
+    )
     assert made.uid
 
 
@@ -84,7 +98,12 @@ def test_the_priority_is_that_of_the_class(name: str) -> None:
     priorities = {"bring-your-own": 7, "in-use": 500, "system-node-critical": 2_000_001_000}
     like = make_pod("other").priority(500).node("n").obj()
     other = replaced(like, spec=replaced(like.spec, priority_class_name="in-use"))
-    own = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "bring-your-own"}, "value": 7}
+    own = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "bring-your-own"},
+        "value": 7,
+    }
 
     (made,) = taken(cluster("n", pods=(other,)), [pod(priorityClassName=name), own])
 
@@ -93,14 +112,21 @@ def test_the_priority_is_that_of_the_class(name: str) -> None:
 
 def test_a_node_can_give_what_it_has() -> None:
     about = cluster()
-    taken(about, [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "8"}}}])
+    taken(
+        about, [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "8"}}}]
+    )
 
     assert about.nodes["n"].status.allocatable == {"cpu": "8"}
 
 
 def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
     marked = {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}, "name": "fast"}
-    fast = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": marked, "provisioner": "example.com/disks"}
+    fast = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": marked,
+        "provisioner": "example.com/disks",
+    }
     about = cluster()
     taken(about, [fast])
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -118,8 +144,17 @@ def test_a_claim_gets_the_default_class_of_the_cluster() -> None:
     ],
 )
 def test_a_claim_has_its_volume_where_that_is_made_at_once(mode: str, provisioner: str, volume: bool) -> None:
-    disks = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "disks"}, "provisioner": provisioner}
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "disks"}
+    disks = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "disks"},
+        "provisioner": provisioner,
+    }
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "disks",
+    }
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"}, "spec": spec}
     about = cluster()
     taken(about, [{**disks, "volumeBindingMode": mode}, claim])
@@ -142,7 +177,9 @@ def test_a_budget_that_nobody_has_looked_at_allows_what_its_pods_allow(spec: dic
     pods = tuple(make_pod(f"db-{number}").label(app="db").node("n").obj() for number in range(3))
     about = cluster("n", pods=pods)
     written = {"selector": {"matchLabels": {"app": "db"}}, **spec}
-    taken(about, [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": written}])
+    taken(
+        about, [{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}, "spec": written}]
+    )
 
     assert about.cache.objects.pdbs["default", "b"].status.disruptions_allowed == allowed
 
@@ -151,7 +188,13 @@ def test_a_budget_that_nobody_has_looked_at_allows_what_its_pods_allow(spec: dic
 
 
 def priority_class(name: str, value: int, **members: Any) -> dict[str, Any]:
-    return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, **members}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": value,
+        **members,
+    }
 
 
 SYSTEM = [priority_class(name, value) for name, value in SYSTEM_CLASSES.items()]
@@ -169,9 +212,19 @@ def with_classes(*classes: dict[str, Any], pods: tuple[Pod, ...] = ()) -> Cluste
         pytest.param([], [], {}, (0, "", "PreemptLowerPriority"), id="no classes are known"),
         pytest.param([*SYSTEM, DEFAULT], [], {}, (100, "ordinary", "PreemptLowerPriority"), id="the default class"),
         pytest.param(
-            [*SYSTEM, DEFAULT, POLITE], [], {"priorityClassName": "polite"}, (5000, "polite", "Never"), id="a class that no pod has"
+            [*SYSTEM, DEFAULT, POLITE],
+            [],
+            {"priorityClassName": "polite"},
+            (5000, "polite", "Never"),
+            id="a class that no pod has",
         ),
-        pytest.param([*SYSTEM], [DEFAULT], {}, (100, "ordinary", "PreemptLowerPriority"), id="a default class that comes with the pod"),
+        pytest.param(
+            [*SYSTEM],
+            [DEFAULT],
+            {},
+            (100, "ordinary", "PreemptLowerPriority"),
+            id="a default class that comes with the pod",
+        ),
         pytest.param(
             [*SYSTEM, DEFAULT],
             [priority_class("ordinary", 7, globalDefault=True)],
@@ -186,16 +239,36 @@ def with_classes(*classes: dict[str, Any], pods: tuple[Pod, ...] = ()) -> Cluste
             (2_000_001_000, "system-node-critical", "PreemptLowerPriority"),
             id="a class of every cluster",
         ),
-        pytest.param([], [], {"priorityClassName": "of-a-pod"}, (77, "of-a-pod", "PreemptLowerPriority"), id="known only by a pod"),
-        pytest.param([], [], {"priority": 100_000}, (100_000, "", "PreemptLowerPriority"), id="a bare priority, of a dump by hand"),
         pytest.param(
-            [*SYSTEM, DEFAULT], [], {"priority": 100}, (100, "ordinary", "PreemptLowerPriority"), id="a bare priority as of the class"
+            [],
+            [],
+            {"priorityClassName": "of-a-pod"},
+            (77, "of-a-pod", "PreemptLowerPriority"),
+            id="known only by a pod",
+        ),
+        pytest.param(
+            [],
+            [],
+            {"priority": 100_000},
+            (100_000, "", "PreemptLowerPriority"),
+            id="a bare priority, of a dump by hand",
+        ),
+        pytest.param(
+            [*SYSTEM, DEFAULT],
+            [],
+            {"priority": 100},
+            (100, "ordinary", "PreemptLowerPriority"),
+            id="a bare priority as of the class",
         ),
     ],
 )
 @pytest.mark.parametrize("kind", ["Pod", "Deployment"])
 def test_a_pod_has_the_priority_that_admission_gives_it(
-    kind: str, classes: list[dict[str, Any]], brought: list[dict[str, Any]], spec: dict[str, Any], admitted: tuple[int, str, str]
+    kind: str,
+    classes: list[dict[str, Any]],
+    brought: list[dict[str, Any]],
+    spec: dict[str, Any],
+    admitted: tuple[int, str, str],
 ) -> None:
     has_class = make_pod("has").node("n").priority(77).obj()
     has_class = replaced(has_class, spec=replaced(has_class.spec, priority_class_name="of-a-pod"))
@@ -209,7 +282,11 @@ def test_a_pod_has_the_priority_that_admission_gives_it(
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
-        pytest.param({"priorityClassName": "of-a-pod"}, "no PriorityClass with name of-a-pod was found", id="a class that is gone"),
+        pytest.param(
+            {"priorityClassName": "of-a-pod"},
+            "no PriorityClass with name of-a-pod was found",
+            id="a class that is gone",
+        ),
         pytest.param(
             {"priority": 100_000},
             "the integer value of priority (100000) must not be provided in pod spec; "
@@ -254,7 +331,12 @@ def test_what_admission_refuses_is_refused_where_the_classes_are_known(spec: dic
             id="a Job of the wrong form",
         ),
         pytest.param(
-            {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "x"}, "spec": {"replicatedJobs": 7}},
+            {
+                "apiVersion": "jobset.x-k8s.io/v1alpha2",
+                "kind": "JobSet",
+                "metadata": {"name": "x"},
+                "spec": {"replicatedJobs": 7},
+            },
             "JobSet x: Expected `array`, got `int` - at `$.spec.replicatedJobs`",
             id="a JobSet of the wrong form",
         ),
@@ -308,9 +390,17 @@ def test_kinds_that_mean_nothing_to_a_scheduler_are_passed_over() -> None:
 
 
 def test_lists_are_what_is_in_them() -> None:
-    listed = {"apiVersion": "v1", "kind": "PodList", "items": [{"metadata": {"name": name}, "spec": POD_SPEC} for name in "ab"]}
+    listed = {
+        "apiVersion": "v1",
+        "kind": "PodList",
+        "items": [{"metadata": {"name": name}, "spec": POD_SPEC} for name in "ab"],
+    }
 
-    assert names(taken(cluster(), [{"apiVersion": "v1", "kind": "List", "items": [listed, pod("c")]}])) == ["a", "b", "c"]
+    assert names(taken(cluster(), [{"apiVersion": "v1", "kind": "List", "items": [listed, pod("c")]}])) == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
 @pytest.mark.parametrize("written", [pod(), workload("Deployment"), workload("DaemonSet")])
@@ -347,7 +437,9 @@ def test_a_deployment_makes_pods_through_a_replica_set() -> None:
 
     assert names(made) == ["web-1", "web-2"]
     ((_, name),) = about.cache.objects.replica_sets
-    assert [(each.metadata.owner_references[0].kind, each.metadata.owner_references[0].name) for each in made] == [("ReplicaSet", name)] * 2
+    assert [(each.metadata.owner_references[0].kind, each.metadata.owner_references[0].name) for each in made] == [
+        ("ReplicaSet", name)
+    ] * 2
     selector = about.cache.objects.replica_sets["default", name].spec.selector
     assert selector is not None
     assert selector.match_labels.items() <= made[0].labels.items()
@@ -370,7 +462,14 @@ def test_a_stateful_set_makes_the_ordinals_that_are_missing_and_their_claims() -
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     about = cluster("n", pods=(made_of_template("db-0", "db", "StatefulSet", "db"),))
 
-    made = taken(about, [workload("StatefulSet", "db", replicas=3, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])])
+    made = taken(
+        about,
+        [
+            workload(
+                "StatefulSet", "db", replicas=3, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}]
+            )
+        ],
+    )
 
     assert names(made) == ["db-1", "db-2"]
     assert list(about.cache.objects.pvcs) == [("default", "data-db-1"), ("default", "data-db-2")]
@@ -382,7 +481,8 @@ def test_a_stateful_set_makes_the_ordinals_that_are_missing_and_their_claims() -
 
 def test_a_daemon_set_makes_a_pod_for_each_node_that_lets_it() -> None:
     """
-    Not on one that has it, not on one that its selector leaves out, not on one with a taint that it minds; but on a cordoned one.
+    Not on one that has it, not on one that its selector leaves out, not on one with a taint that it minds; but on a
+    cordoned one.
     """
     tainted = make_node("tainted").label({"kubernetes.io/hostname": "tainted"}).taint("dedicated", "db").obj()
     about = cluster("a", "b", "has")
@@ -442,7 +542,9 @@ def test_a_job_set_makes_the_pods_of_all_its_jobs() -> None:
 
 
 def test_a_cron_job_runs_once() -> None:
-    once = {"spec": {"template": {"metadata": {"labels": {"app": "tidy"}}, "spec": {**POD_SPEC, "restartPolicy": "Never"}}}}
+    once = {
+        "spec": {"template": {"metadata": {"labels": {"app": "tidy"}}, "spec": {**POD_SPEC, "restartPolicy": "Never"}}}
+    }
     spec = {"schedule": "0 3 * * *", "jobTemplate": once}
     cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tidy"}, "spec": spec}
 
@@ -460,13 +562,20 @@ def test_an_ephemeral_volume_gets_its_claim() -> None:
     (made,) = taken(about, [pod(volumes=[scratch])])
 
     claim = about.cache.objects.pvcs["default", "web-scratch"]
-    assert [(owner.kind, owner.uid, owner.controller) for owner in claim.metadata.owner_references] == [("Pod", made.uid, True)]
+    assert [(owner.kind, owner.uid, owner.controller) for owner in claim.metadata.owner_references] == [
+        ("Pod", made.uid, True)
+    ]
 
 
 def test_a_resource_claim_is_made_of_its_template() -> None:
     exactly = {"exactly": {"deviceClassName": "gpu"}, "name": "r"}
     spec = {"spec": {"devices": {"requests": [exactly]}}}
-    template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": spec}
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "one-gpu"},
+        "spec": spec,
+    }
     about = cluster()
 
     (made,) = taken(about, [template, pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])])
@@ -479,7 +588,12 @@ def test_a_resource_claim_is_made_of_its_template() -> None:
 
 def test_a_template_of_the_cluster_will_do_and_one_that_is_not_known_is_named() -> None:
     spec = {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}}
-    template = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one-gpu"}, "spec": spec}
+    template = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "one-gpu"},
+        "spec": spec,
+    }
     wants = pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}])
     about = cluster()
 
@@ -489,14 +603,28 @@ def test_a_template_of_the_cluster_will_do_and_one_that_is_not_known_is_named() 
     assert ("default", "web-gpu-1") in about.cache.objects.resource_claims
     assert made.missing_templates == ()
     assert apply_manifests(cluster(), [wants], TrialRegistry()).missing_templates == ("default/one-gpu",)
-    assert template["spec"] == {"spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}}
+    assert template["spec"] == {
+        "spec": {"devices": {"requests": [{"exactly": {"deviceClassName": "gpu"}, "name": "r"}]}}
+    }
 
 
 def test_a_claim_that_is_there_is_used_as_it_is() -> None:
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
-    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data-db-0"}, "spec": {**spec, "volumeName": "disk"}}
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data-db-0"},
+        "spec": {**spec, "volumeName": "disk"},
+    }
     about = cluster()
     taken(about, [claim])
-    taken(about, [workload("StatefulSet", "db", replicas=1, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}])])
+    taken(
+        about,
+        [
+            workload(
+                "StatefulSet", "db", replicas=1, volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": spec}]
+            )
+        ],
+    )
 
     assert about.cache.objects.pvcs["default", "data-db-0"].spec.volume_name == "disk"

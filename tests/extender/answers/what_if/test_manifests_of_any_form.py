@@ -19,7 +19,12 @@ from extender.testing import make_node
 AMOUNTS = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
 CONTAINER = {"name": "c", "image": "i", "resources": AMOUNTS, "ports": [{"containerPort": 80, "hostPort": 80}]}
 TERM = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
-SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": "web"}}}
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 POD_SPEC = {
     "containers": [CONTAINER],
@@ -27,7 +32,9 @@ POD_SPEC = {
     "tolerations": [{"key": "a", "operator": "Exists"}],
     "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}},
     "topologySpreadConstraints": [SPREAD],
-    "volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": CLAIM}}}],
+    "volumes": [
+        {"name": "v", "ephemeral": {"volumeClaimTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": CLAIM}}}
+    ],
     "resourceClaims": [{"name": "r", "resourceClaimTemplateName": "t"}],
     "priorityClassName": "high",
 }
@@ -60,12 +67,34 @@ OBJECTS = [
     named("batch/v1", "Job", spec={"parallelism": 2, "completions": 3, "template": ONCE}),
     named("batch/v1", "CronJob", spec={"schedule": "* * * * *", "jobTemplate": {"spec": {"template": ONCE}}}),
     named("v1", "ReplicationController", spec={"replicas": 1, "selector": {"app": "web"}, "template": TEMPLATE}),
-    named("policy/v1", "PodDisruptionBudget", spec={"minAvailable": "50%", "selector": SELECTOR}, status={"disruptionsAllowed": 1}),
+    named(
+        "policy/v1",
+        "PodDisruptionBudget",
+        spec={"minAvailable": "50%", "selector": SELECTOR},
+        status={"disruptionsAllowed": 1},
+    ),
     named("v1", "PersistentVolumeClaim", spec=CLAIM),
     named("v1", "List", items=[named("v1", "Pod", spec=POD_SPEC)]),
 ]
 CLASS = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10}
-ODD: tuple[Any, ...] = (None, 0, -1, 2**40, 1.5, True, "", "x", "50%", [], {}, [None], ["x"], [{}], {"x": None}, {"x": {"y": []}})
+ODD: tuple[Any, ...] = (
+    None,
+    0,
+    -1,
+    2**40,
+    1.5,
+    True,
+    "",
+    "x",
+    "50%",
+    [],
+    {},
+    [None],
+    ["x"],
+    [{}],
+    {"x": None},
+    {"x": {"y": []}},
+)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

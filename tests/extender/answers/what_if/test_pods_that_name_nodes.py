@@ -30,7 +30,9 @@ def test_it_is_taken_as_it_is_and_its_room_is_gone() -> None:
     answer = ask(written("fixed", 1, "n1"), written("other", 2))
 
     assert [(each.pod.name, each.node) for each in answer.placements] == [("other", "")]
-    assert answer.summary.endswith(" default/fixed is not scheduled, for it names node n1 itself, which takes it as it is.")
+    assert answer.summary.endswith(
+        " default/fixed is not scheduled, for it names node n1 itself, which takes it as it is."
+    )
 
 
 def test_the_kubelet_refuses_it_where_it_does_not_fit() -> None:

@@ -1,4 +1,6 @@
-"""Workloads that are written again although they have pods: fewer of them, or others, as far as their controllers get."""
+"""Workloads that are written again although they have pods: fewer of them, or others, as far as their controllers
+get.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,21 +26,41 @@ def template(cpu: int | str = 1, **spec: Any) -> dict[str, Any]:
 def workload(
     replicas: int, cpu: int | str = 1, kind: str = "Deployment", pod_spec: dict[str, Any] | None = None, **spec: Any
 ) -> dict[str, Any]:
-    wanted = {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template(cpu, **(pod_spec or {})), **spec}
+    wanted = {
+        "replicas": replicas,
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": template(cpu, **(pod_spec or {})),
+        **spec,
+    }
     return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": wanted}
 
 
 def pod(name: str, on: str, cpu: int | str = 1, kind: str = "ReplicaSet", **metadata: Any) -> Pod:
     """One that the workload has made before; a Deployment's is known by its labels alone."""
     made = template(cpu)
-    owner = {"apiVersion": "apps/v1", "kind": kind, "name": "web-6b5f" if kind == "ReplicaSet" else "web", "controller": True, "uid": "w"}
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "name": "web-6b5f" if kind == "ReplicaSet" else "web",
+        "controller": True,
+        "uid": "w",
+    }
     labels = {"app": "web", "pod-template-hash": "6b5f"}
     written = {"name": name, "uid": name, "labels": labels, "ownerReferences": [owner], **metadata}
-    return convert(Pod, {"metadata": written, "spec": {**made["spec"], **({"nodeName": on} if on else {})}, "status": {"phase": "Running"}})
+    return convert(
+        Pod,
+        {
+            "metadata": written,
+            "spec": {**made["spec"], **({"nodeName": on} if on else {})},
+            "status": {"phase": "Running"},
+        },
+    )
 
 
 def cluster(cpus: Sequence[int], *pods: Pod) -> Cluster:
-    nodes = [make_node(f"n{place}").capacity(cpu=cpu, memory="8Gi", pods=110).obj() for place, cpu in enumerate(cpus, 1)]
+    nodes = [
+        make_node(f"n{place}").capacity(cpu=cpu, memory="8Gi", pods=110).obj() for place, cpu in enumerate(cpus, 1)
+    ]
     return Cluster.of(ClusterState(nodes=nodes, pods=pods))
 
 
@@ -74,7 +96,14 @@ def test_who_goes_first_is_missed_least() -> None:
 
     cost = {"controller.kubernetes.io/pod-deletion-cost": "-1"}
     crowd = made("old", "n1"), made("young", "n1", 2)
-    about = cluster([4, 4, 4], *crowd, made("alone", "n3"), made("cheap", "n2", 1, **cost), made("unready", "n2"), made("nowhere", ""))
+    about = cluster(
+        [4, 4, 4],
+        *crowd,
+        made("alone", "n3"),
+        made("cheap", "n2", 1, **cost),
+        made("unready", "n2"),
+        made("nowhere", ""),
+    )
 
     order = ["nowhere", "unready", "cheap", "young", "old", "alone"]
     for left in range(6):
@@ -84,11 +113,19 @@ def test_who_goes_first_is_missed_least() -> None:
 def test_a_stateful_set_loses_its_highest_ordinals() -> None:
     pods = [pod(f"web-{number}", "n1", kind="StatefulSet") for number in range(3)]
 
-    assert gone(ask(cluster([4], *pods), workload(1, kind="StatefulSet"))) == [("web-2", "scaled down"), ("web-1", "scaled down")]
+    assert gone(ask(cluster([4], *pods), workload(1, kind="StatefulSet"))) == [
+        ("web-2", "scaled down"),
+        ("web-1", "scaled down"),
+    ]
 
 
 def test_a_job_that_is_suspended_loses_its_pods() -> None:
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "web"}, "spec": {"suspend": True, "template": template()}}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "web"},
+        "spec": {"suspend": True, "template": template()},
+    }
 
     assert gone(ask(cluster([4], pod("web-a", "n1", kind="Job")), job)) == [("web-a", "scaled down")]
 
@@ -138,7 +175,8 @@ def test_a_rollout_that_finds_no_room_stops_and_says_so() -> None:
     assert sorted(places(answer).values()) == ["", "n1", "n2"]
     assert gone(answer) == []
     assert answer.summary == (
-        "2 of 3 pods would be scheduled. The rollout of Deployment default/web would stop there: 1 pod of the old template would stay."
+        "2 of 3 pods would be scheduled. The rollout of Deployment default/web would stop there: 1 pod of the old "
+        "template would stay."
     )
     assert answer.notes == ("Deployment default/web: its pod is not of this template (request cpu of c)",)
 
@@ -183,7 +221,9 @@ def test_where_nobody_replaces_pods_the_answer_says_so(changed: dict[str, Any], 
     kind = changed["kind"]
     made = pod("web-a", "n1")
     if kind == "ReplicaSet":
-        made = pod("web-a", "n1", ownerReferences=[{"kind": "ReplicaSet", "name": "web", "controller": True, "uid": "w"}])
+        made = pod(
+            "web-a", "n1", ownerReferences=[{"kind": "ReplicaSet", "name": "web", "controller": True, "uid": "w"}]
+        )
 
     answer = ask(cluster([4], made), changed)
 
@@ -202,5 +242,6 @@ def test_what_admission_adds_is_no_change_of_the_template() -> None:
 
     assert answer.summary == "Nothing would change."
     assert answer.notes == (
-        "Deployment default/web: what its pods have besides the template is taken as added on admission (container proxy, image proxy)",
+        "Deployment default/web: what its pods have besides the template is taken as added on admission (container "
+        "proxy, image proxy)",
     )

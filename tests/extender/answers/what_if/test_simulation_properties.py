@@ -1,4 +1,6 @@
-"""Whatever is asked about whatever cluster: in the end nobody could do better, and everybody is where the answer says."""
+"""Whatever is asked about whatever cluster: in the end nobody could do better, and everybody is where the answer
+says.
+"""
 
 import asyncio
 import random
@@ -24,20 +26,25 @@ def with_owner(pod: Pod, chance: random.Random) -> Pod:
     """Most pods are a controller's, and priorities differ."""
     owners = [OwnerReference(kind="ReplicaSet", name="rs", uid="rs", controller=True)] if chance.random() < 0.8 else []
     priority = chance.choice((0, 0, 10, 20))
-    return replaced(pod, metadata=replaced(pod.metadata, owner_references=owners), spec=replaced(pod.spec, priority=priority))
+    return replaced(
+        pod, metadata=replaced(pod.metadata, owner_references=owners), spec=replaced(pod.spec, priority=priority)
+    )
 
 
 @settings(deadline=None, max_examples=40, phases=[phase for phase in Phase if phase is not Phase.shrink])
 @given(st.integers(0, 2**32))
 def test_in_the_end_nobody_could_do_better(seed: int) -> None:
     """
-    Who has no place is told so by the scheduler itself, about the cluster as it is in the end; and nothing is counted twice or lost.
+    Who has no place is told so by the scheduler itself, about the cluster as it is in the end; and nothing is counted
+    twice or lost.
     """
     chance = random.Random(seed)
     before = random_cluster(chance)
     running = [with_owner(pod, chance) for pod in before.pods]
     arriving = [with_owner(pod, chance) for pod in (before.pod, *before.arrivals)]
-    cluster = Cluster.of(ClusterState(nodes=before.nodes, pods=[*running, *(pod for pod in arriving if not pod.spec.node_name)]))
+    cluster = Cluster.of(
+        ClusterState(nodes=before.nodes, pods=[*running, *(pod for pod in arriving if not pod.spec.node_name)])
+    )
     frameworks = simulated_frameworks(Configuration(), cluster)
     simulation = Simulation(cluster, frameworks)
     for pod in list(cluster.pending.values()):
@@ -62,6 +69,8 @@ def test_in_the_end_nobody_could_do_better(seed: int) -> None:
         assert (end.feasible, end.error or end.message) == ((), each.message)
     gone = {each.victim.pod.uid for each in simulation.evictions if not each.returns}
     everybody = {pod.uid for pod in (*running, *arriving)}
-    assert {*where, *cluster.pending} >= everybody - gone - {pod.uid for pod in running if pod.spec.node_name == before.nodes[0].name}
+    assert {*where, *cluster.pending} >= everybody - gone - {
+        pod.uid for pod in running if pod.spec.node_name == before.nodes[0].name
+    }
     for eviction in simulation.evictions:
         assert eviction.by is None or eviction.by.priority > eviction.victim.pod.priority

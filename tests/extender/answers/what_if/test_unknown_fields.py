@@ -12,7 +12,10 @@ from extender.embedded.trial_registry import TrialRegistry
 from extender.objects.cluster import ClusterState
 from extender.testing import make_node
 
-SPEC: dict[str, Any] = {"nodeSelektor": {"a": "b"}, "containers": [{"name": "c", "image": "x", "resuorces": {"requests": {"cpu": 64}}}]}
+SPEC: dict[str, Any] = {
+    "nodeSelektor": {"a": "b"},
+    "containers": [{"name": "c", "image": "x", "resuorces": {"requests": {"cpu": 64}}}],
+}
 
 
 def ask(*create: dict[str, Any]) -> WhatIf:
@@ -39,7 +42,10 @@ SELECTOR = {"selector": {"matchLabels": {"app": "x"}}}
     ("obj", "paths"),
     [
         (written("v1", "Pod", SPEC), unknown_in("spec")),
-        (written("apps/v1", "Deployment", {"replicas": 1, **SELECTOR, **of_pods(**SPEC)}), unknown_in("spec.template.spec")),
+        (
+            written("apps/v1", "Deployment", {"replicas": 1, **SELECTOR, **of_pods(**SPEC)}),
+            unknown_in("spec.template.spec"),
+        ),
         (written("apps/v1", "DaemonSet", {**SELECTOR, **of_pods(**SPEC)}), unknown_in("spec.template.spec")),
         (written("batch/v1", "Job", of_pods(**SPEC)), unknown_in("spec.template.spec")),
         (
@@ -65,7 +71,9 @@ def test_what_an_api_server_would_refuse_is_refused_in_its_words(obj: dict[str, 
 
 
 @pytest.mark.parametrize(
-    "of_a_server", [{"resourceVersion": "7"}, {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}], ids=["version", "uid"]
+    "of_a_server",
+    [{"resourceVersion": "7"}, {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}],
+    ids=["version", "uid"],
 )
 def test_objects_of_a_newer_server_may_have_newer_fields(of_a_server: dict[str, Any]) -> None:
     pod = written("v1", "Pod", {"colour": "red", "containers": [{"name": "c", "image": "x"}]})
@@ -77,6 +85,8 @@ def test_objects_of_a_newer_server_may_have_newer_fields(of_a_server: dict[str, 
 
 def test_fields_of_what_means_nothing_to_a_scheduler_are_not_looked_at() -> None:
     config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "dada": {}}
-    job = written("batch/v1", "Job", {"managedBy": "x", "newer": 1, **of_pods(containers=[{"name": "c", "image": "x"}])})
+    job = written(
+        "batch/v1", "Job", {"managedBy": "x", "newer": 1, **of_pods(containers=[{"name": "c", "image": "x"}])}
+    )
 
     assert [placement.node for placement in ask(config_map, job).placements] == ["n"]

@@ -30,9 +30,19 @@ def priority_class(name: str, value: int) -> dict[str, Any]:
     return {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value}
 
 
-def failures(*then: dict[str, Any], given: dict[str, Any] | None = None, when: dict[str, Any] | None = None) -> list[tuple[str, str]]:
-    rule = read_rule({"given": given or {"nodes": {"count": 3, "zones": ["a", "b"], "cpu": 2}}, "when": when or {}, "then": list(then)})
-    return [(failure.expected, failure.happened) for failure in verify(rule, [], [], Configuration(), TrialRegistry).unmet]
+def failures(
+    *then: dict[str, Any], given: dict[str, Any] | None = None, when: dict[str, Any] | None = None
+) -> list[tuple[str, str]]:
+    rule = read_rule(
+        {
+            "given": given or {"nodes": {"count": 3, "zones": ["a", "b"], "cpu": 2}},
+            "when": when or {},
+            "then": list(then),
+        }
+    )
+    return [
+        (failure.expected, failure.happened) for failure in verify(rule, [], [], Configuration(), TrialRegistry).unmet
+    ]
 
 
 NO_ROOM = (
@@ -46,9 +56,15 @@ NO_ROOM = (
     [
         pytest.param({"placed": 6, "pending": 1}, [], id="counts that are right"),
         pytest.param(
-            {"placed": 7}, [("pods: 7 placed", f"6 placed; default/shop-7 is pending: {NO_ROOM}")], id="a count of those that are placed"
+            {"placed": 7},
+            [("pods: 7 placed", f"6 placed; default/shop-7 is pending: {NO_ROOM}")],
+            id="a count of those that are placed",
         ),
-        pytest.param({"pending": 0}, [("pods: 0 pending", f"1 pending; default/shop-7 is pending: {NO_ROOM}")], id="a count of the others"),
+        pytest.param(
+            {"pending": 0},
+            [("pods: 0 pending", f"1 pending; default/shop-7 is pending: {NO_ROOM}")],
+            id="a count of the others",
+        ),
         pytest.param({"pods": "app=shop", "message": "Insufficient cpu"}, [], id="what the pending ones are told"),
         pytest.param(
             {"pods": "app=shop", "message": "affinity"},
@@ -56,7 +72,9 @@ NO_ROOM = (
             id="what they are not told",
         ),
         pytest.param({"nodes": 3}, [], id="on how many nodes"),
-        pytest.param({"nodes": 1}, [("pods: on 1 nodes", f"on 3; default/shop-7 is pending: {NO_ROOM}")], id="not on so many"),
+        pytest.param(
+            {"nodes": 1}, [("pods: on 1 nodes", f"on 3; default/shop-7 is pending: {NO_ROOM}")], id="not on so many"
+        ),
         pytest.param({"spread": {"by": "hostname"}}, [], id="evenly over nodes"),
         pytest.param(
             {"spread": {"by": "zone"}},
@@ -98,9 +116,17 @@ def test_what_holds_and_what_does_not(then: dict[str, Any], failed: list[tuple[s
             [("no preemption of pods app=batch", "1 evicted: default/batch-1 from node (preempted by default/shop-1)")],
             id="whom it may not",
         ),
-        pytest.param({"evicts": "priorityClass=prod"}, [("evicts pods priorityClass=prod", "none is evicted")], id="whom it does not"),
+        pytest.param(
+            {"evicts": "priorityClass=prod"},
+            [("evicts pods priorityClass=prod", "none is evicted")],
+            id="whom it does not",
+        ),
         pytest.param({"pods": "app in (batch,other),namespace=default", "evicted": 1}, [], id="how many"),
-        pytest.param({"pods": "namespace=x", "evicted": 1}, [("pods namespace=x: 1 evicted", "none is evicted")], id="not so many"),
+        pytest.param(
+            {"pods": "namespace=x", "evicted": 1},
+            [("pods namespace=x: 1 evicted", "none is evicted")],
+            id="not so many",
+        ),
     ],
 )
 def test_who_has_to_go(then: dict[str, Any], failed: list[tuple[str, str]]) -> None:
@@ -120,7 +146,10 @@ def test_budgets_are_reckoned_when_their_pods_run() -> None:
         "metadata": {"name": "shop"},
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": SHOP}},
     }
-    given = {"nodes": [{"name": "full", "cpu": 2}, {"name": "free", "cpu": 2}], "objects": [workload(replicas=2), budget]}
+    given = {
+        "nodes": [{"name": "full", "cpu": 2}, {"name": "free", "cpu": 2}],
+        "objects": [workload(replicas=2), budget],
+    }
     rule = read_rule({"given": given, "when": {"drain": "full"}, "then": [{"pods": "app=shop", "placed": 2}]})
 
     assert verify(rule, [], [], Configuration(), TrialRegistry).unmet == []
@@ -145,7 +174,12 @@ def test_without_a_when_it_is_about_the_cluster_as_it_is() -> None:
 
 def test_who_waits_gets_the_room_of_a_new_node() -> None:
     given = {"nodes": {"cpu": 2}, "objects": [workload(replicas=3)]}
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "new"}, "status": {"capacity": {"cpu": "2", "pods": "10"}}}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "new"},
+        "status": {"capacity": {"cpu": "2", "pods": "10"}},
+    }
 
     assert failures({"pods": "app=shop", "placed": 3}, given=given, when={"create": [node]}) == []
 
@@ -156,8 +190,14 @@ def test_who_waits_gets_the_room_of_a_new_node() -> None:
         pytest.param([], "Expected `object`, got `array`", id="no rule"),
         pytest.param({"given": {}}, "Object missing required field `then`", id="nothing is expected"),
         pytest.param({"then": []}, "a rule that expects nothing - at `$.then`", id="an empty list is expected"),
-        pytest.param({"then": [{"pods": "app=web"}]}, "an expectation that expects nothing - at `$.then[0]`", id="only a selection"),
-        pytest.param({"then": [{"plcaed": 1}]}, "Object contains unknown field `plcaed` - at `$.then[0]`", id="a slip of the pen"),
+        pytest.param(
+            {"then": [{"pods": "app=web"}]},
+            "an expectation that expects nothing - at `$.then[0]`",
+            id="only a selection",
+        ),
+        pytest.param(
+            {"then": [{"plcaed": 1}]}, "Object contains unknown field `plcaed` - at `$.then[0]`", id="a slip of the pen"
+        ),
         pytest.param(
             {"given": {"nodes": {"count": "many"}}, "then": [{"placed": 1}]},
             "Expected `int`, got `str` - at `$.given.nodes.count`",
@@ -175,10 +215,19 @@ def test_what_is_no_rule_is_refused_with_its_place(document: object, why: str) -
 @pytest.mark.parametrize(
     ("rule", "why"),
     [
-        pytest.param({"when": {"drain": "gone"}, "then": [{"placed": 0}]}, 'node "gone" not found', id="a node that is not there"),
-        pytest.param({"then": [{"pods": " ", "placed": 0}]}, "it selects nothing: give labels as in app=web", id="an empty selector"),
         pytest.param(
-            {"given": {"objects": [{"kind": "Riddle", "apiVersion": "v9", "metadata": {"name": "x"}}]}, "then": [{"placed": 0}]},
+            {"when": {"drain": "gone"}, "then": [{"placed": 0}]}, 'node "gone" not found', id="a node that is not there"
+        ),
+        pytest.param(
+            {"then": [{"pods": " ", "placed": 0}]},
+            "it selects nothing: give labels as in app=web",
+            id="an empty selector",
+        ),
+        pytest.param(
+            {
+                "given": {"objects": [{"kind": "Riddle", "apiVersion": "v9", "metadata": {"name": "x"}}]},
+                "then": [{"placed": 0}],
+            },
             "Riddle x: objects of kind Riddle (v9) are not known here",
             id="an object of an unknown kind",
         ),

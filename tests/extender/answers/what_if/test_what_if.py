@@ -60,7 +60,9 @@ def written(name: str, cpu: int | str = 1, **spec: Any) -> dict[str, Any]:
 
 
 def ask(about: Cluster, *create: Mapping[str, Any], **request: Any) -> WhatIf:
-    return what_if(about.fork(), Configuration(), WhatIfRequest(create=[dict(obj) for obj in create], **request), TrialRegistry)
+    return what_if(
+        about.fork(), Configuration(), WhatIfRequest(create=[dict(obj) for obj in create], **request), TrialRegistry
+    )
 
 
 def places(answer: WhatIf) -> dict[str, str]:
@@ -111,7 +113,10 @@ def test_pods_that_wait_already_are_placed_if_they_are_asked_about() -> None:
 
     assert places(ask(about, written("web"))) == {"web": "n"}
     answer = ask(about, written("web", 2), include_pending=True)
-    assert [(each.pod.name, each.cause, each.node) for each in answer.placements] == [("waiting", "pending", "n"), ("web", "created", "")]
+    assert [(each.pod.name, each.cause, each.node) for each in answer.placements] == [
+        ("waiting", "pending", "n"),
+        ("web", "created", ""),
+    ]
 
 
 def test_a_pod_that_is_gated_is_not_placed() -> None:
@@ -132,24 +137,36 @@ def test_a_pod_of_another_scheduler_is_left_to_it() -> None:
 def test_victims_are_named_and_so_is_where_they_would_land() -> None:
     about = cluster(node("n1", 3), node("n2", 1), pods=(running("etl", "n1"), running("big", "n1", 2, priority=2000)))
 
-    answer = ask(about, HIGH, written("web", 1, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"}))
+    answer = ask(
+        about, HIGH, written("web", 1, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"})
+    )
 
     assert places(answer) == {"web": "n1", "etl": "n2"}
     (eviction,) = answer.evictions
-    assert (eviction.victim.owner, eviction.by and eviction.by.name, eviction.returns) == ("ReplicaSet/etl-owner", "web", True)
+    assert (eviction.victim.owner, eviction.by and eviction.by.name, eviction.returns) == (
+        "ReplicaSet/etl-owner",
+        "web",
+        True,
+    )
     assert moves(answer) == [("etl", "preempted", "n1", "n2", 1)]
     placement = answer.placements[0]
     assert [victim.pod.name for victim in placement.evicts] == ["etl"]
     assert placement.preemption is not None
     assert placement.preemption.node == "n1"
-    assert placement.message == ("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector.")
+    assert placement.message == (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't match Pod's node affinity/selector."
+    )
     assert answer.summary == "default/web would go to n1, and default/etl would be evicted from n1 and land on n2."
 
 
 def test_evictions_cascade_as_far_as_priorities_reach() -> None:
-    about = cluster(node("n1", 2), node("n2", 2), pods=(running("middle", "n1", 2, priority=500), running("low", "n2", 2)))
+    about = cluster(
+        node("n1", 2), node("n2", 2), pods=(running("middle", "n1", 2, priority=500), running("low", "n2", 2))
+    )
 
-    answer = ask(about, HIGH, written("web", 2, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"}))
+    answer = ask(
+        about, HIGH, written("web", 2, priorityClassName="high", nodeSelector={"kubernetes.io/hostname": "n1"})
+    )
 
     assert moves(answer) == [("middle", "preempted", "n1", "n2", 1), ("low", "preempted", "n2", "", 2)]
     assert [each.by and each.by.name for each in answer.evictions] == ["web", "middle"]
@@ -160,7 +177,11 @@ def test_evictions_cascade_as_far_as_priorities_reach() -> None:
 def test_a_pod_of_its_own_does_not_come_back() -> None:
     alone = make_pod("alone").req(cpu=2).node("n").obj()
 
-    answer = ask(cluster(node("n", 2), node("free", 2).unschedulable(), pods=(alone,)), HIGH, written("web", 2, priorityClassName="high"))
+    answer = ask(
+        cluster(node("n", 2), node("free", 2).unschedulable(), pods=(alone,)),
+        HIGH,
+        written("web", 2, priorityClassName="high"),
+    )
 
     (eviction,) = answer.evictions
     assert (eviction.returns, eviction.lands_on) == (False, "")
@@ -176,7 +197,13 @@ def test_a_pod_that_came_along_may_have_to_go_again() -> None:
     leader = written("leader", priorityClassName="high")
     leader["metadata"]["labels"] = {"app": "db"}
 
-    answer = ask(cluster(node("n", 3)), HIGH, written("urgent", 2, priorityClassName="high", affinity=affinity), leader, written("web", 2))
+    answer = ask(
+        cluster(node("n", 3)),
+        HIGH,
+        written("urgent", 2, priorityClassName="high", affinity=affinity),
+        leader,
+        written("web", 2),
+    )
 
     assert places(answer) == {"urgent": "n", "leader": "n", "web": ""}
     (eviction,) = answer.evictions
@@ -208,12 +235,15 @@ def test_who_waits_for_victims_on_their_way_out_gets_their_room() -> None:
     answer = ask(cluster(node("n", 2), pods=(victim, waiting)), include_pending=True)
 
     assert (places(answer), answer.evictions) == ({"waiting": "n"}, ())
-    assert answer.placements[0].message.endswith("preemption: not eligible due to a terminating pod on the nominated node.")
+    assert answer.placements[0].message.endswith(
+        "preemption: not eligible due to a terminating pod on the nominated node."
+    )
 
 
 def test_devices_are_given_out_one_by_one() -> None:
     """
-    One device a node, and three pods with a claim of a template each: the important one and one of the others get theirs.
+    One device a node, and three pods with a claim of a template each: the important one and one of the others get
+    theirs.
     """
     exactly = {"name": "r", "exactly": {"deviceClassName": "any"}}
     template = {
@@ -236,13 +266,24 @@ def test_who_has_to_go_gives_his_devices_back() -> None:
     """
     The claim was for a device of the first node; it can be one of the second then.
     """
-    allocation = allocation_of({"device": "gpu", "pool": "n1"}, node_selector=label_selector("kubernetes.io/hostname", "n1"))
-    claim = make_claim("mine", exactly(), allocation=allocation, reservedFor=[{"resource": "pods", "name": "web", "uid": "default/web"}])
+    allocation = allocation_of(
+        {"device": "gpu", "pool": "n1"}, node_selector=label_selector("kubernetes.io/hostname", "n1")
+    )
+    claim = make_claim(
+        "mine",
+        exactly(),
+        allocation=allocation,
+        reservedFor=[{"resource": "pods", "name": "web", "uid": "default/web"}],
+    )
     web = running("web", "n1")
-    using = replaced(web, spec=replaced(web.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_name="mine")]))
+    using = replaced(
+        web, spec=replaced(web.spec, resource_claims=[PodResourceClaim(name="gpu", resource_claim_name="mine")])
+    )
     objects = {"resource_slices": devices(), "device_classes": (make_device_class("any"),), "resource_claims": (claim,)}
 
-    assert moves(ask(cluster(node("n1"), node("n2"), pods=(using,), **objects), drain_nodes=["n1"])) == [("web", "drained", "n1", "n2", 1)]
+    assert moves(ask(cluster(node("n1"), node("n2"), pods=(using,), **objects), drain_nodes=["n1"])) == [
+        ("web", "drained", "n1", "n2", 1)
+    ]
 
 
 GPU = "example.com/gpu"
@@ -271,11 +312,15 @@ def test_who_has_to_go_gives_his_devices_for_extended_resources_back() -> None:
     requesting = replaced(web.spec.containers[0], resources=ResourceRequirements(requests={GPU: "1"}))
     status = PodExtendedResourceClaimStatus(resource_claim_name="web-extended-resources-1")
     web = replaced(
-        web, spec=replaced(web.spec, containers=[requesting]), status=replaced(web.status, extended_resource_claim_status=status)
+        web,
+        spec=replaced(web.spec, containers=[requesting]),
+        status=replaced(web.status, extended_resource_claim_status=status),
     )
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": web.uid, "controller": True}
     metadata = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}, "ownerReferences": [owner]}
-    allocation = allocation_of({"device": "gpu", "pool": "n1"}, node_selector=label_selector("kubernetes.io/hostname", "n1"))
+    allocation = allocation_of(
+        {"device": "gpu", "pool": "n1"}, node_selector=label_selector("kubernetes.io/hostname", "n1")
+    )
     claim = make_claim(
         "web-extended-resources-1",
         exactly(device_class="gpu"),
@@ -285,7 +330,9 @@ def test_who_has_to_go_gives_his_devices_for_extended_resources_back() -> None:
     )
     objects = {"resource_slices": devices(), "device_classes": (BACKED,), "resource_claims": (claim,)}
 
-    assert moves(ask(cluster(node("n1"), node("n2"), pods=(web,), **objects), drain_nodes=["n1"])) == [("web", "drained", "n1", "n2", 1)]
+    assert moves(ask(cluster(node("n1"), node("n2"), pods=(web,), **objects), drain_nodes=["n1"])) == [
+        ("web", "drained", "n1", "n2", 1)
+    ]
 
 
 def test_what_an_earlier_attempt_has_left_of_devices_for_extended_resources_is_deleted_first() -> None:
@@ -295,7 +342,12 @@ def test_what_an_earlier_attempt_has_left_of_devices_for_extended_resources_is_d
     waiting = make_pod("web").req({GPU: "1"}).obj()
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": waiting.uid, "controller": True}
     metadata = {"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}, "ownerReferences": [owner]}
-    left = make_claim("left", exactly(device_class="gpu"), metadata=metadata, allocation=allocation_of({"device": "gpu", "pool": "n1"}))
+    left = make_claim(
+        "left",
+        exactly(device_class="gpu"),
+        metadata=metadata,
+        allocation=allocation_of({"device": "gpu", "pool": "n1"}),
+    )
     others = replaced(left, metadata=replaced(left.metadata, name="others", uid="others", owner_references=[]))
     objects = {"resource_slices": devices(), "device_classes": (BACKED,), "resource_claims": (left, others)}
 
@@ -329,13 +381,19 @@ def test_every_eviction_uses_up_the_budgets(allowed: int, violating: list[int]) 
     """
     Two pods push one each from a node of its own; what the first uses up, the second does not have any more.
     """
-    about = cluster(node("n1", 2), node("n2", 2), pods=(protected("a", "n1"), protected("b", "n2")), pdbs=(budget(allowed),))
+    about = cluster(
+        node("n1", 2), node("n2", 2), pods=(protected("a", "n1"), protected("b", "n2")), pdbs=(budget(allowed),)
+    )
 
     answer = ask(about, HIGH, written("x", 2, priorityClassName="high"), written("y", 2, priorityClassName="high"))
 
     assert [len(each.victim.violates) for each in answer.evictions] == violating
     assert [each.preemption and each.preemption.num_pdb_violations for each in answer.placements[:2]] == violating
-    said = {0: "", 1: " violates PodDisruptionBudget default/keep.", 2: " 2 evictions violate PodDisruptionBudget default/keep."}
+    said = {
+        0: "",
+        1: " violates PodDisruptionBudget default/keep.",
+        2: " 2 evictions violate PodDisruptionBudget default/keep.",
+    }
     assert answer.summary.endswith(said[sum(violating)])
     assert ("violate" in answer.summary) == any(violating)
 
@@ -345,7 +403,9 @@ def test_every_eviction_uses_up_the_budgets(allowed: int, violating: list[int]) 
 
 def test_a_drained_node_keeps_what_belongs_to_it() -> None:
     mirror = make_pod("static").node("n1").annotation({"kubernetes.io/config.mirror": "x"}).obj()
-    about = cluster(node("n1"), node("n2"), pods=(running("web", "n1"), running("agent", "n1", kind="DaemonSet"), mirror))
+    about = cluster(
+        node("n1"), node("n2"), pods=(running("web", "n1"), running("agent", "n1", kind="DaemonSet"), mirror)
+    )
 
     answer = ask(about, drain_nodes=["n1"])
 
@@ -366,7 +426,8 @@ def test_a_removed_node_takes_its_own_pods_with_it() -> None:
 
 def test_a_drain_waits_for_the_budgets_that_hold_it_up() -> None:
     """
-    Nobody is evicted against them: what becomes of their pods is said of the time when they allow it. Those that may leave come first.
+    Nobody is evicted against them: what becomes of their pods is said of the time when they allow it. Those that may
+    leave come first.
     """
     others = replaced(budget(0), metadata=ObjectMeta(name="other", namespace="elsewhere"))
     pods = protected("a", "n1"), protected("b", "n1"), running("web", "n1")
@@ -381,7 +442,8 @@ def test_a_drain_waits_for_the_budgets_that_hold_it_up() -> None:
     assert not any(each.victim.violates for each in answer.evictions)
     assert answer.summary == (
         "2 pods would be evicted (2 would land elsewhere). "
-        "The drain would wait for PodDisruptionBudget default/keep before default/b may leave n1; then it would land on n2."
+        "The drain would wait for PodDisruptionBudget default/keep before default/b may leave n1; then it would land "
+        "on n2."
     )
 
 
@@ -410,7 +472,13 @@ def test_a_node_that_is_gone_asks_no_budgets() -> None:
 
 
 def test_a_node_that_is_gone_leaves_its_budgets_less() -> None:
-    about = cluster(node("n1", 8), node("n2", 8), node("n3", 8), pods=(protected("a", "n1"), protected("b", "n2")), pdbs=(budget(1),))
+    about = cluster(
+        node("n1", 8),
+        node("n2", 8),
+        node("n3", 8),
+        pods=(protected("a", "n1"), protected("b", "n2")),
+        pdbs=(budget(1),),
+    )
 
     answer = ask(about, remove_nodes=["n1"], drain_nodes=["n2"])
 
@@ -418,7 +486,12 @@ def test_a_node_that_is_gone_leaves_its_budgets_less() -> None:
 
 
 def test_a_node_that_is_added_takes_pods() -> None:
-    added = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "new"}, "status": {"capacity": {"cpu": "8", "pods": "10"}}}
+    added = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "new"},
+        "status": {"capacity": {"cpu": "8", "pods": "10"}},
+    }
 
     assert places(ask(cluster(node("n", 1)), added, written("web", 4))) == {"web": "new"}
 
@@ -450,7 +523,9 @@ def test_another_configuration_decides_instead() -> None:
 
 
 class EvictsAnybody(fwk.PostFilterPlugin):
-    """Pushes out whoever is on the first node, important or not; as two schedulers do that do not know of each other."""
+    """Pushes out whoever is on the first node, important or not; as two schedulers do that do not know of each
+    other.
+    """
 
     async def post_filter(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
         snapshot = state.snapshot
@@ -497,11 +572,19 @@ def test_a_pod_that_can_never_use_the_room_it_makes_stops_making_it() -> None:
     about = cluster(node("n", 2), pods=(running("b", "n", 2),))
 
     simulation = played(
-        about, NodeName, NodeResourcesFit, EvictsAnybody, NeverReserves, pods=(owned(make_pod("web").req(cpu=2).priority(10)),)
+        about,
+        NodeName,
+        NodeResourcesFit,
+        EvictsAnybody,
+        NeverReserves,
+        pods=(owned(make_pod("web").req(cpu=2).priority(10)),),
     )
 
     (loop,) = simulation.loops
-    assert loop.text == "default/web evicts default/b from n, then default/web would evict default/b from n again, and so on forever"
+    assert (
+        loop.text
+        == "default/web evicts default/b from n, then default/web would evict default/b from n again, and so on forever"
+    )
     assert {each.pod.name: each.node for each in simulation.placements} == {"web": "", "b": "n"}
 
 
@@ -528,17 +611,22 @@ def test_equal_questions_have_equal_answers() -> None:
 
 def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
     """
-    Questions are worked out in threads; meanwhile pods come and go. In the end the cluster knows exactly what it was told.
+    Questions are worked out in threads; meanwhile pods come and go. In the end the cluster knows exactly what it was
+    told.
     """
     pods = [running(f"p{number}", f"n{number % 4}") for number in range(8)]
     claims = (budget(1),)
     about = cluster(*(node(f"n{number}") for number in range(4)), pods=tuple(pods), pdbs=claims)
-    request = WhatIfRequest(create=[HIGH, written("web", 4, priorityClassName="high")], drain_nodes=["n1"], remove_nodes=["n2"])
+    request = WhatIfRequest(
+        create=[HIGH, written("web", 4, priorityClassName="high")], drain_nodes=["n1"], remove_nodes=["n2"]
+    )
     answers: list[WhatIf] = []
     for round_ in range(20):
         before = everything(about)
         fork = about.fork()
-        thread = threading.Thread(target=lambda fork=fork: answers.append(what_if(fork, Configuration(), request, TrialRegistry)))
+        thread = threading.Thread(
+            target=lambda fork=fork: answers.append(what_if(fork, Configuration(), request, TrialRegistry))
+        )
         thread.start()
         assert everything(about) == before
         changed = running(f"p{round_ % 8}", f"n{round_ % 4}", cpu=2 if round_ % 16 < 8 else 1)
@@ -555,7 +643,10 @@ def test_a_what_if_changes_nothing_while_the_cluster_goes_on() -> None:
 
 def everything(about: Cluster) -> dict[str, Any]:
     """All that is known of a cluster."""
-    tables = {name: dict(getattr(about.cache.objects, name)) for name in ("pdbs", "pvcs", "pvs", "services", "namespaces", "replica_sets")}
+    tables = {
+        name: dict(getattr(about.cache.objects, name))
+        for name in ("pdbs", "pvcs", "pvs", "services", "namespaces", "replica_sets")
+    }
     shown = seen(about.cache.update_snapshot())
     return {
         "nodes": dict(about.nodes),
@@ -595,7 +686,11 @@ def test_a_simulation_that_nobody_waits_for_ends() -> None:
 
 def test_a_configuration_of_many_profiles_is_refused() -> None:
     profiles = [{"schedulerName": f"profile-{number}"} for number in range(101)]
-    configuration = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": profiles}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": profiles,
+    }
 
     with pytest.raises(WhatIfError, match="more than 100 profiles"):
         ask(cluster(node("n")), configuration=configuration)
@@ -608,7 +703,8 @@ def counted() -> list[object]:
 
 def test_what_was_counted_is_freed_with_the_answer() -> None:
     """
-    The sums over all nodes go at once, and not when the garbage collector next looks: in a large cluster they take 100 MB.
+    The sums over all nodes go at once, and not when the garbage collector next looks: in a large cluster they take 100
+    MB.
     """
     labels = {"metadata": {"name": "p", "labels": {"app": "web"}}}
     term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
@@ -642,7 +738,9 @@ def test_nodes_like_one_take_pods_as_it_would_and_are_told_of_by_name() -> None:
 
 
 def test_a_node_like_one_that_is_cordoned_is_not() -> None:
-    assert places(ask(cluster(node("a").unschedulable()), written("new"), add_nodes=[NodesLike(like="a")])) == {"new": "a-new-1"}
+    assert places(ask(cluster(node("a").unschedulable()), written("new"), add_nodes=[NodesLike(like="a")])) == {
+        "new": "a-new-1"
+    }
 
 
 @pytest.mark.parametrize(
@@ -665,7 +763,10 @@ def test_whoever_adds_nodes_is_told_whether_pending_pods_would_fit() -> None:
     about = cluster(node("a"), pods=(running("full", "a", cpu=4), *waiting))
 
     answer = ask(about.fork(), add_nodes=[NodesLike(like="a")])
-    none = ask(about.fork(), {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "tiny"}, "status": {"allocatable": {"cpu": "1"}}})
+    none = ask(
+        about.fork(),
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "tiny"}, "status": {"allocatable": {"cpu": "1"}}},
+    )
     asked = ask(about.fork(), add_nodes=[NodesLike(like="a", count=2)], include_pending=True)
 
     assert answer.summary == "1 of 3 pending pods would now fit; include the pending pods to see where."

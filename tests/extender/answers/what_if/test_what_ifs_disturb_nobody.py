@@ -1,4 +1,6 @@
-"""A scheduler of whom many what-ifs are asked decides as one that nobody asks anything: columns, objects, queue and writes are the same."""
+"""A scheduler of whom many what-ifs are asked decides as one that nobody asks anything: columns, objects, queue and
+writes are the same.
+"""
 
 import asyncio
 from typing import Any
@@ -22,7 +24,10 @@ URGENT = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {"name": "urgent"},
-    "spec": {"priorityClassName": "high", "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]},
+    "spec": {
+        "priorityClassName": "high",
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}],
+    },
 }
 KEEP = PodDisruptionBudget(
     metadata=ObjectMeta(name="keep", namespace="default"),
@@ -68,7 +73,13 @@ async def life(*, asking: bool) -> tuple[dict[str, Any], list[WhatIf]]:
 
 
 def arriving(number: int) -> Pod:
-    pod = make_pod(f"p{number}").req(cpu=2 + number % 2).priority(10 * (number % 4)).label(app="db" if number % 2 else "web").obj()
+    pod = (
+        make_pod(f"p{number}")
+        .req(cpu=2 + number % 2)
+        .priority(10 * (number % 4))
+        .label(app="db" if number % 2 else "web")
+        .obj()
+    )
     owner = OwnerReference(kind="ReplicaSet", name="rs", uid="rs", controller=True)
     return replaced(pod, metadata=replaced(pod.metadata, owner_references=[owner]))
 
@@ -99,7 +110,10 @@ def state(scheduling: Scheduling) -> dict[str, Any]:
         "assumed": cluster.cache.assumed_pods,
         "pending": list(cluster.pending),
         "budgets": dict(cluster.cache.objects.pdbs),
-        "queue": {name: [(each.key, each.attempts, each.unschedulable_plugins) for each in infos] for name, infos in waiting.items()},
+        "queue": {
+            name: [(each.key, each.attempts, each.unschedulable_plugins) for each in infos]
+            for name, infos in waiting.items()
+        },
         "promised": {node: [pod.key for pod in pods] for node, pods in queue.nominated_pods().items()},
         "written": [repr(call) for call in scheduling.writes.calls],
     }

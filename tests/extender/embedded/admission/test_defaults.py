@@ -51,7 +51,9 @@ def test_defaults_do_not_overwrite():
 
 
 def test_requests_of_a_pod_default_to_its_limits():
-    spec = pod(containers=[{"name": "c", "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}}])
+    spec = pod(
+        containers=[{"name": "c", "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "1"}}}]
+    )
 
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
 
@@ -62,7 +64,9 @@ def test_templates_keep_their_requests_and_service_links():
     """
     container = {"name": "c", "resources": {"limits": {"cpu": "2"}}}
 
-    spec = defaulted(api_resources.DEPLOYMENTS, {"spec": {"template": {"spec": {"containers": [container]}}}})["spec"]["template"]["spec"]
+    spec = defaulted(api_resources.DEPLOYMENTS, {"spec": {"template": {"spec": {"containers": [container]}}}})["spec"][
+        "template"
+    ]["spec"]
 
     assert spec["containers"][0]["resources"] == {"limits": {"cpu": "2"}}
     assert "enableServiceLinks" not in spec
@@ -102,7 +106,10 @@ def test_what_a_pod_asks_for_as_a_whole_is_completed():
     """
     Requests that were left out come from the containers, and else from the limits of the pod.
     """
-    containers = [{"name": "c", "resources": {"requests": {"cpu": "1"}}}, {"name": "d", "resources": {"requests": {"cpu": "500m"}}}]
+    containers = [
+        {"name": "c", "resources": {"requests": {"cpu": "1"}}},
+        {"name": "d", "resources": {"requests": {"cpu": "500m"}}},
+    ]
 
     spec = pod(containers=containers, resources={"limits": {"cpu": "4", "memory": "1Gi"}})
 
@@ -164,17 +171,29 @@ def test_allocatable_defaults_to_capacity():
             id="StatefulSet",
         ),
         pytest.param(api_resources.REPLICATION_CONTROLLERS, {}, {"replicas": 1}, id="ReplicationController"),
-        pytest.param(api_resources.PERSISTENT_VOLUME_CLAIMS, {}, {"volumeMode": "Filesystem"}, id="PersistentVolumeClaim"),
+        pytest.param(
+            api_resources.PERSISTENT_VOLUME_CLAIMS, {}, {"volumeMode": "Filesystem"}, id="PersistentVolumeClaim"
+        ),
         pytest.param(
             api_resources.SERVICES,
             {"ports": [{"port": 80}]},
-            {"type": "ClusterIP", "sessionAffinity": "None", "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}]},
+            {
+                "type": "ClusterIP",
+                "sessionAffinity": "None",
+                "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}],
+            },
             id="Service",
         ),
         pytest.param(
             api_resources.RESOURCE_CLAIMS,
             {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "d"}}]}},
-            {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "d", "allocationMode": "ExactCount", "count": 1}}]}},
+            {
+                "devices": {
+                    "requests": [
+                        {"name": "r", "exactly": {"deviceClassName": "d", "allocationMode": "ExactCount", "count": 1}}
+                    ]
+                }
+            },
             id="ResourceClaim",
         ),
     ],
@@ -192,7 +211,8 @@ def test_kinds_without_a_spec():
 
 def test_defaulting_twice_changes_nothing():
     once = defaulted(
-        api_resources.PODS, {"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 1}]}], "volumes": [{"name": "v"}]}}
+        api_resources.PODS,
+        {"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 1}]}], "volumes": [{"name": "v"}]}},
     )
     twice = defaulted(api_resources.PODS, once)
 

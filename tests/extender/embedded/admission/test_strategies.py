@@ -20,7 +20,10 @@ def made(resource, obj):
 def pod(**spec):
     return made(
         api_resources.PODS,
-        {"metadata": {"name": "p", "labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}], **spec}},
+        {
+            "metadata": {"name": "p", "labels": {"app": "x"}},
+            "spec": {"containers": [{"name": "c", "image": "i:1"}], **spec},
+        },
     )
 
 
@@ -37,7 +40,9 @@ def changed(resource, old, subresource="", **change):
 
 
 def test_a_new_pod_is_pending_whatever_was_said():
-    obj = made(api_resources.PODS, {"metadata": {"generation": 7}, "spec": {"containers": []}, "status": {"phase": "Running"}})
+    obj = made(
+        api_resources.PODS, {"metadata": {"generation": 7}, "spec": {"containers": []}, "status": {"phase": "Running"}}
+    )
 
     assert obj["metadata"]["generation"] == 1
     assert obj["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
@@ -56,7 +61,9 @@ def test_nodes_come_with_their_status():
 def test_other_kinds_come_without():
     assert made(api_resources.DEPLOYMENTS, {"status": {"replicas": 3}})["status"] == {}
     assert made(api_resources.POD_DISRUPTION_BUDGETS, {"status": {"expectedPods": 3}})["status"]["expectedPods"] == 0
-    assert made(api_resources.PERSISTENT_VOLUME_CLAIMS, {"status": {"phase": "Bound"}})["status"] == {"phase": "Pending"}
+    assert made(api_resources.PERSISTENT_VOLUME_CLAIMS, {"status": {"phase": "Bound"}})["status"] == {
+        "phase": "Pending"
+    }
 
 
 def test_a_namespace_is_active_and_guarded():
@@ -74,10 +81,17 @@ def test_label_keys_become_part_of_the_selector():
         "mismatchLabelKeys": ["app"],
         "topologyKey": "z",
     }
-    constraint = {"labelSelector": {}, "matchLabelKeys": ["app"], "maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}
+    constraint = {
+        "labelSelector": {},
+        "matchLabelKeys": ["app"],
+        "maxSkew": 1,
+        "topologyKey": "z",
+        "whenUnsatisfiable": "DoNotSchedule",
+    }
 
     spec = pod(
-        affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}, topologySpreadConstraints=[constraint]
+        affinity={"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}},
+        topologySpreadConstraints=[constraint],
     )["spec"]
 
     merged = spec["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"]
@@ -97,7 +111,9 @@ def test_updates_of_the_object_leave_its_status():
 
 
 def test_updates_of_the_status_leave_the_object():
-    new = changed(api_resources.PODS, pod(), "status", status__phase="Running", spec__nodeName="n", metadata__labels={"b": "c"})
+    new = changed(
+        api_resources.PODS, pod(), "status", status__phase="Running", spec__nodeName="n", metadata__labels={"b": "c"}
+    )
 
     assert new["status"]["phase"] == "Running"
     assert "nodeName" not in new["spec"]
@@ -106,7 +122,13 @@ def test_updates_of_the_status_leave_the_object():
 
 
 def test_a_status_of_a_deployment_leaves_its_labels():
-    new = changed(api_resources.DEPLOYMENTS, made(api_resources.DEPLOYMENTS, {}), "status", metadata__labels={"b": "c"}, status__replicas=1)
+    new = changed(
+        api_resources.DEPLOYMENTS,
+        made(api_resources.DEPLOYMENTS, {}),
+        "status",
+        metadata__labels={"b": "c"},
+        status__replicas=1,
+    )
 
     assert "labels" not in new["metadata"]
     assert new["status"] == {"replicas": 1}
@@ -114,9 +136,17 @@ def test_a_status_of_a_deployment_leaves_its_labels():
 
 def test_quality_of_service_and_observed_generations_are_not_forgotten():
     old = pod()
-    old["status"] |= {"observedGeneration": 3, "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 2}]}
+    old["status"] |= {
+        "observedGeneration": 3,
+        "conditions": [{"type": "Ready", "status": "True", "observedGeneration": 2}],
+    }
 
-    new = changed(api_resources.PODS, old, "status", status={"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]})
+    new = changed(
+        api_resources.PODS,
+        old,
+        "status",
+        status={"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]},
+    )
 
     assert new["status"]["qosClass"] == "BestEffort"
     assert new["status"]["observedGeneration"] == 3
@@ -128,7 +158,9 @@ def test_quality_of_service_and_observed_generations_are_not_forgotten():
     [
         pytest.param(api_resources.DEPLOYMENTS, {"spec__replicas": 3}, 2, id="a new spec counts"),
         pytest.param(api_resources.DEPLOYMENTS, {"metadata__labels": {"a": "b"}}, 1, id="labels do not"),
-        pytest.param(api_resources.DEPLOYMENTS, {"metadata__annotations": {"a": "b"}}, 2, id="annotations of deployments do"),
+        pytest.param(
+            api_resources.DEPLOYMENTS, {"metadata__annotations": {"a": "b"}}, 2, id="annotations of deployments do"
+        ),
         pytest.param(api_resources.REPLICA_SETS, {"metadata__annotations": {"a": "b"}}, 1, id="those of others do not"),
         pytest.param(api_resources.PODS, {"spec__activeDeadlineSeconds": 3}, 2, id="pods count, too"),
         pytest.param(api_resources.PODS, {"metadata__generation": 9}, 1, id="nobody else counts"),
@@ -142,7 +174,10 @@ def test_generations_count_changes_of_the_spec(resource, change, generation):
 
 def test_kinds_without_generations_get_none():
     assert "generation" not in made(api_resources.NODES, {})["metadata"]
-    assert "generation" not in changed(api_resources.LEASES, made(api_resources.LEASES, {}), spec__holderIdentity="x")["metadata"]
+    assert (
+        "generation"
+        not in changed(api_resources.LEASES, made(api_resources.LEASES, {}), spec__holderIdentity="x")["metadata"]
+    )
 
 
 def test_statuses_of_devices_go_with_their_allocation():

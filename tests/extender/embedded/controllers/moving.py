@@ -56,7 +56,9 @@ def story(main: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
 
 def add_node(registry: ObjectRegistry, name: str, **more: Any) -> Object:
     capacity = {"cpu": "8", "memory": "16Gi", "pods": "110"}
-    return registry.create(NODES, "", {"metadata": {"name": name}, "status": {"capacity": capacity, "allocatable": capacity}, **more})
+    return registry.create(
+        NODES, "", {"metadata": {"name": name}, "status": {"capacity": capacity, "allocatable": capacity}, **more}
+    )
 
 
 def template(app: str = "web", image: str = "web:1", **spec: Any) -> Object:
@@ -89,7 +91,9 @@ async def scheduled(registry: ObjectRegistry, seconds: float, node: str = "a") -
         await asyncio.sleep(0.5)
 
 
-def workload(resource: Resource, name: str, replicas: int, image: str = "web:1", app: str = "web", **spec: Any) -> Object:
+def workload(
+    resource: Resource, name: str, replicas: int, image: str = "web:1", app: str = "web", **spec: Any
+) -> Object:
     selector: Object = {"app": app} if resource.kind == "ReplicationController" else {"matchLabels": {"app": app}}
     return {
         "metadata": {"name": name},

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from extender.embedded.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Object
+from extender.embedded.api_resources import (
+    PERSISTENT_VOLUME_CLAIMS,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    Object,
+)
 from extender.embedded.registry.object_registry import ObjectRegistry
 from tests.extender.embedded.controllers.moving import add_pod, moving, names, settle, story
 
@@ -64,7 +70,9 @@ async def test_the_claim_goes_with_the_pod() -> None:
 
 @story
 async def test_an_ephemeral_volume_gets_its_claim() -> None:
-    volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": VOLUME}}}]
+    volumes = [
+        {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"metadata": {"labels": {"a": "b"}}, "spec": VOLUME}}}
+    ]
     async with moving() as registry:
         add_pod(registry, "web", volumes=volumes)
         await settle()

@@ -1,4 +1,6 @@
-"""The indexes are what a look at all objects would give, whatever came, changed and went; and so is what controllers count by them."""
+"""The indexes are what a look at all objects would give, whatever came, changed and went; and so is what controllers
+count by them.
+"""
 
 from random import Random
 from typing import Any
@@ -106,14 +108,30 @@ def disturb(registry: ObjectRegistry, rng: Random) -> None:
             registry.delete(PODS, "default", rng.choice(pods), {"gracePeriodSeconds": rng.choice([0, 30])})
         case 2 if pods:
             ready = rng.choice(["True", "False"])
-            change(registry, PODS, rng.choice(pods), lambda pod: condition_of(pod, "Ready").update(status=ready), subresource="status")
+            change(
+                registry,
+                PODS,
+                rng.choice(pods),
+                lambda pod: condition_of(pod, "Ready").update(status=ready),
+                subresource="status",
+            )
         case 3:
             change(registry, NODES, node, lambda obj: obj["spec"].update(unschedulable=rng.random() < 0.5))
         case 4 if pods:
-            change(registry, PODS, rng.choice(pods), lambda pod: pod["metadata"]["labels"].update(app=rng.choice(["web", "api", "none"])))
+            change(
+                registry,
+                PODS,
+                rng.choice(pods),
+                lambda pod: pod["metadata"]["labels"].update(app=rng.choice(["web", "api", "none"])),
+            )
         case 5:
             image = f"i:{rng.randrange(3)}"
-            change(registry, DEPLOYMENTS, "web", lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image=image))
+            change(
+                registry,
+                DEPLOYMENTS,
+                "web",
+                lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image=image),
+            )
         case 6:
             add_pod(registry, f"bare-{rng.randrange(10**6)}", metadata={"labels": {"app": rng.choice(["web", "none"])}})
         case _:
@@ -130,7 +148,10 @@ def test_after_a_storm_everything_is_as_it_should_be(number: int) -> None:
                 add_node(registry, f"n{node}")
             for app in ("web", "api"):
                 add_deployment(registry, app, 3, app=app)
-                budget = {"metadata": {"name": app}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}}
+                budget = {
+                    "metadata": {"name": app},
+                    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}},
+                }
                 registry.create(POD_DISRUPTION_BUDGETS, "default", budget)
             for _ in range(80):
                 try:

@@ -36,7 +36,10 @@ async def test_a_deployment_makes_a_replica_set_and_becomes_available() -> None:
         deployment = registry.get(DEPLOYMENTS, "default", "web")
         (replica_set,) = registry.list(REPLICA_SETS, "default")
 
-    counts = {name: deployment["status"][name] for name in ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")}
+    counts = {
+        name: deployment["status"][name]
+        for name in ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
+    }
     assert set(counts.values()) == {3}
     assert deployment["status"]["observedGeneration"] == deployment["metadata"]["generation"]
     assert condition_of(deployment, "Available")["reason"] == "MinimumReplicasAvailable"
@@ -162,7 +165,10 @@ async def test_a_paused_deployment_scales_and_does_not_roll() -> None:
         change(registry, DEPLOYMENTS, "web", with_image("web:2"))
         scale(registry, DEPLOYMENTS, "web", 3)
         await scheduled(registry, 5)
-        paused = replicas_by_set(registry), condition_of(registry.get(DEPLOYMENTS, "default", "web"), "Progressing")["reason"]
+        paused = (
+            replicas_by_set(registry),
+            condition_of(registry.get(DEPLOYMENTS, "default", "web"), "Progressing")["reason"],
+        )
         change(registry, DEPLOYMENTS, "web", lambda obj: obj["spec"].update(paused=False))
         await scheduled(registry, 15)
 
@@ -181,7 +187,8 @@ async def test_old_replica_sets_beyond_the_history_limit_are_deleted() -> None:
         await scheduled(registry, 8)
 
         revisions = [
-            each["metadata"]["annotations"]["deployment.kubernetes.io/revision"] for each in registry.list(REPLICA_SETS, "default")
+            each["metadata"]["annotations"]["deployment.kubernetes.io/revision"]
+            for each in registry.list(REPLICA_SETS, "default")
         ]
 
     assert sorted(revisions) == ["4", "5"]

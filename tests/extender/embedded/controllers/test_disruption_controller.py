@@ -59,7 +59,9 @@ def test_the_budget_of_a_deployment_of_four(spec: Object, expected: tuple[int, .
             assert numbers(registry) == expected
             assert budget["status"]["observedGeneration"] == budget["metadata"]["generation"]
             allowed = condition_of(budget, "DisruptionAllowed")
-            assert (allowed["status"], allowed["reason"]) == (("True", "SufficientPods") if expected[3] else ("False", "InsufficientPods"))
+            assert (allowed["status"], allowed["reason"]) == (
+                ("True", "SufficientPods") if expected[3] else ("False", "InsufficientPods")
+            )
 
     run()
 
@@ -86,7 +88,9 @@ async def test_pods_without_a_controller_count_only_against_a_number() -> None:
         add_budget(registry, minAvailable=1)
         await settle()
         by_number = numbers(registry)
-        change(registry, POD_DISRUPTION_BUDGETS, "web", lambda obj: obj.update(spec={**obj["spec"], "minAvailable": "50%"}))
+        change(
+            registry, POD_DISRUPTION_BUDGETS, "web", lambda obj: obj.update(spec={**obj["spec"], "minAvailable": "50%"})
+        )
         await settle()
 
         assert by_number == (2, 1, 2, 1)
@@ -137,7 +141,11 @@ async def test_a_controller_that_cannot_be_scaled_leaves_nothing_to_disrupt() ->
 
     failure = condition_of(budget, "DisruptionAllowed")
     assert budget["status"]["disruptionsAllowed"] == 0
-    assert (failure["status"], failure["reason"], failure["message"]) == ("False", "SyncFailed", 'found no controllers for pod "x"')
+    assert (failure["status"], failure["reason"], failure["message"]) == (
+        "False",
+        "SyncFailed",
+        'found no controllers for pod "x"',
+    )
 
 
 @story
@@ -150,7 +158,14 @@ async def test_a_controller_that_only_a_dump_names_counts_with_its_pods() -> Non
     metadata = {"namespace": "default", "labels": {"app": "web"}, "ownerReferences": [owner]}
     spec = {"nodeName": "a", "containers": [{"name": "c", "image": "i"}]}
     pods = [
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {**metadata, "name": name}, "spec": dict(spec), "status": status} for name in "wxyz"
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {**metadata, "name": name},
+            "spec": dict(spec),
+            "status": status,
+        }
+        for name in "wxyz"
     ]
     async with moving() as registry:
         seed(registry, pods)
@@ -178,7 +193,11 @@ async def test_an_eviction_that_was_promised_counts_until_it_is_done_or_forgotte
         await settle(120)
         forgotten = registry.get(POD_DISRUPTION_BUDGETS, "default", "web")["status"]
 
-    assert (promised["disruptedPods"], promised["currentHealthy"], promised["disruptionsAllowed"]) == ({"x": "2026-03-01T08:00:06Z"}, 1, 0)
+    assert (promised["disruptedPods"], promised["currentHealthy"], promised["disruptionsAllowed"]) == (
+        {"x": "2026-03-01T08:00:06Z"},
+        1,
+        0,
+    )
     assert "disruptedPods" not in forgotten
     assert (forgotten["currentHealthy"], forgotten["disruptionsAllowed"]) == (2, 1)
 
@@ -217,7 +236,10 @@ async def test_what_was_announced_to_a_pod_that_stays_is_taken_back_after_two_mi
         before = condition_of(registry.get(PODS, "default", "x"), "DisruptionTarget")["status"]
         await settle(20)
 
-        assert (before, condition_of(registry.get(PODS, "default", "x"), "DisruptionTarget")["status"]) == ("True", "False")
+        assert (before, condition_of(registry.get(PODS, "default", "x"), "DisruptionTarget")["status"]) == (
+            "True",
+            "False",
+        )
 
 
 @story
@@ -229,7 +251,12 @@ async def test_pods_that_come_and_go_are_counted_whatever_their_labels_are() -> 
         add_node(registry, "a")
         add_budget(registry, minAvailable=1)
         expressions = [{"key": "app", "operator": "NotIn", "values": ["n7", "n190"]}]
-        change(registry, POD_DISRUPTION_BUDGETS, "web", lambda obj: obj["spec"].update(selector={"matchExpressions": expressions}))
+        change(
+            registry,
+            POD_DISRUPTION_BUDGETS,
+            "web",
+            lambda obj: obj["spec"].update(selector={"matchExpressions": expressions}),
+        )
         counted = []
         for first, last in ((0, 150), (150, 200)):
             for number in range(first, last):

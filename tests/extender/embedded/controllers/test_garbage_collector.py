@@ -6,12 +6,28 @@ import pytest
 
 from extender.embedded.api_resources import PODS, REPLICA_SETS, Object
 from extender.embedded.registry.object_registry import ObjectRegistry
-from tests.extender.embedded.controllers.moving import add_node, add_pod, change, moving, names, scheduled, settle, story, workload
+from tests.extender.embedded.controllers.moving import (
+    add_node,
+    add_pod,
+    change,
+    moving,
+    names,
+    scheduled,
+    settle,
+    story,
+    workload,
+)
 
 
 def reference(owner: Object, **more: Any) -> Object:
     metadata = owner["metadata"]
-    return {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": metadata["name"], "uid": metadata["uid"], **more}
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        **more,
+    }
 
 
 def add_owner(registry: ObjectRegistry, name: str) -> Object:
@@ -94,8 +110,12 @@ async def test_a_namesake_of_the_owner_is_another_object() -> None:
 @pytest.mark.parametrize(
     "owner",
     [
-        pytest.param({"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1"}, id="of a kind that is not served"),
-        pytest.param({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1"}, id="of a kind that is"),
+        pytest.param(
+            {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1"}, id="of a kind that is not served"
+        ),
+        pytest.param(
+            {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1"}, id="of a kind that is"
+        ),
     ],
 )
 def test_an_owner_that_was_never_here_is_taken_to_exist_elsewhere(owner: Object) -> None:

@@ -5,7 +5,17 @@ import pytest
 from extender.embedded.api_resources import NODES, PODS, Object
 from extender.embedded.controllers.seen_objects import RUNS_FOR
 from extender.embedded.statuses import ApiStatus
-from tests.extender.embedded.controllers.moving import add_node, add_pod, change, condition_of, moving, names, phases, settle, story
+from tests.extender.embedded.controllers.moving import (
+    add_node,
+    add_pod,
+    change,
+    condition_of,
+    moving,
+    names,
+    phases,
+    settle,
+    story,
+)
 
 
 @story
@@ -136,11 +146,15 @@ async def test_a_node_that_somebody_calls_not_ready_stays_so_and_starts_nothing(
     async with moving() as registry:
         add_node(registry, "a")
         await settle()
-        change(registry, NODES, "a", lambda node: condition_of(node, "Ready").update(status="False"), subresource="status")
+        change(
+            registry, NODES, "a", lambda node: condition_of(node, "Ready").update(status="False"), subresource="status"
+        )
         add_pod(registry, "web", node="a")
         await settle(30)
         meanwhile = condition_of(registry.get(NODES, "", "a"), "Ready")["status"], phases(registry)
-        change(registry, NODES, "a", lambda node: condition_of(node, "Ready").update(status="True"), subresource="status")
+        change(
+            registry, NODES, "a", lambda node: condition_of(node, "Ready").update(status="True"), subresource="status"
+        )
         await settle()
 
         assert meanwhile == ("False", ["Pending"])
@@ -153,7 +167,13 @@ async def test_on_a_node_that_does_not_answer_nothing_ends() -> None:
         add_node(registry, "a")
         add_pod(registry, "web", node="a")
         await settle()
-        change(registry, NODES, "a", lambda node: condition_of(node, "Ready").update(status="Unknown"), subresource="status")
+        change(
+            registry,
+            NODES,
+            "a",
+            lambda node: condition_of(node, "Ready").update(status="Unknown"),
+            subresource="status",
+        )
         registry.delete(PODS, "default", "web", {})
         await settle(10)
         stuck = names(registry, PODS)

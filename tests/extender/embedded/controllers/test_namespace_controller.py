@@ -48,7 +48,9 @@ async def test_others_have_their_turn_while_the_events_of_a_namespace_are_delete
         registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
         about = {"kind": "Pod", "namespace": "shop", "name": "x"}
         for number in range(OBJECTS_AT_ONCE * 5):
-            registry.create(EVENTS, "shop", {"metadata": {"name": f"e{number}"}, "involvedObject": about, "reason": "Scheduled"})
+            registry.create(
+                EVENTS, "shop", {"metadata": {"name": f"e{number}"}, "involvedObject": about, "reason": "Scheduled"}
+            )
         registry.delete(NAMESPACES, "", "shop", {})
         left = [len(registry.list(EVENTS, "shop"))]
         while left[-1]:

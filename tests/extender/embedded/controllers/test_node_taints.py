@@ -39,14 +39,19 @@ async def test_a_cordoned_node_is_tainted_until_it_is_uncordoned() -> None:
             await settle()
             seen.append(taints(registry))
 
-    assert seen == [[("example.com/mine", "NoSchedule"), ("unschedulable", "NoSchedule")], [("example.com/mine", "NoSchedule")]]
+    assert seen == [
+        [("example.com/mine", "NoSchedule"), ("unschedulable", "NoSchedule")],
+        [("example.com/mine", "NoSchedule")],
+    ]
 
 
 @pytest.mark.parametrize(
     ("kind", "status", "expected"),
     [
         pytest.param("Ready", "False", [("not-ready", "NoSchedule"), ("not-ready", "NoExecute")], id="not ready"),
-        pytest.param("Ready", "Unknown", [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")], id="unreachable"),
+        pytest.param(
+            "Ready", "Unknown", [("unreachable", "NoSchedule"), ("unreachable", "NoExecute")], id="unreachable"
+        ),
         pytest.param("MemoryPressure", "True", [("memory-pressure", "NoSchedule")], id="short of memory"),
         pytest.param("DiskPressure", "True", [("disk-pressure", "NoSchedule")], id="short of disk"),
         pytest.param("PIDPressure", "True", [("pid-pressure", "NoSchedule")], id="short of process ids"),

@@ -2,7 +2,16 @@
 
 from extender.embedded.api_resources import NODES, PODS, Object
 from extender.embedded.dumps.seeding import seed
-from tests.extender.embedded.controllers.moving import add_node, add_pod, condition_of, empty_registry, moving, names, settle, story
+from tests.extender.embedded.controllers.moving import (
+    add_node,
+    add_pod,
+    condition_of,
+    empty_registry,
+    moving,
+    names,
+    settle,
+    story,
+)
 
 
 @story

@@ -1,4 +1,6 @@
-"""As many pods as somebody asked for; strangers that fit are taken in, and those that do not fit any more are let go."""
+"""As many pods as somebody asked for; strangers that fit are taken in, and those that do not fit any more are let
+go.
+"""
 
 import pytest
 
@@ -31,10 +33,14 @@ def test_pods_are_made_until_there_are_enough(resource: Resource) -> None:
             status = registry.get(resource, "default", "web")["status"]
 
         assert len(pods) == 3
-        assert all(pod["metadata"]["name"].startswith("web-") and pod["metadata"]["labels"] == {"app": "web"} for pod in pods)
-        assert {(owner["kind"], owner["name"], owner["controller"]) for pod in pods for owner in pod["metadata"]["ownerReferences"]} == {
-            (resource.kind, "web", True)
-        }
+        assert all(
+            pod["metadata"]["name"].startswith("web-") and pod["metadata"]["labels"] == {"app": "web"} for pod in pods
+        )
+        assert {
+            (owner["kind"], owner["name"], owner["controller"])
+            for pod in pods
+            for owner in pod["metadata"]["ownerReferences"]
+        } == {(resource.kind, "web", True)}
         assert (status["replicas"], status["fullyLabeledReplicas"], status["observedGeneration"]) == (3, 3, 1)
         assert "readyReplicas" not in status
 
@@ -86,7 +92,9 @@ async def test_a_deleted_or_finished_pod_is_replaced() -> None:
         change(registry, PODS, second, lambda pod: pod["status"].update(phase="Failed"), subresource="status")
         await scheduled(registry, 5)
 
-        running = [pod["metadata"]["name"] for pod in registry.list(PODS, "default") if pod["status"]["phase"] == "Running"]
+        running = [
+            pod["metadata"]["name"] for pod in registry.list(PODS, "default") if pod["status"]["phase"] == "Running"
+        ]
 
     assert len(running) == 2
     assert not {first, second} & set(running)
@@ -130,7 +138,10 @@ async def test_a_pod_without_an_owner_is_adopted_and_one_that_lost_its_label_is_
         add_pod(registry, "stray", metadata={"labels": {"app": "web"}})
         registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 1))
         await settle()
-        adopted = names(registry, PODS), registry.get(PODS, "default", "stray")["metadata"]["ownerReferences"][0]["name"]
+        adopted = (
+            names(registry, PODS),
+            registry.get(PODS, "default", "stray")["metadata"]["ownerReferences"][0]["name"],
+        )
         change(registry, PODS, "stray", lambda pod: pod["metadata"]["labels"].update(app="other"))
         await settle()
 

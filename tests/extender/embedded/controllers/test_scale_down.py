@@ -24,7 +24,13 @@ def pod(
     restarts: int = 0,
 ) -> SeenPod:
     conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": ready}] if ready else []
-    metadata = {"name": name, "namespace": "default", "uid": name, "creationTimestamp": created, "annotations": {DELETION_COST: cost}}
+    metadata = {
+        "name": name,
+        "namespace": "default",
+        "uid": name,
+        "creationTimestamp": created,
+        "annotations": {DELETION_COST: cost},
+    }
     status = {"phase": phase, "conditions": conditions, "containerStatuses": [{"restartCount": restarts}]}
     return Reader().pod(orjson.dumps({"metadata": metadata, "spec": {"nodeName": node}, "status": status}))
 

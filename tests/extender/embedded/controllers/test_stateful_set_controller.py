@@ -4,13 +4,28 @@ from typing import Any
 
 from extender.embedded.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
 from extender.embedded.registry.object_registry import ObjectRegistry
-from tests.extender.embedded.controllers.moving import add_node, change, moving, names, scale, scheduled, settle, story, workload
+from tests.extender.embedded.controllers.moving import (
+    add_node,
+    change,
+    moving,
+    names,
+    scale,
+    scheduled,
+    settle,
+    story,
+    workload,
+)
 
-CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}
+CLAIM = {
+    "metadata": {"name": "data"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
 
 
 def add_set(registry: ObjectRegistry, replicas: int, **spec: Any) -> Object:
-    return registry.create(STATEFUL_SETS, "default", workload(STATEFUL_SETS, "db", replicas, app="db", serviceName="db", **spec))
+    return registry.create(
+        STATEFUL_SETS, "default", workload(STATEFUL_SETS, "db", replicas, app="db", serviceName="db", **spec)
+    )
 
 
 def image(pod: Object) -> str:
@@ -33,9 +48,10 @@ async def test_pods_are_made_one_after_the_other_once_the_one_before_is_ready() 
 
         assert seen == [1, 2, 3, 3]
         assert names(registry, PODS) == ["db-0", "db-1", "db-2"]
-        assert [status[name] for name in ("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas")] == [
-            3
-        ] * 5
+        assert [
+            status[name]
+            for name in ("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas")
+        ] == [3] * 5
         assert status["currentRevision"] == status["updateRevision"]
 
 
@@ -87,11 +103,18 @@ async def test_a_new_template_is_rolled_out_from_the_last_pod_to_the_first() -> 
         add_node(registry, "a")
         add_set(registry, 3)
         await scheduled(registry, 8)
-        change(registry, STATEFUL_SETS, "db", lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="db:2"))
+        change(
+            registry,
+            STATEFUL_SETS,
+            "db",
+            lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="db:2"),
+        )
         images = []
         for _ in range(40):
             await scheduled(registry, 0.5)
-            images.append(tuple(image(pod) for pod in registry.list(PODS) if "deletionTimestamp" not in pod["metadata"]))
+            images.append(
+                tuple(image(pod) for pod in registry.list(PODS) if "deletionTimestamp" not in pod["metadata"])
+            )
         status = registry.get(STATEFUL_SETS, "default", "db")["status"]
 
     old, new = "web:1", "db:2"
@@ -106,7 +129,12 @@ async def test_a_partition_keeps_the_first_pods_as_they_are() -> None:
         add_node(registry, "a")
         add_set(registry, 3, updateStrategy={"rollingUpdate": {"partition": 2}})
         await scheduled(registry, 8)
-        change(registry, STATEFUL_SETS, "db", lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="db:2"))
+        change(
+            registry,
+            STATEFUL_SETS,
+            "db",
+            lambda obj: obj["spec"]["template"]["spec"]["containers"][0].update(image="db:2"),
+        )
         await scheduled(registry, 15)
 
         status = registry.get(STATEFUL_SETS, "default", "db")["status"]

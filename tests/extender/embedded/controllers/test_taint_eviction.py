@@ -6,7 +6,16 @@ from extender.embedded.api_resources import NODES, PODS, Object
 from extender.embedded.controllers.node_lifecycle_controller import PatientToleration, patience
 from extender.embedded.controllers.seen_objects import NodeTaint
 from extender.embedded.registry.object_registry import ObjectRegistry
-from tests.extender.embedded.controllers.moving import add_node, add_pod, change, condition_of, moving, names, settle, story
+from tests.extender.embedded.controllers.moving import (
+    add_node,
+    add_pod,
+    change,
+    condition_of,
+    moving,
+    names,
+    settle,
+    story,
+)
 
 TAINT = {"key": "example.com/maintenance", "effect": "NoExecute"}
 
@@ -35,7 +44,11 @@ async def test_pods_leave_at_once_after_a_while_or_never() -> None:
             await settle(seconds)
             seen.append(names(registry, PODS))
 
-    assert seen == [["elsewhere", "patient", "tolerant"], ["elsewhere", "patient", "tolerant"], ["elsewhere", "tolerant"]]
+    assert seen == [
+        ["elsewhere", "patient", "tolerant"],
+        ["elsewhere", "patient", "tolerant"],
+        ["elsewhere", "tolerant"],
+    ]
 
 
 @story
@@ -85,7 +98,13 @@ async def test_pods_stay_five_minutes_on_a_node_that_does_not_answer() -> None:
         add_node(registry, "a")
         add_pod(registry, "x", node="a")
         await settle()
-        change(registry, NODES, "a", lambda node: condition_of(node, "Ready").update(status="Unknown"), subresource="status")
+        change(
+            registry,
+            NODES,
+            "a",
+            lambda node: condition_of(node, "Ready").update(status="Unknown"),
+            subresource="status",
+        )
         await settle(295)
         before = "deletionTimestamp" in registry.get(PODS, "default", "x")["metadata"]
         await settle(10)

@@ -1,10 +1,18 @@
-"""Claims find the volume that fits them, or get one made when that is due; and volumes know when nobody needs them any more."""
+"""Claims find the volume that fits them, or get one made when that is due; and volumes know when nobody needs them any
+more.
+"""
 
 from typing import Any
 
 import pytest
 
-from extender.embedded.api_resources import CSI_NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, Object
+from extender.embedded.api_resources import (
+    CSI_NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    STORAGE_CLASSES,
+    Object,
+)
 from extender.embedded.registry.object_registry import ObjectRegistry
 from tests.extender.embedded.controllers.moving import add_node, change, moving, names, settle, story
 
@@ -14,10 +22,14 @@ STATIC = "kubernetes.io/no-provisioner"
 
 def add_class(registry: ObjectRegistry, name: str, provisioner: str, *, waits: bool = False, **more: Any) -> None:
     mode = "WaitForFirstConsumer" if waits else "Immediate"
-    registry.create(STORAGE_CLASSES, "", {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode, **more})
+    registry.create(
+        STORAGE_CLASSES, "", {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode, **more}
+    )
 
 
-def add_volume(registry: ObjectRegistry, name: str, size: str = "10Gi", storage_class: str = "fast", **spec: Any) -> None:
+def add_volume(
+    registry: ObjectRegistry, name: str, size: str = "10Gi", storage_class: str = "fast", **spec: Any
+) -> None:
     wanted = {
         "capacity": {"storage": size},
         "accessModes": ["ReadWriteOnce"],
@@ -28,8 +40,15 @@ def add_volume(registry: ObjectRegistry, name: str, size: str = "10Gi", storage_
     registry.create(PERSISTENT_VOLUMES, "", {"metadata": {"name": name, "labels": {"disk": name}}, "spec": wanted})
 
 
-def add_claim(registry: ObjectRegistry, name: str = "data", size: str = "5Gi", storage_class: str = "fast", **spec: Any) -> None:
-    wanted = {"accessModes": ["ReadWriteOnce"], "storageClassName": storage_class, "resources": {"requests": {"storage": size}}, **spec}
+def add_claim(
+    registry: ObjectRegistry, name: str = "data", size: str = "5Gi", storage_class: str = "fast", **spec: Any
+) -> None:
+    wanted = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": size}},
+        **spec,
+    }
     registry.create(PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": wanted})
 
 
@@ -119,7 +138,11 @@ async def test_a_volume_that_the_scheduler_reserved_is_bound_even_if_the_class_w
         waiting = claim(registry)["status"]["phase"]
 
         def reserve(obj: Object) -> None:
-            obj["spec"]["claimRef"] = {"namespace": "default", "name": "data", "uid": claim(registry)["metadata"]["uid"]}
+            obj["spec"]["claimRef"] = {
+                "namespace": "default",
+                "name": "data",
+                "uid": claim(registry)["metadata"]["uid"],
+            }
 
         change(registry, PERSISTENT_VOLUMES, "v", reserve)
         await settle()
@@ -156,7 +179,12 @@ async def test_a_class_that_waits_provisions_where_the_scheduler_says() -> None:
         add_claim(registry)
         await settle(60)
         waiting = claim(registry)["status"]["phase"], names(registry, PERSISTENT_VOLUMES)
-        change(registry, PERSISTENT_VOLUME_CLAIMS, "data", lambda obj: obj["metadata"].update(annotations={SELECTED_NODE: "a"}))
+        change(
+            registry,
+            PERSISTENT_VOLUME_CLAIMS,
+            "data",
+            lambda obj: obj["metadata"].update(annotations={SELECTED_NODE: "a"}),
+        )
         await settle()
 
         (made,) = registry.list(PERSISTENT_VOLUMES)
@@ -181,7 +209,8 @@ async def test_nothing_is_made_for_a_class_without_a_provisioner_or_one_that_is_
 
 
 @pytest.mark.parametrize(
-    ("policy", "left"), [pytest.param("Delete", [], id="deleted"), pytest.param("Retain", [("v", "Released")], id="released")]
+    ("policy", "left"),
+    [pytest.param("Delete", [], id="deleted"), pytest.param("Retain", [("v", "Released")], id="released")],
 )
 def test_a_volume_whose_claim_is_gone_is(policy: str, left: list[tuple[str, str]]) -> None:
     @story
@@ -193,7 +222,9 @@ def test_a_volume_whose_claim_is_gone_is(policy: str, left: list[tuple[str, str]
             registry.delete(PERSISTENT_VOLUME_CLAIMS, "default", "data", {})
             await settle()
 
-            assert [(each["metadata"]["name"], each["status"]["phase"]) for each in registry.list(PERSISTENT_VOLUMES)] == left
+            assert [
+                (each["metadata"]["name"], each["status"]["phase"]) for each in registry.list(PERSISTENT_VOLUMES)
+            ] == left
 
     run()
 

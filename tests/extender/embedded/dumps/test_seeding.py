@@ -27,7 +27,10 @@ def registry() -> ObjectRegistry:
 
 def pod(name: str = "web", **more: Any) -> Object:
     metadata = {"name": name, "namespace": "default", **more.pop("metadata", {})}
-    spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}], **more.pop("spec", {})}
+    spec = {
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+        **more.pop("spec", {}),
+    }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, **more}
 
 
@@ -46,8 +49,15 @@ def test_a_whole_cluster(registry: ObjectRegistry, path: Any, stored: dict[str, 
 
 
 def test_a_pod_stays_what_it_was(registry: ObjectRegistry) -> None:
-    metadata = {"uid": "1234", "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "77", "ownerReferences": [OWNER]}
-    given = pod(metadata=metadata, spec={"nodeName": "a", "priority": 7}, status={"phase": "Running", "podIP": "10.0.0.1"})
+    metadata = {
+        "uid": "1234",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "resourceVersion": "77",
+        "ownerReferences": [OWNER],
+    }
+    given = pod(
+        metadata=metadata, spec={"nodeName": "a", "priority": 7}, status={"phase": "Running", "podIP": "10.0.0.1"}
+    )
 
     seed(registry, [copy.deepcopy(given)])
 
@@ -67,7 +77,10 @@ def test_what_was_written_by_hand_is_completed(registry: ObjectRegistry) -> None
     assert (found["spec"]["priority"], found["spec"]["nodeName"]) == (7, "a")
     assert (found["spec"]["schedulerName"], found["spec"]["restartPolicy"]) == ("default-scheduler", "Always")
     assert (found["status"]["phase"], found["status"]["qosClass"]) == ("Running", "Burstable")
-    assert [each["key"] for each in found["spec"]["tolerations"]] == ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
+    assert [each["key"] for each in found["spec"]["tolerations"]] == [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ]
 
 
 def test_what_names_no_namespace_is_in_default(registry: ObjectRegistry) -> None:
@@ -91,7 +104,10 @@ def test_the_class_of_a_pod_gives_it_its_priority(registry: ObjectRegistry) -> N
 def test_namespaces_and_classes_that_a_dump_lacks_are_made(registry: ObjectRegistry) -> None:
     spec = {"priorityClassName": "high", "priority": 9, "preemptionPolicy": "Never"}
 
-    report = seed(registry, [pod(metadata={"namespace": "shop"}, spec=spec), pod("other", metadata={"namespace": "shop"}, spec=spec)])
+    report = seed(
+        registry,
+        [pod(metadata={"namespace": "shop"}, spec=spec), pod("other", metadata={"namespace": "shop"}, spec=spec)],
+    )
 
     assert report.added == ("Namespace shop", "PriorityClass high")
     assert registry.get(NAMESPACES, "", "shop")["status"]["phase"] == "Active"

@@ -70,14 +70,22 @@ def test_a_cluster_that_was_saved_is_read_back(tmp_path: Path, path: Path, name:
 
 def without_the_servers_marks(obj: Object) -> Object:
     """kubectl refuses to create an object that has a resourceVersion, and to apply one that has managedFields."""
-    metadata = {name: value for name, value in obj["metadata"].items() if name not in ("resourceVersion", "managedFields", "selfLink")}
+    metadata = {
+        name: value
+        for name, value in obj["metadata"].items()
+        if name not in ("resourceVersion", "managedFields", "selfLink")
+    }
     return {**obj, "metadata": metadata}
 
 
 values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(codec="utf-8", exclude_categories=["C"])),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.text(st.characters(codec="utf-8", exclude_categories=["C"])),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="ascii", categories=["L", "N"])), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(codec="ascii", categories=["L", "N"])), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -147,11 +155,15 @@ def test_only_its_owner_reads_a_file(tmp_path: Path) -> None:
     ("piece", "times", "message"),
     [
         pytest.param(b" " * 2**20, 800, "more than 67108864 bytes", id="blanks"),
-        pytest.param(b"[[],1]" + b" " * 64 + b"," * 2**20, 50, f"more than {MAX_VALUES} values", id="JSON of tiny values"),
+        pytest.param(
+            b"[[],1]" + b" " * 64 + b"," * 2**20, 50, f"more than {MAX_VALUES} values", id="JSON of tiny values"
+        ),
         pytest.param(b"- [" + b"x," * 2**19 + b"x]\n", 10, "more than 100000 nodes", id="YAML of tiny values"),
     ],
 )
-def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(tmp_path: Path, piece: bytes, times: int, message: str) -> None:
+def test_a_small_file_that_holds_far_too_much_is_refused_in_one_line(
+    tmp_path: Path, piece: bytes, times: int, message: str
+) -> None:
     """
     In a process that may not have more addresses, with smaller limits: reading on would end it.
     """

@@ -10,7 +10,9 @@ from extender.embedded.patches import field_sets
 NAMES = st.sampled_from(("f:a", "f:b", 'k:{"name":"c"}', 'v:"d"'))
 NODES: st.SearchStrategy[Any] = st.recursive(
     st.just({}),
-    lambda below: st.builds(lambda kids, own: kids | ({".": {}} if own else {}), st.dictionaries(NAMES, below, min_size=1), st.booleans()),
+    lambda below: st.builds(
+        lambda kids, own: kids | ({".": {}} if own else {}), st.dictionaries(NAMES, below, min_size=1), st.booleans()
+    ),
     max_leaves=8,
 )
 SETS = st.dictionaries(NAMES, NODES)
@@ -33,7 +35,11 @@ def test_what_lies_below_a_field_goes_with_it(first, second):
 
     left = members(field_sets.without(first, second))
 
-    assert left == {path for path in members(first) if not any(path == each or path.startswith((f"{each}.", f"{each}[")) for each in gone)}
+    assert left == {
+        path
+        for path in members(first)
+        if not any(path == each or path.startswith((f"{each}.", f"{each}[")) for each in gone)
+    }
 
 
 @given(SETS, SETS)

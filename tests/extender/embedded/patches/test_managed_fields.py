@@ -72,7 +72,11 @@ def test_who_creates_a_pod_owns_its_labels_and_its_spec_but_not_its_status():
             "fieldsType": "FieldsV1",
             "fieldsV1": {
                 "f:metadata": {"f:labels": {".": {}, "f:app": {}}},
-                "f:spec": {"f:containers": {'k:{"name":"c"}': CONTAINER}, "f:restartPolicy": {}, "f:securityContext": {}},
+                "f:spec": {
+                    "f:containers": {'k:{"name":"c"}': CONTAINER},
+                    "f:restartPolicy": {},
+                    "f:securityContext": {},
+                },
             },
         }
     ]
@@ -108,7 +112,10 @@ def test_who_creates_a_pod_owns_its_labels_and_its_spec_but_not_its_status():
         pytest.param(
             api_resources.PODS,
             {"metadata": {"generateName": "p-", "name": "p-x", "finalizers": ["a/b"]}, "spec": {"containers": []}},
-            {"f:metadata": {"f:finalizers": {".": {}, 'v:"a/b"': {}}, "f:generateName": {}}, "f:spec": {"f:containers": {}}},
+            {
+                "f:metadata": {"f:finalizers": {".": {}, 'v:"a/b"': {}}, "f:generateName": {}},
+                "f:spec": {"f:containers": {}},
+            },
             id="a set is owned by its values",
         ),
         pytest.param(
@@ -116,7 +123,10 @@ def test_who_creates_a_pod_owns_its_labels_and_its_spec_but_not_its_status():
             {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}]}},
             {
                 "f:spec": {
-                    "f:ports": {".": {}, 'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {}}}
+                    "f:ports": {
+                        ".": {},
+                        'k:{"port":80,"protocol":"TCP"}': {".": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {}},
+                    }
                 }
             },
             id="a service: items with two keys",

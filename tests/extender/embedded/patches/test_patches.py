@@ -38,16 +38,32 @@ def test_the_operations_of_a_json_patch_are_done_in_order() -> None:
 @pytest.mark.parametrize(
     ("body", "code", "message"),
     [
-        ([{"op": "test", "path": "/metadata/name", "value": "b"}], 422, "the server rejected our request due to an error in our request"),
-        ([{"op": "remove", "path": "/nothing/here"}], 422, "the server rejected our request due to an error in our request"),
-        ([{"op": "replace", "path": "", "value": 7}], 422, "the server rejected our request due to an error in our request"),
+        (
+            [{"op": "test", "path": "/metadata/name", "value": "b"}],
+            422,
+            "the server rejected our request due to an error in our request",
+        ),
+        (
+            [{"op": "remove", "path": "/nothing/here"}],
+            422,
+            "the server rejected our request due to an error in our request",
+        ),
+        (
+            [{"op": "replace", "path": "", "value": 7}],
+            422,
+            "the server rejected our request due to an error in our request",
+        ),
         ([{"op": "shuffle", "path": "/a"}], 422, "the server rejected our request due to an error in our request"),
         (
             [{"op": "add", "path": "/spec/containers/x/y", "value": 1}],
             422,
             "the server rejected our request due to an error in our request",
         ),
-        ({"op": "add"}, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"),
+        (
+            {"op": "add"},
+            400,
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+        ),
         (b"[", 400, "invalid JSON patch"),
         (
             [{"op": "test", "path": "/kind", "value": "Pod"}] * 10_001,
@@ -69,7 +85,10 @@ def test_copies_of_copies_do_not_fill_the_memory() -> None:
     api = make_api()
     add_pod(api, "a")
     body = [{"op": "add", "path": "/metadata/annotations", "value": {"x": "y" * 1000}}]
-    body += [{"op": "copy", "from": "/metadata/annotations", "path": f"/metadata/annotations/{number}"} for number in range(40)]
+    body += [
+        {"op": "copy", "from": "/metadata/annotations", "path": f"/metadata/annotations/{number}"}
+        for number in range(40)
+    ]
 
     code, _ = patch(api, patch_types.JSON, body)
 
@@ -82,9 +101,15 @@ def test_a_merge_patch_replaces_lists_and_takes_away_what_is_null() -> None:
     body["metadata"] |= {"labels": {"x": "1", "y": "2"}, "finalizers": ["example.com/a"]}
     ask(api, "POST", PODS_PATH, body)
 
-    code, patched = patch(api, patch_types.MERGE, {"metadata": {"labels": {"x": None, "z": "3"}, "finalizers": ["example.com/b"]}})
+    code, patched = patch(
+        api, patch_types.MERGE, {"metadata": {"labels": {"x": None, "z": "3"}, "finalizers": ["example.com/b"]}}
+    )
 
-    assert (code, patched["metadata"]["labels"], patched["metadata"]["finalizers"]) == (200, {"y": "2", "z": "3"}, ["example.com/b"])
+    assert (code, patched["metadata"]["labels"], patched["metadata"]["finalizers"]) == (
+        200,
+        {"y": "2", "z": "3"},
+        ["example.com/b"],
+    )
 
 
 def test_a_strategic_patch_merges_lists_by_their_keys() -> None:
@@ -135,7 +160,9 @@ def conditions(*patches: dict[str, Any], order: list[str] | None = None) -> tupl
         ([], ["b", "a"], [("b", "True"), ("a", "True")]),
     ],
 )
-def test_strategic_patches_of_keyed_lists(patches: list[dict[str, Any]], order: list[str] | None, found: list[tuple[str, str]]) -> None:
+def test_strategic_patches_of_keyed_lists(
+    patches: list[dict[str, Any]], order: list[str] | None, found: list[tuple[str, str]]
+) -> None:
     assert conditions(*patches, order=order) == (200, found)
 
 
@@ -147,7 +174,9 @@ def test_strategic_patches_of_keyed_lists(patches: list[dict[str, Any]], order: 
         ([{"$patch": "merge", "type": "a"}], None, "merging lists cannot yet be specified in the patch"),
     ],
 )
-def test_strategic_patches_that_make_no_sense(patches: list[dict[str, Any]], order: list[str] | None, message: str) -> None:
+def test_strategic_patches_that_make_no_sense(
+    patches: list[dict[str, Any]], order: list[str] | None, message: str
+) -> None:
     assert conditions(*patches, order=order) == (500, message)
 
 
@@ -172,7 +201,9 @@ def test_primitives_are_merged_and_taken_out_of_lists() -> None:
     ask(api, "POST", PODS_PATH, body)
 
     _, merged = patch(api, patch_types.STRATEGIC, {"metadata": {"finalizers": ["example.com/c", "example.com/a"]}})
-    _, removed = patch(api, patch_types.STRATEGIC, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/b"]}})
+    _, removed = patch(
+        api, patch_types.STRATEGIC, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["example.com/b"]}}
+    )
 
     assert sorted(merged["metadata"]["finalizers"]) == ["example.com/a", "example.com/b", "example.com/c"]
     assert sorted(removed["metadata"]["finalizers"]) == ["example.com/a", "example.com/c"]
@@ -180,7 +211,10 @@ def test_primitives_are_merged_and_taken_out_of_lists() -> None:
 
 def test_server_side_apply_creates_and_owns() -> None:
     api = make_api()
-    body = b"apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  labels: {x: one}\nspec:\n  containers: [{name: c, image: i}]\n"
+    body = (
+        b"apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  labels: {x: one}\nspec:\n  containers: [{name: c, image: "
+        b"i}]\n"
+    )
 
     created, _ = patch(api, patch_types.APPLY, body, query="?fieldManager=me")
     again, made = patch(api, patch_types.APPLY, body, query="?fieldManager=me")
@@ -217,7 +251,8 @@ def test_what_is_applied_may_be_wrong_in_two_ways_at_once() -> None:
 
     assert (code, status["message"]) == (
         500,
-        "failed to convert new typed object (/; /v1, Kind=Pod) to object: quantities must not be longer than 64 characters",
+        "failed to convert new typed object (/; /v1, Kind=Pod) to object: quantities must not be longer than 64 "
+        "characters",
     )
 
 
@@ -261,19 +296,33 @@ def test_nothing_is_patched_into_being() -> None:
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        (patch_types.JSON, [{"op": "remove", "path": "/spec/containers/0"}, {"op": "add", "path": "/metadata/labels/x", "value": "2"}]),
+        (
+            patch_types.JSON,
+            [{"op": "remove", "path": "/spec/containers/0"}, {"op": "add", "path": "/metadata/labels/x", "value": "2"}],
+        ),
         (patch_types.MERGE, {"metadata": {"labels": {"app": None, "x": "2"}}, "spec": {"containers": []}}),
-        (patch_types.STRATEGIC, {"spec": {"containers": [{"name": "one", "image": "new"}, {"name": "two", "$patch": "delete"}]}}),
+        (
+            patch_types.STRATEGIC,
+            {"spec": {"containers": [{"name": "one", "image": "new"}, {"name": "two", "$patch": "delete"}]}},
+        ),
         (patch_types.STRATEGIC, {"spec": {"containers": [{"name": "one", "env": [{"name": "A", "value": "2"}]}]}}),
         (patch_types.STRATEGIC, {"spec": {"$setElementOrder/containers": [{"name": "two"}, {"name": "one"}]}}),
-        (patch_types.STRATEGIC, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/b"], "labels": {"$patch": "replace", "x": "2"}}}),
+        (
+            patch_types.STRATEGIC,
+            {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a/b"], "labels": {"$patch": "replace", "x": "2"}}},
+        ),
         (patch_types.STRATEGIC, {"spec": {"$retainKeys": ["nodeName"], "nodeName": "node-1"}}),
     ],
 )
 def test_a_patch_leaves_the_original_as_it_was(kind: str, body: Any) -> None:
     original = {
         "metadata": {"labels": {"app": "web"}, "finalizers": ["a/b", "c/d"]},
-        "spec": {"containers": [{"name": "one", "image": "old", "env": [{"name": "A", "value": "1"}]}, {"name": "two", "image": "old"}]},
+        "spec": {
+            "containers": [
+                {"name": "one", "image": "old", "env": [{"name": "A", "value": "1"}]},
+                {"name": "two", "image": "old"},
+            ]
+        },
         "status": {"conditions": [{"type": "Ready", "status": "True"}]},
     }
     before = copy.deepcopy(original)

@@ -16,7 +16,12 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 def deployment(**spec):
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "default"}, "spec": spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "default"},
+        "spec": spec,
+    }
 
 
 def template(*containers, **more):
@@ -44,7 +49,9 @@ def refusal(call):
 
 
 def test_an_object_comes_into_being():
-    obj = applied(None, deployment(replicas=2, **template({"name": "a", "image": "i", "ports": [{"containerPort": 80}]})))
+    obj = applied(
+        None, deployment(replicas=2, **template({"name": "a", "image": "i", "ports": [{"containerPort": 80}]}))
+    )
 
     assert obj["spec"]["replicas"] == 2
     assert obj["metadata"]["managedFields"] == [
@@ -64,7 +71,9 @@ def test_an_object_comes_into_being():
                                     ".": {},
                                     "f:image": {},
                                     "f:name": {},
-                                    "f:ports": {'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}},
+                                    "f:ports": {
+                                        'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}}
+                                    },
                                 }
                             }
                         }
@@ -76,7 +85,9 @@ def test_an_object_comes_into_being():
 
 
 def test_what_is_no_longer_applied_goes():
-    live = applied(None, deployment(replicas=2, paused=True, **template({"name": "a", "image": "i", "tty": True}, {"name": "b"})))
+    live = applied(
+        None, deployment(replicas=2, paused=True, **template({"name": "a", "image": "i", "tty": True}, {"name": "b"}))
+    )
 
     obj = applied(live, deployment(replicas=2, **template({"name": "a", "image": "i"})))
 
@@ -109,7 +120,13 @@ def test_a_change_of_what_another_owns_is_a_conflict():
     assert (status.code, status.reason) == (409, "Conflict")
     assert status.message == 'Apply failed with 1 conflict: conflict with "other" using apps/v1: .spec.replicas'
     assert status.details == {
-        "causes": [{"reason": "FieldManagerConflict", "message": 'conflict with "other" using apps/v1', "field": ".spec.replicas"}]
+        "causes": [
+            {
+                "reason": "FieldManagerConflict",
+                "message": 'conflict with "other" using apps/v1',
+                "field": ".spec.replicas",
+            }
+        ]
     }
 
 
@@ -118,7 +135,9 @@ def test_several_conflicts_are_listed_by_manager():
     live = applied(live, deployment(**template({"name": "a", "tty": True})), "z")
 
     status = refusal(
-        lambda: applied(live, deployment(replicas=3, minReadySeconds=2, **template({"name": "a", "image": "j", "tty": False})))
+        lambda: applied(
+            live, deployment(replicas=3, minReadySeconds=2, **template({"name": "a", "image": "j", "tty": False}))
+        )
     )
 
     assert status.message == (
@@ -136,7 +155,10 @@ def test_the_same_value_is_no_conflict_and_then_both_own_it():
 
     entries = applied(live, deployment(replicas=2))["metadata"]["managedFields"]
 
-    assert [(entry["manager"], entry["fieldsV1"]["f:spec"]["f:replicas"]) for entry in entries] == [("me", {}), ("other", {})]
+    assert [(entry["manager"], entry["fieldsV1"]["f:spec"]["f:replicas"]) for entry in entries] == [
+        ("me", {}),
+        ("other", {}),
+    ]
 
 
 def test_force_takes_over():
@@ -145,7 +167,10 @@ def test_force_takes_over():
     obj = applied(live, deployment(replicas=3), force=True)
 
     assert obj["spec"]["replicas"] == 3
-    assert [entry["fieldsV1"]["f:spec"] for entry in obj["metadata"]["managedFields"]] == [{"f:replicas": {}}, {"f:paused": {}}]
+    assert [entry["fieldsV1"]["f:spec"] for entry in obj["metadata"]["managedFields"]] == [
+        {"f:replicas": {}},
+        {"f:paused": {}},
+    ]
 
 
 def test_applying_the_same_again_changes_nothing():
@@ -167,13 +192,18 @@ def test_an_object_that_nobody_kept_track_of_gets_an_owner():
 
     status = refusal(lambda: applied(live, deployment(replicas=3)))
 
-    assert status.message == 'Apply failed with 1 conflict: conflict with "before-first-apply" using apps/v1: .spec.replicas'
+    assert (
+        status.message
+        == 'Apply failed with 1 conflict: conflict with "before-first-apply" using apps/v1: .spec.replicas'
+    )
 
 
 def test_status_is_applied_to_the_status_only():
     live = applied(None, deployment(replicas=2))
 
-    obj = applied(live, {**deployment(replicas=3), "status": {"replicas": 1}}, "controller", subresource="status", force=True)
+    obj = applied(
+        live, {**deployment(replicas=3), "status": {"replicas": 1}}, "controller", subresource="status", force=True
+    )
 
     entry = next(each for each in obj["metadata"]["managedFields"] if each["manager"] == "controller")
     assert entry["fieldsV1"] == {"f:status": {"f:replicas": {}}}
@@ -185,7 +215,8 @@ def test_status_is_applied_to_the_status_only():
     [
         pytest.param(
             deployment(foo=1),
-            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): .spec.foo: field not declared in schema",
+            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): .spec.foo: field not declared "
+            "in schema",
             id="an unknown field",
         ),
         pytest.param(
@@ -203,8 +234,10 @@ def test_status_is_applied_to_the_status_only():
         ),
         pytest.param(
             deployment(**template({"image": "a"})),
-            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): .spec.template.spec.containers: "
-            'element 0: associative list with keys has an element that omits key field "name" (and doesn\'t have default value)',
+            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): "
+            ".spec.template.spec.containers: "
+            'element 0: associative list with keys has an element that omits key field "name" (and doesn\'t have '
+            "default value)",
             id="an item without its key",
         ),
         pytest.param(
@@ -231,8 +264,14 @@ def test_what_does_not_fit_is_refused(obj, message):
     ("obj", "message"),
     [
         pytest.param({**deployment(), "kind": "Pod"}, "invalid object type: apps/v1, Kind=Pod", id="another kind"),
-        pytest.param({**deployment(), "apiVersion": "v1"}, "invalid object type: /v1, Kind=Deployment", id="another version"),
-        pytest.param({**deployment(), "metadata": {"managedFields": []}}, "metadata.managedFields must be nil", id="managed fields"),
+        pytest.param(
+            {**deployment(), "apiVersion": "v1"}, "invalid object type: /v1, Kind=Deployment", id="another version"
+        ),
+        pytest.param(
+            {**deployment(), "metadata": {"managedFields": []}},
+            "metadata.managedFields must be nil",
+            id="managed fields",
+        ),
     ],
 )
 def test_what_is_no_applied_object_is_refused(obj, message):
@@ -277,7 +316,9 @@ CONTAINERS = st.lists(
 def views(draw):
     """What somebody may say of a deployment."""
     labels, finalizers = draw(st.dictionaries(NAMES, NAMES)), draw(st.lists(NAMES, unique=True))
-    spec = draw(st.fixed_dictionaries({}, optional={"replicas": st.integers(0, 3), "minReadySeconds": st.integers(1, 3)}))
+    spec = draw(
+        st.fixed_dictionaries({}, optional={"replicas": st.integers(0, 3), "minReadySeconds": st.integers(1, 3)})
+    )
     containers = draw(CONTAINERS)
     obj = deployment(**spec, **(template(*containers) if containers else {}))
     obj["metadata"] |= {"labels": labels} if labels else {}

@@ -88,11 +88,19 @@ def test_removing_what_was_set_leaves_the_rest(live, applied):
 
     left = typed_values.remove(THING, merged, named)
 
-    assert members(typed_values.fields_of(THING, left)) <= members(typed_values.fields_of(THING, merged)) - members(named)
+    assert members(typed_values.fields_of(THING, left)) <= members(typed_values.fields_of(THING, merged)) - members(
+        named
+    )
 
 
 def test_a_value_sets_its_leaves_and_the_items_that_can_be_told_apart():
-    value = {"labels": {"a": "b"}, "point": {"x": 1}, "ports": [{"port": 80, "name": "n"}], "inner": {"text": "t"}, "tags": ["a"]}
+    value = {
+        "labels": {"a": "b"},
+        "point": {"x": 1},
+        "ports": [{"port": 80, "name": "n"}],
+        "inner": {"text": "t"},
+        "tags": ["a"],
+    }
 
     assert list(field_sets.paths(typed_values.fields_of(THING, value))) == [
         ".point",

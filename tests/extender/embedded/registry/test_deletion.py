@@ -19,7 +19,10 @@ def exists(api: KubeApi, name: str) -> bool:
 
 def replica_set(name: str) -> dict[str, Any]:
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    return {"metadata": {"name": name}, "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template},
+    }
 
 
 def test_a_pod_without_a_node_goes_at_once() -> None:
@@ -113,7 +116,13 @@ def test_kinds_that_keep_no_copy_answer_with_a_status() -> None:
 
     assert (code, status) == (
         200,
-        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": {"name": "n", "kind": "nodes", "uid": uid}},
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": {"name": "n", "kind": "nodes", "uid": uid},
+        },
     )
 
 
@@ -128,7 +137,8 @@ def test_preconditions_name_the_very_object(place: str) -> None:
 
     assert (wrong, status["message"]) == (
         409,
-        f'Operation cannot be fulfilled on Pod "a": the ResourceVersion in the precondition (1) does not match the ResourceVersion in '
+        'Operation cannot be fulfilled on Pod "a": the ResourceVersion in the precondition (1) does not match the '
+        "ResourceVersion in "
         f"record ({version}). The object might have been modified",
     )
     assert right == 200
@@ -138,7 +148,9 @@ def test_preconditions_name_the_very_object(place: str) -> None:
     ("policy", "finalizers"),
     [("Foreground", ["foregroundDeletion"]), ("Orphan", ["orphan"]), ("Background", None)],
 )
-def test_what_shall_become_of_dependents_is_left_to_the_garbage_collector(policy: str, finalizers: list[str] | None) -> None:
+def test_what_shall_become_of_dependents_is_left_to_the_garbage_collector(
+    policy: str, finalizers: list[str] | None
+) -> None:
     api = make_api()
     ask(api, "POST", REPLICA_SETS, replica_set("r"))
 

@@ -20,7 +20,13 @@ def evict(api: KubeApi, **options: Any) -> tuple[int, Any]:
 def running(api: KubeApi, *, ready: bool = True) -> None:
     add_pod(api, "a", nodeName="n", labels={"app": "x"})
     conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
-    ask(api, "PATCH", f"{PODS_PATH}/a/status", {"status": {"phase": "Running", "conditions": conditions}}, content_type=MERGE)
+    ask(
+        api,
+        "PATCH",
+        f"{PODS_PATH}/a/status",
+        {"status": {"phase": "Running", "conditions": conditions}},
+        content_type=MERGE,
+    )
 
 
 def budget(api: KubeApi, name: str = "b", selector: Any = None, policy: str | None = None, **status: Any) -> None:
@@ -28,7 +34,14 @@ def budget(api: KubeApi, name: str = "b", selector: Any = None, policy: str | No
     if policy:
         spec["unhealthyPodEvictionPolicy"] = policy
     api.registry.create(POD_DISRUPTION_BUDGETS, "default", {"metadata": {"name": name}, "spec": spec})
-    whole = {"observedGeneration": 1, "disruptionsAllowed": 0, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1, **status}
+    whole = {
+        "observedGeneration": 1,
+        "disruptionsAllowed": 0,
+        "currentHealthy": 1,
+        "desiredHealthy": 1,
+        "expectedPods": 1,
+        **status,
+    }
     code, _ = ask(api, "PATCH", f"{BUDGETS}/{name}/status", {"status": whole}, content_type=MERGE)
     assert code == 200
 
@@ -65,7 +78,12 @@ def test_a_budget_that_is_spent_refuses() -> None:
         "Cannot evict pod as it would violate the pod's disruption budget.",
     )
     assert status["details"] == {
-        "causes": [{"reason": "DisruptionBudget", "message": "The disruption budget b needs 1 healthy pods and has 1 currently"}]
+        "causes": [
+            {
+                "reason": "DisruptionBudget",
+                "message": "The disruption budget b needs 1 healthy pods and has 1 currently",
+            }
+        ]
     }
 
 
@@ -114,7 +132,9 @@ def test_two_budgets_are_more_than_evictions_can_account_for() -> None:
     ("policy", "healthy", "code"),
     [(None, 1, 201), (None, 0, 429), ("AlwaysAllow", 0, 201), ("IfHealthyBudget", 0, 429)],
 )
-def test_a_pod_that_is_not_ready_needs_no_budget_if_enough_others_are(policy: str | None, healthy: int, code: int) -> None:
+def test_a_pod_that_is_not_ready_needs_no_budget_if_enough_others_are(
+    policy: str | None, healthy: int, code: int
+) -> None:
     api = make_api()
     running(api, ready=False)
     budget(api, policy=policy, currentHealthy=healthy)
@@ -122,7 +142,9 @@ def test_a_pod_that_is_not_ready_needs_no_budget_if_enough_others_are(policy: st
     assert evict(api)[0] == code
 
 
-@pytest.mark.parametrize("selector", [{"matchLabels": {"app": "y"}}, {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}])
+@pytest.mark.parametrize(
+    "selector", [{"matchLabels": {"app": "y"}}, {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}]
+)
 def test_budgets_of_others_do_not_count(selector: dict[str, Any]) -> None:
     api = make_api()
     running(api)

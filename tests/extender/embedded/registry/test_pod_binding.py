@@ -25,7 +25,10 @@ def test_a_pod_gets_its_node_and_says_so(path: str) -> None:
 
     code, status = ask(api, "POST", path, binding(annotations={"x": "y"}))
 
-    assert (code, status) == (201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+    assert (code, status) == (
+        201,
+        {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201},
+    )
     pod = read(api)
     assert pod["spec"]["nodeName"] == "n"
     assert pod["metadata"]["annotations"] == {"x": "y"}
@@ -37,7 +40,13 @@ def test_a_pod_gets_its_node_and_says_so(path: str) -> None:
 def test_the_nomination_is_forgotten() -> None:
     api = make_api()
     add_pod(api, "a")
-    ask(api, "PATCH", f"{PODS_PATH}/a/status", {"status": {"nominatedNodeName": "m"}}, content_type="application/merge-patch+json")
+    ask(
+        api,
+        "PATCH",
+        f"{PODS_PATH}/a/status",
+        {"status": {"nominatedNodeName": "m"}},
+        content_type="application/merge-patch+json",
+    )
 
     ask(api, "POST", BINDING, binding())
 
@@ -51,7 +60,10 @@ def test_a_pod_gets_the_topology_of_its_node_unless_it_has_its_own() -> None:
 
     ask(api, "POST", BINDING, binding())
 
-    assert read(api)["metadata"]["labels"] == {"topology.kubernetes.io/zone": "mine", "topology.kubernetes.io/region": "r"}
+    assert read(api)["metadata"]["labels"] == {
+        "topology.kubernetes.io/zone": "mine",
+        "topology.kubernetes.io/region": "r",
+    }
 
 
 def conflict(why: str) -> str:
@@ -72,7 +84,10 @@ def test_a_bound_pod_stays_where_it_is() -> None:
 
 def test_a_pod_that_is_being_deleted_is_not_bound() -> None:
     api = make_api()
-    body = {"metadata": {"name": "a", "finalizers": ["example.com/a"]}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    body = {
+        "metadata": {"name": "a", "finalizers": ["example.com/a"]},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
     ask(api, "POST", PODS_PATH, body)
     ask(api, "DELETE", f"{PODS_PATH}/a")
 

@@ -64,8 +64,16 @@ def test_names_are_generated_without_clashing() -> None:
             400,
             "the namespace of the provided object does not match the namespace sent on the request",
         ),
-        ({"metadata": {"name": "a", "resourceVersion": "7"}}, 500, "resourceVersion should not be set on objects to be created"),
-        ({"kind": "Node"}, 400, 'Node in version "v1" cannot be handled as a Pod: converting (v1.Node) to (core.Pod): unknown conversion'),
+        (
+            {"metadata": {"name": "a", "resourceVersion": "7"}},
+            500,
+            "resourceVersion should not be set on objects to be created",
+        ),
+        (
+            {"kind": "Node"},
+            400,
+            'Node in version "v1" cannot be handled as a Pod: converting (v1.Node) to (core.Pod): unknown conversion',
+        ),
         (
             {"kind": "Foo"},
             400,
@@ -83,7 +91,9 @@ def test_what_cannot_be_created_is_refused(change: dict[str, Any], code: int, me
     if message is not None:
         assert status["message"] == message
     else:
-        assert status["message"].startswith('Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go')
+        assert status["message"].startswith(
+            'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal string into Go'
+        )
 
 
 def test_a_namespace_must_be_there_and_stay() -> None:
@@ -96,9 +106,15 @@ def test_a_namespace_must_be_there_and_stay() -> None:
 
     assert (missing, missed["message"]) == (404, 'namespaces "nope" not found')
     assert going == 403
-    assert refused["message"] == ('pods "a" is forbidden: unable to create new content in namespace going because it is being terminated')
+    assert refused["message"] == (
+        'pods "a" is forbidden: unable to create new content in namespace going because it is being terminated'
+    )
     assert refused["details"]["causes"] == [
-        {"reason": "NamespaceTerminating", "message": "namespace going is being terminated", "field": "metadata.namespace"}
+        {
+            "reason": "NamespaceTerminating",
+            "message": "namespace going is being terminated",
+            "field": "metadata.namespace",
+        }
     ]
     assert namespace["status"]["phase"] == "Terminating"
 
@@ -110,7 +126,11 @@ def test_a_dry_run_answers_as_if_and_writes_nothing() -> None:
 
     created, _ = ask(api, "POST", f"{PODS_PATH}?dryRun=All", pod("a"))
     _, patched = ask(
-        api, "PATCH", f"{PODS_PATH}/b?dryRun=All", {"metadata": {"labels": {"x": "y"}}}, content_type="application/merge-patch+json"
+        api,
+        "PATCH",
+        f"{PODS_PATH}/b?dryRun=All",
+        {"metadata": {"labels": {"x": "y"}}},
+        content_type="application/merge-patch+json",
     )
     deleted, _ = ask(api, "DELETE", f"{PODS_PATH}/b?dryRun=All&gracePeriodSeconds=0")
     bound, _ = ask(api, "POST", f"{PODS_PATH}/b/eviction?dryRun=All", {"metadata": {"name": "b"}})
@@ -156,7 +176,13 @@ def test_members_named_twice_are_warned_of() -> None:
 def test_an_update_from_an_old_version_is_a_conflict_and_one_from_none_is_not() -> None:
     api = make_api()
     old = add_pod(api, "a")
-    ask(api, "PATCH", f"{PODS_PATH}/a", {"metadata": {"labels": {"x": "y"}}}, content_type="application/merge-patch+json")
+    ask(
+        api,
+        "PATCH",
+        f"{PODS_PATH}/a",
+        {"metadata": {"labels": {"x": "y"}}},
+        content_type="application/merge-patch+json",
+    )
 
     code, status = ask(api, "PUT", f"{PODS_PATH}/a", old)
     del old["metadata"]["resourceVersion"]
@@ -179,7 +205,8 @@ def test_some_kinds_are_not_updated_blindly() -> None:
 
     assert (code, status["message"]) == (
         422,
-        'leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
+        'leases.coordination.k8s.io "l" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for '
+        "an update",
     )
 
 
@@ -217,8 +244,10 @@ def test_an_update_of_a_namesake_is_a_conflict() -> None:
 
     assert code == 409
     assert status["message"] == (
-        'Operation cannot be fulfilled on pods "a": StorageError: invalid object, Code: 4, Key: /registry/pods/default/a, '
-        f"ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: another, UID in object meta: {uid}"
+        'Operation cannot be fulfilled on pods "a": StorageError: invalid object, Code: 4, Key: '
+        "/registry/pods/default/a, "
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: another, UID in object "
+        f"meta: {uid}"
     )
 
 
@@ -230,13 +259,21 @@ def test_immutable_fields_stay() -> None:
     code, status = ask(api, "PUT", f"{PODS_PATH}/a", old)
 
     assert (code, status["details"]["causes"][0]["reason"]) == (422, "FieldValueForbidden")
-    assert status["message"].startswith('Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than')
+    assert status["message"].startswith(
+        'Pod "a" is invalid: spec: Forbidden: pod updates may not change fields other than'
+    )
 
 
 def test_managed_fields_that_are_none_are_not_believed() -> None:
     api = make_api()
     old = add_pod(api, "a", labels={"x": "y"})
-    odd = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:metadata": {"f:labels": 1}}}
+    odd = {
+        "manager": "m",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:metadata": {"f:labels": 1}},
+    }
     body = old | {"metadata": old["metadata"] | {"managedFields": [odd]}}
 
     code, updated = ask(api, "PUT", f"{PODS_PATH}/a", body)
@@ -282,13 +319,18 @@ def test_owners_named_twice_are_named_once() -> None:
 def test_the_priority_of_a_pod_comes_from_its_class() -> None:
     api = make_api()
     for name, value, is_default in (("low", 5, True), ("high", 90, False)):
-        api.registry.create(PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value, "globalDefault": is_default})
+        api.registry.create(
+            PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value, "globalDefault": is_default}
+        )
 
     _, plain = ask(api, "POST", PODS_PATH, pod("plain"))
     _, high = ask(api, "POST", PODS_PATH, pod("high", priorityClassName="high"))
     code, status = ask(api, "POST", PODS_PATH, pod("odd", priorityClassName="high", priority=1))
     second, refused = ask(
-        api, "POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "x"}, "value": 1, "globalDefault": True}
+        api,
+        "POST",
+        "/apis/scheduling.k8s.io/v1/priorityclasses",
+        {"metadata": {"name": "x"}, "value": 1, "globalDefault": True},
     )
 
     assert (plain["spec"]["priorityClassName"], plain["spec"]["priority"]) == ("low", 5)
@@ -300,7 +342,8 @@ def test_the_priority_of_a_pod_comes_from_its_class() -> None:
     )
     assert (second, refused["message"]) == (
         403,
-        'priorityclasses.scheduling.k8s.io "x" is forbidden: PriorityClass low is already marked as default. Only one default can exist',
+        'priorityclasses.scheduling.k8s.io "x" is forbidden: PriorityClass low is already marked as default. Only one '
+        "default can exist",
     )
 
 
@@ -357,16 +400,23 @@ def test_the_two_faces_of_events_show_the_same_objects() -> None:
 def test_replicas_are_read_and_set_by_scale() -> None:
     api = make_api()
     template = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
-    deployment = {"metadata": {"name": "d"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "x"}}, "template": template}}
+    deployment = {
+        "metadata": {"name": "d"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "x"}}, "template": template},
+    }
     path = "/apis/apps/v1/namespaces/default/deployments"
     ask(api, "POST", path, deployment)
 
     _, scale = ask(api, "GET", f"{path}/d/scale")
-    code, patched = ask(api, "PATCH", f"{path}/d/scale", {"spec": {"replicas": 5}}, content_type="application/merge-patch+json")
+    code, patched = ask(
+        api, "PATCH", f"{path}/d/scale", {"spec": {"replicas": 5}}, content_type="application/merge-patch+json"
+    )
     _, put = ask(api, "PUT", f"{path}/d/scale", scale | {"spec": {"replicas": 7}})
     fresh = scale | {"metadata": patched["metadata"], "spec": {"replicas": 0}}
     _, zero = ask(api, "PUT", f"{path}/d/scale", fresh)
-    wrong, status = ask(api, "PATCH", f"{path}/d/scale", {"spec": {"replicas": -1}}, content_type="application/merge-patch+json")
+    wrong, status = ask(
+        api, "PATCH", f"{path}/d/scale", {"spec": {"replicas": -1}}, content_type="application/merge-patch+json"
+    )
     _, read = ask(api, "GET", f"{path}/d")
 
     assert (scale["kind"], scale["apiVersion"], scale["spec"], scale["status"]) == (
@@ -409,7 +459,10 @@ def test_fields_of_a_feature_that_is_off_are_dropped() -> None:
     _, updated = ask(api, "PUT", f"{CLASSES}/gpu", {**created, "spec": body["spec"]})
     _, read = ask(api, "GET", f"{PODS_PATH}/a")
     _, written = ask(
-        api, "PUT", f"{PODS_PATH}/a/status", {**read, "status": {**read["status"], "extendedResourceClaimStatus": CLAIM_STATUS}}
+        api,
+        "PUT",
+        f"{PODS_PATH}/a/status",
+        {**read, "status": {**read["status"], "extendedResourceClaimStatus": CLAIM_STATUS}},
     )
 
     assert [each.get("spec", {}).get("extendedResourceName") for each in (created, updated)] == [None, None]
@@ -422,7 +475,9 @@ def test_fields_of_a_feature_that_was_switched_off_stay_where_they_are() -> None
     _, created = ask(on, "POST", CLASSES, {**GPUS, "spec": {"extendedResourceName": "example.com/gpu"}})
     off = KubeApi(ObjectRegistry(on.registry.store, now=lambda: NOW, rng=random.Random(1), features=OFF))
 
-    code, updated = ask(off, "PUT", f"{CLASSES}/gpu", {**created, "spec": {"extendedResourceName": "example.com/other"}})
+    code, updated = ask(
+        off, "PUT", f"{CLASSES}/gpu", {**created, "spec": {"extendedResourceName": "example.com/other"}}
+    )
 
     assert (code, updated["spec"]["extendedResourceName"]) == (200, "example.com/other")
 

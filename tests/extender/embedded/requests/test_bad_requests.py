@@ -16,7 +16,9 @@ from extender.embedded.requests.request_info import Request
 from extender.embedded.responses.response import Response
 from tests.extender.embedded.asking import PODS_PATH, add_node, add_pod, ask, make_api, pod, send
 
-UNRECOGNIZED = "the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: "
+UNRECOGNIZED = (
+    "the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: "
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,12 @@ UNRECOGNIZED = "the object provided is unrecognized (must be of type Pod): could
         ("BREW", PODS_PATH, 405, "the server does not allow this method on the requested resource"),
         ("GET", f"{PODS_PATH}/a/binding", 405, "the server does not allow this method on the requested resource"),
         ("POST", "/api/v1/pods", 405, "the server does not allow this method on the requested resource"),
-        ("GET", "/apis/authentication.k8s.io/v1/tokenreviews", 405, "the server does not allow this method on the requested resource"),
+        (
+            "GET",
+            "/apis/authentication.k8s.io/v1/tokenreviews",
+            405,
+            "the server does not allow this method on the requested resource",
+        ),
         ("POST", "/version", 405, "the server does not allow this method on the requested resource"),
     ],
 )
@@ -56,7 +63,10 @@ def test_where_there_is_nothing(method: str, path: str, code: int, message: str)
         (b'{"a":[1 2]}', "invalid character '2' after array element ({\"a\":[1 2]})"),
         (b"{} {}", "invalid character '{' after top-level value ({} {})"),
         (b'{"a" 1}', "invalid character '1' after object key ({\"a\" 1})"),
-        (b'{"metadata":{"name":"abcdefghijklmnopqrstuvwxyz"}', 'unexpected end of JSON input ({"metadata":{"name":"abcdefghi ...)'),
+        (
+            b'{"metadata":{"name":"abcdefghijklmnopqrstuvwxyz"}',
+            'unexpected end of JSON input ({"metadata":{"name":"abcdefghi ...)',
+        ),
     ],
 )
 def test_what_is_no_json_is_told_so(body: bytes, message: str) -> None:
@@ -95,7 +105,12 @@ def test_numbers_beyond_their_type_are_refused(number: str) -> None:
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
-    body = json.dumps(pod("a")).replace('"name": "a"', '"name": "a", "annotations": {"x": "?"}').encode().replace(b"?", b"\xff")
+    body = (
+        json.dumps(pod("a"))
+        .replace('"name": "a"', '"name": "a", "annotations": {"x": "?"}')
+        .encode()
+        .replace(b"?", b"\xff")
+    )
 
     code, created = ask(make_api(), "POST", PODS_PATH, body)
 
@@ -104,7 +119,11 @@ def test_bytes_that_are_no_text_are_replaced() -> None:
 
 def test_bodies_may_be_yaml() -> None:
     code, created = ask(
-        make_api(), "POST", PODS_PATH, b"metadata: {name: a}\nspec: {containers: [{name: c, image: i}]}", content_type="application/yaml"
+        make_api(),
+        "POST",
+        PODS_PATH,
+        b"metadata: {name: a}\nspec: {containers: [{name: c, image: i}]}",
+        content_type="application/yaml",
     )
 
     assert (code, created["metadata"]["name"]) == (201, "a")
@@ -128,10 +147,15 @@ def test_bodies_of_unknown_form_are_refused(method: str, content_type: str, mess
     code, status = ask(make_api(), method, path, {}, content_type=content_type)
 
     assert (code, status["reason"]) == (415, "UnsupportedMediaType")
-    assert status["message"] == f"the body of the request was in an unknown format - accepted media types include: {message}"
+    assert (
+        status["message"]
+        == f"the body of the request was in an unknown format - accepted media types include: {message}"
+    )
 
 
-@pytest.mark.parametrize("accept", ["text/html", "application/vnd.kubernetes.protobuf", "application/json;as=Song;v=v1;g=meta.k8s.io"])
+@pytest.mark.parametrize(
+    "accept", ["text/html", "application/vnd.kubernetes.protobuf", "application/json;as=Song;v=v1;g=meta.k8s.io"]
+)
 def test_forms_that_we_cannot_answer_in_are_refused(accept: str) -> None:
     code, status = ask(make_api(), "GET", PODS_PATH, accept=accept)
 
@@ -140,7 +164,8 @@ def test_forms_that_we_cannot_answer_in_are_refused(accept: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "accept", ["", "*/*", "application/*", "application/vnd.kubernetes.protobuf,application/json", "text/html, */*;q=0.1"]
+    "accept",
+    ["", "*/*", "application/*", "application/vnd.kubernetes.protobuf,application/json", "text/html, */*;q=0.1"],
 )
 def test_json_is_what_we_answer_in(accept: str) -> None:
     answer = send(make_api(), "GET", PODS_PATH, accept=accept)
@@ -170,9 +195,14 @@ def test_a_head_is_an_answer_without_a_body() -> None:
 
 
 JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["metadata", "name", "spec", "$patch", "a", ""]), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["metadata", "name", "spec", "$patch", "a", ""]), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -212,7 +242,10 @@ def is_clear(answer: Any) -> bool:
     body = orjson.loads(answer.body)
     return bool(
         answer.status < 500
-        or (body["kind"] == "Status" and body["message"] != "Internal error occurred: the request could not be processed")
+        or (
+            body["kind"] == "Status"
+            and body["message"] != "Internal error occurred: the request could not be processed"
+        )
     )
 
 
@@ -225,7 +258,12 @@ def test_any_json_gets_a_clear_answer(method: str, path: str, media_type: str, v
 
 
 @settings(max_examples=100, deadline=None)
-@given(method=st.sampled_from(["POST", "PUT", "PATCH", "DELETE"]), path=PATHS, media_type=TYPES, body=st.binary(max_size=40))
+@given(
+    method=st.sampled_from(["POST", "PUT", "PATCH", "DELETE"]),
+    path=PATHS,
+    media_type=TYPES,
+    body=st.binary(max_size=40),
+)
 def test_any_bytes_get_a_clear_answer(method: str, path: str, media_type: str, body: bytes) -> None:
     assert is_clear(send(fresh(), method, path, body, content_type=media_type))
 
@@ -233,7 +271,9 @@ def test_any_bytes_get_a_clear_answer(method: str, path: str, media_type: str, b
 @settings(max_examples=150, deadline=None)
 @given(
     where=st.lists(
-        st.sampled_from(["metadata", "labels", "spec", "containers", "status", "conditions", "ownerReferences", "managedFields"]),
+        st.sampled_from(
+            ["metadata", "labels", "spec", "containers", "status", "conditions", "ownerReferences", "managedFields"]
+        ),
         max_size=4,
     ),
     value=JSON_VALUES,
@@ -243,8 +283,14 @@ def test_wrong_types_anywhere_get_a_clear_answer(where: list[str], value: Any) -
         value = {step: value}
     api = fresh()
 
-    for media_type in ("application/merge-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml"):
-        assert is_clear(send(api, "PATCH", f"{PODS_PATH}/a?fieldManager=me", json.dumps(value).encode(), content_type=media_type))
+    for media_type in (
+        "application/merge-patch+json",
+        "application/strategic-merge-patch+json",
+        "application/apply-patch+yaml",
+    ):
+        assert is_clear(
+            send(api, "PATCH", f"{PODS_PATH}/a?fieldManager=me", json.dumps(value).encode(), content_type=media_type)
+        )
     merged = pod("b") | (value if isinstance(value, dict) else {})
     assert is_clear(send(api, "POST", PODS_PATH, json.dumps(merged).encode()))
 
@@ -253,7 +299,9 @@ def test_wrong_types_anywhere_get_a_clear_answer(where: list[str], value: Any) -
 @given(
     path=st.text(alphabet="/apisv1.nodepwtch%\x00é", max_size=30),
     query=st.dictionaries(
-        st.sampled_from(["limit", "continue", "resourceVersion", "labelSelector", "fieldSelector", "resourceVersionMatch", "dryRun"]),
+        st.sampled_from(
+            ["limit", "continue", "resourceVersion", "labelSelector", "fieldSelector", "resourceVersionMatch", "dryRun"]
+        ),
         st.text(max_size=10),
         max_size=3,
     ),

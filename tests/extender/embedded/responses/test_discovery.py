@@ -113,7 +113,9 @@ def test_both_forms_tell_the_same():
         if "/" not in resource["name"]
     }
     items = body("/apis", AGGREGATED)["items"]
-    aggregated = {(item["metadata"]["name"], each["resource"]) for item in items for each in item["versions"][0]["resources"]}
+    aggregated = {
+        (item["metadata"]["name"], each["resource"]) for item in items for each in item["versions"][0]["resources"]
+    }
 
     assert plain == aggregated == {(each.group, each.plural) for each in served(DEFAULT_FEATURES) if each.group}
 
@@ -126,9 +128,13 @@ def test_both_forms_tell_the_same():
         pytest.param(f"application/json,{AGGREGATED}", "APIGroupList", id="the first that is known"),
         pytest.param(f"{AGGREGATED},application/json", "APIGroupDiscoveryList", id="as kubectl asks"),
         pytest.param(
-            f"application/vnd.kubernetes.protobuf;as=X,{AGGREGATED}", "APIGroupDiscoveryList", id="unknown media types are skipped"
+            f"application/vnd.kubernetes.protobuf;as=X,{AGGREGATED}",
+            "APIGroupDiscoveryList",
+            id="unknown media types are skipped",
         ),
-        pytest.param(AGGREGATED.replace("v=v2", "v=v9") + ",application/json", "APIGroupList", id="unknown versions are skipped"),
+        pytest.param(
+            AGGREGATED.replace("v=v2", "v=v9") + ",application/json", "APIGroupList", id="unknown versions are skipped"
+        ),
     ],
 )
 def test_the_caller_chooses_the_form(accept, kind):

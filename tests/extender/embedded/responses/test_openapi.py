@@ -41,7 +41,9 @@ def test_the_index_names_a_document_for_every_group_and_version():
         assert documents.answer(place["serverRelativeURL"].partition("?")[0]) is not None
 
 
-@pytest.mark.parametrize(("path", "where"), [("/openapi/v2", "#/definitions/"), ("/openapi/v3/apis/apps/v1", "#/components/schemas/")])
+@pytest.mark.parametrize(
+    ("path", "where"), [("/openapi/v2", "#/definitions/"), ("/openapi/v3/apis/apps/v1", "#/components/schemas/")]
+)
 def test_every_reference_leads_somewhere(path, where):
     whole = document(path)
 
@@ -71,7 +73,9 @@ def test_required_fields_and_defaults(core):
 
 def test_kinds_are_found_by_group_version_and_kind(core):
     assert schema_of(core, "Pod")["x-kubernetes-group-version-kind"] == [{"group": "", "kind": "Pod", "version": "v1"}]
-    assert schema_of(core, "PodList")["properties"]["items"]["items"] == {"$ref": "#/components/schemas/io.k8s.api.core.v1.Pod"}
+    assert schema_of(core, "PodList")["properties"]["items"]["items"] == {
+        "$ref": "#/components/schemas/io.k8s.api.core.v1.Pod"
+    }
 
 
 def test_the_server_offers_to_validate_fields(core):
@@ -120,7 +124,9 @@ def test_who_asks_for_protobuf_gets_it(accept):
     assert body != answer_at("/openapi/v2")[1]
 
 
-@pytest.mark.parametrize(("path", "accept"), [("/openapi/v3", PROTOBUF), ("/openapi/v3/api/v1", PROTOBUF), ("/openapi/v2", "text/html")])
+@pytest.mark.parametrize(
+    ("path", "accept"), [("/openapi/v3", PROTOBUF), ("/openapi/v3/api/v1", PROTOBUF), ("/openapi/v2", "text/html")]
+)
 def test_other_forms_are_not_acceptable(path, accept):
     with pytest.raises(ApiStatus) as refusal:
         documents.answer(path, accept)

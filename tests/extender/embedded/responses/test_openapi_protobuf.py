@@ -124,7 +124,13 @@ operation = message(
     13,
 )
 path_item = message(
-    {2: ("get", operation), 3: ("put", operation), 4: ("post", operation), 5: ("delete", operation), 8: ("patch", operation)},
+    {
+        2: ("get", operation),
+        3: ("put", operation),
+        4: ("post", operation),
+        5: ("delete", operation),
+        8: ("patch", operation),
+    },
     {9: ("parameters", one_of(1, parameter))},
 )
 document = message(

@@ -13,7 +13,11 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 def pod(*, metadata=None, spec=None, **status):
     named = {"name": "p", "creationTimestamp": "2026-11-20T11:58:30Z", **(metadata or {})}
-    return {"metadata": named, "spec": {"containers": [{"name": "c"}], **(spec or {})}, "status": {"phase": "Pending", **status}}
+    return {
+        "metadata": named,
+        "spec": {"containers": [{"name": "c"}], **(spec or {})},
+        "status": {"phase": "Pending", **status},
+    }
 
 
 def container(name="c", *, ready=False, restarts=0, ended=None, **state):
@@ -40,26 +44,47 @@ RUNNING: dict[str, Any] = {"running": {}}
             id="gated",
         ),
         pytest.param(pod(phase="Failed", reason="Evicted"), "0/1", "Evicted", id="the reason before the phase"),
-        pytest.param(pod(phase="Running", containerStatuses=[container(ready=True, **RUNNING)]), "1/1", "Running", id="running"),
         pytest.param(
-            pod(containerStatuses=[container(waiting={"reason": "ContainerCreating"})]), "0/1", "ContainerCreating", id="creating"
+            pod(phase="Running", containerStatuses=[container(ready=True, **RUNNING)]), "1/1", "Running", id="running"
         ),
         pytest.param(
-            pod(phase="Running", containerStatuses=[container(waiting={"reason": "CrashLoopBackOff"}), container("d", terminated={})]),
+            pod(containerStatuses=[container(waiting={"reason": "ContainerCreating"})]),
+            "0/1",
+            "ContainerCreating",
+            id="creating",
+        ),
+        pytest.param(
+            pod(
+                phase="Running",
+                containerStatuses=[container(waiting={"reason": "CrashLoopBackOff"}), container("d", terminated={})],
+            ),
             "0/1",
             "CrashLoopBackOff",
             id="the first container that has something to say",
         ),
         pytest.param(
-            pod(phase="Succeeded", containerStatuses=[container(terminated={"reason": "Completed"})]), "0/1", "Completed", id="through"
+            pod(phase="Succeeded", containerStatuses=[container(terminated={"reason": "Completed"})]),
+            "0/1",
+            "Completed",
+            id="through",
         ),
-        pytest.param(pod(phase="Failed", containerStatuses=[container(terminated={"exitCode": 3})]), "0/1", "ExitCode:3", id="exit code"),
-        pytest.param(pod(phase="Failed", containerStatuses=[container(terminated={"signal": 9})]), "0/1", "Signal:9", id="signal"),
+        pytest.param(
+            pod(phase="Failed", containerStatuses=[container(terminated={"exitCode": 3})]),
+            "0/1",
+            "ExitCode:3",
+            id="exit code",
+        ),
+        pytest.param(
+            pod(phase="Failed", containerStatuses=[container(terminated={"signal": 9})]), "0/1", "Signal:9", id="signal"
+        ),
         pytest.param(
             pod(
                 phase="Running",
                 conditions=[{"type": "Ready", "status": "True"}],
-                containerStatuses=[container(terminated={"reason": "Completed"}), container("d", ready=True, **RUNNING)],
+                containerStatuses=[
+                    container(terminated={"reason": "Completed"}),
+                    container("d", ready=True, **RUNNING),
+                ],
             ),
             "1/1",
             "Running",
@@ -68,13 +93,21 @@ RUNNING: dict[str, Any] = {"running": {}}
         pytest.param(
             pod(
                 phase="Running",
-                containerStatuses=[container(terminated={"reason": "Completed"}), container("d", ready=True, **RUNNING)],
+                containerStatuses=[
+                    container(terminated={"reason": "Completed"}),
+                    container("d", ready=True, **RUNNING),
+                ],
             ),
             "1/1",
             "NotReady",
             id="one is through, one runs, and the pod is not ready",
         ),
-        pytest.param(pod(metadata={"deletionTimestamp": "2026-11-20T12:00:00Z"}, phase="Running"), "0/1", "Terminating", id="going"),
+        pytest.param(
+            pod(metadata={"deletionTimestamp": "2026-11-20T12:00:00Z"}, phase="Running"),
+            "0/1",
+            "Terminating",
+            id="going",
+        ),
         pytest.param(
             pod(metadata={"deletionTimestamp": "2026-11-20T12:00:00Z"}, phase="Running", reason="NodeLost"),
             "0/1",
@@ -82,7 +115,10 @@ RUNNING: dict[str, Any] = {"running": {}}
             id="going from a lost node",
         ),
         pytest.param(
-            pod(metadata={"deletionTimestamp": "2026-11-20T12:00:00Z"}, phase="Succeeded"), "0/1", "Succeeded", id="over before it goes"
+            pod(metadata={"deletionTimestamp": "2026-11-20T12:00:00Z"}, phase="Succeeded"),
+            "0/1",
+            "Succeeded",
+            id="over before it goes",
         ),
     ],
 )
@@ -97,9 +133,13 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
 @pytest.mark.parametrize(
     ("obj", "ready", "status"),
     [
-        pytest.param(pod(spec=INIT, initContainerStatuses=[container("i", **RUNNING)]), "0/1", "Init:0/2", id="the first"),
         pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 0}), container("j", **RUNNING)]),
+            pod(spec=INIT, initContainerStatuses=[container("i", **RUNNING)]), "0/1", "Init:0/2", id="the first"
+        ),
+        pytest.param(
+            pod(
+                spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 0}), container("j", **RUNNING)]
+            ),
             "0/1",
             "Init:1/2",
             id="the second",
@@ -123,7 +163,10 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             id="failed",
         ),
         pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 1})]), "0/1", "Init:ExitCode:1", id="exit code"
+            pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 1})]),
+            "0/1",
+            "Init:ExitCode:1",
+            id="exit code",
         ),
         pytest.param(
             pod(spec=INIT, initContainerStatuses=[container("i", terminated={"exitCode": 137, "signal": 9})]),
@@ -154,7 +197,12 @@ SIDECAR = {"initContainers": [{"name": "i", "restartPolicy": "Always"}]}
             "Running",
             id="a sidecar counts",
         ),
-        pytest.param(pod(spec=SIDECAR, initContainerStatuses=[container("i", **RUNNING)]), "0/2", "Init:0/1", id="a sidecar that starts"),
+        pytest.param(
+            pod(spec=SIDECAR, initContainerStatuses=[container("i", **RUNNING)]),
+            "0/2",
+            "Init:0/1",
+            id="a sidecar that starts",
+        ),
     ],
 )
 def test_status_while_initializing(obj, ready, status):
@@ -182,7 +230,10 @@ def test_status_while_initializing(obj, ready, status):
             id="of init containers while they run",
         ),
         pytest.param(
-            pod(spec=INIT, initContainerStatuses=[container("i", restarts=4, terminated={}), container("j", terminated={})]),
+            pod(
+                spec=INIT,
+                initContainerStatuses=[container("i", restarts=4, terminated={}), container("j", terminated={})],
+            ),
             "0",
             id="not of init containers that are through",
         ),
@@ -217,7 +268,11 @@ def test_more_is_shown_on_request():
     ]
 
 
-@pytest.mark.parametrize(("phase", "message"), [("Succeeded", "The pod has completed successfully."), ("Failed", "The pod failed.")])
+@pytest.mark.parametrize(
+    ("phase", "message"), [("Succeeded", "The pod has completed successfully."), ("Failed", "The pod failed.")]
+)
 def test_rows_of_pods_that_are_over_say_so(phase, message):
-    assert row(pod(phase=phase))["conditions"] == [{"type": "Completed", "status": "True", "reason": phase, "message": message}]
+    assert row(pod(phase=phase))["conditions"] == [
+        {"type": "Completed", "status": "True", "reason": phase, "message": message}
+    ]
     assert "conditions" not in row(pod())

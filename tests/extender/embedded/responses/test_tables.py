@@ -49,9 +49,17 @@ def printed(resource, obj, **more):
             id="node",
         ),
         pytest.param(
-            api_resources.NAMESPACES, {"status": {"phase": "Active"}}, {"Name": "x", "Status": "Active", "Age": "10m"}, id="namespace"
+            api_resources.NAMESPACES,
+            {"status": {"phase": "Active"}},
+            {"Name": "x", "Status": "Active", "Age": "10m"},
+            id="namespace",
         ),
-        pytest.param(api_resources.LEASES, {"spec": {"holderIdentity": "h"}}, {"Name": "x", "Holder": "h", "Age": "10m"}, id="lease"),
+        pytest.param(
+            api_resources.LEASES,
+            {"spec": {"holderIdentity": "h"}},
+            {"Name": "x", "Holder": "h", "Age": "10m"},
+            id="lease",
+        ),
         pytest.param(
             api_resources.DEPLOYMENTS,
             {
@@ -88,7 +96,16 @@ def printed(resource, obj, **more):
         pytest.param(
             api_resources.REPLICATION_CONTROLLERS,
             {"spec": {"replicas": 1, "selector": {"b": "c", "a": "d"}}, "status": {"replicas": 0}},
-            {"Name": "x", "Desired": 1, "Current": 0, "Ready": 0, "Age": "10m", "Containers": "", "Images": "", "Selector": "a=d,b=c"},
+            {
+                "Name": "x",
+                "Desired": 1,
+                "Current": 0,
+                "Ready": 0,
+                "Age": "10m",
+                "Containers": "",
+                "Images": "",
+                "Selector": "a=d,b=c",
+            },
             id="replication controller",
         ),
         pytest.param(
@@ -203,7 +220,12 @@ def printed(resource, obj, **more):
             },
             id="storage class",
         ),
-        pytest.param(api_resources.CSI_NODES, {"spec": {"drivers": [{}, {}]}}, {"Name": "x", "Drivers": 2, "Age": "10m"}, id="CSI node"),
+        pytest.param(
+            api_resources.CSI_NODES,
+            {"spec": {"drivers": [{}, {}]}},
+            {"Name": "x", "Drivers": 2, "Age": "10m"},
+            id="CSI node",
+        ),
         pytest.param(
             api_resources.CSI_DRIVERS,
             {"spec": {"attachRequired": False, "volumeLifecycleModes": ["Persistent", "Ephemeral"]}},
@@ -227,7 +249,10 @@ def printed(resource, obj, **more):
         ),
         pytest.param(
             api_resources.VOLUME_ATTACHMENTS,
-            {"spec": {"attacher": "a", "source": {"persistentVolumeName": "v"}, "nodeName": "n"}, "status": {"attached": True}},
+            {
+                "spec": {"attacher": "a", "source": {"persistentVolumeName": "v"}, "nodeName": "n"},
+                "status": {"attached": True},
+            },
             {"Name": "x", "Attacher": "a", "PV": "v", "Node": "n", "Attached": True, "Age": "10m"},
             id="volume attachment",
         ),
@@ -249,15 +274,27 @@ def printed(resource, obj, **more):
             {"Name": "x", "State": "allocated,reserved", "Age": "10m"},
             id="resource claim",
         ),
-        pytest.param(api_resources.RESOURCE_CLAIMS, {}, {"Name": "x", "State": "pending", "Age": "10m"}, id="resource claim that waits"),
+        pytest.param(
+            api_resources.RESOURCE_CLAIMS,
+            {},
+            {"Name": "x", "State": "pending", "Age": "10m"},
+            id="resource claim that waits",
+        ),
         pytest.param(
             api_resources.RESOURCE_CLAIMS,
             {"metadata": METADATA | {"deletionTimestamp": "2026-11-20T12:00:00Z"}},
             {"Name": "x", "State": "deleted", "Age": "10m"},
             id="resource claim that goes",
         ),
-        pytest.param(api_resources.RESOURCE_CLAIM_TEMPLATES, {}, {"Name": "x", "Age": "10m"}, id="resource claim template"),
-        pytest.param(api_resources.DEVICE_CLASSES, {"metadata": {"name": "x"}}, {"Name": "x", "Age": "<unknown>"}, id="device class"),
+        pytest.param(
+            api_resources.RESOURCE_CLAIM_TEMPLATES, {}, {"Name": "x", "Age": "10m"}, id="resource claim template"
+        ),
+        pytest.param(
+            api_resources.DEVICE_CLASSES,
+            {"metadata": {"name": "x"}},
+            {"Name": "x", "Age": "<unknown>"},
+            id="device class",
+        ),
         pytest.param(
             api_resources.RESOURCE_SLICES,
             {"spec": {"nodeName": "n", "driver": "d", "pool": {"name": "p"}}},
@@ -342,14 +379,21 @@ def test_where_a_service_is_reached_from_outside(spec, status, address):
 
 @pytest.mark.parametrize(
     ("conditions", "status"),
-    [([], "Unknown"), ([{"type": "Ready", "status": "Unknown"}], "NotReady"), ([{"type": "Ready", "status": "True"}], "Ready")],
+    [
+        ([], "Unknown"),
+        ([{"type": "Ready", "status": "Unknown"}], "NotReady"),
+        ([{"type": "Ready", "status": "True"}], "Ready"),
+    ],
 )
 def test_a_node_is_ready_if_it_says_so(conditions, status):
     assert printed(api_resources.NODES, {"status": {"conditions": conditions}})["Status"] == status
 
 
 def test_an_event_that_goes_on_tells_when_it_was_seen_last():
-    series = {"series": {"count": 4, "lastObservedTime": "2026-11-20T11:59:50.000000Z"}, "eventTime": "2026-11-20T11:00:00.000000Z"}
+    series = {
+        "series": {"count": 4, "lastObservedTime": "2026-11-20T11:59:50.000000Z"},
+        "eventTime": "2026-11-20T11:00:00.000000Z",
+    }
 
     cells = printed(api_resources.NEW_EVENTS, series)
 
@@ -359,7 +403,12 @@ def test_an_event_that_goes_on_tells_when_it_was_seen_last():
 def test_a_subresource_may_be_of_another_kind():
     scale = {"spec": {"replicas": 3}, "status": {"replicas": 2}}
 
-    assert printed(api_resources.DEPLOYMENTS, scale, kind="Scale") == {"Name": "x", "Desired": 3, "Available": 2, "Age": "10m"}
+    assert printed(api_resources.DEPLOYMENTS, scale, kind="Scale") == {
+        "Name": "x",
+        "Desired": 3,
+        "Available": 2,
+        "Age": "10m",
+    }
 
 
 @pytest.mark.parametrize(
@@ -371,7 +420,9 @@ def test_a_subresource_may_be_of_another_kind():
     ],
 )
 def test_the_caller_chooses_what_comes_with_a_row(include_object, included):
-    table = table_of(api_resources.LEASES, [{"kind": "Lease", "metadata": METADATA}], now=NOW, include_object=include_object)
+    table = table_of(
+        api_resources.LEASES, [{"kind": "Lease", "metadata": METADATA}], now=NOW, include_object=include_object
+    )
 
     assert table["rows"] == [{"cells": ["x", "", "10m"], "object": included}]
 
@@ -392,7 +443,13 @@ def test_a_table_is_a_list_with_columns():
                 "priority": 0,
             },
             {"name": "Holder", "type": "string", "format": "", "description": "Who holds the lease.", "priority": 0},
-            {"name": "Age", "type": "string", "format": "", "description": "The time since the object was created.", "priority": 0},
+            {
+                "name": "Age",
+                "type": "string",
+                "format": "",
+                "description": "The time since the object was created.",
+                "priority": 0,
+            },
         ],
         "rows": [],
     }

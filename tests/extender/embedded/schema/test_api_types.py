@@ -32,7 +32,9 @@ def all_structs():
 def test_every_resource_and_subresource_has_a_type():
     for resource in RESOURCES:
         assert api_types.type_of(resource).short_name == resource.kind
-        assert [api_types.lookup(*kind).short_name for kind in resource.kinds] == [kind for _, _, kind in resource.kinds]
+        assert [api_types.lookup(*kind).short_name for kind in resource.kinds] == [
+            kind for _, _, kind in resource.kinds
+        ]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,9 @@ def test_kinds_that_are_not_served_are_known():
 
 
 def test_keys_of_lists_are_fields_of_their_items(all_structs):
-    lists: list[Any] = [field.type for struct in all_structs for field in struct.fields.values() if isinstance(field.type, ListOf)]
+    lists: list[Any] = [
+        field.type for struct in all_structs for field in struct.fields.values() if isinstance(field.type, ListOf)
+    ]
 
     assert [each for each in lists if each.list_type == "map" and not set(each.keys) <= set(each.item.fields)] == []
     assert [each for each in lists if (each.list_type == "map") != bool(each.keys)] == []
@@ -71,7 +75,9 @@ def test_absent_keys_of_list_items_have_a_default(all_structs):
         for field in struct.fields.values()
         if isinstance(field.type, ListOf) and isinstance(field.type.item, Struct)
         for key in field.type.keys
-        if not (found := field.type.item.fields[key]).required and found.default is None and found.presence is Presence.OMIT
+        if not (found := field.type.item.fields[key]).required
+        and found.default is None
+        and found.presence is Presence.OMIT
     }
 
     assert optional == set()

@@ -1,4 +1,6 @@
-"""Objects are read as Go reads and writes them: what is kept, what is filled in, what is refused and with which words."""
+"""Objects are read as Go reads and writes them: what is kept, what is filled in, what is refused and with which
+words.
+"""
 
 import gzip
 import json
@@ -19,7 +21,8 @@ CASES = HERE.parents[3] / "parity" / "cases"
 ANSWERED = [
     pytest.param(body, id=name)
     for name, call in TRANSCRIPT.items()
-    if isinstance(body := (call.get("response") or {}).get("body"), dict) and of_kind(body.get("apiVersion", ""), body.get("kind", ""))
+    if isinstance(body := (call.get("response") or {}).get("body"), dict)
+    and of_kind(body.get("apiVersion", ""), body.get("kind", ""))
 ]
 LISTS = {"pods": PODS, "nodes": NODES, "pdbs": POD_DISRUPTION_BUDGETS, "priorityClasses": PRIORITY_CLASSES}
 
@@ -60,7 +63,9 @@ def test_recorded_clusters_have_no_unknown_fields(name):
     with gzip.open(CASES / f"{name}.jsonl.gz") as lines:
         situations = [json.loads(line)["scenario"]["objects"] for _, line in zip(range(5), lines, strict=False)]
 
-    read = [api_types.read(LISTS[kind], obj) for objects in situations for kind in LISTS for obj in objects.get(kind, ())]
+    read = [
+        api_types.read(LISTS[kind], obj) for objects in situations for kind in LISTS for obj in objects.get(kind, ())
+    ]
 
     assert read
     assert [problems for _, problems in read if problems] == []
@@ -76,7 +81,9 @@ def test_recorded_clusters_have_no_unknown_fields(name):
         pytest.param({"priority": None}, {}, id="null is absent"),
         pytest.param({"priority": 0}, {"priority": 0}, id="a zero that was given where absence means something else"),
         pytest.param({"securityContext": {}}, {"securityContext": {}}, id="an empty struct behind a pointer"),
-        pytest.param({"nodeSelector": {"b": "1", "a": "2"}}, {"nodeSelector": {"a": "2", "b": "1"}}, id="maps are sorted"),
+        pytest.param(
+            {"nodeSelector": {"b": "1", "a": "2"}}, {"nodeSelector": {"a": "2", "b": "1"}}, id="maps are sorted"
+        ),
     ],
 )
 def test_empty_fields(given, kept):
@@ -93,7 +100,9 @@ def test_fields_that_are_always_written():
     node, _ = api_types.read(NODES, {"status": {"conditions": [{"type": "Ready", "status": "True"}]}})
 
     assert node["spec"] == {}
-    assert node["status"]["conditions"] == [{"type": "Ready", "status": "True", "lastHeartbeatTime": None, "lastTransitionTime": None}]
+    assert node["status"]["conditions"] == [
+        {"type": "Ready", "status": "True", "lastHeartbeatTime": None, "lastTransitionTime": None}
+    ]
     assert node["status"]["daemonEndpoints"] == {"kubeletEndpoint": {"Port": 0}}
 
 
@@ -172,17 +181,38 @@ def test_names_are_told_apart_by_case():
     ("spec", "text"),
     [
         ({"nodeName": 5}, "json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string"),
-        ({"containers": "x"}, "json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container"),
+        (
+            {"containers": "x"},
+            "json: cannot unmarshal string into Go struct field PodSpec.spec.containers of type []v1.Container",
+        ),
         (
             {"containers": [{"name": True}]},
             "json: cannot unmarshal bool into Go struct field Container.spec.containers.name of type string",
         ),
-        ({"nodeSelector": {"a": 1}}, "json: cannot unmarshal number into Go struct field PodSpec.spec.nodeSelector of type string"),
-        ({"nodeSelector": []}, "json: cannot unmarshal array into Go struct field PodSpec.spec.nodeSelector of type map[string]string"),
-        ({"restartPolicy": {}}, "json: cannot unmarshal object into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy"),
-        ({"priority": 1.5}, "json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32"),
-        ({"priority": 1 << 31}, "json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority of type int32"),
-        ({"affinity": []}, "json: cannot unmarshal array into Go struct field PodSpec.spec.affinity of type v1.Affinity"),
+        (
+            {"nodeSelector": {"a": 1}},
+            "json: cannot unmarshal number into Go struct field PodSpec.spec.nodeSelector of type string",
+        ),
+        (
+            {"nodeSelector": []},
+            "json: cannot unmarshal array into Go struct field PodSpec.spec.nodeSelector of type map[string]string",
+        ),
+        (
+            {"restartPolicy": {}},
+            "json: cannot unmarshal object into Go struct field PodSpec.spec.restartPolicy of type v1.RestartPolicy",
+        ),
+        (
+            {"priority": 1.5},
+            "json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32",
+        ),
+        (
+            {"priority": 1 << 31},
+            "json: cannot unmarshal number 2147483648 into Go struct field PodSpec.spec.priority of type int32",
+        ),
+        (
+            {"affinity": []},
+            "json: cannot unmarshal array into Go struct field PodSpec.spec.affinity of type v1.Affinity",
+        ),
         (
             {"nodeName": 5, "overhead": {"cpu": "x"}},
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
@@ -203,7 +233,10 @@ def test_a_count_or_share_of_the_wrong_type():
     with pytest.raises(JsonError) as refusal:
         api_types.read(POD_DISRUPTION_BUDGETS, {"spec": {"minAvailable": True}})
 
-    assert str(refusal.value) == "json: cannot unmarshal bool into Go struct field PodDisruptionBudgetSpec.spec.minAvailable of type int32"
+    assert (
+        str(refusal.value)
+        == "json: cannot unmarshal bool into Go struct field PodDisruptionBudgetSpec.spec.minAvailable of type int32"
+    )
 
 
 def test_what_is_no_object_has_no_kind():

@@ -44,4 +44,8 @@ def test_every_field_has_a_number_of_its_own(message):
 def test_fields_of_embedded_structs_are_found_through_their_number():
     fields = STRUCTS["io.k8s.api.core.v1.Volume"].fields
 
-    assert (fields["name"].protobuf, fields["hostPath"].protobuf, fields["ephemeral"].protobuf) == ((1,), (2, 1), (2, 29))
+    assert (fields["name"].protobuf, fields["hostPath"].protobuf, fields["ephemeral"].protobuf) == (
+        (1,),
+        (2, 1),
+        (2, 29),
+    )

@@ -38,7 +38,10 @@ def test_a_deployment():
 
 
 def test_a_percentage():
-    assert protobuf_objects.parse(BUDGET)["spec"] == {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "nginx"}}}
+    assert protobuf_objects.parse(BUDGET)["spec"] == {
+        "maxUnavailable": "50%",
+        "selector": {"matchLabels": {"app": "nginx"}},
+    }
 
 
 @pytest.mark.parametrize(
@@ -48,7 +51,13 @@ def test_a_percentage():
             "coordination.k8s.io/v1",
             "Lease",
             field(2, field(1, "me") + field(2, 15) + field(3, field(1, 1_000_000_000) + field(2, 5_000))),
-            {"spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "acquireTime": "2001-09-09T01:46:40.000005Z"}},
+            {
+                "spec": {
+                    "holderIdentity": "me",
+                    "leaseDurationSeconds": 15,
+                    "acquireTime": "2001-09-09T01:46:40.000005Z",
+                }
+            },
             id="a time with fractions",
         ),
         pytest.param(
@@ -75,7 +84,11 @@ def test_a_percentage():
         pytest.param(
             "v1",
             "Node",
-            field(3, field(1, field(1, "cpu") + field(2, field(1, "4"))) + field(1, field(1, "pods") + field(2, field(1, "110")))),
+            field(
+                3,
+                field(1, field(1, "cpu") + field(2, field(1, "4")))
+                + field(1, field(1, "pods") + field(2, field(1, "110"))),
+            ),
             {"status": {"capacity": {"cpu": "4", "pods": "110"}}},
             id="a map",
         ),
@@ -110,8 +123,19 @@ def test_a_percentage():
         pytest.param(
             "v1",
             "Pod",
-            field(2, field(2, field(1, "c") + field(10, field(1, field(2, field(2, field(1, 1) + field(3, "web")))) + field(4, 5)))),
-            {"spec": {"containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": "web"}, "periodSeconds": 5}}]}},
+            field(
+                2,
+                field(
+                    2,
+                    field(1, "c")
+                    + field(10, field(1, field(2, field(2, field(1, 1) + field(3, "web")))) + field(4, 5)),
+                ),
+            ),
+            {
+                "spec": {
+                    "containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": "web"}, "periodSeconds": 5}}]
+                }
+            },
             id="a port by its name",
         ),
         pytest.param(

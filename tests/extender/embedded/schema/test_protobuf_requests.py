@@ -49,7 +49,9 @@ def make_api():
 
 
 def post(api, path, data):
-    return api.handle(Request("POST", path, {}, {"content-type": protobuf_objects.MEDIA_TYPE, "accept": "application/json"}, data))
+    return api.handle(
+        Request("POST", path, {}, {"content-type": protobuf_objects.MEDIA_TYPE, "accept": "application/json"}, data)
+    )
 
 
 @pytest.mark.parametrize(("path", "data"), CREATED)
@@ -65,7 +67,11 @@ def test_a_pod_is_bound():
     registry.create(PODS, "default", POD)
     target = field(1, "Node") + field(3, "n")
 
-    answer = post(api, "/api/v1/namespaces/default/pods/web/binding", body("v1", "Binding", field(1, field(1, "web")) + field(2, target)))
+    answer = post(
+        api,
+        "/api/v1/namespaces/default/pods/web/binding",
+        body("v1", "Binding", field(1, field(1, "web")) + field(2, target)),
+    )
 
     assert answer.status == 201
     assert registry.get(PODS, "default", "web")["spec"]["nodeName"] == "n"
@@ -102,14 +108,18 @@ UNRECOGNIZED = "the object provided is unrecognized (must be of type Namespace):
         (b"", f"{UNRECOGNIZED}empty data (<empty>)"),
         (b"k8s\0", f"{UNRECOGNIZED}empty body (6b387300)"),
         (NAMESPACE[:20], f"{UNRECOGNIZED}unexpected EOF (6b3873000a0f0a02763112094e616d6573706163)"),
-        (body("v1", "Namespace", b"\x0a\x7f"), 'Namespace in version "v1" cannot be handled as a Namespace: unexpected EOF'),
+        (
+            body("v1", "Namespace", b"\x0a\x7f"),
+            'Namespace in version "v1" cannot be handled as a Namespace: unexpected EOF',
+        ),
         (
             body("apps/v1", "Deployment", b"\x0f"),
             'Deployment in version "v1" cannot be handled as a Namespace: proto: illegal wireType 7',
         ),
         (
             body("v1", "Unheard", b""),
-            'Unheard in version "v1" cannot be handled as a Namespace: no kind "Unheard" is registered for version "v1" in scheme '
+            'Unheard in version "v1" cannot be handled as a Namespace: no kind "Unheard" is registered for version '
+            '"v1" in scheme '
             '"pkg/api/legacyscheme/scheme.go:30"',
         ),
     ],
@@ -125,7 +135,10 @@ def test_a_number_that_is_too_large_is_refused():
     answer = post(make_api()[1], "/api/v1/nodes", body("v1", "Node", field(3, field(6, field(1, field(1, 1 << 40))))))
 
     assert answer.status == 400
-    assert "cannot unmarshal number 1099511627776 into Go struct field DaemonEndpoint" in orjson.loads(answer.body)["message"]
+    assert (
+        "cannot unmarshal number 1099511627776 into Go struct field DaemonEndpoint"
+        in orjson.loads(answer.body)["message"]
+    )
 
 
 @given(st.data())
@@ -139,7 +152,8 @@ def test_a_broken_body_is_refused_or_read(data):
     answer = post(make_api()[1], path, broken)
 
     said = orjson.loads(answer.body)
-    # A resourceVersion, which may come about by chance, is refused with a 500 by upstream too: but with a message of its own.
+    # A resourceVersion, which may come about by chance, is refused with a 500 by upstream too: but with a message of
+    # its own.
     assert said.get("reason") != "InternalError", said
     assert answer.status == 201 or (said["kind"] == "Status" and said["message"])
 

@@ -28,7 +28,10 @@ def test_micro_times_keep_six_digits():
     [
         ("x", 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'),
         ("2026-11-20", 'parsing time "2026-11-20" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "T"'),
-        ("2026-11-20T10:00:00", 'parsing time "2026-11-20T10:00:00" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"'),
+        (
+            "2026-11-20T10:00:00",
+            'parsing time "2026-11-20T10:00:00" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00"',
+        ),
         ("2026-13-20T10:00:00Z", 'parsing time "2026-13-20T10:00:00Z": month out of range'),
         ("2026-02-30T10:00:00Z", 'parsing time "2026-02-30T10:00:00Z": day out of range'),
         ("2026-02-20T10:00:00Zx", 'parsing time "2026-02-20T10:00:00Zx": extra text: "x"'),

@@ -70,7 +70,9 @@ def test_a_page_of_a_forgotten_moment_is_expired_but_says_how_to_go_on() -> None
     _, rest = ask(api, "GET", f"{PODS_PATH}?continue={status['metadata']['continue']}")
 
     assert (code, status["code"], status["reason"]) == (410, 410, "Expired")
-    assert status["message"].startswith("The provided continue parameter is too old to display a consistent list result. You can start")
+    assert status["message"].startswith(
+        "The provided continue parameter is too old to display a consistent list result. You can start"
+    )
     assert status["message"].endswith("between the time the first chunk was returned and now may show up in the list.")
     assert names(rest) == ["b", "c", "d"]
 
@@ -126,7 +128,11 @@ def test_a_version_to_come_is_too_large(path: str) -> None:
 
     code, status = ask(api, "GET", f"{path}?resourceVersion={now + 1}")
 
-    assert (code, status["reason"], status["details"]["causes"][0]["reason"]) == (504, "Timeout", "ResourceVersionTooLarge")
+    assert (code, status["reason"], status["details"]["causes"][0]["reason"]) == (
+        504,
+        "Timeout",
+        "ResourceVersionTooLarge",
+    )
     assert status["message"] == f"Timeout: Too large resource version: {now + 1}, current: {now}"
 
 
@@ -154,7 +160,8 @@ def test_a_version_to_come_is_too_large(path: str) -> None:
         (
             "sendInitialEvents=1",
             422,
-            'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list',
+            'ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for '
+            "list",
         ),
         (
             "watch=1&resourceVersionMatch=NotOlderThan",
@@ -171,7 +178,8 @@ def test_a_version_to_come_is_too_large(path: str) -> None:
         (
             "resourceVersion=x",
             400,
-            'invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid syntax',
+            'invalid resource version: resourceVersion: Invalid value: "x": strconv.ParseUint: parsing "x": invalid '
+            "syntax",
         ),
         ("limit=x", 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
         ("limit=99999999999999999999", 400, 'strconv.ParseInt: parsing "99999999999999999999": value out of range'),
@@ -191,7 +199,10 @@ def test_kinds_without_fields_of_their_own_are_selected_by_name_and_namespace() 
     code, status = ask(make_api(), "GET", "/apis/apps/v1/deployments?fieldSelector=status.replicas%3D1")
 
     assert code == 400
-    assert status["message"] == '"status.replicas" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    assert (
+        status["message"]
+        == '"status.replicas" is not a known field selector: only "metadata.name", "metadata.namespace"'
+    )
 
 
 @pytest.mark.parametrize(

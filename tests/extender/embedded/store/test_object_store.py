@@ -26,13 +26,22 @@ def test_each_write_of_any_kind_counts() -> None:
     second = store.put(PODS, "default", "p", {"metadata": {"name": "p"}})
     last = store.remove(NODES, "", "n")
 
-    assert [first.resource_version, second.resource_version, last.resource_version, store.resource_version] == [8, 9, 10, 10]
+    assert [first.resource_version, second.resource_version, last.resource_version, store.resource_version] == [
+        8,
+        9,
+        10,
+        10,
+    ]
     assert last.decoded()["metadata"] == {"name": "n", "resourceVersion": "10"}
 
 
 def test_the_last_state_of_an_object_is_as_it_was_but_for_its_version() -> None:
     store = ObjectStore()
-    confusing = {"resourceVersion": "2", "labels": {"resourceVersion": "2"}, "annotations": {"metadata": '{"resourceVersion":"2"}'}}
+    confusing = {
+        "resourceVersion": "2",
+        "labels": {"resourceVersion": "2"},
+        "annotations": {"metadata": '{"resourceVersion":"2"}'},
+    }
     stored = store.put(PODS, "default", "p", {"spec": {"resourceVersion": "2"}, "metadata": {"name": "p", **confusing}})
 
     last = store.remove(PODS, "default", "p")

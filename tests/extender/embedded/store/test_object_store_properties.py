@@ -1,4 +1,6 @@
-"""Several writers and watchers over one API: nothing is lost, nothing comes twice, everything in order; pages see one moment."""
+"""Several writers and watchers over one API: nothing is lost, nothing comes twice, everything in order; pages see one
+moment.
+"""
 
 import asyncio
 from typing import Any
@@ -16,7 +18,9 @@ HISTORY = 30
 NAMES = st.sampled_from([f"p{number}" for number in range(4)])
 NAMESPACES = st.sampled_from(["a", "b"])
 LABELS = st.sampled_from(["red", "blue", ""])
-SELECTORS = st.sampled_from(["", "?labelSelector=color%3Dred", "?labelSelector=color%21%3Dred", "?fieldSelector=metadata.name%3Dp1"])
+SELECTORS = st.sampled_from(
+    ["", "?labelSelector=color%3Dred", "?labelSelector=color%21%3Dred", "?fieldSelector=metadata.name%3Dp1"]
+)
 
 Key = tuple[str, str]
 
@@ -107,7 +111,12 @@ class ManyCallers(RuleBasedStateMachine):
     @rule(namespace=NAMESPACES, name=NAMES, color=LABELS)
     def create(self, namespace: str, name: str, color: str) -> None:
         was_there = (namespace, name) in self.truth
-        code, _ = ask(self.api, "POST", f"/api/v1/namespaces/{namespace}/pods", pod(name, labels={"color": color} if color else None))
+        code, _ = ask(
+            self.api,
+            "POST",
+            f"/api/v1/namespaces/{namespace}/pods",
+            pod(name, labels={"color": color} if color else None),
+        )
         assert code == (409 if was_there else 201)
         self.remember()
 
@@ -120,7 +129,9 @@ class ManyCallers(RuleBasedStateMachine):
         code, _ = ask(self.api, "PATCH", path, patch, content_type="application/merge-patch+json")
         assert code == (404 if old is None else 200)
         is_same = old is None or old["metadata"].get("labels", {}).get("color", "") == color
-        assert (self.api.registry.store.resource_version == before) == is_same, "an update that changes nothing writes nothing"
+        assert (self.api.registry.store.resource_version == before) == is_same, (
+            "an update that changes nothing writes nothing"
+        )
         self.remember()
 
     @rule(namespace=NAMESPACES, name=NAMES)
@@ -149,7 +160,9 @@ class ManyCallers(RuleBasedStateMachine):
 
     def watch(self, selector: str, state: dict[Key, Any], version: int) -> None:
         more = "&" if selector else "?"
-        answer = send(self.api, "GET", f"/api/v1/pods{selector}{more}watch=1&allowWatchBookmarks=1&resourceVersion={version}")
+        answer = send(
+            self.api, "GET", f"/api/v1/pods{selector}{more}watch=1&allowWatchBookmarks=1&resourceVersion={version}"
+        )
         assert isinstance(answer, StreamResponse)
         self.watchers.append(Watcher(answer, state, version, selector))
 
@@ -181,7 +194,11 @@ class ManyCallers(RuleBasedStateMachine):
             assert watcher.version < self.compacted
             self.watchers.remove(watcher)
             return
-        wanted = {key: obj["metadata"]["resourceVersion"] for key, obj in self.truth.items() if is_selected(obj, watcher.selector)}
+        wanted = {
+            key: obj["metadata"]["resourceVersion"]
+            for key, obj in self.truth.items()
+            if is_selected(obj, watcher.selector)
+        }
         assert {key: obj["metadata"]["resourceVersion"] for key, obj in watcher.state.items()} == wanted
 
     @property
@@ -207,7 +224,9 @@ class ManyCallers(RuleBasedStateMachine):
             assert (code, page["reason"]) == (410, "Expired")
             code, page = ask(self.api, "GET", f"{path}?continue={page['metadata']['continue']}")
             assert code == 200
-            assert [key_of(item) for item in page["items"]] == [key for key in self.in_path(path, self.truth) if key > keys[-1]]
+            assert [key_of(item) for item in page["items"]] == [
+                key for key in self.in_path(path, self.truth) if key > keys[-1]
+            ]
             return
         assert code == 200
         assert int(page["metadata"]["resourceVersion"]) == version

@@ -17,7 +17,12 @@ ENDS_SOON = "timeoutSeconds=5"
 
 
 def watched(
-    api: KubeApi, query: str, meanwhile: Callable[[], Any] = lambda: None, *, path: str = "/api/v1/pods", accept: str = ""
+    api: KubeApi,
+    query: str,
+    meanwhile: Callable[[], Any] = lambda: None,
+    *,
+    path: str = "/api/v1/pods",
+    accept: str = "",
 ) -> list[Any]:
     """All events of a watch during which something happens after a second."""
 
@@ -77,7 +82,13 @@ def test_a_watch_from_a_version_tells_every_change_after_it() -> None:
     api = make_api()
     version = add_pod(api, "a")["metadata"]["resourceVersion"]
     add_pod(api, "b")
-    ask(api, "PATCH", f"{PODS_PATH}/a", {"metadata": {"labels": {"x": "y"}}}, content_type="application/merge-patch+json")
+    ask(
+        api,
+        "PATCH",
+        f"{PODS_PATH}/a",
+        {"metadata": {"labels": {"x": "y"}}},
+        content_type="application/merge-patch+json",
+    )
 
     found = watched(api, f"resourceVersion={version}&{ENDS_SOON}", lambda: ask(api, "DELETE", f"{PODS_PATH}/b"))
 
@@ -92,7 +103,9 @@ def test_what_enters_or_leaves_the_selection_is_added_or_deleted() -> None:
 
     def meanwhile() -> None:
         for label in ("red", "red", "blue"):
-            patch = {"metadata": {"labels": {"color": label}, "annotations": {"n": str(api.registry.store.resource_version)}}}
+            patch = {
+                "metadata": {"labels": {"color": label}, "annotations": {"n": str(api.registry.store.resource_version)}}
+            }
             ask(api, "PATCH", f"{PODS_PATH}/a", patch, content_type="application/merge-patch+json")
 
     found = watched(api, f"resourceVersion=0&labelSelector=color%3Dred&{ENDS_SOON}", meanwhile)
@@ -109,7 +122,9 @@ def test_binding_takes_a_pod_out_of_the_sight_of_those_who_look_for_unbound_ones
     body = {"metadata": {"name": "a"}, "target": {"name": "n"}}
 
     found = watched(
-        api, f"resourceVersion=0&fieldSelector=spec.nodeName%3D&{ENDS_SOON}", lambda: ask(api, "POST", f"{PODS_PATH}/a/binding", body)
+        api,
+        f"resourceVersion=0&fieldSelector=spec.nodeName%3D&{ENDS_SOON}",
+        lambda: ask(api, "POST", f"{PODS_PATH}/a/binding", body),
     )
 
     assert [told(event) for event in found] == [("ADDED", "a"), ("DELETED", "a")]
@@ -153,7 +168,9 @@ def test_bookmarks_come_each_minute_and_before_the_end() -> None:
 
     async def story() -> list[tuple[float, Any]]:
         clock = asyncio.get_running_loop().time
-        answer = send(api, "GET", f"/api/v1/pods?watch=1&allowWatchBookmarks=1&timeoutSeconds=150&resourceVersion={version}")
+        answer = send(
+            api, "GET", f"/api/v1/pods?watch=1&allowWatchBookmarks=1&timeoutSeconds=150&resourceVersion={version}"
+        )
         assert isinstance(answer, StreamResponse)
         return [(clock(), orjson.loads(chunk)) async for chunk in answer.chunks]
 
@@ -186,7 +203,10 @@ def test_initial_events_end_with_a_bookmark_that_says_so(version: str) -> None:
     found = watched(api, query, lambda: add_pod(api, "b"))
 
     assert [told(event) for event in found] == [("ADDED", "a"), ("BOOKMARK", ""), ("ADDED", "b")]
-    assert found[1]["object"]["metadata"] == {"resourceVersion": now, "annotations": {"k8s.io/initial-events-end": "true"}}
+    assert found[1]["object"]["metadata"] == {
+        "resourceVersion": now,
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
 
 
 def test_initial_events_can_be_declined() -> None:
@@ -194,7 +214,9 @@ def test_initial_events_can_be_declined() -> None:
     add_pod(api, "a")
 
     found = watched(
-        api, f"sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0&{ENDS_SOON}", lambda: add_pod(api, "b")
+        api,
+        f"sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0&{ENDS_SOON}",
+        lambda: add_pod(api, "b"),
     )
 
     assert [told(event) for event in found] == [("ADDED", "b")]
@@ -210,7 +232,11 @@ def test_a_forgotten_version_is_told_in_the_stream() -> None:
 
     assert [event["type"] for event in found] == ["ERROR"]
     status = found[0]["object"]
-    assert (status["code"], status["reason"], status["message"]) == (410, "Expired", f"too old resource version: 1 ({now})")
+    assert (status["code"], status["reason"], status["message"]) == (
+        410,
+        "Expired",
+        f"too old resource version: 1 ({now})",
+    )
 
 
 def test_initial_events_as_of_a_version_to_come_are_refused_in_the_stream() -> None:
@@ -286,7 +312,9 @@ def test_events_are_watched_in_the_words_of_either_api() -> None:
     }
     code, _ = ask(api, "POST", "/apis/events.k8s.io/v1/namespaces/default/events", event)
 
-    new = watched(api, f"resourceVersion=0&fieldSelector=regarding.name%3Da&{ENDS_SOON}", path="/apis/events.k8s.io/v1/events")
+    new = watched(
+        api, f"resourceVersion=0&fieldSelector=regarding.name%3Da&{ENDS_SOON}", path="/apis/events.k8s.io/v1/events"
+    )
     core = watched(api, f"resourceVersion=0&fieldSelector=involvedObject.name%3Da&{ENDS_SOON}", path="/api/v1/events")
 
     assert code == 201

@@ -55,7 +55,9 @@ def errors_of(resource, name="x", **fields):
 
 
 def errors_of_change(resource, before, after, subresource=""):
-    return list(map(str, validation.validate_update(resource, made(resource, **after), made(resource, **before), subresource)))
+    return list(
+        map(str, validation.validate_update(resource, made(resource, **after), made(resource, **before), subresource))
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,10 @@ def test_what_is_fine_is_fine_and_stays_so(resource, fields):
         (
             NODES,
             {"spec": {"taints": [{"key": "a", "effect": "x"}]}},
-            ['metadata.taints[0].effect: Unsupported value: "x": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'],
+            [
+                'metadata.taints[0].effect: Unsupported value: "x": supported values: "NoSchedule", '
+                '"PreferNoSchedule", "NoExecute"'
+            ],
         ),
         (
             NODES,
@@ -111,7 +116,8 @@ def test_what_is_fine_is_fine_and_stays_so(resource, fields):
             {"spec": {"template": TEMPLATE}},
             [
                 "spec.selector: Required value",
-                'spec.template.metadata.labels: Invalid value: {"app":"x"}: `selector` does not match template `labels`',
+                'spec.template.metadata.labels: Invalid value: {"app":"x"}: `selector` does not match template '
+                "`labels`",
             ],
         ),
         (
@@ -119,7 +125,11 @@ def test_what_is_fine_is_fine_and_stays_so(resource, fields):
             {"spec": {"template": TEMPLATE, "selector": {}}},
             ["spec.selector: Invalid value: {}: empty selector is invalid for deployment"],
         ),
-        (DEPLOYMENTS, {"spec": {**WORKLOAD, "replicas": -1}}, ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]),
+        (
+            DEPLOYMENTS,
+            {"spec": {**WORKLOAD, "replicas": -1}},
+            ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"],
+        ),
         (
             DEPLOYMENTS,
             {"spec": {**WORKLOAD, "strategy": {"type": "Recreate", "rollingUpdate": {}}}},
@@ -127,33 +137,48 @@ def test_what_is_fine_is_fine_and_stays_so(resource, fields):
         ),
         (
             REPLICA_SETS,
-            {"spec": {"selector": APP, "template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}},
+            {
+                "spec": {
+                    "selector": APP,
+                    "template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}},
+                }
+            },
             ['spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"'],
         ),
         (
             SERVICES,
             {"spec": {"selector": {"app": "-"}}},
             [
-                "spec.selector: Invalid value: \"-\": a valid label must be an empty string or consist of alphanumeric characters, '-', "
-                "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex "
+                'spec.selector: Invalid value: "-": a valid label must be an empty string or consist of alphanumeric '
+                "characters, '-', "
+                "'_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  "
+                "or '12345', regex "
                 "used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
             ],
         ),
         (
             PERSISTENT_VOLUMES,
             {"spec": {}},
-            ["spec.accessModes: Required value", "spec.capacity: Required value", "spec: Required value: must specify a volume type"],
+            [
+                "spec.accessModes: Required value",
+                "spec.capacity: Required value",
+                "spec: Required value: must specify a volume type",
+            ],
         ),
         (
             PERSISTENT_VOLUME_CLAIMS,
             {"spec": {}},
-            ["spec.accessModes: Required value: at least 1 access mode is required", "spec.resources[storage]: Required value"],
+            [
+                "spec.accessModes: Required value: at least 1 access mode is required",
+                "spec.resources[storage]: Required value",
+            ],
         ),
         (
             POD_DISRUPTION_BUDGETS,
             {"spec": {"minAvailable": 1, "maxUnavailable": "1%"}},
             [
-                'spec: Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":"1%","UnhealthyPodEvictionPolicy":null}: '
+                "spec: Invalid value: "
+                '{"MinAvailable":1,"Selector":null,"MaxUnavailable":"1%","UnhealthyPodEvictionPolicy":null}: '
                 "minAvailable and maxUnavailable cannot be both set"
             ],
         ),
@@ -168,7 +193,11 @@ def test_what_is_fine_is_fine_and_stays_so(resource, fields):
             ["value: Forbidden: maximum allowed value of a user defined priority is 1000000000"],
         ),
         (STORAGE_CLASSES, {}, ["provisioner: Required value"]),
-        (LEASES, {"spec": {"leaseDurationSeconds": 0}}, ["spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"]),
+        (
+            LEASES,
+            {"spec": {"leaseDurationSeconds": 0}},
+            ["spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"],
+        ),
         (
             RESOURCE_CLAIMS,
             {"spec": {"devices": {"requests": [{"name": "r"}]}}},
@@ -183,12 +212,18 @@ def test_what_is_fine_is_fine_and_stays_so(resource, fields):
         (
             DEVICE_CLASSES,
             {"spec": {"extendedResourceName": "gpu"}},
-            ["spec.extendedResourceName: Invalid value: \"gpu\": a name must be a domain-prefixed path, such as 'example.com/my-prop'"],
+            [
+                'spec.extendedResourceName: Invalid value: "gpu": a name must be a domain-prefixed path, such as '
+                "'example.com/my-prop'"
+            ],
         ),
         (
             DEVICE_CLASSES,
             {"spec": {"extendedResourceName": "deviceclass.resource.kubernetes.io/gpu"}},
-            ['spec.extendedResourceName: Invalid value: "deviceclass.resource.kubernetes.io/gpu": must not have "kubernetes.io/" domain'],
+            [
+                'spec.extendedResourceName: Invalid value: "deviceclass.resource.kubernetes.io/gpu": must not have '
+                '"kubernetes.io/" domain'
+            ],
         ),
         (
             DEVICE_CLASSES,
@@ -198,7 +233,10 @@ def test_what_is_fine_is_fine_and_stays_so(resource, fields):
         (
             RESOURCE_SLICES,
             {"spec": {name: value for name, value in SLICE.items() if name != "nodeName"}},
-            ["spec: Required value: exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"],
+            [
+                "spec: Required value: exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` "
+                "is required"
+            ],
         ),
     ],
 )
@@ -214,13 +252,17 @@ def test_what_is_refused(resource, fields, errors):
     ],
 )
 def test_names_of_the_system_are_its_own(name, value, error):
-    prefix = "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: "
+    prefix = (
+        "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: "
+    )
 
     assert errors_of(PRIORITY_CLASSES, name, value=value) == [prefix + error]
 
 
 def test_services_have_stricter_names():
-    assert errors_of(SERVICES, "1a", spec={"ports": [{"port": 80}]})[0].startswith('metadata.name: Invalid value: "1a": a DNS-1035 label')
+    assert errors_of(SERVICES, "1a", spec={"ports": [{"port": 80}]})[0].startswith(
+        'metadata.name: Invalid value: "1a": a DNS-1035 label'
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,7 +291,8 @@ def test_services_have_stricter_names():
             {"spec": {**WORKLOAD, "serviceName": "a"}},
             {"spec": {**WORKLOAD, "serviceName": "b", "replicas": 3}},
             [
-                "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+                "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', "
+                "'template', 'updateStrategy', "
                 "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
             ],
         ),
@@ -277,7 +320,8 @@ def test_services_have_stricter_names():
             {"spec": CLAIM},
             {"spec": {**CLAIM, "accessModes": ["ReadWriteMany"]}},
             [
-                "spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+                "spec: Forbidden: spec is immutable after creation except resources.requests and "
+                "volumeAttributesClassName for bound "
                 "claims\n"
             ],
         ),
@@ -305,7 +349,9 @@ def test_an_allocation_stays():
     moved = copy.deepcopy(old) | {"status": {"allocation": {"devices": {"results": [{**result, "device": "y"}]}}}}
 
     assert validation.validate_update(RESOURCE_CLAIMS, allocated, old, "status") == []
-    assert [error.field for error in validation.validate_update(RESOURCE_CLAIMS, moved, allocated, "status")] == ["status.allocation"]
+    assert [error.field for error in validation.validate_update(RESOURCE_CLAIMS, moved, allocated, "status")] == [
+        "status.allocation"
+    ]
 
 
 def test_the_recorded_refusal_of_an_event():
@@ -324,7 +370,9 @@ def test_the_recorded_refusal_of_an_event():
 def test_a_scale_is_not_negative():
     scale = {"metadata": {"name": "x", "namespace": "default"}, "spec": {"replicas": -1}}
 
-    assert list(map(str, workload_rules.validate_scale(scale))) == ["spec.replicas: Invalid value: -1: must be greater than or equal to 0"]
+    assert list(map(str, workload_rules.validate_scale(scale))) == [
+        "spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    ]
 
 
 def test_every_stored_kind_is_judged():

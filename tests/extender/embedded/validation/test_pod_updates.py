@@ -10,8 +10,10 @@ from extender.embedded.admission import defaults, strategies
 from extender.embedded.schema import api_types
 
 IMMUTABLE = (
-    "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
-    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
+    "spec: Forbidden: pod updates may not change fields other than "
+    "`spec.containers[*].image`,`spec.initContainers[*].image`,"
+    "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing "
+    "tolerations),`spec.terminationGracePeriodSeconds` "
     "(allow it to be set to 1 if it was previously negative)\n"
 )
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -53,14 +55,20 @@ def in_zone(*expressions):
             id="a gated pod is narrowed",
         ),
         pytest.param(
-            {"schedulingGates": [{"name": "g"}]}, {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A)}, id="to a zone, too"
+            {"schedulingGates": [{"name": "g"}]},
+            {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A)},
+            id="to a zone, too",
         ),
         pytest.param(
             {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A)},
             {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A, {"key": "x", "operator": "Exists"})},
             id="and further",
         ),
-        pytest.param({"terminationGracePeriodSeconds": -1}, {"terminationGracePeriodSeconds": 1}, id="a negative grace becomes one"),
+        pytest.param(
+            {"terminationGracePeriodSeconds": -1},
+            {"terminationGracePeriodSeconds": 1},
+            id="a negative grace becomes one",
+        ),
     ],
 )
 def test_what_may_change(before, after):
@@ -101,7 +109,10 @@ def test_what_may_change(before, after):
         (
             {"schedulingGates": [{"name": "g"}], "nodeSelector": {"a": "b"}},
             {"schedulingGates": [{"name": "g"}], "nodeSelector": {"a": "c"}},
-            ['spec.nodeSelector: Invalid value: {"a":"c"}: only additions to spec.nodeSelector are allowed (no mutations or deletions)'],
+            [
+                'spec.nodeSelector: Invalid value: {"a":"c"}: only additions to spec.nodeSelector are allowed (no '
+                "mutations or deletions)"
+            ],
         ),
         (
             {"schedulingGates": [{"name": "g"}], "affinity": in_zone(ZONE_A)},
@@ -144,7 +155,8 @@ def test_no_finalizer_joins_an_object_that_is_going():
     new["metadata"]["finalizers"] = ["a/b"]
 
     assert said(old, new)[0] == (
-        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
+        "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new "
+        "finalizers "
         '[]string{"a/b"}'
     )
 
@@ -155,7 +167,8 @@ def test_no_finalizer_joins_an_object_that_is_going():
         ({"qosClass": "Guaranteed"}, 'status.qosClass: Invalid value: "Guaranteed": field is immutable'),
         (
             {"resourceClaimStatuses": [{"name": "x"}]},
-            'status.resourceClaimStatuses[0].name: Invalid value: "x": must match the name of an entry in `spec.resourceClaims`',
+            'status.resourceClaimStatuses[0].name: Invalid value: "x": must match the name of an entry in '
+            "`spec.resourceClaims`",
         ),
     ],
 )
@@ -179,7 +192,8 @@ def mapping(container="c", resource=GPU, request="container-0-request-0"):
     ("status", "errors"),
     [
         ({"resourceClaimName": "claim", "requestMappings": [mapping()]}, []),
-        ({"resourceClaimName": "claim"}, [f"{SPECIAL}.requestMappings: Required value: at least one request mapping is required"]),
+        ({"resourceClaimName": "claim"}, [f"{SPECIAL}.requestMappings: Required value: at least one request mapping is "
+            "required"]),
         ({"requestMappings": [mapping()]}, [f"{SPECIAL}.resourceClaimName: Required value"]),
         (
             {"resourceClaimName": "claim", "requestMappings": [mapping("other")]},
@@ -222,7 +236,9 @@ def test_what_ended_stays_ended():
     old["status"]["containerStatuses"] = [{"name": "c", "state": {"terminated": {"exitCode": 0}}}]
     new["status"]["containerStatuses"] = [{"name": "c", "state": {"running": {}}}]
 
-    assert said(old, new, "status") == ["status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"]
+    assert said(old, new, "status") == [
+        "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state"
+    ]
 
 
 def test_a_nomination_names_a_node():
@@ -230,4 +246,6 @@ def test_a_nomination_names_a_node():
     new = copy.deepcopy(old)
     new["status"]["nominatedNodeName"] = "N"
 
-    assert said(old, new, "status")[0].startswith('status.nominatedNodeName: Invalid value: "N": a lowercase RFC 1123 subdomain')
+    assert said(old, new, "status")[0].startswith(
+        'status.nominatedNodeName: Invalid value: "N": a lowercase RFC 1123 subdomain'
+    )

@@ -12,7 +12,8 @@ from extender.embedded.schema import api_types
 
 TRANSCRIPT = json.loads((Path(__file__).parents[1] / "transcript.json").read_text())
 LABEL = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric "
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
+    "an alphanumeric "
     "character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
 
@@ -47,11 +48,19 @@ def preferring(**term):
 
 
 def requiring(*terms):
-    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}}
+    return {
+        "affinity": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+        }
+    }
 
 
 def spreading(**constraint):
-    return {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", **constraint}]}
+    return {
+        "topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule", **constraint}
+        ]
+    }
 
 
 def test_a_plain_pod_is_fine():
@@ -78,13 +87,19 @@ def test_the_recorded_refusal():
         (container(name=""), "spec.containers[0].name: Required value"),
         (container(image=""), "spec.containers[0].image: Required value"),
         (container(name="A"), f'spec.containers[0].name: Invalid value: "A": {LABEL}'),
-        (container(image=" i"), 'spec.containers[0].image: Invalid value: " i": must not have leading or trailing whitespace'),
+        (
+            container(image=" i"),
+            'spec.containers[0].image: Invalid value: " i": must not have leading or trailing whitespace',
+        ),
         (
             {"containers": [{"name": "c", "image": "i"}, {"name": "c", "image": "i"}]},
             'spec.containers[1].name: Duplicate value: "c"',
         ),
         ({"initContainers": [{"name": "c", "image": "i"}]}, 'spec.initContainers[0].name: Duplicate value: "c"'),
-        ({"restartPolicy": "x"}, 'spec.restartPolicy: Unsupported value: "x": supported values: "Always", "OnFailure", "Never"'),
+        (
+            {"restartPolicy": "x"},
+            'spec.restartPolicy: Unsupported value: "x": supported values: "Always", "OnFailure", "Never"',
+        ),
         (container(ports=[{"containerPort": 0}]), "spec.containers[0].ports[0].containerPort: Required value"),
         (
             container(ports=[{"containerPort": 70000}]),
@@ -99,7 +114,10 @@ def test_the_recorded_refusal():
             'spec.containers[0].ports[0].protocol: Unsupported value: "x": supported values: "SCTP", "TCP", "UDP"',
         ),
         ({"volumes": [{"name": "v"}, {"name": "v"}]}, 'spec.volumes[1].name: Duplicate value: "v"'),
-        ({"volumes": [{"name": "v", "persistentVolumeClaim": {}}]}, "spec.volumes[0].persistentVolumeClaim.claimName: Required value"),
+        (
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {}}]},
+            "spec.volumes[0].persistentVolumeClaim.claimName: Required value",
+        ),
         (
             {"volumes": [{"name": "v", "emptyDir": {}, "hostPath": {"path": "/"}}]},
             "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type",
@@ -114,11 +132,18 @@ def test_containers_and_volumes(spec, error):
     "spec",
     [
         pytest.param(container(livenessProbe={}), id="a probe without a handler"),
-        pytest.param({"initContainers": [{"name": "a", "image": "i", "readinessProbe": {"exec": {}}}]}, id="a probe of an init container"),
+        pytest.param(
+            {"initContainers": [{"name": "a", "image": "i", "readinessProbe": {"exec": {}}}]},
+            id="a probe of an init container",
+        ),
         pytest.param(container(env=[{"name": "a=b", "valueFrom": {}}]), id="an environment variable"),
-        pytest.param(container(volumeMounts=[{"name": "v", "mountPath": "/"}]), id="a mount of a volume that is not there"),
+        pytest.param(
+            container(volumeMounts=[{"name": "v", "mountPath": "/"}]), id="a mount of a volume that is not there"
+        ),
         pytest.param(container(securityContext={"runAsUser": -1}), id="a security context of a container"),
-        pytest.param({"securityContext": {"sysctls": [{"name": "a", "value": "b"}, {"name": "a", "value": "c"}]}}, id="sysctls"),
+        pytest.param(
+            {"securityContext": {"sysctls": [{"name": "a", "value": "b"}, {"name": "a", "value": "c"}]}}, id="sysctls"
+        ),
         pytest.param({"dnsPolicy": "None"}, id="no name server"),
         pytest.param({"hostAliases": [{"ip": "x"}]}, id="an alias of a host"),
         pytest.param({"volumes": [{"name": "v", "hostPath": {"path": ""}}]}, id="a path of the node"),
@@ -157,20 +182,24 @@ def test_what_neither_scheduling_nor_an_answer_reads_is_taken_as_it_is(spec):
         ),
         (
             asking(claims=[{"name": "x"}]),
-            'spec.containers[0].resources.claims[0]: Not found: "x": must be one of the names in pod.spec.resourceClaims which is empty',
+            'spec.containers[0].resources.claims[0]: Not found: "x": must be one of the names in '
+            "pod.spec.resourceClaims which is empty",
         ),
         (
             {**asking(claims=[{"name": "x"}]), "resourceClaims": CLAIMS[:2]},
-            'spec.containers[0].resources.claims[0]: Not found: "x": must be one of the names in pod.spec.resourceClaims: claim-0, claim-1',
+            'spec.containers[0].resources.claims[0]: Not found: "x": must be one of the names in '
+            "pod.spec.resourceClaims: claim-0, claim-1",
         ),
         pytest.param(
             {**asking(claims=[{"name": "x"}]), "resourceClaims": CLAIMS},
-            'spec.containers[0].resources.claims[0]: Not found: "x": must be one of the names in pod.spec.resourceClaims',
+            'spec.containers[0].resources.claims[0]: Not found: "x": must be one of the names in '
+            "pod.spec.resourceClaims",
             id="many names are not listed, because each of many errors would list them",
         ),
         (
             {"resourceClaims": [{"name": "a"}]},
-            'spec.resourceClaims[0]: Invalid value: {"Name":"a","ResourceClaimName":null,"ResourceClaimTemplateName":null}: '
+            "spec.resourceClaims[0]: Invalid value: "
+            '{"Name":"a","ResourceClaimName":null,"ResourceClaimTemplateName":null}: '
             "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
         ),
     ],
@@ -180,10 +209,13 @@ def test_amounts_and_claims(spec, error):
 
 
 def test_a_pod_asks_for_what_its_containers_need():
-    spec = asking(requests={"cpu": "2"}, limits={"cpu": "4"}) | {"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "3"}}}
+    spec = asking(requests={"cpu": "2"}, limits={"cpu": "4"}) | {
+        "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "3"}}
+    }
 
     assert errors_of(spec) == [
-        'spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container requests of 2',
+        'spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container '
+        "requests of 2",
         'spec.resources.containers[0][cpu].limits: Invalid value: "4": must be less than or equal to pod limits of 3',
     ]
 
@@ -193,9 +225,11 @@ def test_a_resource_without_a_domain_is_named_twice():
     Two rules find it, and both say so.
     """
     assert errors_of(asking(limits={"foo": "1"})) == [
-        'spec.containers[0].resources.limits[foo]: Invalid value: "foo": must be a standard resource type or fully qualified',
+        'spec.containers[0].resources.limits[foo]: Invalid value: "foo": must be a standard resource type or fully '
+        "qualified",
         'spec.containers[0].resources.limits[foo]: Invalid value: "foo": must be a standard resource for containers',
-        'spec.containers[0].resources.requests[foo]: Invalid value: "foo": must be a standard resource type or fully qualified',
+        'spec.containers[0].resources.requests[foo]: Invalid value: "foo": must be a standard resource type or fully '
+        "qualified",
         'spec.containers[0].resources.requests[foo]: Invalid value: "foo": must be a standard resource for containers',
     ]
 
@@ -213,7 +247,8 @@ def test_a_claim_is_named_after_its_requests_as_often_as_it_has_them():
     [
         (
             {"tolerations": [{"operator": "Equal"}]},
-            'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty, which means "match all '
+            'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty, which '
+            'means "match all '
             'values and all keys"',
         ),
         (
@@ -226,11 +261,13 @@ def test_a_claim_is_named_after_its_requests_as_often_as_it_has_them():
         ),
         (
             {"tolerations": [{"key": "a", "effect": "NoSchedule", "tolerationSeconds": 1}]},
-            "spec.tolerations[0].effect: Invalid value: \"NoSchedule\": effect must be 'NoExecute' when `tolerationSeconds` is set",
+            "spec.tolerations[0].effect: Invalid value: \"NoSchedule\": effect must be 'NoExecute' when "
+            "`tolerationSeconds` is set",
         ),
         (
             requiring(),
-            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required value: "
+            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: Required "
+            "value: "
             "must have at least one node selector term",
         ),
         (
@@ -243,21 +280,27 @@ def test_a_claim_is_named_after_its_requests_as_often_as_it_has_them():
             "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: "
             "must be in the range 1-100",
         ),
-        (spreading(maxSkew=0), "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero"),
+        (
+            spreading(maxSkew=0),
+            "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero",
+        ),
         (spreading(topologyKey=""), "spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty"),
         (
             spreading(whenUnsatisfiable="x"),
-            'spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "x": supported values: "DoNotSchedule", '
+            'spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "x": supported values: '
+            '"DoNotSchedule", '
             '"ScheduleAnyway"',
         ),
         (
             spreading(whenUnsatisfiable="ScheduleAnyway", minDomains=1),
-            "spec.topologySpreadConstraints[0].minDomains: Invalid value: 1: can only use minDomains if whenUnsatisfiable=DoNotSchedule, "
+            "spec.topologySpreadConstraints[0].minDomains: Invalid value: 1: can only use minDomains if "
+            "whenUnsatisfiable=DoNotSchedule, "
             "not ScheduleAnyway",
         ),
         (
             spreading(labelSelector={"matchLabels": {"app": "x"}}, matchLabelKeys=["app"]),
-            'spec.topologySpreadConstraints[0].matchLabelKeys[0]: Invalid value: "app": exists in both matchLabelKeys and labelSelector',
+            'spec.topologySpreadConstraints[0].matchLabelKeys[0]: Invalid value: "app": exists in both matchLabelKeys '
+            "and labelSelector",
         ),
         (
             {"schedulingGates": [{"name": "a"}, {"name": "a"}]},
@@ -295,8 +338,14 @@ def test_an_affinity_term_without_a_topology_key_is_told_three_things():
 @pytest.mark.parametrize(
     ("metadata", "start"),
     [
-        ({"labels": {"a b": "c"}}, 'metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters'),
-        ({"labels": {"a": "-"}}, 'metadata.labels: Invalid value: "-": a valid label must be an empty string or consist of'),
+        (
+            {"labels": {"a b": "c"}},
+            'metadata.labels: Invalid value: "a b": name part must consist of alphanumeric characters',
+        ),
+        (
+            {"labels": {"a": "-"}},
+            'metadata.labels: Invalid value: "-": a valid label must be an empty string or consist of',
+        ),
         ({"annotations": {"A/B/C": ""}}, 'metadata.annotations: Invalid value: "A/B/C": a valid label key'),
         ({"annotations": {"a": "x" * 262144}}, "metadata.annotations: Too long: may not be more than 262144 bytes"),
         ({"name": "a" * 254}, f'metadata.name: Invalid value: "{"a" * 254}": must be no more than 253 bytes'),
@@ -315,12 +364,16 @@ def test_metadata(metadata, start):
 
 def test_a_base_for_names_may_end_in_a_dash():
     assert errors_of({}, generateName="web-") == []
-    assert errors_of({}, generateName="Web-")[0].startswith('metadata.generateName: Invalid value: "Web-": a lowercase RFC 1123 subdomain')
+    assert errors_of({}, generateName="Web-")[0].startswith(
+        'metadata.generateName: Invalid value: "Web-": a lowercase RFC 1123 subdomain'
+    )
 
 
 def test_where_a_pod_is_sent():
     def said(target):
-        return list(map(str, validation.validate_create(api_resources.BINDINGS, {"metadata": {"name": "p"}, "target": target})))
+        return list(
+            map(str, validation.validate_create(api_resources.BINDINGS, {"metadata": {"name": "p"}, "target": target}))
+        )
 
     assert said({"kind": "Node", "name": "n"}) == []
     assert said({"kind": "Pod"}) == [
