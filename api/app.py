@@ -20,7 +20,7 @@ from api.settings.settings import Settings, memory_limit
 from api.starting import Opens, opens
 from api.ui.streams import Streams
 from extender import __version__
-from extender.concurrency.short_collections import short_collections
+from extender.values.concurrency.short_collections import short_collections
 
 ROUTERS: Final = (extender.router, questions.router, page.router, health.router, operation.router, docs.router)
 """All routes of the application but that of its OpenAPI document."""

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from api.fatal_errors import StartUpError
 from api.settings.settings import EXAMPLE_CLUSTER, Settings
-from extender.apiserver.credentials.target import CredentialsError, Target
-from extender.apiserver.credentials.target_lookup import SERVICE_ACCOUNT, find_target
-from extender.config import Configuration
+from extender.client.credentials.target_lookup import SERVICE_ACCOUNT, find_target
+from extender.values.config import Configuration
+from extender.values.targets.target import CredentialsError, Target
 
 
 @final

@@ -5,8 +5,8 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Final
 
-from extender.config import IN_TREE_POINTS, ConfigErrors
-from extender.runtime.registry import ENTRY_POINTS
+from extender.engine.runtime.registry import ENTRY_POINTS
+from extender.values.config import IN_TREE_POINTS, ConfigErrors
 
 _UNKNOWN: Final = re.compile(r'\w+Plugin "(?P<name>[^"]+)" does not exist')
 _NOT_THERE: Final = re.compile(r'plugin "(?P<name>[^"]+)" does not extend (?P<point>\w+) plugin')

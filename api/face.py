@@ -17,10 +17,10 @@ from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
 from extender.assembly.backend import Backend
-from extender.concurrency.abandoned import in_thread
-from extender.concurrency.child_process import ChildEndedError, in_child
-from extender.metrics.tracing import Tracer
-from extender.protocol.node_lists import DecodedNodes
+from extender.values.concurrency.abandoned import in_thread
+from extender.values.concurrency.child_process import ChildEndedError, in_child
+from extender.values.metrics.tracing import Tracer
+from extender.values.protocol.node_lists import DecodedNodes
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.callers.streaming import send_parts
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.requests.request_bodies import MAX_BYTES
-from extender.embedded.requests.request_info import Request
-from extender.embedded.responses.response import Response, StreamResponse
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.requests.request_bodies import MAX_BYTES
+from extender.cluster.requests.request_info import Request
+from extender.cluster.responses.response import Response, StreamResponse
 
 MAX_REQUESTS: Final = 400
 """Requests that are answered at one time, watches not counted. Upstream: server/config.go, MaxRequestsInFlight."""

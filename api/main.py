@@ -2,13 +2,13 @@
 does not have.
 """
 
-from extender.concurrency.short_collections import collector_paused
+from extender.values.concurrency.short_collections import collector_paused
 
 with collector_paused():  # there is no garbage while modules are loaded
     from api.app import create_app
     from api.settings.settings import read_settings
-    from extender.klog.outlet import fill_standard_descriptors
-    from extender.klog.setup import configure
+    from extender.values.klog.outlet import fill_standard_descriptors
+    from extender.values.klog.setup import configure
 
 fill_standard_descriptors()
 configure()

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON, Decision
 from opentelemetry.trace import SpanKind, get_current_span, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from extender.metrics.tracing import Trace, Tracer
+from extender.values.metrics.tracing import Trace, Tracer
 
 SLOW_PLUGIN: Final = 0.001
 """Seconds from which on a plugin has a span of its own."""

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Final, final
 
 from api.fatal_errors import StartUpError
-from extender.config import Configuration, PluginRef, Profile
-from extender.config.plugin_sets import MULTI_POINT, plugins
-from extender.runtime.registry import ENTRY_POINTS
+from extender.engine.runtime.registry import ENTRY_POINTS
+from extender.values.config import Configuration, PluginRef, Profile
+from extender.values.config.plugin_sets import MULTI_POINT, plugins
 
 CONFIGURATION: Final = "scheduler-config.yaml"
 """The configuration of the project, with which its plugins decide beside the in-tree ones."""

@@ -25,29 +25,29 @@ from api.settings.overrides import overridden
 from api.settings.settings import Settings
 from api.tracing import TraceReporter, check_tracing, traced
 from api.verb_metrics import VerbMetrics
-from extender.answers.shadow.shadow import Shadow
-from extender.apiserver.access_review import AccessReview
-from extender.apiserver.client import Client
-from extender.apiserver.lease.leader_election import LeaderElector
-from extender.apiserver.rate_limit import RateLimit
+from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
+from extender.answers.records.records import Records
+from extender.answers.records.shelf import Limits
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.assembly.own_cluster import own_cluster
-from extender.config import ConfigErrors, Configuration, differences, without_effect
-from extender.config.feature_gate_table import DEFAULT_VERSION
-from extender.embedded.api_resources import Object
-from extender.embedded.dumps.seeding import SeedReport
-from extender.embedded.dumps.state_file import StateFileError, form_of, load
-from extender.embedded.trial_registry import TrialRegistry
-from extender.http_extender import check_extenders
-from extender.klog.outlet import STDERR
-from extender.metrics.tracing import Tracer
-from extender.plugins import IN_TREE
-from extender.recordings.recorder import Recorder
-from extender.recordings.recording_file import RecordingFileError, recorded_in
-from extender.records.file import RecordsFile, RecordsFileError, kept_in
-from extender.records.records import Records
-from extender.records.shelf import Limits
-from extender.runtime.registry import Registry
+from extender.client.access_review import AccessReview
+from extender.client.client import Client
+from extender.client.http_extender import check_extenders
+from extender.client.lease.leader_election import LeaderElector
+from extender.client.rate_limit import RateLimit
+from extender.cluster.api_resources import Object
+from extender.cluster.dumps.seeding import SeedReport
+from extender.cluster.dumps.state_file import StateFileError, form_of, load
+from extender.cluster.own_cluster import own_cluster
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.lab.recordings.recorder import Recorder
+from extender.lab.recordings.recording_file import RecordingFileError, recorded_in
+from extender.lab.shadow.shadow import Shadow
+from extender.values.config import ConfigErrors, Configuration, differences, without_effect
+from extender.values.config.feature_gate_table import DEFAULT_VERSION
+from extender.values.klog.outlet import STDERR
+from extender.values.metrics.tracing import Tracer
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -221,7 +221,7 @@ async def _own(
             _records(settings) as records,
             _recorder(configuration, settings) as recorder,
             traced() as tracer,
-            aclosing(own.client()) as client,
+            aclosing(Client.over(own.transport())) as client,
             live_backend(
                 configuration,
                 client,

@@ -12,13 +12,13 @@ from importlib.util import find_spec
 from typing import Final, final
 
 from api.fatal_errors import StartUpError
-from extender.framework import Candidate, Candidates, PreemptionOutcome, Status
-from extender.metrics.tracing import CURRENT, Trace, Tracer
-from extender.objects.pod import Pod
-from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.records.records import Records
-from extender.records.reporter import Reporter, VerbCall
-from extender.runtime.findings import Findings
+from extender.answers.records.records import Records
+from extender.engine.framework import Candidate, Candidates, PreemptionOutcome, Status
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.reporter import Reporter, VerbCall
+from extender.engine.runtime.findings import Findings
+from extender.values.metrics.tracing import CURRENT, Trace, Tracer
+from extender.values.objects.pod import Pod
 
 _ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 

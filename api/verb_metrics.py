@@ -14,8 +14,8 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from extender.metrics.metrics import Histogram, exponential
-from extender.metrics.tracing import CURRENT
+from extender.values.metrics.metrics import Histogram, exponential
+from extender.values.metrics.tracing import CURRENT
 
 MOST_REASONS: Final = 100
 """Reasons that are counted by themselves; later ones count as `other`, because plugins may put names into them."""

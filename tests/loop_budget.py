@@ -32,9 +32,9 @@ _EXEMPT: Final = tuple(
         "api/cli",
         "api/doctor",
         "extender/testing",
-        "extender/simulation",
+        "extender/lab/simulation",
         "extender/answers/what_if",
-        "extender/evaluation",
+        "extender/engine/evaluation",
     )
 )
 """The last two run in loops of threads of their own."""

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from extender.config import load_file
-from extender.plugins import IN_TREE
-from extender.runtime.registry import Registry
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.values.config import load_file
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent

@@ -12,18 +12,18 @@ from typing import Final
 import pytest
 import yaml
 
-from extender import framework as fwk
-from extender.plugins.inter_pod_affinity.filtering import AFFINITY, ANTI_AFFINITY
-from extender.plugins.node_affinity import REASON_POD
-from extender.plugins.node_name import REASON as WRONG_NAME
-from extender.plugins.node_ports import REASON as PORTS
-from extender.plugins.node_unschedulable import REASON as CORDONED
-from extender.plugins.pod_topology_spread.filtering import MISSING_LABEL, NOT_MATCHED
-from extender.plugins.taint_toleration import REASON as TAINTED
-from extender.plugins.volume_restrictions import REASON_DISK, REASON_READ_WRITE_ONCE_POD
-from extender.plugins.volume_zone import REASON as OTHER_ZONE
-from extender.preemption import RULES
-from extender.preemption.evaluator import nodes_where_preemption_might_help
+from extender.engine import framework as fwk
+from extender.engine.plugins.inter_pod_affinity.filtering import AFFINITY, ANTI_AFFINITY
+from extender.engine.plugins.node_affinity import REASON_POD
+from extender.engine.plugins.node_name import REASON as WRONG_NAME
+from extender.engine.plugins.node_ports import REASON as PORTS
+from extender.engine.plugins.node_unschedulable import REASON as CORDONED
+from extender.engine.plugins.pod_topology_spread.filtering import MISSING_LABEL, NOT_MATCHED
+from extender.engine.plugins.taint_toleration import REASON as TAINTED
+from extender.engine.plugins.volume_restrictions import REASON_DISK, REASON_READ_WRITE_ONCE_POD
+from extender.engine.plugins.volume_zone import REASON as OTHER_ZONE
+from extender.engine.preemption import RULES
+from extender.engine.preemption.evaluator import nodes_where_preemption_might_help
 from extender.testing import make_node, make_snapshot
 from tests.test_questions_page import is_as_said, lines_of
 

@@ -18,15 +18,15 @@ from prometheus_client.registry import CollectorRegistry
 
 from api.health_record import HealthRecord
 from api.verb_metrics import VerbMetrics
-from extender.answers.shadow.shadow import Shadow
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.apiserver.lease.leader_election import LeaderElector
 from extender.assembly.exposition import ResourceExposition
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.assembly.own_cluster import own_cluster
-from extender.config import Configuration
-from extender.embedded.transport import EmbeddedTransport
+from extender.client.client import Client
+from extender.client.lease.leader_election import LeaderElector
+from extender.cluster.own_cluster import own_cluster
+from extender.cluster.transport import EmbeddedTransport
+from extender.lab.shadow.shadow import Shadow
+from extender.values.config import Configuration
+from extender.values.targets.target import Target
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "metrics.md"
 

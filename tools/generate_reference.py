@@ -14,9 +14,9 @@ import yaml
 
 from api.cli import SUBCOMMANDS, app
 from api.fatal_errors import EXIT_CODES
-from extender.config import Configuration, PluginConfig, Profile, load, written
-from extender.config.configuration import enabled_names
-from extender.config.plugin_args import ARGS_OF
+from extender.values.config import Configuration, PluginConfig, Profile, load, written
+from extender.values.config.configuration import enabled_names
+from extender.values.config.plugin_args import ARGS_OF
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs" / "reference"

@@ -1,9 +1,9 @@
 """Writes `deploy/chart/files/roles.yaml`, the rights of each role of the chart: `python -m tools.generate_roles` (or
 `make docs`).
 
-A role allows what the service asks of an API server: lists and watches of the kinds in `extender.objects.kinds`, the
-requests of the calls in `extender.framework`, events, and the lease of a scheduler. Nothing else is in it, and no rule
-is written by hand.
+A role allows what the service asks of an API server: lists and watches of the kinds in `extender.values.objects.kinds`,
+the requests of the calls in `extender.engine.framework`, events, and the lease of a scheduler. Nothing else is in it,
+and no rule is written by hand.
 """
 
 import sys
@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import yaml
 
-from extender.apiserver.lease.lease_lock import GROUP as LEASE_GROUP
-from extender.apiserver.paths import Right
-from extender.apiserver.writes.call_requests import REQUESTS, rights_for
-from extender.framework import BindPod, PatchPodGroupStatus
-from extender.objects.kinds import KINDS
+from extender.client.lease.lease_lock import GROUP as LEASE_GROUP
+from extender.client.paths import Right
+from extender.client.writes.call_requests import REQUESTS, rights_for
+from extender.engine.framework import BindPod, PatchPodGroupStatus
+from extender.values.objects.kinds import KINDS
 
 FILE: Final = Path(__file__).parents[1] / "deploy" / "chart" / "files" / "roles.yaml"
 

@@ -21,9 +21,9 @@ from api.callers.authentication import TOKEN_COOKIE, bearer_of, certified_user, 
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from extender.answers.redaction import namespaces_in, redacted
 from extender.answers.types import Answer
-from extender.apiserver.access_review import AccessReview, User
-from extender.apiserver.errors import ApiError, Forbidden
-from extender.concurrency.abandoned import in_thread
+from extender.client.access_review import AccessReview, User
+from extender.client.errors import ApiError, Forbidden
+from extender.values.concurrency.abandoned import in_thread
 
 MAX_REVIEWS: Final = 64
 """Callers of one kind that are reviewed at one time; the API server is not asked about more. Verbs are of another kind

@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 from starlette.types import Receive
 from uvicorn.protocols.http import h11_impl, httptools_impl
 
-from extender.apiserver.access_review import User
+from extender.client.access_review import User
 
 TOKEN_COOKIE: Final = "reprieve-token"  # noqa: S105 - the name of a cookie
 """The cookie in which the page keeps a token."""

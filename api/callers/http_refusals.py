@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.golang.json import JsonError, TooLargeError
+from extender.values.golang.json import JsonError, TooLargeError
 
 REASONS: Final = {
     400: "BadRequest",

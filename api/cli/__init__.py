@@ -18,8 +18,8 @@ from typer.core import TyperCommand, TyperGroup
 from api.cli.signatures import spelled_out
 from api.fatal_errors import ServiceOverError, StartUpError
 from extender import __version__
-from extender.concurrency.short_collections import collector_paused
-from extender.klog.outlet import fill_standard_descriptors
+from extender.values.concurrency.short_collections import collector_paused
+from extender.values.klog.outlet import fill_standard_descriptors
 
 _PLAIN: Final[dict[str, Any]] = {
     "rich_markup_mode": None,  # its boxes cut names of options on a terminal of 80 columns

@@ -20,9 +20,9 @@ from api.settings.configuration_file import read_configuration
 from api.settings.settings import EXAMPLE_CLUSTER
 from extender.answers.plugin_effects import Destination, PluginEffects
 from extender.answers.questions import Questions
-from extender.config import ConfigErrors
-from extender.plugins import IN_TREE
-from extender.runtime.registry import Registry
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.values.config import ConfigErrors
 
 SECONDS: Final = 0.25
 """Pause between two looks at the project's files."""

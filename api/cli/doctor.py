@@ -20,9 +20,9 @@ from api.doctor.grades import Finding, Grade, skipped
 from api.doctor.patient import Patient
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
-from extender.apiserver.credentials.tls import TlsError
-from extender.config.configuration import Extender, ExtenderTLSConfig
-from extender.golang.durations import Duration
+from extender.values.config.configuration import Extender, ExtenderTLSConfig
+from extender.values.golang.durations import Duration
+from extender.values.targets.tls import TlsError
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
 

@@ -16,14 +16,14 @@ import typer
 from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
-from extender.config import ConfigErrors, Configuration
-from extender.evaluation.scenario import evaluate_scenario
-from extender.golang.json import JsonError
-from extender.golang.json_bytes import read
-from extender.golang.json_limits import check_json
-from extender.objects.decoding import DecodeError
-from extender.plugins import IN_TREE
-from extender.runtime.registry import Registry
+from extender.engine.evaluation.scenario import evaluate_scenario
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.values.config import ConfigErrors, Configuration
+from extender.values.golang.json import JsonError
+from extender.values.golang.json_bytes import read
+from extender.values.golang.json_limits import check_json
+from extender.values.objects.decoding import DecodeError
 
 _MAX_LINE: Final = 2**28
 """Bytes of one scenario."""

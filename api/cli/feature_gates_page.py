@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from extender.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS, FeatureSpec, Gate
+from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS, FeatureSpec, Gate
 
 _HEAD: Final = f"""\
 # Feature gates
 
-`make docs` writes this page from `extender/config/feature_gate_table.py`, which is what the scheduler itself reads.
+`make docs` writes this page from `extender/values/config/feature_gate_table.py`, which is what the scheduler itself
+reads.
 
 `--feature-gates=A=true,B=false` switches features as kube-scheduler's flag does, and `--emulated-version=1.37` (or
 `--emulate-version`) takes the defaults of another version than {DEFAULT_VERSION}. Both can be given in the environment,

@@ -14,8 +14,8 @@ from api.cli.showing import Output, OutputOption, WatchOption, plural, show, sho
 from api.cli.sources import Source, SourceOptions
 from api.fatal_errors import MisuseError
 from extender.answers.types import Capacity
-from extender.workloads.expansion import WORKLOADS
-from extender.workloads.job_sets import JOB_SET
+from extender.values.workloads.expansion import WORKLOADS
+from extender.values.workloads.job_sets import JOB_SET
 
 SHOWN_NODES = 20
 

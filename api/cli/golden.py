@@ -12,8 +12,8 @@ import yaml
 
 from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.what_if.verification import PodDestinations, UnmetExpectation
-from extender.golang.json import plain
-from extender.golang.yaml import YamlError, read_yaml
+from extender.values.golang.json import plain
+from extender.values.golang.yaml import YamlError, read_yaml
 
 _HEAD: Final = "# Where pods went; `reprieve verify --golden FILE --update` writes this file.\n"
 

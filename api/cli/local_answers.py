@@ -15,17 +15,17 @@ from api.config_fixes import with_fix
 from api.fatal_errors import MisuseError, StartUpError
 from api.settings.configuration_file import read_configuration, shadow_configuration
 from extender.answers.questions import QuestionError, Questions
-from extender.answers.shadow.shadow import Shadow
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import CredentialsError, Target
-from extender.apiserver.informers.health import Health
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.config import ConfigErrors, Configuration
-from extender.embedded.dumps.state_file import StateFileError, load, read
-from extender.embedded.trial_registry import TrialRegistry, templates_among
-from extender.objects.decoding import DecodeError
-from extender.recordings.entries import Recording, RecordingError, is_recording
+from extender.client.client import Client
+from extender.client.informers.health import Health
+from extender.cluster.dumps.state_file import StateFileError, load, read
+from extender.cluster.trial_registry import TrialRegistry, templates_among
+from extender.lab.recordings.entries import Recording, RecordingError, is_recording
+from extender.lab.shadow.shadow import Shadow
+from extender.values.config import ConfigErrors, Configuration
+from extender.values.objects.decoding import DecodeError
+from extender.values.targets.target import CredentialsError, Target
 
 STANDARD_INPUT: Final = Path("-")
 
@@ -80,7 +80,7 @@ async def _following(
     configuration: Configuration, target: Target, options: LiveOptions, show: Callable[[str], None]
 ) -> AsyncIterator[Backend]:
     # What reflectors say about their tries is for a service, which goes on trying.
-    logging.getLogger("extender.apiserver").addHandler(logging.NullHandler())
+    logging.getLogger("extender.client").addHandler(logging.NullHandler())
     with _failing_in_one_line():
         async with (
             aclosing(Client(target)) as client,

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from api.fatal_errors import MisuseError
 from api.ui.manifest_text import ManifestTextError, objects_in
-from extender.embedded.api_resources import RESOURCES
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import DecodeError
-from extender.objects.kinds import KINDS
-from extender.workloads.expansion import WORKLOADS
-from extender.workloads.job_sets import JOB_SET
+from extender.cluster.api_resources import RESOURCES
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import DecodeError
+from extender.values.objects.kinds import KINDS
+from extender.values.workloads.expansion import WORKLOADS
+from extender.values.workloads.job_sets import JOB_SET
 
 _TABLE_OF_KIND: Final = {kind.name: kind.list_name for kind in KINDS}
 _IN_NAMESPACES: Final = {resource.kind for resource in RESOURCES if resource.namespaced} | {

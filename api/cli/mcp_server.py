@@ -17,7 +17,7 @@ from extender import __version__
 from extender.answers.plan.answer import MOST_MOVES, PlanRequest
 from extender.answers.questions import QuestionError
 from extender.answers.types import Answer, WhatIfRequest
-from extender.objects.decoding import DecodeError
+from extender.values.objects.decoding import DecodeError
 
 _INSTRUCTIONS: Final = (
     "Answers about the scheduling of a Kubernetes cluster, worked out by a scheduler that decides as kube-scheduler "

@@ -16,13 +16,13 @@ from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.plugin_project import PluginProject
 from api.settings.configuration_file import read_configuration
-from extender import framework as fwk
-from extender.config import ConfigErrors, Configuration
-from extender.plugins import IN_TREE
-from extender.runtime.framework import Framework
-from extender.runtime.registry import Registry
+from extender.engine import framework as fwk
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.registry import Registry
 from extender.testing.laws import check_filter
 from extender.testing.random_clusters import random_cluster
+from extender.values.config import ConfigErrors, Configuration
 
 CLUSTERS: Final = 50
 """The number of random clusters on which the laws are tried."""

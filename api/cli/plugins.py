@@ -15,13 +15,13 @@ from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.plugin_project import PYPROJECT, PluginProject
 from api.settings.configuration_file import read_configuration
-from extender import framework as fwk
 from extender.answers.types import Answer
-from extender.config import ConfigErrors, Configuration
-from extender.config.completion import written
-from extender.plugins import IN_TREE
-from extender.runtime.profiles import resolve_all
-from extender.runtime.registry import ENTRY_POINTS, POINTS, implemented_points, load_plugin
+from extender.engine import framework as fwk
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.profiles import resolve_all
+from extender.engine.runtime.registry import ENTRY_POINTS, POINTS, implemented_points, load_plugin
+from extender.values.config import ConfigErrors, Configuration
+from extender.values.config.completion import written
 
 HERE = Path()
 

@@ -9,7 +9,7 @@ import yaml
 
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
-from extender.config import ConfigErrors, written
+from extender.values.config import ConfigErrors, written
 
 
 def print_config(

@@ -14,9 +14,9 @@ from api.cli.doctor import VERBS, examined
 from api.doctor.grades import Grade
 from api.doctor.patient import Patient
 from api.fatal_errors import StartUpError
-from extender.apiserver.credentials.tls import TlsError
-from extender.config import Configuration, Extender, ExtenderTLSConfig, written
-from extender.golang.durations import Duration
+from extender.values.config import Configuration, Extender, ExtenderTLSConfig, written
+from extender.values.golang.durations import Duration
+from extender.values.targets.tls import TlsError
 
 _PREFIX: Final = "/extender"
 _PEM: Final = b"-----BEGIN CERTIFICATE-----"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from api.fatal_errors import MisuseError, SourceAwayError
-from extender.apiserver.credentials.target import CredentialsError, Target
-from extender.apiserver.credentials.target_lookup import find_target
+from extender.client.credentials.target_lookup import find_target
+from extender.values.targets.target import CredentialsError, Target
 
 REACH_SECONDS: Final = 5.0
 """The time in which an API server has to say its version."""
@@ -42,8 +42,8 @@ async def reach(kubeconfig: Path | None, context: str | None) -> None:
     Raises:
         SourceAwayError: it has not, in time, or does not accept the credentials.
     """
-    from extender.apiserver.client import Client  # noqa: PLC0415 - what there is to say is said before it is loaded
-    from extender.apiserver.errors import ApiError, Forbidden, Unauthorized  # noqa: PLC0415
+    from extender.client.client import Client  # noqa: PLC0415 - what there is to say is said before it is loaded
+    from extender.client.errors import ApiError, Forbidden, Unauthorized  # noqa: PLC0415
 
     target = target_of(kubeconfig, context)
     async with aclosing(Client(target)) as client:

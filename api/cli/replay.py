@@ -13,11 +13,11 @@ from rich.text import Text
 from api.cli.showing import Output, OutputOption, plural, show, table
 from api.cli.simulate import on_one_line, progress, usable
 from api.fatal_errors import StartUpError
-from extender.config import ConfigErrors
-from extender.evaluation.decided import Decided
-from extender.recordings.entries import Recording, RecordingError
-from extender.simulation.replay import ReplayReport
-from extender.simulation.replay import replay as replay_recording
+from extender.engine.evaluation.decided import Decided
+from extender.lab.recordings.entries import Recording, RecordingError
+from extender.lab.simulation.replay import ReplayReport
+from extender.lab.simulation.replay import replay as replay_recording
+from extender.values.config import ConfigErrors
 
 SHOWN: Final = 50
 """The number of differences in the table, unless it is wide."""

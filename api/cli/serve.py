@@ -18,10 +18,10 @@ from api.settings.declarations import Group
 from api.settings.overrides import overridden
 from api.settings.settings import read_settings
 from api.starting import prepare
-from extender.config import ConfigErrors, Configuration, parse_feature_gates, remarks, written
-from extender.klog.logger import Logger
-from extender.klog.outlet import STDERR
-from extender.klog.setup import configure
+from extender.values.config import ConfigErrors, Configuration, parse_feature_gates, remarks, written
+from extender.values.klog.logger import Logger
+from extender.values.klog.outlet import STDERR
+from extender.values.klog.setup import configure
 
 COMMAND_CLASS: Final = GoCommand
 _LOG: Final = Logger(__name__)

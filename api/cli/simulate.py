@@ -21,16 +21,16 @@ from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.settings.configuration_file import read_configuration
 from api.ui.simulation_page import comparison_page, simulation_page
-from extender.config import ConfigErrors, Configuration
-from extender.plugins import IN_TREE
-from extender.runtime.registry import Registry
-from extender.simulation.comparison import RunComparison, compared
-from extender.simulation.export import ExportError, PlayExport, exported_to
-from extender.simulation.playing import Advance, play_in_full
-from extender.simulation.readers import read_workloads
-from extender.simulation.report import SimulationReport
-from extender.simulation.sweep import sweep
-from extender.simulation.workload import Workload, WorkloadError
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.lab.simulation.comparison import RunComparison, compared
+from extender.lab.simulation.export import ExportError, PlayExport, exported_to
+from extender.lab.simulation.playing import Advance, play_in_full
+from extender.lab.simulation.readers import read_workloads
+from extender.lab.simulation.report import SimulationReport
+from extender.lab.simulation.sweep import sweep
+from extender.lab.simulation.workload import Workload, WorkloadError
+from extender.values.config import ConfigErrors, Configuration
 
 R = TypeVar("R", SimulationReport, RunComparison)
 

@@ -19,13 +19,13 @@ from api.fatal_errors import MisuseError, StartUpError
 from api.settings.configuration_file import read_configuration
 from extender.answers.what_if.rules import Rule, listed, read_rule
 from extender.answers.what_if.verification import RuleError, RuleOutcome, UnmetExpectation, verify
-from extender.config import ConfigErrors, Configuration, FeatureGates, parse_version
-from extender.config.loading import load as load_configuration
-from extender.embedded.dumps.state_file import StateFileError, load
-from extender.embedded.trial_registry import TrialRegistry
-from extender.golang.json import plain
-from extender.golang.yaml import YamlError, read_yaml, split_documents
-from extender.objects.decoding import DecodeError
+from extender.cluster.dumps.state_file import StateFileError, load
+from extender.cluster.trial_registry import TrialRegistry
+from extender.values.config import ConfigErrors, Configuration, FeatureGates, parse_version
+from extender.values.config.loading import load as load_configuration
+from extender.values.golang.json import plain
+from extender.values.golang.yaml import YamlError, read_yaml, split_documents
+from extender.values.objects.decoding import DecodeError
 
 _ENDINGS: Final = (".yaml", ".yml", ".json", ".gz")
 

@@ -28,9 +28,9 @@ from api.cli.signatures import Options
 from api.cli.sources import Remembering, Source
 from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.phrases import loss
+from extender.answers.records.values import PodName
 from extender.answers.types import Preemption, Preemptions
-from extender.golang.times import rfc3339
-from extender.records.values import PodName
+from extender.values.golang.times import rfc3339
 
 MAX_SHOWN: Final = 20
 """Preemptions of one pod that are told."""

@@ -30,7 +30,7 @@ from api.fatal_errors import MisuseError, StartUpError
 from extender.answers.phrases import alone_would_evict, loss, noun, why_no_room
 from extender.answers.pod_lists import PodList
 from extender.answers.types import Answer, Attempt, Explanation, GroupOutcome, Lack, PreemptionAnswer, QueuePlace
-from extender.objects.resource_amounts import in_words
+from extender.values.objects.resource_amounts import in_words
 
 SHOWN_MEMBERS: Final = 10
 """Pods of a group or of a workload that are listed without `-o wide`."""

@@ -11,7 +11,7 @@ from api.doctor.checks import bind_verb, every_verb, filter_verb, preempt_verb, 
 from api.doctor.checks.every_verb import IS_IT_RUNNING
 from api.doctor.grades import Finding, bad, ok, skipped, warning
 from api.doctor.patient import Patient
-from extender.http_extender import warnings_of
+from extender.client.http_extender import warnings_of
 
 ENCRYPTED: Final = "is encrypted"
 

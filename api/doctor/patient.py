@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from extender.config.configuration import Extender
-from extender.framework import ExtenderError
-from extender.http_extender.calling import ExtenderClient, open_transport, post_request, trust_of
+from extender.client.http_extender.calling import ExtenderClient, open_transport, post_request, trust_of
+from extender.engine.framework import ExtenderError
+from extender.values.config.configuration import Extender
 
 MAX_SECONDS: Final = 30.0
 """The longest time to wait for an answer, whatever the configuration says."""

@@ -11,8 +11,8 @@ from fastapi.openapi.utils import get_openapi
 
 from api.callers.http_refusals import FailureStatus
 from api.documents import examples, question_documents
-from extender.objects.node import Node
-from extender.protocol.wire_types import (
+from extender.values.objects.node import Node
+from extender.values.protocol.wire_types import (
     ExtenderArgs,
     ExtenderBindingArgs,
     ExtenderBindingResult,

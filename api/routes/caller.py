@@ -20,13 +20,13 @@ from extender.answers.pending import Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.pod_lists import PodList
 from extender.answers.questions import Questions
-from extender.answers.shadow.agreement import Agreement
 from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
-from extender.apiserver.pod_events import PodEvents
-from extender.concurrency.abandoned import in_thread
-from extender.evaluation.memory_needs import LARGE, Needs, needs_of_objects
-from extender.objects.label_selectors import EVERYTHING, Selector
-from extender.objects.pod import Pod
+from extender.client.pod_events import PodEvents
+from extender.engine.evaluation.memory_needs import LARGE, Needs, needs_of_objects
+from extender.lab.shadow.agreement import Agreement
+from extender.values.concurrency.abandoned import in_thread
+from extender.values.objects.label_selectors import EVERYTHING, Selector
+from extender.values.objects.pod import Pod
 
 Q = TypeVar("Q")
 A = TypeVar("A", WhatIf, PlanAnswer, Capacity, Explanation)

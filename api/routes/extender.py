@@ -19,19 +19,24 @@ from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
 from api.face import LONG, Face, JsonInParts, decoded, face_of, json_response
 from api.settings.settings import Settings
 from api.verb_metrics import MeasuredRoute, Outcome
-from extender.apiserver.access_review import User
-from extender.klog.setup import escaped, report
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.protocol.verb_arguments import AskedNodes, read_binding_args, read_extender_args, read_preemption_args
-from extender.protocol.verb_results import (
+from extender.client.access_review import User
+from extender.engine.runtime.long_work import awaited_with_long_work
+from extender.values.klog.setup import escaped, report
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.protocol.verb_arguments import (
+    AskedNodes,
+    read_binding_args,
+    read_extender_args,
+    read_preemption_args,
+)
+from extender.values.protocol.verb_results import (
     binding_result,
     filter_error,
     filter_result,
     preemption_result,
     prioritize_result,
 )
-from extender.runtime.long_work import awaited_with_long_work
 from extender.verbs import VerbError
 
 router: Final = APIRouter(tags=["extender"], route_class=MeasuredRoute)

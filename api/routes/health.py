@@ -14,8 +14,8 @@ from fastapi.responses import PlainTextResponse
 from api.callers.http_refusals import Refusal
 from api.documents.documentation import health
 from api.face import Face, face_of
-from extender.apiserver.informers.health import Health
-from extender.klog.setup import escaped
+from extender.client.informers.health import Health
+from extender.values.klog.setup import escaped
 
 router: Final = APIRouter(tags=["health"])
 

@@ -23,9 +23,9 @@ from api.documents.documentation import CONFIGZ, METRICS
 from api.face import face_of, json_response
 from api.settings.settings import Settings
 from extender import __version__
-from extender.config import written
-from extender.golang.durations import Duration
-from extender.klog.setup import escaped, set_verbosity
+from extender.values.config import written
+from extender.values.golang.durations import Duration
+from extender.values.klog.setup import escaped, set_verbosity
 
 router: Final = APIRouter(tags=["operation"])
 

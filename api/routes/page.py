@@ -27,10 +27,10 @@ from api.ui.what_if_view import MAX_NODES, changed_nodes
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.questions import QuestionError
 from extender.answers.types import NodesLike, WhatIfRequest
-from extender.concurrency.abandoned import in_thread
-from extender.config.configuration import ConfigErrors
-from extender.golang.json_bytes import read
-from extender.objects.decoding import DecodeError
+from extender.values.concurrency.abandoned import in_thread
+from extender.values.config.configuration import ConfigErrors
+from extender.values.golang.json_bytes import read
+from extender.values.objects.decoding import DecodeError
 
 router: Final = APIRouter(include_in_schema=False)
 

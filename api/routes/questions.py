@@ -26,11 +26,11 @@ from extender.answers.past import OutcomeWanted
 from extender.answers.plan.answer import PlanRequest
 from extender.answers.questions import QuestionError, read_selector
 from extender.answers.types import AboutService, Answer, WhatIfRequest
-from extender.config.configuration import ConfigErrors
-from extender.evaluation.memory_needs import is_large, most_values, needs_of_scenario
-from extender.golang.json_bytes import read
-from extender.golang.json_limits import MAX_VALUES, check_json, check_number_of_values
-from extender.objects.decoding import DecodeError
+from extender.engine.evaluation.memory_needs import is_large, most_values, needs_of_scenario
+from extender.values.config.configuration import ConfigErrors
+from extender.values.golang.json_bytes import read
+from extender.values.golang.json_limits import MAX_VALUES, check_json, check_number_of_values
+from extender.values.objects.decoding import DecodeError
 
 T = TypeVar("T")
 

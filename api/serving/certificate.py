@@ -8,7 +8,7 @@ from typing import Final, Literal, final
 from uvicorn.config import Config
 
 from api.fatal_errors import StartUpError
-from extender.klog.setup import escaped
+from extender.values.klog.setup import escaped
 
 _LOGGER: Final = logging.getLogger(__name__)
 _VERSIONS: Final = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}

@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.callers.http_refusals import RETRY_SOON, Refusal, status_body
 from api.kubernetes import kubernetes_app
 from api.settings.settings import Settings
-from extender.embedded.requests import request_bodies
-from extender.klog.setup import report
+from extender.cluster.requests import request_bodies
+from extender.values.klog.setup import report
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
 FORM_PATHS: Final = ("/ui/sign-out",)

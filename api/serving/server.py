@@ -26,7 +26,7 @@ from api.serving.tls_listener import Loop
 from api.serving.watchdog import Watchdog
 from api.settings.settings import Settings
 from api.ui.streams import Streams
-from extender.klog.outlet import STDERR
+from extender.values.klog.outlet import STDERR
 
 _SECONDS_TO_FINISH: Final = 5
 _TICKS_BETWEEN_LOOKS: Final = 100

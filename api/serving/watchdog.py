@@ -9,7 +9,7 @@ import time
 import traceback
 from typing import Final, final
 
-from extender.klog.logger import Lines, Logger
+from extender.values.klog.logger import Lines, Logger
 
 PATIENCE: Final = 5.0
 """Seconds without a beat after which it logs; twice as long after each time."""

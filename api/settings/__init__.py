@@ -1,5 +1,5 @@
 """How the service is set up: settings from flags and the environment, feature gates, and what both say over the
 configuration.
 
-A KubeSchedulerConfiguration is read in `extender.config`, not here.
+A KubeSchedulerConfiguration is read in `extender.values.config`, not here.
 """

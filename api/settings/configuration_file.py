@@ -6,9 +6,9 @@ from pathlib import Path
 from api.config_fixes import with_fix
 from api.fatal_errors import StartUpError
 from api.settings.settings import read_features
-from extender.config import ConfigErrors, Configuration, FeatureGates, default_profiles, load_file
-from extender.plugins import IN_TREE
-from extender.runtime.registry import Registry
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.values.config import ConfigErrors, Configuration, FeatureGates, default_profiles, load_file
 
 
 def read_configuration(path: Path | None, features: FeatureGates | None = None) -> Configuration:

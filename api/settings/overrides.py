@@ -9,7 +9,7 @@ from typing import Any
 
 from api.fatal_errors import StartUpError
 from api.settings.settings import DECLARATIONS, Settings
-from extender.config import ConfigErrors, Configuration, validate
+from extender.values.config import ConfigErrors, Configuration, validate
 
 
 def overridden(configuration: Configuration, settings: Settings) -> Configuration:

@@ -14,8 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from api.fatal_errors import StartUpError
 from api.settings.declarations import MIB, Group, Option, declared
-from extender.config import FeatureGates, parse_feature_gates, parse_version
-from extender.golang.durations import Duration
+from extender.values.config import FeatureGates, parse_feature_gates, parse_version
+from extender.values.golang.durations import Duration
 
 EXAMPLE_CLUSTER: Final = Path(__file__).parents[1] / "examples" / "cluster.yaml"
 

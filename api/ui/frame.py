@@ -11,8 +11,8 @@ from api.ui.wording import ago, plural, pod_words, share
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.finding import Found
 from extender.answers.pending import Pending, clauses, pending
+from extender.answers.records.values import PodName
 from extender.answers.types import Queue, QueuePlace
-from extender.records.values import PodName
 
 MAX_PENDING: Final = 150
 """The number of pods that are listed; all are in the groups of the first page."""

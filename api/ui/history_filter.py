@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from extender.answers.past import OutcomeWanted, PastQuery
-from extender.golang.times import rfc3339
+from extender.values.golang.times import rfc3339
 
 RANGES: Final[Mapping[str, tuple[str, float]]] = {
     "15m": ("15 minutes", 900), "1h": ("1 hour", 3600), "6h": ("6 hours", 21_600), "24h": ("24 hours", 86_400),

@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from extender.golang.json import plain
-from extender.golang.yaml import YamlError, read_yaml, split_documents
-from extender.objects.pod import Pod
+from extender.values.golang.json import plain
+from extender.values.golang.yaml import YamlError, read_yaml, split_documents
+from extender.values.objects.pod import Pod
 
 MAX_TEXT: Final = 2**20
 """Characters."""

@@ -36,11 +36,11 @@ from extender.answers.finding import FoundNames
 from extender.answers.past import Past
 from extender.answers.phrases import noun, why_no_room
 from extender.answers.pod_lists import PodList
-from extender.answers.shadow.agreement import Agreement
 from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
-from extender.apiserver.pod_events import PodEvents
-from extender.objects.pod import Pod
-from extender.objects.resource_amounts import in_words
+from extender.client.pod_events import PodEvents
+from extender.lab.shadow.agreement import Agreement
+from extender.values.objects.pod import Pod
+from extender.values.objects.resource_amounts import in_words
 
 MAX_LISTED: Final = 100
 """The number of nodes on a page of the table."""

@@ -9,8 +9,8 @@ import msgspec
 
 from api.ui.changes import NodeChange
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from extender.answers.records.values import CandidateNode, PodName
 from extender.answers.types import Preemption, PreemptionAnswer
-from extender.records.values import CandidateNode, PodName
 
 
 @final

@@ -11,7 +11,7 @@ from api.ui.svg import drawing, element
 from api.ui.wording import plural, preemption_words
 from extender.answers.past import BUCKETS, Count, Past, how_ended
 from extender.answers.types import Attempt, Preemption
-from extender.golang.times import moment_of, rfc3339
+from extender.values.golang.times import moment_of, rfc3339
 
 WIDTH, HEIGHT = 1000, 190
 _FLAGS, _LINE = 26, 120

@@ -12,8 +12,8 @@ import msgspec
 from api.ui.changes import NodeChange
 from api.ui.wording import requested
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from extender.answers.records.values import PodName
 from extender.answers.types import Eviction, Placement, WhatIf
-from extender.records.values import PodName
 
 MAX_NODES: Final = 12
 """The number of nodes that are drawn before and after."""

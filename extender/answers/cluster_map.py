@@ -11,13 +11,13 @@ from typing import Final, final
 import msgspec
 import numpy as np
 
+from extender.answers.records.values import PodName
 from extender.answers.types import Answer
-from extender.cache.cluster import Cluster
-from extender.objects.node import BETA_ZONE_LABEL, ZONE_LABEL, Node
-from extender.objects.quantity import QuantityError, RawQuantity, value_of
-from extender.records.values import PodName
-from extender.snapshot import Snapshot
-from extender.snapshot.axes import CPU, MEMORY
+from extender.engine.cache.cluster import Cluster
+from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.axes import CPU, MEMORY
+from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL, Node
+from extender.values.objects.quantity import QuantityError, RawQuantity, value_of
 
 MAX_NODES_WITH_PODS: Final = 120
 MAX_PODS: Final = 4000

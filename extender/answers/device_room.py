@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from extender.answers.cluster_map import Devices, ResourceOnNode
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import IsWanted, in_thread
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from extender.objects.node import Node
-from extender.plugins.dynamic_resources.allocated_state import AllocatedState, allocated_state_of
-from extender.plugins.dynamic_resources.device_counts import ClassDevices
-from extender.plugins.dynamic_resources.errors import OutOfStepsError
-from extender.plugins.dynamic_resources.pools import Slices
-from extender.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, allocated_state_of
+from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices
+from extender.engine.plugins.dynamic_resources.errors import OutOfStepsError
+from extender.engine.plugins.dynamic_resources.pools import Slices
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.values.concurrency.abandoned import IsWanted, in_thread
+from extender.values.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.values.objects.node import Node
 
 CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """Comes before the name of a class where pods request its devices as an extended resource."""

@@ -13,11 +13,11 @@ from typing import Final, Literal, final
 
 from extender.answers.pod_lists import ListedPod, NamespacePods, PodList
 from extender.answers.pods import workload_of
+from extender.answers.records.values import PodName
 from extender.answers.types import Answer
-from extender.cache.cluster import Cluster
-from extender.objects.label_selectors import EVERYTHING, Selector
-from extender.objects.pod import Pod
-from extender.records.values import PodName
+from extender.engine.cache.cluster import Cluster
+from extender.values.objects.label_selectors import EVERYTHING, Selector
+from extender.values.objects.pod import Pod
 
 MOST_OF_A_KIND: Final = 50
 

@@ -10,6 +10,14 @@ import numpy as np
 from extender.answers.explain.node_choice import kept_scores
 from extender.answers.explain.preemption import what_comes_first, why_not
 from extender.answers.explain.verdict_tables import reason_counts
+from extender.answers.records.arrays import Details, KeptAttempt, KeptVerdicts
+from extender.answers.records.values import (
+    AttemptRecord,
+    CandidateNode,
+    CandidateRecord,
+    PreemptionRecord,
+    gpu_hours_of,
+)
 from extender.answers.types import (
     Attempt,
     NodePicture,
@@ -20,13 +28,11 @@ from extender.answers.types import (
     ReasonCount,
     WaterfallStep,
 )
-from extender.framework import Code
-from extender.golang.times import rfc3339
-from extender.preemption.costs import Costs
-from extender.records.arrays import Details, KeptAttempt, KeptVerdicts
-from extender.records.values import AttemptRecord, CandidateNode, CandidateRecord, PreemptionRecord, gpu_hours_of
-from extender.runtime.findings import out_of_play_reason
-from extender.snapshot.axes import Int64s, Mask
+from extender.engine.framework import Code
+from extender.engine.preemption.costs import Costs
+from extender.engine.runtime.findings import out_of_play_reason
+from extender.engine.snapshot.axes import Int64s, Mask
+from extender.values.golang.times import rfc3339
 
 EXTENDERS: Final = "extenders"
 """Stands for the configured extenders, in place of a plugin."""

@@ -8,10 +8,10 @@ from typing import Final, Literal, final
 import msgspec
 
 from extender.answers import history
+from extender.answers.records.arrays import KeptAttempt
+from extender.answers.records.values import AttemptRecord, Outcome, PodName, PreemptionRecord
 from extender.answers.types import Answer, Attempt, Preemption
-from extender.golang.times import rfc3339
-from extender.records.arrays import KeptAttempt
-from extender.records.values import AttemptRecord, Outcome, PodName, PreemptionRecord
+from extender.values.golang.times import rfc3339
 
 OutcomeWanted = Literal["", "scheduled", "unschedulable", "error", "preempted", "asked"]
 """`preempted`: attempts that preempted. `asked`: calls by another scheduler. Empty for all."""

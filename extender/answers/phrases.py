@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
+from extender.answers.records.values import Victim
 from extender.answers.types import GroupOutcome, Lack, Preemption, PreemptionAnswer
-from extender.objects.preemption_messages import NO_VICTIMS, NOT_HELPFUL
-from extender.objects.resource_names import PODS
-from extender.records.values import Victim
+from extender.values.objects.preemption_messages import NO_VICTIMS, NOT_HELPFUL
+from extender.values.objects.resource_names import PODS
 
 _NAMED: Final = 3
 

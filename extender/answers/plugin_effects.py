@@ -14,22 +14,22 @@ from typing import final
 
 import numpy as np
 
-from extender import framework as fwk
 from extender.answers.profiles import SingleProfile
+from extender.answers.records.values import PodName
 from extender.answers.types import Answer, ReasonCount
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import IsWanted, check_wanted
-from extender.config.configuration import Configuration
-from extender.evaluation.evaluate import Evaluation, evaluate
-from extender.objects.pod import Pod
-from extender.records.values import PodName
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework, closed_at_the_end
-from extender.runtime.nominations import Nominations
-from extender.runtime.plugin_calls import PluginError
-from extender.runtime.quarantine import QUARANTINED
-from extender.runtime.registry import Registry
-from extender.snapshot import PodChanges, Rows, Snapshot
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.evaluation.evaluate import Evaluation, evaluate
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework, closed_at_the_end
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.quarantine import QUARANTINED
+from extender.engine.runtime.registry import Registry
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
+from extender.values.concurrency.abandoned import IsWanted, check_wanted
+from extender.values.config.configuration import Configuration
+from extender.values.objects.pod import Pod
 
 
 @final

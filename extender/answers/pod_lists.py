@@ -2,8 +2,8 @@
 
 from typing import final
 
+from extender.answers.records.values import PodName
 from extender.answers.types import Answer
-from extender.records.values import PodName
 
 
 @final

@@ -1,11 +1,11 @@
 """What answers show of a pod: its requests, what makes it, and the pod as a victim."""
 
-from extender.objects.pod import Pod
-from extender.objects.quantity import QuantityError
-from extender.objects.resource_amounts import assigned_requests, pod_requests
-from extender.preemption.victim_policy import lost_gpu_hours
-from extender.records.values import Victim
-from extender.workloads.templates import HASH_LABEL
+from extender.answers.records.values import Victim
+from extender.engine.preemption.victim_policy import lost_gpu_hours
+from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import assigned_requests, pod_requests
+from extender.values.workloads.templates import HASH_LABEL
 
 
 def victim(pod: Pod, now: float, violates: tuple[str, ...] = ()) -> Victim:

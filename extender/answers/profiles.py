@@ -4,11 +4,11 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Final, final
 
-from extender.cache.cluster import Cluster
-from extender.config.configuration import Configuration
-from extender.plugins import IN_TREE
-from extender.runtime.framework import Framework
-from extender.runtime.registry import Registry
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.registry import Registry
+from extender.values.config.configuration import Configuration
 
 
 def simulated_frameworks(

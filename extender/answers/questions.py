@@ -28,8 +28,9 @@ from extender.answers.plan.plan import PlanError, plan
 from extender.answers.plugin_effects import PluginEffects, plugin_effects
 from extender.answers.pod_lists import PodList
 from extender.answers.profiles import SingleProfile, simulated_frameworks, stand_in_notes
-from extender.answers.shadow.agreement import Agreement
-from extender.answers.shadow.shadow import Shadow
+from extender.answers.records.arrays import KeptAttempt
+from extender.answers.records.records import Records
+from extender.answers.records.values import PodName, PreemptionRecord
 from extender.answers.types import (
     Attempt,
     Capacity,
@@ -48,25 +49,24 @@ from extender.answers.what_if.departures import give_back_claims, recreated
 from extender.answers.what_if.group_attempts import GroupAttempts, gangs_in, group_key
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.answers.what_if.what_if import MAX_PENDING, WhatIfError, what_if
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import IsWanted, always_wanted, in_thread
-from extender.config.configuration import Configuration
-from extender.objects.cluster import ClusterState
-from extender.objects.label_selectors import Selector, SelectorError
-from extender.objects.label_syntax import parse_selector
-from extender.objects.pod import Pod
-from extender.objects.pod_groups import GroupKey
-from extender.plugins import IN_TREE
-from extender.queue.scheduling_queue import SchedulingQueue
-from extender.records.arrays import KeptAttempt
-from extender.records.records import Records
-from extender.records.values import PodName, PreemptionRecord
-from extender.runtime.framework import closed_at_the_end
-from extender.runtime.long_work import awaited_with_long_work
-from extender.runtime.memory import is_of_long_pod, signature_of
-from extender.runtime.nominations import Nominations
-from extender.runtime.queueing_hints import registrations
-from extender.runtime.registry import Registry
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.queue.scheduling_queue import SchedulingQueue
+from extender.engine.runtime.framework import closed_at_the_end
+from extender.engine.runtime.long_work import awaited_with_long_work
+from extender.engine.runtime.memory import is_of_long_pod, signature_of
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.queueing_hints import registrations
+from extender.engine.runtime.registry import Registry
+from extender.lab.shadow.agreement import Agreement
+from extender.lab.shadow.shadow import Shadow
+from extender.values.concurrency.abandoned import IsWanted, always_wanted, in_thread
+from extender.values.config.configuration import Configuration
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.label_selectors import Selector, SelectorError
+from extender.values.objects.label_syntax import parse_selector
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey
 
 MAX_RECORDED: Final = 20_000
 """The number of attempts that are looked through for an answer about the past."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, final
 
 import msgspec
 
-from extender.records.values import CandidateNode, Outcome, PodName, PreemptionState, Verdict, Victim
+from extender.answers.records.values import CandidateNode, Outcome, PodName, PreemptionState, Verdict, Victim
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

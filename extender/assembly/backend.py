@@ -8,11 +8,11 @@ from typing import Any, final
 from prometheus_client.metrics_core import Metric
 
 from extender.answers.questions import Questions
-from extender.apiserver.informers.health import Health
-from extender.apiserver.informers.informers import Informers
-from extender.apiserver.pod_events import PodEvents
-from extender.config import Configuration
-from extender.embedded.kube_api import KubeApi
+from extender.client.informers.health import Health
+from extender.client.informers.informers import Informers
+from extender.client.pod_events import PodEvents
+from extender.cluster.kube_api import KubeApi
+from extender.values.config import Configuration
 from extender.verbs import AnswersVerbs
 
 
@@ -32,7 +32,7 @@ class Backend:
 
     verbs: AnswersVerbs
     evaluate: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
-    """Evaluates a scenario in a cluster of its own; see `extender.evaluation.scenario`."""
+    """Evaluates a scenario in a cluster of its own; see `extender.engine.evaluation.scenario`."""
     questions: Questions | None = None
     """Answers people's questions; None in tests that serve only the verbs."""
     configuration: Configuration | None = None

@@ -6,13 +6,13 @@ Upstream: pkg/scheduler/backend/cache/debugger, dumper.go, comparer.go (v1.36.2)
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, final
 
-from extender.apiserver.informers.informers import Informers
-from extender.cache.cluster import Cluster
-from extender.cache.dump import NodeDump
-from extender.klog.logger import Lines, Logger
-from extender.objects.pod import Pod
-from extender.queue.scheduling_queue import SchedulingQueue
-from extender.snapshot.axes import NATIVE_RESOURCES
+from extender.client.informers.informers import Informers
+from extender.engine.cache.cluster import Cluster
+from extender.engine.cache.dump import NodeDump
+from extender.engine.queue.scheduling_queue import SchedulingQueue
+from extender.engine.snapshot.axes import NATIVE_RESOURCES
+from extender.values.klog.logger import Lines, Logger
+from extender.values.objects.pod import Pod
 
 _LOG: Final = Logger(__name__)
 

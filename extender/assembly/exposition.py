@@ -13,20 +13,20 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from extender.answers.shadow.shadow import Shadow
-from extender.apiserver.informers.health import ReflectorCounters
-from extender.apiserver.informers.informers import Informers
-from extender.apiserver.lease.leader_election import LeaderElector
-from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling
-from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
-from extender.framework.events import ClusterEvent
-from extender.objects.decoding import DecodeError
-from extender.objects.pod import Pod
-from extender.objects.quantity import QuantityError
-from extender.objects.resource_amounts import pod_limits, pod_requests
-from extender.runtime.quarantine import Quarantines
-from extender.scheduler.world import World
+from extender.client.informers.health import ReflectorCounters
+from extender.client.informers.informers import Informers
+from extender.client.lease.leader_election import LeaderElector
+from extender.client.writes.dispatcher import ApiDispatcher
+from extender.engine.framework.events import ClusterEvent
+from extender.engine.runtime.quarantine import Quarantines
+from extender.engine.scheduler.world import World
+from extender.lab.shadow.shadow import Shadow
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.objects.decoding import DecodeError
+from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import pod_limits, pod_requests
 
 POD_POPPED: Final = "PodPopped"
 

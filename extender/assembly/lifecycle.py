@@ -12,14 +12,14 @@ import asyncio
 from typing import Final, final
 
 from extender import __version__
-from extender import framework as fwk
-from extender.apiserver.informers.informers import Informers
-from extender.apiserver.lease.leader_election import LeaderElector
-from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling
-from extender.klog.logger import Logger
-from extender.objects.pod import DEFAULT_SCHEDULER_NAME
-from extender.objects.storage import ObjectReference
+from extender.client.informers.informers import Informers
+from extender.client.lease.leader_election import LeaderElector
+from extender.client.writes.dispatcher import ApiDispatcher
+from extender.engine import framework as fwk
+from extender.values.klog.logger import Logger
+from extender.values.objects.pod import DEFAULT_SCHEDULER_NAME
+from extender.values.objects.storage import ObjectReference
 
 SECONDS_TO_BIND: Final = 5.0
 """The time for bindings that are in flight at the end."""

@@ -12,35 +12,35 @@ from functools import partial
 from typing import Any, Final, final
 
 from extender.answers.questions import Questions
-from extender.answers.shadow.shadow import Shadow
+from extender.answers.records.records import Records
 from extender.answers.what_if.admission import Admits
-from extender.apiserver.client import Client
-from extender.apiserver.informers.informers import Informers
-from extender.apiserver.informers.store import Change
-from extender.apiserver.lease.leader_election import LeaderElector
-from extender.apiserver.pod_events import EventReader
-from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.backend import Backend
 from extender.assembly.debugger import CacheDebugger
 from extender.assembly.exposition import Exposition, ResourceExposition
 from extender.assembly.lifecycle import Lifecycle
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
-from extender.cache.cluster import Cluster, ClusterFeed
-from extender.concurrency.abandoned import in_thread
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.evaluation.scenario import evaluate_scenario
-from extender.http_extender import Transports, no_transport
-from extender.metrics.tracing import Tracer
-from extender.objects.kinds import KINDS
-from extender.plugins import IN_TREE
-from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
-from extender.recordings.extender_answers import RecordedCalls
-from extender.recordings.recorder import Recorder, RecordingDispatcher
-from extender.records.records import Records
-from extender.records.reporter import Reporter, SeveralReporters
-from extender.runtime.quarantine import QUARANTINES, Quarantines
-from extender.runtime.registry import Registry
+from extender.client.client import Client
+from extender.client.http_extender import Transports, no_transport
+from extender.client.informers.informers import Informers
+from extender.client.informers.store import Change
+from extender.client.lease.leader_election import LeaderElector
+from extender.client.pod_events import EventReader
+from extender.client.writes.dispatcher import ApiDispatcher
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster, ClusterFeed
+from extender.engine.evaluation.scenario import evaluate_scenario
+from extender.engine.plugins import IN_TREE
+from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS
+from extender.engine.reporter import Reporter, SeveralReporters
+from extender.engine.runtime.quarantine import QUARANTINES, Quarantines
+from extender.engine.runtime.registry import Registry
+from extender.lab.recordings.extender_answers import RecordedCalls
+from extender.lab.recordings.recorder import Recorder, RecordingDispatcher
+from extender.lab.shadow.shadow import Shadow
+from extender.values.concurrency.abandoned import in_thread
+from extender.values.config import Configuration
+from extender.values.metrics.tracing import Tracer
+from extender.values.objects.kinds import KINDS
 from extender.verbs import Verbs
 
 SECONDS_TO_FINISH: Final = 5.0

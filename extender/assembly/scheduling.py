@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import final
 
-from extender import framework as fwk
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.http_extender import Through, Transports, make_extenders, no_transport
-from extender.metrics import Metrics
-from extender.metrics.tracing import Tracer
-from extender.objects.pod import Pod
-from extender.plugins import IN_TREE
-from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
-from extender.records.reporter import NO_REPORTER, Guarded, Reporter
-from extender.runtime.framework import Framework
-from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
-from extender.runtime.registry import Registry
-from extender.scheduler.event_handlers import EventHandlers
-from extender.scheduler.scheduler import Scheduler
-from extender.scheduler.world import PodsInPreBind, World
+from extender.client.http_extender import Through, Transports, make_extenders, no_transport
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, SchedulingQueue
+from extender.engine.reporter import NO_REPORTER, Guarded, Reporter
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
+from extender.engine.runtime.registry import Registry
+from extender.engine.scheduler.event_handlers import EventHandlers
+from extender.engine.scheduler.scheduler import Scheduler
+from extender.engine.scheduler.world import PodsInPreBind, World
+from extender.values.config import Configuration
+from extender.values.metrics import Metrics
+from extender.values.metrics.tracing import Tracer
+from extender.values.objects.pod import Pod
 
 
 @final

@@ -4,7 +4,6 @@ It serves this project's tests and those of plugin authors; the engine does not 
 clusters are built through the real `Cache`.
 """
 
-from extender.concurrency import virtual_time
 from extender.testing.builders import (
     NodeBuilder,
     PodBuilder,
@@ -20,6 +19,7 @@ from extender.testing.frameworks import make_framework, make_verbs
 from extender.testing.laws import check_filter
 from extender.testing.outcomes import filter_nodes, refusals, score_nodes
 from extender.testing.random_clusters import RandomCluster, random_cluster, random_cluster_with_volumes
+from extender.values.concurrency import virtual_time
 
 __all__ = [
     "NodeBuilder",

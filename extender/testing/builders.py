@@ -5,15 +5,16 @@
     make_snapshot(make_node("n1").capacity(cpu="4"), pods=[make_pod("web").node("n1")])
 
 A builder never changes: every step returns a new one, so that builders can be shared. For fields without a step, build
-the struct with `extender.objects.decoding.replaced`.
+the struct with `extender.values.objects.decoding.replaced`.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, final
 
-from extender.cache import Cache
-from extender.objects.decoding import convert, replaced
-from extender.objects.meta import (
+from extender.engine.cache import Cache
+from extender.engine.snapshot import Snapshot
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.meta import (
     HasMetadata,
     LabelSelector,
     NodeSelector,
@@ -21,8 +22,8 @@ from extender.objects.meta import (
     NodeSelectorTerm,
     ObjectMeta,
 )
-from extender.objects.node import ContainerImage, Node, ResourceList, Taint
-from extender.objects.pod import (
+from extender.values.objects.node import ContainerImage, Node, ResourceList, Taint
+from extender.values.objects.pod import (
     Affinity,
     Container,
     ContainerPort,
@@ -40,8 +41,7 @@ from extender.objects.pod import (
     Volume,
     WeightedPodAffinityTerm,
 )
-from extender.objects.pod_groups import PodGroup
-from extender.snapshot import Snapshot
+from extender.values.objects.pod_groups import PodGroup
 
 Amount = str | int | float
 """A quantity as in a manifest."""

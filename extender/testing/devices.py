@@ -8,8 +8,8 @@ make_slice("gpu-0", make_device("gpu-1", {"model": "a100"}), nodeName="n1") make
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from extender.objects.decoding import convert
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.values.objects.decoding import convert
+from extender.values.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 
 DRIVER = "gpu.example.com"
 

@@ -5,17 +5,17 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from extender import framework as fwk
-from extender.cache.cluster import Cluster
-from extender.config import Configuration, FeatureGates
-from extender.objects.cluster import ClusterState
-from extender.plugins import IN_TREE
-from extender.plugins.priority_sort import PrioritySort
-from extender.records.reporter import NO_REPORTER, Reporter
-from extender.runtime.each_node import EachNodeFilter, EachNodeScore
-from extender.runtime.framework import Framework, PluginsByPoint
-from extender.runtime.registry import Registry
-from extender.runtime.scoring import WeightedScorer
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.plugins.priority_sort import PrioritySort
+from extender.engine.reporter import NO_REPORTER, Reporter
+from extender.engine.runtime.each_node import EachNodeFilter, EachNodeScore
+from extender.engine.runtime.framework import Framework, PluginsByPoint
+from extender.engine.runtime.registry import Registry
+from extender.engine.runtime.scoring import WeightedScorer
+from extender.values.config import Configuration, FeatureGates
+from extender.values.objects.cluster import ClusterState
 from extender.verbs import Verbs
 
 P = TypeVar("P", bound=fwk.Plugin)

@@ -12,13 +12,13 @@ from typing import final
 
 import numpy as np
 
-from extender.cache import Cache
-from extender.framework import CycleState, EachNodeFilterPlugin, FilterPlugin, PreFilterPlugin, Status, Verdicts
-from extender.objects.decoding import replaced
-from extender.objects.pod import Pod
-from extender.runtime.each_node import EachNodeFilter
-from extender.snapshot import PodChanges, Rows, Snapshot
-from extender.snapshot.axes import Index
+from extender.engine.cache import Cache
+from extender.engine.framework import CycleState, EachNodeFilterPlugin, FilterPlugin, PreFilterPlugin, Status, Verdicts
+from extender.engine.runtime.each_node import EachNodeFilter
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
+from extender.engine.snapshot.axes import Index
+from extender.values.objects.decoding import replaced
+from extender.values.objects.pod import Pod
 
 
 @final

@@ -1,6 +1,6 @@
 """What one plugin answers for every node of a snapshot, by node name: for tests that read like tables."""
 
-from extender.framework import (
+from extender.engine.framework import (
     CycleState,
     EachNodeFilterPlugin,
     EachNodeScorePlugin,
@@ -10,9 +10,9 @@ from extender.framework import (
     ScorePlugin,
     Status,
 )
-from extender.objects.pod import Pod
-from extender.runtime.each_node import EachNodeFilter, EachNodeScore
-from extender.snapshot import Rows, Snapshot
+from extender.engine.runtime.each_node import EachNodeFilter, EachNodeScore
+from extender.engine.snapshot import Rows, Snapshot
+from extender.values.objects.pod import Pod
 
 
 def filter_nodes(plugin: FilterPlugin | EachNodeFilterPlugin, snapshot: Snapshot, pod: Pod) -> dict[str, Status]:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar, final
 
-from extender.objects.meta import HasMetadata
-from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Node
-from extender.objects.pod import Pod
-from extender.snapshot import Snapshot
+from extender.engine.snapshot import Snapshot
 from extender.testing.builders import NodeBuilder, PodBuilder, label_term, make_node, make_pod, make_snapshot, name_term
 from extender.testing.random_storage import random_storage
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Node
+from extender.values.objects.pod import Pod
 
 T = TypeVar("T")
 

@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from extender.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
-from extender.objects.node import BETA_ZONE_LABEL, HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
-from extender.objects.pod import Volume
 from extender.testing.builders import PodBuilder, label_term, name_term
 from extender.testing.storage import (
     AT_ONCE,
@@ -28,6 +25,9 @@ from extender.testing.storage import (
     make_volume,
     rbd_image,
 )
+from extender.values.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
+from extender.values.objects.node import BETA_ZONE_LABEL, HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
+from extender.values.objects.pod import Volume
 
 EBS_PLUGIN: Final = "kubernetes.io/aws-ebs"
 _DRIVERS: Final = ("csi.example.com", "ebs.csi.aws.com")

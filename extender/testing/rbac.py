@@ -14,8 +14,8 @@ from typing import Any, Final, final
 import httpx
 import msgspec
 
-from extender.apiserver.paths import Right
-from extender.apiserver.writes.call_requests import BIND_CLAIM
+from extender.client.paths import Right
+from extender.client.writes.call_requests import BIND_CLAIM
 from extender.testing.faults import answers
 from extender.testing.faults.script import Call, Fault, Forward
 

@@ -9,9 +9,9 @@ They return finished objects, because objects of storage have few fields that te
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from extender.objects.claims import BIND_COMPLETED_ANNOTATION, SELECTED_NODE_ANNOTATION
-from extender.objects.meta import LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta, OwnerReference
-from extender.objects.pod import (
+from extender.values.objects.claims import BIND_COMPLETED_ANNOTATION, SELECTED_NODE_ANNOTATION
+from extender.values.objects.meta import LabelSelector, NodeSelector, NodeSelectorTerm, ObjectMeta, OwnerReference
+from extender.values.objects.pod import (
     AWSElasticBlockStore,
     EphemeralVolumeSource,
     GCEPersistentDisk,
@@ -21,7 +21,7 @@ from extender.objects.pod import (
     ResourceRequirements,
     Volume,
 )
-from extender.objects.storage import (
+from extender.values.objects.storage import (
     MIGRATED_PLUGINS_ANNOTATION,
     CSIDriver,
     CSIDriverSpec,

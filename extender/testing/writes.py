@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, final
 
-from extender.cache import Cache
-from extender.framework import (
+from extender.engine.cache import Cache
+from extender.engine.framework import (
     ApiCall,
     BindPod,
     CallConflict,
@@ -34,11 +34,17 @@ from extender.framework import (
     UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
-from extender.objects.cluster import Key
-from extender.objects.decoding import replaced
-from extender.objects.devices import ResourceClaim
-from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
-from extender.simulation.storage_writes import ClaimWrite, claim_after, created_claim, volume_after, volume_claim_after
+from extender.lab.simulation.storage_writes import (
+    ClaimWrite,
+    claim_after,
+    created_claim,
+    volume_after,
+    volume_claim_after,
+)
+from extender.values.objects.cluster import Key
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 
 T = TypeVar("T")
 W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)

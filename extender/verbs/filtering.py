@@ -8,11 +8,11 @@ from typing import Final, final
 
 import numpy as np
 
-from extender import framework as fwk
-from extender.runtime.cycle import Cycle
-from extender.runtime.findings import Findings, refused_by_pre_filter, status_out_of_play
-from extender.snapshot import Rows, Snapshot
-from extender.snapshot.axes import Index, Mask
+from extender.engine import framework as fwk
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import Findings, refused_by_pre_filter, status_out_of_play
+from extender.engine.snapshot import Rows, Snapshot
+from extender.engine.snapshot.axes import Index, Mask
 
 UNKNOWN_NODE: Final = "node not known to the extender yet"
 

@@ -6,18 +6,18 @@ from typing import Final
 
 import numpy as np
 
-from extender import framework as fwk
-from extender.objects.pod import Pod
-from extender.preemption import rules_of
-from extender.preemption.budgets import lower_priority_pods, violating
-from extender.preemption.costs import better_on_each_node
-from extender.preemption.dry_run import dry_run, reprieve
-from extender.preemption.evaluator import best_of
-from extender.preemption.protected_pods import check_parsed
-from extender.protocol.wire_types import MetaPod, MetaVictims
-from extender.runtime.cycle import Cycle
-from extender.snapshot import PodChanges, Rows, Snapshot
-from extender.snapshot.axes import Index, Mask
+from extender.engine import framework as fwk
+from extender.engine.preemption import rules_of
+from extender.engine.preemption.budgets import lower_priority_pods, violating
+from extender.engine.preemption.costs import better_on_each_node
+from extender.engine.preemption.dry_run import dry_run, reprieve
+from extender.engine.preemption.evaluator import best_of
+from extender.engine.preemption.protected_pods import check_parsed
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
+from extender.engine.snapshot.axes import Index, Mask
+from extender.values.objects.pod import Pod
+from extender.values.protocol.wire_types import MetaPod, MetaVictims
 
 _UNKNOWN: Final = -1
 """Stands for the slot of a pod that is not known."""

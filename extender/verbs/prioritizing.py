@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY
-from extender.runtime.cycle import Cycle
-from extender.snapshot.axes import Int64s
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.snapshot.axes import Int64s
+from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY
 from extender.verbs.filtering import places_of, rows_at
 
 

@@ -6,25 +6,25 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import Final, Protocol, final
 
-from extender import framework as fwk
-from extender.cache import CacheError
-from extender.cache.cluster import Cluster
-from extender.cache.overlay import Overlay
-from extender.metrics.tracing import CURRENT
-from extender.objects.meta import HasMetadata
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.objects.quantity import QuantityError
-from extender.objects.resource_amounts import validate_requests
-from extender.protocol.wire_types import MetaVictims
-from extender.records.reporter import NO_REPORTER, Guarded, Reporter, VerbCall
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.long_work import with_long_work
-from extender.runtime.memory import signature_of
-from extender.runtime.nominations import Nominations
-from extender.runtime.plugin_calls import PluginError
-from extender.snapshot import Snapshot
+from extender.engine import framework as fwk
+from extender.engine.cache import CacheError
+from extender.engine.cache.cluster import Cluster
+from extender.engine.cache.overlay import Overlay
+from extender.engine.reporter import NO_REPORTER, Guarded, Reporter, VerbCall
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.long_work import with_long_work
+from extender.engine.runtime.memory import signature_of
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.snapshot import Snapshot
+from extender.values.metrics.tracing import CURRENT
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import validate_requests
+from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.filtering import FilterResult, filter_nodes, why_refused
 from extender.verbs.preempting import candidates_of, choose_victims, without_policies
 from extender.verbs.prioritizing import prioritize_nodes

@@ -5,9 +5,9 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.protocol.wire_types import MetaVictims
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.filtering import FilterResult
 from extender.verbs.verbs import VerbError
 

@@ -13,9 +13,9 @@ from typing import Final
 
 import pytest
 
-from extender import framework as fwk
-from extender.objects.pod import Pod
-from extender.snapshot import Rows
+from extender.engine import framework as fwk
+from extender.engine.snapshot import Rows
+from extender.values.objects.pod import Pod
 
 CONFIGURATION: Final = """
 apiVersion: kubescheduler.config.k8s.io/v1

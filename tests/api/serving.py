@@ -20,10 +20,10 @@ from api.face import Face
 from api.serving.server import make_server
 from api.settings.settings import Settings
 from api.starting import Opens, opens
-from extender.apiserver.access_review import User
 from extender.assembly.backend import Backend
-from extender.config import Configuration
-from extender.evaluation.scenario import evaluate_scenario
+from extender.client.access_review import User
+from extender.engine.evaluation.scenario import evaluate_scenario
+from extender.values.config import Configuration
 from extender.verbs import AnswersVerbs
 
 DATA = Path(__file__).parent / "data"

@@ -12,13 +12,13 @@ from starlette.requests import HTTPConnection
 from api.callers.access import MAX_REVIEWS, MAX_UNKNOWN, UNKNOWN_SECONDS, OpenAccess, ReviewedAccess, as_seen_by
 from api.callers.authentication import CERTIFIED, MAX_TOKEN, TOKEN_COOKIE
 from api.callers.http_refusals import Refusal
+from extender.answers.records.values import PodName
 from extender.answers.types import Queue, QueuePlace
-from extender.apiserver.access_review import AccessReview, User
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.records.values import PodName
+from extender.client.access_review import AccessReview, User
+from extender.client.client import Client
 from extender.testing import virtual_time
-from tests.extender.apiserver.scripted import Answer, Scripted, answer, html, refusal
+from extender.values.targets.target import Target
+from tests.extender.client.scripted import Answer, Scripted, answer, html, refusal
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from api.face import MAX_EVALUATIONS, Face
 from api.routes.page import MAX_FORM
 from api.serving.limits import MAX_QUESTION, RequestLimits
 from api.settings.settings import Settings
-from extender.golang.json_limits import MAX_VALUES
+from extender.values.golang.json_limits import MAX_VALUES
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import JSON, Service, assert_is_refusal, serving
 from tests.api.test_questions import cluster, pod

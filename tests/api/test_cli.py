@@ -16,7 +16,7 @@ import yaml
 
 from api.documents.examples import BY_NAME, SCENARIO
 from extender import __version__
-from extender.config import Configuration, load, written
+from extender.values.config import Configuration, load, written
 from tests.api.in_process import ROOT, reprieve
 from tests.parity.cases import FOLDER
 from tests.parity.compare import differences

@@ -22,11 +22,11 @@ from api.fatal_errors import StartUpError
 from api.serving.server import Server, make_server
 from api.settings.settings import Settings, read_settings
 from api.starting import prepare
-from extender.config.configuration import Extender, ExtenderTLSConfig
-from extender.framework import ExtenderError
-from extender.http_extender import HTTPExtender
+from extender.client.http_extender import HTTPExtender
+from extender.engine.framework import ExtenderError
 from extender.testing import make_node, make_pod
 from extender.testing.certificates import Authority, CertificateFiles, can_make_certificates
+from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import Service, serving, serving_app
 from tests.api.test_following import eventually, free_port

@@ -7,8 +7,8 @@ import pytest
 from api.cluster_source import Followed, Own, choose_cluster
 from api.fatal_errors import StartUpError
 from api.settings.settings import EXAMPLE_CLUSTER, read_settings
-from extender.config import Configuration
-from extender.config.loading import load
+from extender.values.config import Configuration
+from extender.values.config.loading import load
 
 KUBECONFIG = """
 apiVersion: v1

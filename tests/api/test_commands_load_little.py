@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 HEAVY = (  # Typer itself uses pydantic
     "fastapi", "starlette", "uvicorn", "numpy", "aiohttp", "httpx", "jinja2", "prometheus_client", "cel_expr_python",
-    "extender.snapshot", "extender.framework", "extender.embedded", "extender.apiserver", "extender.config",
+    "extender.engine.snapshot", "extender.engine.framework", "extender.cluster", "extender.client", "extender.values.config",
     "api.settings", "api.app",
 )  # fmt: skip
 
@@ -84,7 +84,7 @@ def test_a_terminal_shows_what_is_done_before_anything_heavy_is_loaded(
 
     loaded = loaded_by("whatif", "--drain", "node-a1", source, where, until=WITH_THE_FIRST_LINE)
 
-    assert {*loaded} <= {"extender.apiserver", "extender.embedded"}
+    assert {*loaded} <= {"extender.client", "extender.cluster"}
 
 
 @pytest.mark.parametrize("command", ["verify", "doctor", "simulate", "plugins", "print-config"])

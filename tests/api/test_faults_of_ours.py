@@ -6,7 +6,7 @@ import re
 import pytest
 
 from api.documents.examples import BINDING, BY_NAME, VICTIMS_BY_UID
-from extender.klog.setup import TextFormatter
+from extender.values.klog.setup import TextFormatter
 from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import assert_is_refusal, serving

@@ -16,11 +16,11 @@ import uvicorn
 
 from api.callers.http_refusals import Refusal
 from api.kubernetes import KubernetesApp
-from extender.embedded.api_resources import NAMESPACES
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.embedded.requests.request_bodies import MAX_BYTES
-from extender.embedded.store.object_store import ObjectStore
+from extender.cluster.api_resources import NAMESPACES
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.requests.request_bodies import MAX_BYTES
+from extender.cluster.store.object_store import ObjectStore
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PODS = "/api/v1/namespaces/default/pods"
@@ -79,7 +79,7 @@ def test_objects_are_created_read_listed_bound_and_deleted_over_a_socket() -> No
     assert missing.json()["reason"] == "NotFound"
 
 
-TRANSCRIPT = json.loads((Path(__file__).parents[1] / "extender/embedded/transcript.json").read_text())
+TRANSCRIPT = json.loads((Path(__file__).parents[1] / "extender/cluster/transcript.json").read_text())
 
 
 @pytest.mark.parametrize(

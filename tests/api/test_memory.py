@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from api.settings.settings import read_settings
-from tests.extender.evaluation.test_memory_needs import apart, node, pod
+from tests.extender.engine.evaluation.test_memory_needs import apart, node, pod
 
 GIB = 2**30
 MIB = 2**20

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.face import SharedText
 from extender import __version__
-from extender.config import Configuration, written
+from extender.values.config import Configuration, written
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import Service, assert_is_refusal, serving
 
@@ -81,8 +81,8 @@ def test_how_much_is_logged_can_be_changed(example: Service) -> None:
     answer = example.client.put("/debug/flags/v", content=b"5", headers=TEXT)
 
     assert (answer.status_code, answer.text) == (200, "successfully set klog.logging.verbosity to 5\n")
-    assert logging.getLogger("extender.scheduler.scheduler").isEnabledFor(logging.INFO - 5)
-    assert not logging.getLogger("extender.scheduler.scheduler").isEnabledFor(logging.INFO - 6)
+    assert logging.getLogger("extender.engine.scheduler.scheduler").isEnabledFor(logging.INFO - 5)
+    assert not logging.getLogger("extender.engine.scheduler.scheduler").isEnabledFor(logging.INFO - 6)
 
 
 @pytest.mark.usefixtures("levels")

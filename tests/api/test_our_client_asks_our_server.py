@@ -8,13 +8,13 @@ from typing import TypeVar
 
 import pytest
 
-from extender.config.configuration import Extender
-from extender.framework import Candidate, ExtenderError
-from extender.http_extender import HTTPExtender
-from extender.objects.decoding import convert
-from extender.objects.node import Node
-from extender.objects.pod import Pod
+from extender.client.http_extender import HTTPExtender
+from extender.engine.framework import Candidate, ExtenderError
 from extender.testing import make_cache, make_pod
+from extender.values.config.configuration import Extender
+from extender.values.objects.decoding import convert
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
 from tests.api.serving import TWELVE_NODES, Service, items_of
 
 T = TypeVar("T")

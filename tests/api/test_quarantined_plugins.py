@@ -8,8 +8,8 @@ from api.app import create_app
 from api.face import Face
 from api.settings.settings import Settings
 from extender.assembly.backend import Backend
-from extender.config import Configuration
-from extender.evaluation.scenario import evaluate_scenario
+from extender.engine.evaluation.scenario import evaluate_scenario
+from extender.values.config import Configuration
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import serving_app
 

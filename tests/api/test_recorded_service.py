@@ -8,7 +8,7 @@ import pytest
 from api.fatal_errors import StartUpError
 from api.settings.settings import EXAMPLE_CLUSTER, Settings
 from api.starting import prepare
-from extender.embedded.dumps.state_file import load
+from extender.cluster.dumps.state_file import load
 from tests.api.in_process import reprieve
 from tests.api.serving import serving
 from tests.api.test_questions import get, until

@@ -242,7 +242,7 @@ def test_without_a_receiver_an_attempt_and_a_call_do_nothing_for_traces() -> Non
     assert "verbs/filtering.py" in files
     # FastAPI itself looks for a context wherever the API of OpenTelemetry is installed.
     for traces in (
-        "extender/metrics/tracing.py",
+        "extender/values/metrics/tracing.py",
         "api/otel_spans.py",
         "/opentelemetry/sdk/",
         "/opentelemetry/exporter/",

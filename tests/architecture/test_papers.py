@@ -7,9 +7,9 @@ import tomllib
 from pathlib import Path
 
 import extender
-from extender.config.plugin_sets import DEFAULT_PLUGINS
-from extender.plugins import IN_TREE
-from extender.runtime.registry import POINTS, implemented_points
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import POINTS, implemented_points
+from extender.values.config.plugin_sets import DEFAULT_PLUGINS
 
 ROOT = Path(__file__).parents[2]
 PAPER = (ROOT / "ARCHITECTURE.md").read_text()
@@ -35,7 +35,7 @@ def classes() -> set[str]:
 
 def drawn(text: str) -> list[tuple[list[str], str]]:
     """
-    The floors of a drawing, from the top: packages with ` | ` between them, then what they contain.
+    The rooms of a drawing, from the top: packages with ` | ` between them, then what they contain.
     """
     floors = re.findall(r"^ *(\w+(?: \| \w+)*) {2,}(\S.*)$", text, re.MULTILINE)
     return [(names.split(" | "), contents) for names, contents in floors]
@@ -43,9 +43,9 @@ def drawn(text: str) -> list[tuple[list[str], str]]:
 
 def contracted() -> list[list[str]]:
     """
-    The floors that import-linter holds.
+    The rooms that import-linter holds.
     """
-    [floors] = [contract["layers"] for contract in CONTRACTS if contract["type"] == "layers"]
+    [floors] = [contract["layers"] for contract in CONTRACTS if contract["name"].startswith("Rooms")]
     return [[name.removeprefix("extender.") for name in floor.split(" | ")] for floor in floors]
 
 
@@ -53,17 +53,17 @@ def packages() -> set[str]:
     return {path.parent.name for path in (ROOT / "extender").glob("*/__init__.py")}
 
 
-def test_the_floors_are_drawn_as_they_are_held() -> None:
+def test_the_rooms_are_drawn_as_they_are_held() -> None:
     """
     In ARCHITECTURE.md, and, but for the topmost, in the engine's docstring.
     """
-    floors = drawn(section("Floors"))
+    floors = drawn(section("Rooms"))
 
     assert [names for names, _ in floors] == contracted()
     assert drawn(inspect.getdoc(extender) or "") == floors[1:]
 
 
-def test_every_package_stands_on_a_floor_and_keeps_away_from_the_test_kit() -> None:
+def test_every_package_is_a_room_and_keeps_away_from_the_test_kit() -> None:
     [kit] = [contract for contract in CONTRACTS if contract.get("forbidden_modules") == ["extender.testing"]]
 
     assert {name for floor in contracted() for name in floor} == packages() - {"testing"} | {"api"}

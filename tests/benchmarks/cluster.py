@@ -1,10 +1,10 @@
 """The clusters that the figures are about: the same as those the Go scheduler's figures were taken on."""
 
-from extender.apiserver.informers.keeping import NodeKeeper, PodKeeper
-from extender.cache import Cache
-from extender.objects.decoding import convert
-from extender.objects.node import Node
-from extender.objects.pod import Pod
+from extender.client.informers.keeping import NodeKeeper, PodKeeper
+from extender.engine.cache import Cache
+from extender.values.objects.decoding import convert
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
 
 NUM_APPS = 20
 ZONES = 3

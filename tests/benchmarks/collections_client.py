@@ -13,11 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.concurrency.short_collections import short_collections
-from extender.config import Configuration
+from extender.client.client import Client
+from extender.values.concurrency.short_collections import short_collections
+from extender.values.config import Configuration
+from extender.values.targets.target import Target
 
 NUM_LONGEST = 3
 LONG = 0.001

@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 import msgspec
 
-from extender.cache import Cache
-from extender.config import Configuration
-from extender.objects.pod import Pod
-from extender.plugins import IN_TREE
-from extender.runtime.cycle import Cycle
-from extender.runtime.registry import Registry
-from extender.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.engine.cache import Cache
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.registry import Registry
+from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.values.config import Configuration
+from extender.values.objects.pod import Pod
 from tests.benchmarks.cluster import NUM_APPS, make_cache, make_pod
 
 GO_PODS_PER_SECOND = {

@@ -9,12 +9,12 @@ import statistics
 import time
 from datetime import UTC, datetime
 
-from extender.embedded.api_resources import NAMESPACES, PODS, Object
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.embedded.requests.request_info import Request
-from extender.embedded.responses.response import Response, StreamResponse
-from extender.embedded.store.object_store import ObjectStore
+from extender.cluster.api_resources import NAMESPACES, PODS, Object
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.requests.request_info import Request
+from extender.cluster.responses.response import Response, StreamResponse
+from extender.cluster.store.object_store import ObjectStore
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

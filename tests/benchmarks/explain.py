@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 from extender.answers.explain.explanation import explain
 from extender.answers.profiles import simulated_frameworks
 from extender.answers.what_if.capacity import capacity
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.evaluation.evaluate import evaluate
-from extender.objects.pod import Pod
-from extender.plugins import IN_TREE
-from extender.runtime.cycle import Cycle
-from extender.runtime.nominations import NO_NOMINATIONS
-from extender.runtime.registry import Registry
+from extender.engine.cache.cluster import Cluster
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.runtime.registry import Registry
+from extender.values.config import Configuration
+from extender.values.objects.pod import Pod
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 from tests.benchmarks.decision import anti_affinity, basic, spread
 

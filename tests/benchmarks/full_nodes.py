@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 
 from api.documents.examples import POD
-from extender.protocol.node_lists import DecodedNodes
-from extender.protocol.verb_arguments import AskedNodes, read_extender_args
-from extender.protocol.verb_results import filter_result
+from extender.values.protocol.node_lists import DecodedNodes
+from extender.values.protocol.verb_arguments import AskedNodes, read_extender_args
+from extender.values.protocol.verb_results import filter_result
 
 PART = 2**18
 """Bytes of a body that arrive at a time."""

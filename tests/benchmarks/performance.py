@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from extender.config import Configuration
-from extender.simulation.playing import play
-from extender.simulation.readers import read_workloads
-from extender.simulation.report import SimulationReport
+from extender.lab.simulation.playing import play
+from extender.lab.simulation.readers import read_workloads
+from extender.lab.simulation.report import SimulationReport
+from extender.values.config import Configuration
 from tests.benchmarks.cluster import make_cache
 from tests.benchmarks.decision import SHAPES, Figures, decide
 from tests.benchmarks.performance_plots import bars, lines, million

@@ -8,20 +8,20 @@ import statistics
 import time
 
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
-from extender.cache.cluster import Cluster
-from extender.config import FeatureGates
-from extender.config.loading import load
-from extender.objects.decoding import convert
-from extender.objects.pod import Pod
-from extender.objects.pod_groups import PodGroup
-from extender.plugins import IN_TREE
-from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.runtime.registry import Registry
-from extender.scheduler.pod_group_cycle import pod_group_cycle
-from extender.scheduler.pod_group_preemption import find_victims
-from extender.scheduler.pod_group_trial import PodGroupTrial
-from extender.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.runtime.registry import Registry
+from extender.engine.scheduler.pod_group_cycle import pod_group_cycle
+from extender.engine.scheduler.pod_group_preemption import find_victims
+from extender.engine.scheduler.pod_group_trial import PodGroupTrial
+from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.testing.writes import RecordedWrites
+from extender.values.config import FeatureGates
+from extender.values.config.loading import load
+from extender.values.objects.decoding import convert
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import PodGroup
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 
 GATES = {

@@ -8,13 +8,13 @@ import statistics
 import time
 from collections.abc import Callable
 
-from extender import framework as fwk
-from extender.config import Configuration
-from extender.plugins import IN_TREE
-from extender.runtime.cycle import Cycle
-from extender.runtime.post_filter import run_post_filter_plugins
-from extender.runtime.registry import Registry
-from extender.snapshot import Rows
+from extender.engine import framework as fwk
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.engine.runtime.registry import Registry
+from extender.engine.snapshot import Rows
+from extender.values.config import Configuration
 from tests.benchmarks.cluster import make_full_cache, make_pod
 
 GO_MILLISECONDS = {1000: 45, 5000: 231, 15000: None}

@@ -5,13 +5,13 @@ in-tree plugins.
 import time
 from collections.abc import Callable
 
-from extender.framework import ActionType, ClusterEvent, EventResource
-from extender.framework.events import EVENT_ASSIGNED_POD_DELETE
-from extender.objects.pod import Pod
-from extender.plugins import IN_TREE
-from extender.queue import QueuedPodInfo, SchedulingQueue
-from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
+from extender.engine.framework import ActionType, ClusterEvent, EventResource
+from extender.engine.framework.events import EVENT_ASSIGNED_POD_DELETE
+from extender.engine.plugins import IN_TREE
+from extender.engine.queue import QueuedPodInfo, SchedulingQueue
+from extender.engine.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
 from extender.testing import label_term, make_framework, make_node, make_pod
+from extender.values.objects.pod import Pod
 
 NODE_ADD = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_LABEL = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_LABEL)

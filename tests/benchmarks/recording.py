@@ -17,28 +17,28 @@ from time import perf_counter, process_time, time
 
 import msgspec
 
+from extender.answers.records.records import Records
+from extender.answers.records.shelf import Limits
 from extender.assembly.scheduling import assemble_scheduler
-from extender.cache import Cache
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.framework import PreemptionOutcome, Status
-from extender.objects.pod import Pod
-from extender.plugins import IN_TREE
-from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.queue.scheduling_queue import SchedulingQueue
-from extender.records.records import Records
-from extender.records.reporter import NO_REPORTER, Guarded, Reporter
-from extender.records.shelf import Limits
-from extender.runtime.cycle import Cycle
-from extender.runtime.findings import Findings
-from extender.runtime.framework import Framework
-from extender.runtime.registry import Registry
-from extender.runtime.scoring import Choice
-from extender.runtime.waiting_pods import WaitingPodsMap
-from extender.scheduler.schedule_pod import SchedulingAlgorithm
-from extender.scheduler.scheduling_cycle import scheduling_cycle
-from extender.scheduler.world import AssumedPod, PodsInPreBind, World
+from extender.engine.cache import Cache
+from extender.engine.cache.cluster import Cluster
+from extender.engine.framework import PreemptionOutcome, Status
+from extender.engine.plugins import IN_TREE
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.queue.scheduling_queue import SchedulingQueue
+from extender.engine.reporter import NO_REPORTER, Guarded, Reporter
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import Findings
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.registry import Registry
+from extender.engine.runtime.scoring import Choice
+from extender.engine.runtime.waiting_pods import WaitingPodsMap
+from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.engine.scheduler.scheduling_cycle import scheduling_cycle
+from extender.engine.scheduler.world import AssumedPod, PodsInPreBind, World
 from extender.testing.writes import RecordedWrites
+from extender.values.config import Configuration
+from extender.values.objects.pod import Pod
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 from tests.benchmarks.decision import basic, mixed
 

@@ -17,13 +17,13 @@ from typing import Any
 
 import uvloop
 
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.apiserver.informers.informers import Informers
-from extender.apiserver.informers.store import Change
 from extender.assembly.live_backend import live_backend
-from extender.config import Configuration
-from extender.objects.kinds import NODES, PODS
+from extender.client.client import Client
+from extender.client.informers.informers import Informers
+from extender.client.informers.store import Change
+from extender.values.config import Configuration
+from extender.values.objects.kinds import NODES, PODS
+from extender.values.targets.target import Target
 from extender.verbs import Verbs
 
 

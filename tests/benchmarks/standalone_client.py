@@ -11,10 +11,10 @@ import time
 
 import uvloop
 
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.config import Configuration
+from extender.client.client import Client
+from extender.values.config import Configuration
+from extender.values.targets.target import Target
 from extender.verbs import Verbs
 
 

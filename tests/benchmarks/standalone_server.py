@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from starlette.types import ASGIApp
 
 from api.kubernetes import KubernetesApp
-from extender.embedded.api_resources import NAMESPACES, NODES, PODS, Object
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.embedded.store.object_store import ObjectStore
+from extender.cluster.api_resources import NAMESPACES, NODES, PODS, Object
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.store.object_store import ObjectStore
 
 NUM_APPS = 20
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

@@ -9,24 +9,24 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from extender.apiserver.access_review import AccessReview
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.apiserver.errors import Forbidden
-from extender.apiserver.lease.leader_election import LeaderElector
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.assembly.own_cluster import own_cluster
-from extender.config import Configuration
-from extender.embedded.api_resources import LEASES, NEW_EVENTS, PODS, Object
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.embedded.transport import EmbeddedTransport
-from extender.objects.kinds import PRIORITY_CLASSES
-from extender.protocol.wire_types import MetaVictims
+from extender.client.access_review import AccessReview
+from extender.client.client import Client
+from extender.client.errors import Forbidden
+from extender.client.lease.leader_election import LeaderElector
+from extender.cluster.api_resources import LEASES, NEW_EVENTS, PODS, Object
+from extender.cluster.own_cluster import own_cluster
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.transport import EmbeddedTransport
 from extender.testing import make_pod
 from extender.testing.faults import Fault, FaultyTransport
 from extender.testing.faults.answers import commit_then_drop, status
 from extender.testing.rbac import Rbac
+from extender.values.config import Configuration
+from extender.values.objects.kinds import PRIORITY_CLASSES
+from extender.values.protocol.wire_types import MetaVictims
+from extender.values.targets.target import Target
 from extender.verbs import VerbError
 from tests.stories.devices import device_class, devices, wanting
 from tests.walks.clusters import node, pod

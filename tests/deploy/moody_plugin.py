@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from extender import framework as fwk
+from extender.engine import framework as fwk
 
 CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from extender import __version__
-from extender.apiserver.paths import Right
-from extender.config import load
+from extender.client.paths import Right
 from extender.testing.rbac import Rbac
+from extender.values.config import load
 from tests.api.serving import Service, serving
 from tests.deploy.shipped import (
     ACCOUNT,

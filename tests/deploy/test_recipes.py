@@ -12,8 +12,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from extender.config import load
 from extender.testing.rbac import Rbac
+from extender.values.config import load
 from tests.api.in_process import ROOT
 from tests.api.serving import Service, serving
 from tests.api.test_following import eventually, free_port, kubeconfig_for

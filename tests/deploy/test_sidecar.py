@@ -14,8 +14,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from extender.config import Extender, load
 from extender.testing.certificates import Authority, can_make_certificates
+from extender.values.config import Extender, load
 from tests.api.in_process import ROOT
 from tests.api.serving import JSON, TWELVE_NODES, Service, serving
 from tests.api.test_following import eventually, kubeconfig_for

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar, final
 
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.apiserver.paths import path
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.embedded.store.object_store import ObjectStore
-from extender.embedded.transport import EmbeddedTransport
+from extender.client.client import Client
+from extender.client.paths import path
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.store.object_store import ObjectStore
+from extender.cluster.transport import EmbeddedTransport
 from extender.testing.control_plane import ADMIN, ControlPlane
+from extender.values.targets.target import Target
 
 T = TypeVar("T")
 Object = dict[str, Any]

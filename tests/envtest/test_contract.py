@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver import errors
-from extender.apiserver.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from extender.apiserver.paths import path
+from extender.client import errors
+from extender.client.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from extender.client.paths import path
 from tests.envtest.servers import Object, Room, Server, pod
 
 NODES = path("", "v1", "nodes")

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from extender.apiserver import errors
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import token
-from extender.apiserver.paths import path
+from extender.client import errors
+from extender.client.client import Client
+from extender.client.paths import path
 from extender.testing.control_plane import ControlPlane
+from extender.values.targets.target import token
 
 PODS = path("", "v1", "pods")
 

@@ -11,17 +11,17 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
-from extender.apiserver.client import MERGE_PATCH, Client
-from extender.apiserver.credentials.target import Target
-from extender.apiserver.errors import AlreadyExists, ApiError, Forbidden
-from extender.apiserver.paths import Right, path
-from extender.apiserver.writes.call_requests import BIND_CLAIM, send
-from extender.framework import ReserveResourceClaim
-from extender.objects.decoding import decode
-from extender.objects.devices import AllocationResult, ResourceClaimConsumerReference
-from extender.objects.kinds import KINDS
+from extender.client.client import MERGE_PATCH, Client
+from extender.client.errors import AlreadyExists, ApiError, Forbidden
+from extender.client.paths import Right, path
+from extender.client.writes.call_requests import BIND_CLAIM, send
+from extender.engine.framework import ReserveResourceClaim
 from extender.testing.faults import FaultyTransport
 from extender.testing.rbac import Rbac
+from extender.values.objects.decoding import decode
+from extender.values.objects.devices import AllocationResult, ResourceClaimConsumerReference
+from extender.values.objects.kinds import KINDS
+from extender.values.targets.target import Target
 from tests.deploy.shipped import account_of, released_as
 from tests.envtest.servers import Embedded, Server
 from tools.render_manifests import NAMESPACE, VARIANTS

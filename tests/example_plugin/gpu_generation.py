@@ -1,5 +1,5 @@
 from extender import framework as fwk
-from extender.objects.decoding import replaced
+from extender.values.objects.decoding import replaced
 
 
 class GpuGeneration(fwk.FilterPlugin, fwk.ScorePlugin, fwk.AdvicePlugin):

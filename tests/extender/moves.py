@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from extender.snapshot import PodChanges, Snapshot
+from extender.engine.snapshot import PodChanges, Snapshot
 
 
 def moves(*changes: tuple[int, int, int]) -> PodChanges:

@@ -5,8 +5,8 @@ from typing import final
 
 import numpy as np
 
-from extender import framework as fwk
-from extender.snapshot.axes import Int64s
+from extender.engine import framework as fwk
+from extender.engine.snapshot.axes import Int64s
 
 
 class _Named:

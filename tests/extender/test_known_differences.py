@@ -2,10 +2,10 @@
 
 import pytest
 
-from extender.cel import CelError, CelSelector, compiled, facts_of
-from extender.objects.decoding import DecodeError, decode
-from extender.objects.devices import Device
-from extender.objects.node import Node
+from extender.values.cel import CelError, CelSelector, compiled, facts_of
+from extender.values.objects.decoding import DecodeError, decode
+from extender.values.objects.devices import Device
+from extender.values.objects.node import Node
 
 
 @pytest.mark.parametrize(

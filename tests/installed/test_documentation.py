@@ -45,7 +45,7 @@ ELSEWHERE = {
     "victim-policies.md": "tests/test_pages_of_policies.py",
     "simulate.md": "tests/api/test_simulate.py",
     "preemption-through-the-versions.md": "tests/test_versions_page.py",
-    "gym.md": "tests/extender/simulation/test_environment.py",
+    "gym.md": "tests/extender/lab/simulation/test_environment.py",
     "observability.md": "tests/deploy/test_observability.py, and a cluster with Helm",
     "releasing.md": "a maintainer, who tags and uploads",
 }

@@ -64,7 +64,7 @@ def test_costly_device_selectors_get_their_process(unpacked: Path) -> None:
     """
     It is this program again, started as Python would be; it ends with its standard input.
     """
-    done = run(unpacked, "-m", "extender.cel.worker")
+    done = run(unpacked, "-m", "extender.values.cel.worker")
 
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -17,8 +17,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from extender.config import load
 from extender.testing.certificates import Authority, can_make_certificates
+from extender.values.config import load
 from tests.api.serving import serving
 from tests.api.test_following import eventually
 from tests.deploy.pods import running
@@ -33,7 +33,7 @@ TWELVE_NODES = DATA / "cluster-twelve-nodes.json.gz"
 REASON = "licence server down in zone zone-b"
 
 PLUGIN = '''
-from extender import framework as fwk
+from extender.engine import framework as fwk
 
 DOWN = {"zone-b"}
 

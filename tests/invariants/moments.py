@@ -9,7 +9,7 @@ import os
 import urllib.error
 import urllib.request
 
-from extender import framework as fwk
+from extender.engine import framework as fwk
 
 LONGEST = 30.0
 """Seconds that a pod waits at Permit, if it is to."""

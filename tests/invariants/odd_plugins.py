@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from extender import framework as fwk
-from extender.config import Configuration, load
-from extender.plugins import IN_TREE
-from extender.runtime.registry import Registry
-from extender.snapshot.axes import Int64s
+from extender.engine import framework as fwk
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.engine.snapshot.axes import Int64s
+from extender.values.config import Configuration, load
 
 POINTS = ("preEnqueue", "preFilter", "filter", "preScore", "score", "reserve", "permit", "preBind", "bind", "postBind")
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import msgspec
 
-from extender.apiserver.informers.keeping import keeper_of
 from extender.assembly.scheduling import Scheduling
-from extender.cache import Cache
-from extender.cache.cluster import Cluster
-from extender.cache.dump import NodeDump, dump_snapshot
-from extender.embedded.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
-from extender.objects import kinds
-from extender.objects.decoding import convert
-from extender.objects.kinds import WatchedKind
-from extender.queue.queued_pod_info import QueuedPodInfo
+from extender.client.informers.keeping import keeper_of
+from extender.cluster.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, Object, Resource
+from extender.engine.cache import Cache
+from extender.engine.cache.cluster import Cluster
+from extender.engine.cache.dump import NodeDump, dump_snapshot
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.values.objects import kinds
+from extender.values.objects.decoding import convert
+from extender.values.objects.kinds import WatchedKind
 from tests.invariants.witness import FINISHED, host_ports, milli, milli_cpu, pods_on
 from tests.invariants.worlds import World
 

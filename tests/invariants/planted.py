@@ -10,11 +10,11 @@ from typing import Any, Final, TypeVar, final
 
 import httpx
 
-from extender import framework as fwk
 from extender.assembly.scheduling import Scheduling
-from extender.objects.meta import HasMetadata
-from extender.objects.pod import Pod
+from extender.engine import framework as fwk
 from extender.testing.faults.streams import IteratedStream
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod
 from tests.invariants.worlds import Bugs, Take
 
 T = TypeVar("T")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from extender.config import Configuration, FeatureGates
-from extender.config.loading import load
 from extender.testing.faults import Action, Call, Fault
+from extender.values.config import Configuration, FeatureGates
+from extender.values.config.loading import load
 from tests.api.test_following import free_port, kubeconfig_for
 from tests.invariants.door import SECONDS, Door, Hold, a_door
 from tests.invariants.processes import Nursery, Scheduler, a_scheduler

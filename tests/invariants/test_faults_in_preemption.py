@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.embedded.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
+from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from extender.testing.faults import Action, Call, Fault, answers
 from extender.testing.faults.script import Forward
 from tests.invariants.oracle import settles

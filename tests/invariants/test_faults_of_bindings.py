@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.api_resources import PODS
+from extender.cluster.api_resources import PODS
 from extender.testing.faults import Action, Fault, answers, watches
 from tests.invariants.oracle import places_of, settles
 from tests.invariants.worlds import SIZE, World, a_world, story

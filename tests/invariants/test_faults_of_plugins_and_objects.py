@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from extender import framework as fwk
-from extender.embedded.api_resources import NODES, PODS
-from extender.objects.meta import HasMetadata
-from extender.objects.pod import Pod
+from extender.cluster.api_resources import NODES, PODS
+from extender.engine import framework as fwk
 from extender.testing.faults import Action, Fault, answers
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod
 from tests.invariants.odd_plugins import UNRESERVED, with_odd_plugin
 from tests.invariants.oracle import leftovers, lost_pods, settles
 from tests.invariants.planted import writing

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.config import Configuration
+from extender.client.client import Client
 from extender.testing.faults import Action, Call, Fault, FaultyTransport, answers
 from extender.testing.faults.script import Forward
+from extender.values.config import Configuration
+from extender.values.targets.target import Target
 from tests.invariants.oracle import settles
 from tests.invariants.worlds import World, a_world, story
 

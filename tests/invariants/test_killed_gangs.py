@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from extender.embedded.api_resources import POD_GROUPS, Object
+from extender.cluster.api_resources import POD_GROUPS, Object
 from extender.testing.faults import Action, Call, Fault, answers
 from tests.invariants.door import SECONDS
 from tests.invariants.processes import Nursery

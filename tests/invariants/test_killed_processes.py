@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.embedded.api_resources import LEASES, PODS
+from extender.cluster.api_resources import LEASES, PODS
 from extender.testing.faults import Call, Fault, answers
 from tests.invariants.door import SECONDS, Hold
 from tests.invariants.processes import Nursery

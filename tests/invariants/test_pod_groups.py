@@ -8,7 +8,7 @@ import httpx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.embedded.api_resources import PODS, Object
+from extender.cluster.api_resources import PODS, Object
 from extender.testing import virtual_time
 from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, members, node, pod_group, refusal
 from tests.stories.telling import Scene, a_scene

@@ -13,9 +13,9 @@ from typing import Any, Final, final
 
 import pytest
 
-from extender.apiserver.informers.reflector import SHORT_WATCH
-from extender.embedded.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
-from extender.embedded.statuses import ApiStatus
+from extender.client.informers.reflector import SHORT_WATCH
+from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
+from extender.cluster.statuses import ApiStatus
 from extender.testing import virtual_time
 from extender.testing.faults import Fault
 from tests.invariants.oracle import settles, wrong_at_rest

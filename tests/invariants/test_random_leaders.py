@@ -14,16 +14,16 @@ from typing import Final, final
 import httpx
 import pytest
 
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.apiserver.lease.leader_election import LeaderElector
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.config import Configuration
-from extender.embedded.api_resources import LEASES
-from extender.embedded.statuses import ApiStatus
+from extender.client.client import Client
+from extender.client.lease.leader_election import LeaderElector
+from extender.cluster.api_resources import LEASES
+from extender.cluster.statuses import ApiStatus
 from extender.testing import virtual_time
 from extender.testing.faults import Action, Call, Fault, FaultyTransport, answers
+from extender.values.config import Configuration
+from extender.values.targets.target import Target
 from tests.invariants.oracle import neglected_pods
 from tests.invariants.worlds import World, a_world, now
 

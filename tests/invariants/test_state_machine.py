@@ -27,13 +27,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from extender.apiserver.informers.reflector import SHORT_WATCH
-from extender.embedded.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
-from extender.embedded.statuses import ApiStatus
-from extender.klog.setup import TextFormatter
-from extender.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, FLUSH_UNSCHEDULABLE_EVERY
+from extender.client.informers.reflector import SHORT_WATCH
+from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
+from extender.cluster.statuses import ApiStatus
+from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, FLUSH_UNSCHEDULABLE_EVERY
 from extender.testing import virtual_time
 from extender.testing.faults import Fault, answers
+from extender.values.klog.setup import TextFormatter
 from tests.invariants.odd_plugins import BROKEN, HOLDS, with_odd_plugin
 from tests.invariants.oracle import queued, wrong_at_any_time, wrong_at_rest
 from tests.invariants.planted import BUGS, SECRET

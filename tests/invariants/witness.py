@@ -9,10 +9,10 @@ from typing import Any, Final, final
 
 import httpx
 
-from extender.embedded.api_resources import NODES, PODS, Object
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.objects.quantity import Quantity
+from extender.cluster.api_resources import NODES, PODS, Object
+from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.testing.faults import Call
+from extender.values.objects.quantity import Quantity
 
 FINISHED: Final = ("Succeeded", "Failed")
 LONGEST_LAG: Final = 100.0

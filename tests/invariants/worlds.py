@@ -14,27 +14,27 @@ from typing import Any, final
 import httpx
 import msgspec
 
-from extender import framework as fwk
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.apiserver.informers.informers import Informers
-from extender.apiserver.informers.store import Change
-from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.embedded import controllers
-from extender.embedded.api_resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
-from extender.embedded.controllers.namespace_controller import SYSTEM_NAMESPACES
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.embedded.store.object_store import ObjectStore
-from extender.embedded.transport import EmbeddedTransport
-from extender.objects.kinds import KINDS
-from extender.objects.meta import HasMetadata
-from extender.runtime.registry import Registry as Plugins
+from extender.client.client import Client
+from extender.client.informers.informers import Informers
+from extender.client.informers.store import Change
+from extender.client.writes.dispatcher import ApiDispatcher
+from extender.cluster import controllers
+from extender.cluster.api_resources import EVENTS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object, Resource
+from extender.cluster.controllers.namespace_controller import SYSTEM_NAMESPACES
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.store.object_store import ObjectStore
+from extender.cluster.transport import EmbeddedTransport
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.runtime.registry import Registry as Plugins
 from extender.testing import virtual_time
 from extender.testing.faults import FaultyTransport
+from extender.values.config import Configuration
+from extender.values.objects.kinds import KINDS
+from extender.values.objects.meta import HasMetadata
+from extender.values.targets.target import Target
 from tests.invariants.witness import Witness
 
 Take = Callable[[HasMetadata | None, HasMetadata | None], None]
@@ -226,7 +226,7 @@ class World:
 
     def bind(self, name: str, node: str) -> None:
         """Somebody else binds a pod."""
-        from extender.embedded.registry.pod_subresources import bind
+        from extender.cluster.registry.pod_subresources import bind
 
         bind(self.registry, "default", name, {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}})
 

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 import httpx
 
-from extender.apiserver.paths import path
+from extender.client.paths import path
 from tests.jepsen.history import CLIENT, Event, Listed, Record, Request, Seen
 from tests.jepsen.network import Address
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, final
 
 import msgspec
 
-from extender.objects.quantity import Quantity
+from extender.values.objects.quantity import Quantity
 
 CLIENT = "client"
 """The name under which the requests of the workload are recorded; processes of replicas are called a1, a2, b1 and so

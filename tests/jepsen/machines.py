@@ -14,7 +14,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from pathlib import Path
 from typing import Final, final
 
-from extender.embedded.dumps.state_file import load
+from extender.cluster.dumps.state_file import load
 from tests.api.test_following import kubeconfig_for
 from tests.invariants.processes import Nursery, a_nursery
 from tests.jepsen.history import Began, Happened, Record, Seen

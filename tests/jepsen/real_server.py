@@ -10,9 +10,9 @@ from typing import Final, final
 
 import httpx
 
-from extender.apiserver.credentials.tls import context
-from extender.apiserver.paths import path
+from extender.client.paths import path
 from extender.testing.control_plane import ControlPlane
+from extender.values.targets.tls import context
 from tests.jepsen.history import Record, Seen
 from tests.jepsen.machines import ApiServer, Machine
 from tests.jepsen.network import CONNECTION_ERRORS, length_of

@@ -18,7 +18,7 @@ import pytest
 import uvicorn
 
 from api.kubernetes import KubernetesApp
-from extender.embedded.api_resources import (
+from extender.cluster.api_resources import (
     DEPLOYMENTS,
     NAMESPACES,
     NODES,
@@ -29,11 +29,11 @@ from extender.embedded.api_resources import (
     Object,
     Resource,
 )
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.embedded.requests import request_bodies
-from extender.embedded.schema.protobuf_objects import MEDIA_TYPE
-from extender.embedded.store.object_store import ObjectStore
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.requests import request_bodies
+from extender.cluster.schema.protobuf_objects import MEDIA_TYPE
+from extender.cluster.store.object_store import ObjectStore
 from tests.kubectl.conftest import NO_KUBECTL, Kubectl
 
 FIRST_WITH_PROTOBUF = (1, 32)

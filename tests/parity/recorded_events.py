@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from extender.framework import ActionType, ClusterEvent, EventResource
-from extender.objects.decoding import convert
-from extender.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
-from extender.objects.meta import HasMetadata
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.objects.storage import (
+from extender.engine.framework import ActionType, ClusterEvent, EventResource
+from extender.values.objects.decoding import convert
+from extender.values.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.objects.storage import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from extender.cache import Cache, CacheError
-from extender.cache.dump import NodeDump, dump_snapshot
-from extender.objects.decoding import convert
-from extender.objects.node import Node
-from extender.objects.pod import Pod
+from extender.engine.cache import Cache, CacheError
+from extender.engine.cache.dump import NodeDump, dump_snapshot
+from extender.values.objects.decoding import convert
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from extender.config import IN_TREE_POINTS, ConfigErrors, load, written
-from extender.config.completion import complete
-from extender.runtime.profiles import ResolvedProfile, resolve_all
+from extender.engine.runtime.profiles import ResolvedProfile, resolve_all
+from extender.values.config import IN_TREE_POINTS, ConfigErrors, load, written
+from extender.values.config.completion import complete
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from extender.config import Configuration
-from extender.evaluation.scenario import evaluate_scenario
+from extender.engine.evaluation.scenario import evaluate_scenario
+from extender.values.config import Configuration
 from tests.each_case import each_case
 from tests.parity.cases import FOLDER, decision_cases
 from tests.parity.compare import differences

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from extender.objects.decoding import convert
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from extender.engine.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from extender.values.objects.decoding import convert
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.parity.recorded_events import shown

@@ -12,14 +12,14 @@ import msgspec
 
 from extender.answers.explain.explanation import explain
 from extender.answers.types import Explanation, PreemptionAnswer
-from extender.cache.cluster import Cluster
-from extender.config import Configuration, load
-from extender.objects import decoding
-from extender.objects.cluster import ClusterState, identified
-from extender.objects.pod import Pod
-from extender.plugins import IN_TREE
-from extender.runtime.nominations import Nominations
-from extender.runtime.registry import Registry
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.registry import Registry
+from extender.values.config import Configuration, load
+from extender.values.objects import decoding
+from extender.values.objects.cluster import ClusterState, identified
+from extender.values.objects.pod import Pod
 from tests.each_case import each_case
 from tests.parity.test_decisions import all_decision_cases, id_of
 

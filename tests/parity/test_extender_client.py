@@ -8,16 +8,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from extender.config.configuration import Extender, ExtenderManagedResource
-from extender.framework import Candidate, ExtenderError
-from extender.golang.durations import Duration
-from extender.http_extender import HTTPExtender
-from extender.objects.decoding import convert
-from extender.objects.node import Node
-from extender.objects.pod import Pod
+from extender.client.http_extender import HTTPExtender
+from extender.engine.framework import Candidate, ExtenderError
 from extender.testing import make_cache
+from extender.values.config.configuration import Extender, ExtenderManagedResource
+from extender.values.golang.durations import Duration
+from extender.values.objects.decoding import convert
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
 from tests.each_case import each_case
-from tests.extender.http_extender.serving import Served, Writes, answer, closes, hangs, raw, says, serving
+from tests.extender.client.http_extender.serving import Served, Writes, answer, closes, hangs, raw, says, serving
 from tests.parity.cases import component_cases
 
 

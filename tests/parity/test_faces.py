@@ -23,11 +23,11 @@ from api.starting import Opens
 from extender.answers.questions import Questions
 from extender.answers.types import Explanation, WhatIf
 from extender.assembly.backend import Backend
-from extender.config import Configuration, load
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster import ClusterState
-from extender.objects.kinds import KINDS
+from extender.cluster.trial_registry import TrialRegistry
 from extender.testing import make_verbs
+from extender.values.config import Configuration, load
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.kinds import KINDS
 from tests.each_case import each_case
 from tests.parity.test_decisions import id_of
 from tests.parity.test_explanations import pending_cases

@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from extender import framework as fwk
-from extender.framework.events import always_queue
-from extender.objects.decoding import convert
-from extender.objects.devices import DeviceClass, ResourceClaim
-from extender.objects.grouping import ReplicaSet, Service
-from extender.objects.meta import HasMetadata
-from extender.objects.pod import Pod
-from extender.plugins import IN_TREE
+from extender.engine import framework as fwk
+from extender.engine.framework.events import always_queue
+from extender.engine.plugins import IN_TREE
 from extender.testing import make_cache, make_framework
+from extender.values.objects.decoding import convert
+from extender.values.objects.devices import DeviceClass, ResourceClaim
+from extender.values.objects.grouping import ReplicaSet, Service
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.parity.recorded_events import event_of, object_of

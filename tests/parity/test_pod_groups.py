@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from extender.embedded.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, PRIORITY_CLASSES, Object
+from extender.cluster.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, PRIORITY_CLASSES, Object
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.stories import remote

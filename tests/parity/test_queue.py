@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from extender.framework import ActionType, ClusterEvent, EventResource, QueueingHint, QueueingHintFn
-from extender.framework.events import EVENT_ASSIGNED_POD_ADD, QueueingHintFunction, QueueingHintMap
-from extender.objects.decoding import convert, replaced
-from extender.objects.grouping import Namespace
-from extender.objects.pod import Pod
-from extender.plugins import IN_TREE
-from extender.plugins.inter_pod_affinity.terms import terms_of
-from extender.plugins.scheduling_gates import SchedulingGates
-from extender.queue import AlreadyQueuedError, QueuedPodInfo, SchedulingQueue
-from extender.runtime.framework import Framework
-from extender.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
-from extender.scheduler.cluster_events import pod_scheduling_properties_change
-from extender.snapshot.pod_attributes import affinity_class
+from extender.engine.framework import ActionType, ClusterEvent, EventResource, QueueingHint, QueueingHintFn
+from extender.engine.framework.events import EVENT_ASSIGNED_POD_ADD, QueueingHintFunction, QueueingHintMap
+from extender.engine.plugins import IN_TREE
+from extender.engine.plugins.inter_pod_affinity.terms import terms_of
+from extender.engine.plugins.scheduling_gates import SchedulingGates
+from extender.engine.queue import AlreadyQueuedError, QueuedPodInfo, SchedulingQueue
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.queueing_hints import gating_plugin, queueing_hint_map, registrations
+from extender.engine.scheduler.cluster_events import pod_scheduling_properties_change
+from extender.engine.snapshot.pod_attributes import affinity_class
 from extender.testing import make_framework
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.grouping import Namespace
+from extender.values.objects.pod import Pod
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.parity.recorded_events import event_of, object_of

@@ -11,12 +11,12 @@ import pytest
 
 from extender.answers.types import PreemptionAnswer, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import convert
-from extender.objects.pod import Pod
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster
+from extender.values.config import Configuration
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import convert
+from extender.values.objects.pod import Pod
 from tests.api.serving import DATA, TWELVE_NODES, items_of
 
 Item = dict[str, Any]

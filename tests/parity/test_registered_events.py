@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from extender.config.feature_gates import DEFAULT_FEATURES
-from extender.config.plugin_sets import GATE_OF
-from extender.framework.events import ActionType, always_queue
-from extender.plugins import IN_TREE
-from extender.runtime.queueing_hints import queueing_hint_map, registrations
+from extender.engine.framework.events import ActionType, always_queue
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.queueing_hints import queueing_hint_map, registrations
 from extender.testing import make_framework
+from extender.values.config.feature_gates import DEFAULT_FEATURES
+from extender.values.config.plugin_sets import GATE_OF
 from tests.parity.cases import component_document
 from tests.parity.recorded_events import shown
 

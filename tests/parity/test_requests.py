@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from extender.objects.decoding import convert
-from extender.objects.pod import Pod
-from extender.objects.quantity import Quantity
-from extender.objects.resource_amounts import (
+from extender.values.objects.decoding import convert
+from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import Quantity
+from extender.values.objects.resource_amounts import (
     Resources,
     assigned_requests,
     balanced_scorer_requests,

@@ -5,19 +5,19 @@ from typing import Any
 
 import msgspec
 
-from extender.objects.decoding import convert
-from extender.objects.label_selectors import Selector, SelectorError, selector_of
-from extender.objects.label_syntax import parse_selector
-from extender.objects.meta import LabelSelector, NodeSelector
-from extender.objects.node import Node, Taint
-from extender.objects.node_selectors import (
+from extender.values.objects.decoding import convert
+from extender.values.objects.label_selectors import Selector, SelectorError, selector_of
+from extender.values.objects.label_syntax import parse_selector
+from extender.values.objects.meta import LabelSelector, NodeSelector
+from extender.values.objects.node import Node, Taint
+from extender.values.objects.node_selectors import (
     node_selector_of,
     preferred_terms,
     required_node_affinity,
     strict_node_selector_of,
 )
-from extender.objects.pod import Pod, Toleration
-from extender.objects.tolerations import Tolerations, find_untolerated_taint, tolerates
+from extender.values.objects.pod import Pod, Toleration
+from extender.values.objects.tolerations import Tolerations, find_untolerated_taint, tolerates
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from extender.answers.types import WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster import ClusterState
-from extender.objects.preemption_messages import STILL_TERMINATING
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster
+from extender.values.config import Configuration
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.preemption_messages import STILL_TERMINATING
 from tests.each_case import each_case
 from tests.parity.test_decisions import all_decision_cases, id_of
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from extender import framework as fwk
+from extender.engine import framework as fwk
 
 REPORT: Final = "SOAK_REPORT"
 LEAKS: Final = "SOAK_LEAKS"

@@ -12,9 +12,9 @@ from typing import Final
 
 import pytest
 
-from extender.apiserver.credentials.target import Target
 from extender.testing.control_plane import ControlPlane
 from extender.testing.processes import Process
+from extender.values.targets.target import Target
 from tests.stories.stages import STAGE, InMemory, OverSockets, Stage
 
 ASSETS: Final = "KUBEBUILDER_ASSETS"

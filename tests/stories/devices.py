@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from extender.embedded.api_resources import RESOURCE_CLAIMS, Object
+from extender.cluster.api_resources import RESOURCE_CLAIMS, Object
 from tests.stories.scenery import node
 from tests.stories.telling import Scene
 

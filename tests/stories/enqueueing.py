@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final
 
-from extender.embedded.api_resources import Object
+from extender.cluster.api_resources import Object
 from tests.stories.happenings import Happens
 from tests.stories.telling import a_scene
 

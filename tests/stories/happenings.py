@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from extender.embedded.api_resources import CSI_NODES, NODES, PODS, Object, Resource
+from extender.cluster.api_resources import CSI_NODES, NODES, PODS, Object, Resource
 from tests.stories.remote import change
 from tests.stories.scenery import node, pod, resource_of
 from tests.stories.telling import Scene

@@ -2,8 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from extender import framework as fwk
-from extender.objects.pod import Pod
+from extender.engine import framework as fwk
+from extender.values.objects.pod import Pod
 
 NO_EVENTS: Sequence[fwk.ClusterEventWithHint] = ()
 

@@ -11,10 +11,8 @@ from typing import Any, Final, Protocol, final
 
 import httpx
 
-from extender.apiserver.credentials.target import Fixed, Target
-from extender.apiserver.credentials.tls import context
-from extender.apiserver.paths import path
-from extender.embedded.api_resources import (
+from extender.client.paths import path
+from extender.cluster.api_resources import (
     CSI_DRIVERS,
     CSI_NODES,
     CSI_STORAGE_CAPACITIES,
@@ -34,6 +32,8 @@ from extender.embedded.api_resources import (
     Object,
     Resource,
 )
+from extender.values.targets.target import Fixed, Target
+from extender.values.targets.tls import context
 from tests.stories.scenery import PRIORITIES
 
 _ALL: Final = (

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import httpx
 
-from extender.embedded.api_resources import Object, Resource, of_kind
+from extender.cluster.api_resources import Object, Resource, of_kind
 
 
 def priority(name: str, value: int, **more: Any) -> Object:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, final
 
-from extender.apiserver.informers.informers import Informers
-from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling
-from extender.embedded.api_resources import PODS, Object
+from extender.client.informers.informers import Informers
+from extender.client.writes.dispatcher import ApiDispatcher
+from extender.cluster.api_resources import PODS, Object
 from tests.stories.remote import RemoteApi, change
 
 GLANCE: Final = 0.01

@@ -11,18 +11,18 @@ from typing import Any, Final, final
 
 import httpx
 
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.assembly.own_cluster import own_cluster
-from extender.config.feature_gates import DEFAULT_FEATURES, FeatureGates
-from extender.embedded.api_resources import NAMESPACES, PODS, Object
-from extender.embedded.dumps.seeding import seed
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.registry import pod_subresources
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.embedded.store.object_store import ObjectStore
-from extender.embedded.transport import EmbeddedTransport
+from extender.client.client import Client
+from extender.cluster.api_resources import NAMESPACES, PODS, Object
+from extender.cluster.dumps.seeding import seed
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.own_cluster import own_cluster
+from extender.cluster.registry import pod_subresources
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.store.object_store import ObjectStore
+from extender.cluster.transport import EmbeddedTransport
 from extender.testing import virtual_time
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.targets.target import Target
 from tests.stories.remote import Api, RemoteApi, verification
 from tests.stories.scenery import PRIORITIES, resource_of
 from tests.stories.settling import Settling, Watched

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from extender.embedded.api_resources import Object
+from extender.cluster.api_resources import Object
 
 
 def volume(

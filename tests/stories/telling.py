@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, ParamSpec, final
 
-from extender import framework as fwk
-from extender.apiserver.informers.informers import Informers
-from extender.apiserver.writes.dispatcher import ApiDispatcher
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
-from extender.cache.cluster import Cluster
-from extender.config import Configuration, FeatureGates
-from extender.config.configuration import Extender
-from extender.config.loading import load
-from extender.embedded.api_resources import EVENTS, PODS, Object, Resource
-from extender.http_extender import Transports, no_transport
-from extender.objects.kinds import KINDS
-from extender.plugins import IN_TREE
-from extender.runtime.registry import Registry
+from extender.client.http_extender import Transports, no_transport
+from extender.client.informers.informers import Informers
+from extender.client.writes.dispatcher import ApiDispatcher
+from extender.cluster.api_resources import EVENTS, PODS, Object, Resource
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.values.config import Configuration, FeatureGates
+from extender.values.config.configuration import Extender
+from extender.values.config.loading import load
+from extender.values.objects.kinds import KINDS
 from tests.stories import remote
 from tests.stories.remote import Api
 from tests.stories.scenery import resource_of

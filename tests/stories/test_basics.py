@@ -4,7 +4,7 @@
 
 import pytest
 
-from extender.embedded.api_resources import NODES, Object
+from extender.cluster.api_resources import NODES, Object
 from tests.stories.scenery import node, pod
 from tests.stories.telling import a_scene, story
 

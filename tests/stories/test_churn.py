@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from extender.embedded.api_resources import EVENTS, NODES
+from extender.cluster.api_resources import EVENTS, NODES
 from tests.stories.scenery import node, pod
 from tests.stories.telling import Scene, a_scene, story
 

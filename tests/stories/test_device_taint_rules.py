@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.api_resources import DEVICE_TAINT_RULES, RESOURCE_SLICES, Object
-from extender.embedded.statuses import ApiStatus
+from extender.cluster.api_resources import DEVICE_TAINT_RULES, RESOURCE_SLICES, Object
+from extender.cluster.statuses import ApiStatus
 from tests.stories.devices import DRIVER, device_class, devices, held, wanting
 from tests.stories.scenery import node
 from tests.stories.telling import a_scene, story

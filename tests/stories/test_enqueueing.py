@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.api_resources import DEVICE_CLASSES, NODES, Object
+from extender.cluster.api_resources import DEVICE_CLASSES, NODES, Object
 from tests.stories.devices import BY_CLASS, GPU, device_class, wanting
 from tests.stories.enqueueing import Case, assert_called
 from tests.stories.happenings import (

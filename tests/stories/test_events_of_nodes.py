@@ -4,7 +4,7 @@ taint/taint_test.go (v1.36.2).
 
 import pytest
 
-from extender.embedded.api_resources import NODES
+from extender.cluster.api_resources import NODES
 from tests.stories.happenings import labels, spec
 from tests.stories.scenery import node, pod
 from tests.stories.telling import a_scene, story

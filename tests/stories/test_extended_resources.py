@@ -7,7 +7,7 @@ test/integration/dra (v1.36.2).
 import httpx
 import pytest
 
-from extender.embedded.api_resources import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, Object
+from extender.cluster.api_resources import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, Object
 from tests.stories.devices import (
     BY_CLASS,
     GPU,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from extender import framework as fwk
-from extender.config.configuration import Extender, ExtenderManagedResource
+from extender.engine import framework as fwk
+from extender.values.config.configuration import Extender, ExtenderManagedResource
 from tests.stories.plugins import filtering, scoring_nodes
 from tests.stories.scenery import node, pod
 from tests.stories.telling import Scene, a_scene, story

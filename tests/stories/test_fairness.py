@@ -2,8 +2,8 @@
 
 import pytest
 
-from extender import framework as fwk
-from extender.embedded.api_resources import NODES
+from extender.cluster.api_resources import NODES
+from extender.engine import framework as fwk
 from tests.stories.happenings import labels
 from tests.stories.plugins import looking_first
 from tests.stories.scenery import node, pod

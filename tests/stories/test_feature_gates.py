@@ -9,11 +9,11 @@ from typing import Any
 import httpx
 import pytest
 
-from extender import framework as fwk
-from extender.config import FeatureGates
-from extender.embedded.api_resources import NODES, Object
-from extender.embedded.statuses import ApiStatus
-from extender.objects.pod import Pod
+from extender.cluster.api_resources import NODES, Object
+from extender.cluster.statuses import ApiStatus
+from extender.engine import framework as fwk
+from extender.values.config import FeatureGates
+from extender.values.objects.pod import Pod
 from tests.stories.devices import device_class, devices, wanting
 from tests.stories.happenings import labels
 from tests.stories.plugins import holding, pre_binding

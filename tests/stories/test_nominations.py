@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from extender import framework as fwk
-from extender.embedded.api_resources import NODES, PODS, Object
-from extender.objects.pod import Pod
+from extender.cluster.api_resources import NODES, PODS, Object
+from extender.engine import framework as fwk
+from extender.values.objects.pod import Pod
 from tests.stories.plugins import holding, permitting, pre_binding
 from tests.stories.remote import change
 from tests.stories.scenery import node, pod

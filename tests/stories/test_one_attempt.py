@@ -10,9 +10,9 @@ from typing import final
 import httpx
 import pytest
 
-from extender import framework as fwk
-from extender.embedded.api_resources import PODS
-from extender.objects.pod import Pod
+from extender.cluster.api_resources import PODS
+from extender.engine import framework as fwk
+from extender.values.objects.pod import Pod
 from tests.stories.plugins import WAIT, filtering, permitting, pre_binding, reserving
 from tests.stories.scenery import is_binding, node, pod, refusal
 from tests.stories.telling import a_scene, story

@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from extender import framework as fwk
-from extender.embedded.api_resources import EVENTS, NODES
-from extender.objects.pod import Pod
+from extender.cluster.api_resources import EVENTS, NODES
+from extender.engine import framework as fwk
+from extender.values.objects.pod import Pod
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
 from tests.stories.scenery import is_binding, node, pod, refusal
 from tests.stories.telling import a_scene, story

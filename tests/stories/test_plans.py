@@ -14,9 +14,9 @@ import pytest
 
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import plan
-from extender.config import Configuration
-from extender.embedded.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
-from extender.embedded.trial_registry import TrialRegistry
+from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
+from extender.cluster.trial_registry import TrialRegistry
+from extender.values.config import Configuration
 from tests.stories.scenery import node, pod, resource_of
 from tests.stories.telling import Scene, a_scene, story
 

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 import httpx
 import pytest
 
-from extender import framework as fwk
-from extender.objects.pod import Pod
+from extender.engine import framework as fwk
+from extender.values.objects.pod import Pod
 from tests.stories.plugins import WAIT, binding, filtering, holding, permitting, post_binding, pre_binding, reserving
 from tests.stories.scenery import is_binding, node, pod, refusal
 from tests.stories.telling import a_scene, story

@@ -12,10 +12,10 @@ from typing import Any, final
 import httpx
 import pytest
 
-from extender.embedded.api_resources import POD_GROUPS, Object
-from extender.embedded.kube_api import KubeApi
-from extender.embedded.transport import EmbeddedTransport
-from extender.preemption.minimal_victims import ANNOTATION as MINIMAL_VICTIMS
+from extender.cluster.api_resources import POD_GROUPS, Object
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.transport import EmbeddedTransport
+from extender.engine.preemption.minimal_victims import ANNOTATION as MINIMAL_VICTIMS
 from tests.stories import stages
 from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, members, node, pod, pod_group, priority
 from tests.stories.telling import a_scene, story

@@ -7,7 +7,7 @@ TestTopologyAwareSchedulingWithGangPolicy (v1.36.2).
 import httpx
 import pytest
 
-from extender.embedded.api_resources import POD_GROUPS
+from extender.cluster.api_resources import POD_GROUPS
 from tests.stories.scenery import GROUP_GATES, ONLY_GANGS, is_binding, members, node, pod_group, refusal
 from tests.stories.telling import Scene, a_scene, story
 

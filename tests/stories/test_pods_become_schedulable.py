@@ -4,7 +4,7 @@
 
 import pytest
 
-from extender.embedded.api_resources import Object
+from extender.cluster.api_resources import Object
 from tests.stories.happenings import Happens, changed_node, changed_pod, gone, labels, new_node, new_pod, spec
 from tests.stories.scenery import node, pod
 from tests.stories.storage import claim, volume

@@ -1,13 +1,13 @@
 """Who has to go for whom. Upstream: test/integration/scheduler/preemption/preemption_test.go (v1.36.2).
 
 Not told: TestPodGroupPreemption (pod groups are behind a feature gate that is off), and rows that have a test of their
-own on a lower floor (ReadWriteOncePod: tests/extender/plugins/test_volume_restrictions.py).
+own on a lower floor (ReadWriteOncePod: tests/extender/engine/plugins/test_volume_restrictions.py).
 """
 
 import pytest
 
-from extender import framework as fwk
-from extender.embedded.api_resources import POD_DISRUPTION_BUDGETS, Object
+from extender.cluster.api_resources import POD_DISRUPTION_BUDGETS, Object
+from extender.engine import framework as fwk
 from tests.stories.plugins import filtering
 from tests.stories.scenery import node, pod, priority
 from tests.stories.telling import a_scene, story

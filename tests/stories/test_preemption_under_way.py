@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from extender import framework as fwk
-from extender.objects.pod import Pod
+from extender.engine import framework as fwk
+from extender.values.objects.pod import Pod
 from tests.stories.plugins import binding_when, holding, lending_one, pre_binding, reserving
 from tests.stories.scenery import is_deletion, node, pod, refusal
 from tests.stories.telling import a_scene, story

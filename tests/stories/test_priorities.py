@@ -2,7 +2,7 @@
 
 import pytest
 
-from extender.embedded.api_resources import PODS
+from extender.cluster.api_resources import PODS
 from tests.stories.remote import change
 from tests.stories.scenery import node, pod, priority
 from tests.stories.storage import claim, volume

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from extender import framework as fwk
-from extender.embedded.api_resources import NODES, Object
-from extender.objects.pod import Pod
+from extender.cluster.api_resources import NODES, Object
+from extender.engine import framework as fwk
+from extender.values.objects.pod import Pod
 from tests.stories.plugins import pre_binding
 from tests.stories.scenery import node, pod
 from tests.stories.telling import a_scene, story

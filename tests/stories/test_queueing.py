@@ -3,14 +3,14 @@
 
 Not told: TestCoreResourceEnqueueWithoutQueueingHints (hints cannot be turned off), the cases of GangScheduling and pod
 groups (behind gates that are off), TestCustomResourceEnqueue (plugins register for the kinds of `EventResource`). Every
-hint, event by event: tests/extender/plugins/test_hints.py and test_storage_hints.py.
+hint, event by event: tests/extender/engine/plugins/test_hints.py and test_storage_hints.py.
 """
 
 import httpx
 import pytest
 
-from extender import framework as fwk
-from extender.embedded.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, Object
+from extender.cluster.api_resources import NODES, PERSISTENT_VOLUME_CLAIMS, Object
+from extender.engine import framework as fwk
 from tests.stories.happenings import (
     Happens,
     allocatable,

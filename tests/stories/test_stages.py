@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.embedded.api_resources import PODS
+from extender.cluster.api_resources import PODS
 from extender.testing.certificates import can_make_certificates
 from extender.testing.control_plane import ControlPlane
 from tests.stories.remote import RemoteApi

@@ -6,8 +6,8 @@ Upstream: pkg/scheduler/schedule_one_test.go, TestUpdatePodStatus (v1.36.2).
 import httpx
 import pytest
 
-from extender import framework as fwk
-from extender.embedded.api_resources import PODS, Object
+from extender.cluster.api_resources import PODS, Object
+from extender.engine import framework as fwk
 from tests.stories.plugins import filtering
 from tests.stories.scenery import node, pod
 from tests.stories.telling import a_scene, story

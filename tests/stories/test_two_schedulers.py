@@ -12,7 +12,7 @@ from typing import Any, Final, final
 import httpx
 import yaml
 
-from extender.preemption.loop_guard import MOST_WASTED
+from extender.engine.preemption.loop_guard import MOST_WASTED
 from extender.testing.processes import Process
 from tests.installed.journey import free_port
 from tests.stories.scenery import HIGH, node, pod

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from extender import framework as fwk
-from extender.config import DefaultPreemptionArgs, Duration, EvictionCost, PreemptionDelay, Protection
-from extender.objects.meta import LabelSelector
-from extender.objects.pod import Pod
-from extender.plugins.default_preemption import DefaultPreemption
+from extender.engine import framework as fwk
+from extender.engine.plugins.default_preemption import DefaultPreemption
+from extender.values.config import DefaultPreemptionArgs, Duration, EvictionCost, PreemptionDelay, Protection
+from extender.values.objects.meta import LabelSelector
+from extender.values.objects.pod import Pod
 from tests.stories.scenery import node, pod
 from tests.stories.telling import a_scene, story
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from extender.config import Configuration
-from extender.simulation.playing import play
-from extender.simulation.readers import read_workloads
+from extender.lab.simulation.playing import play
+from extender.lab.simulation.readers import read_workloads
+from extender.values.config import Configuration
 from tools import generate_gpu_sample
 
 

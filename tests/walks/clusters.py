@@ -7,12 +7,13 @@ from typing import Any
 
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.assembly.own_cluster import own_cluster
-from extender.config import Configuration
-from extender.embedded.api_resources import EVENTS, Object
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.http_extender import Transports, no_transport
+from extender.client.client import Client
+from extender.client.http_extender import Transports, no_transport
+from extender.cluster.api_resources import EVENTS, Object
+from extender.cluster.own_cluster import own_cluster
+from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.testing import virtual_time
+from extender.values.config import Configuration
 
 
 def node(name: str, cpu: str = "2") -> Object:
@@ -42,7 +43,7 @@ async def a_followed_cluster(
 ) -> AsyncIterator[tuple[ObjectRegistry, Backend]]:
     """The same, and what follows it."""
     async with own_cluster(objects, rng=random.Random(1)) as own:
-        client, chosen = own.client(), configuration or Configuration()
+        client, chosen = Client.over(own.transport()), configuration or Configuration()
         async with live_backend(
             chosen, client, LiveOptions(decides=True, transports=transports), rng=random.Random(1)
         ) as found:

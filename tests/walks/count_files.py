@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Any
 
 from api.cli import main
-from extender.embedded.api_resources import PODS
+from extender.cluster.api_resources import PODS
 from tests.api.serving import serving
 from tests.walks.clusters import a_cluster, node, pod, story
 

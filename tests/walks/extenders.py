@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import httpx
 
-from extender.config.configuration import Extender
+from extender.values.config.configuration import Extender
 
 Says = Callable[[Any], Any]
 """From the arguments of a call to its answer: a value, a status code, or something to wait for."""

@@ -5,16 +5,16 @@ import random
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.apiserver.lease.leader_election import LeaderElector
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
-from extender.assembly.own_cluster import OwnCluster, own_cluster
-from extender.config import Configuration
-from extender.embedded.api_resources import LEASES, Object
-from extender.embedded.transport import EmbeddedTransport
+from extender.client.client import Client
+from extender.client.lease.leader_election import LeaderElector
+from extender.cluster.api_resources import LEASES, Object
+from extender.cluster.own_cluster import OwnCluster, own_cluster
+from extender.cluster.transport import EmbeddedTransport
 from extender.testing.faults import Fault, FaultyTransport
+from extender.values.config import Configuration
+from extender.values.targets.target import Target
 
 WRITES = ("create", "update", "patch", "delete")
 

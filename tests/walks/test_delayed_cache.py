@@ -3,8 +3,8 @@
 import asyncio
 import dataclasses
 
-from extender.config import Configuration
-from extender.embedded.api_resources import PODS
+from extender.cluster.api_resources import PODS
+from extender.values.config import Configuration
 from tests.walks.clusters import node, pod, story
 from tests.walks.replicas import Replica, replicas
 

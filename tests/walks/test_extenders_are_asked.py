@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from extender.config import Configuration
-from extender.config.configuration import Extender, ExtenderManagedResource
-from extender.embedded.api_resources import NODES, PODS
-from extender.embedded.registry import pod_subresources
-from extender.embedded.registry.object_registry import ObjectRegistry
-from extender.http_extender import Transports
-from extender.objects.decoding import convert
-from extender.objects.pod import Pod
+from extender.client.http_extender import Transports
+from extender.cluster.api_resources import NODES, PODS
+from extender.cluster.registry import pod_subresources
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.values.config import Configuration
+from extender.values.config.configuration import Extender, ExtenderManagedResource
+from extender.values.objects.decoding import convert
+from extender.values.objects.pod import Pod
 from tests.walks.clusters import a_followed_cluster, events_of, node, pod, story
 from tests.walks.extenders import NO_FAILURES, InMemory, Says, an_extender, keeping, scoring
 

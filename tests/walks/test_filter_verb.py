@@ -3,8 +3,8 @@
 from typing import Any
 
 from api.settings.settings import Settings
-from extender.objects.cluster import ClusterState
 from extender.testing import make_node, make_pod, make_verbs
+from extender.values.objects.cluster import ClusterState
 from extender.verbs import Verbs
 from tests.api.serving import Service, serving
 

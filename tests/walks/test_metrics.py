@@ -7,11 +7,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from extender.assembly.backend import Backend
-from extender.config import Configuration
-from extender.config.loading import load
-from extender.embedded.api_resources import NODES, PODS
+from extender.cluster.api_resources import NODES, PODS
 from extender.testing.faults import Fault
 from extender.testing.faults.answers import black_hole
+from extender.values.config import Configuration
+from extender.values.config.loading import load
 from tests.walks.clusters import a_followed_cluster, node, pod, story
 from tests.walks.replicas import Replica, replicas
 

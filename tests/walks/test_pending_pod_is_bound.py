@@ -5,7 +5,7 @@ Everything is real but time: the embedded API, the client, the informers, the qu
 
 import asyncio
 
-from extender.embedded.api_resources import NODES, PODS
+from extender.cluster.api_resources import NODES, PODS
 from tests.walks.clusters import a_cluster, events_of, node, pod, story
 
 

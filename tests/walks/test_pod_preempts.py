@@ -2,7 +2,7 @@
 
 import asyncio
 
-from extender.embedded.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
+from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
 from tests.walks.clusters import a_cluster, events_of, node, pod, story
 
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}

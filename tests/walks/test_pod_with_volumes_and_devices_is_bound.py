@@ -7,8 +7,8 @@ Everything is real but time, and the driver that gets a device ready: it is play
 import asyncio
 from typing import Any
 
-from extender.embedded.api_resources import PODS, RESOURCES, Object, Resource
-from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.cluster.api_resources import PODS, RESOURCES, Object, Resource
+from extender.cluster.registry.object_registry import ObjectRegistry
 from tests.walks.clusters import a_cluster, events_of, node, pod, story
 
 SCRATCH: dict[str, Any] = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}

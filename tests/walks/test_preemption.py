@@ -5,15 +5,15 @@ import random
 
 import pytest
 
-from extender.config import Configuration
-from extender.plugins import IN_TREE
-from extender.runtime.cycle import Cycle
-from extender.runtime.nominations import Nominations
-from extender.runtime.post_filter import run_post_filter_plugins
-from extender.runtime.registry import Registry
-from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.engine.runtime.registry import Registry
+from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.testing import PodBuilder, make_cache, make_node, make_pod
-from tests.extender.preemption.test_budgets import budget
+from extender.values.config import Configuration
+from tests.extender.engine.preemption.test_budgets import budget
 
 
 def test_a_pod_that_fits_nowhere_makes_room_for_itself() -> None:

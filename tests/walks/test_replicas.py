@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.api_resources import EVENTS, PODS
-from extender.embedded.registry.object_registry import ObjectRegistry
+from extender.cluster.api_resources import EVENTS, PODS
+from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.testing.faults import Fault, watches
 from extender.testing.faults.answers import black_hole, commit_then_drop, delay
 from tests.walks.clusters import node, pod, story

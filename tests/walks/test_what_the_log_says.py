@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from extender.embedded.api_resources import NODES, PODS
+from extender.cluster.api_resources import NODES, PODS
 from tests.walks.clusters import a_cluster, node, pod, story
 
 

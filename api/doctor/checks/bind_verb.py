@@ -10,8 +10,8 @@ from api.doctor.checks.every_verb import reached
 from api.doctor.checks.protocol_schema import is_valid
 from api.doctor.grades import Finding, bad, ok
 from api.doctor.patient import Patient
-from extender.framework import ExtenderError
-from extender.protocol.verb_results import read_binding_result
+from extender.engine.framework import ExtenderError
+from extender.values.protocol.verb_results import read_binding_result
 
 CHECK: Final = "says in Error that there is no such pod"
 

@@ -10,8 +10,8 @@ from api.doctor.checks.every_verb import reached
 from api.doctor.checks.protocol_schema import is_valid
 from api.doctor.grades import Finding, bad, ok, skipped, warning
 from api.doctor.patient import Patient, Reply
-from extender.framework import ExtenderError
-from extender.protocol.verb_results import Filtered, read_filter_result
+from extender.engine.framework import ExtenderError
+from extender.values.protocol.verb_results import Filtered, read_filter_result
 
 NAMES: Final = ("doctor-node-1", "doctor-node-2", "doctor-node-3")
 

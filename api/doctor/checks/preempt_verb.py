@@ -11,9 +11,9 @@ from api.doctor.checks.filter_verb import NAMES
 from api.doctor.checks.protocol_schema import is_valid
 from api.doctor.grades import Finding, bad, ok
 from api.doctor.patient import Patient, Reply
-from extender.framework import ExtenderError
-from extender.protocol.verb_results import read_preemption_result
-from extender.protocol.wire_types import MetaVictims
+from extender.engine.framework import ExtenderError
+from extender.values.protocol.verb_results import read_preemption_result
+from extender.values.protocol.wire_types import MetaVictims
 
 READABLE: Final = "can be read by kube-scheduler"
 EMPTY: Final = "takes candidates without victims"

@@ -11,9 +11,9 @@ from api.doctor.checks.filter_verb import NAMES
 from api.doctor.checks.protocol_schema import is_valid
 from api.doctor.grades import Finding, bad, ok, warning
 from api.doctor.patient import Patient
-from extender.framework import ExtenderError
-from extender.protocol.verb_results import read_prioritize_result
-from extender.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority
+from extender.engine.framework import ExtenderError
+from extender.values.protocol.verb_results import read_prioritize_result
+from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority
 
 SCORES: Final = "gives integers for scores"
 

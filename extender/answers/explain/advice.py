@@ -8,15 +8,15 @@ import numpy as np
 
 from extender.answers.explain.refusals import Refusals
 from extender.answers.types import Lack
-from extender.framework import AdvicePlugin, Shortage, Suggestion
-from extender.klog.logger import Logger
-from extender.objects.pod import Pod
-from extender.objects.resource_amounts import as_quantity
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import Nominations
-from extender.runtime.plugin_calls import PluginError, call_plugin
-from extender.snapshot import Rows, Snapshot
-from extender.snapshot.axes import Floats, Index
+from extender.engine.framework import AdvicePlugin, Shortage, Suggestion
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.plugin_calls import PluginError, call_plugin
+from extender.engine.snapshot import Rows, Snapshot
+from extender.engine.snapshot.axes import Floats, Index
+from extender.values.klog.logger import Logger
+from extender.values.objects.pod import Pod
+from extender.values.objects.resource_amounts import as_quantity
 
 T = TypeVar("T")
 

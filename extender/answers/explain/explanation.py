@@ -16,15 +16,15 @@ from extender.answers.explain.verdict_tables import picture as picture_of
 from extender.answers.explain.verdict_tables import waterfall
 from extender.answers.phrases import why_no_room
 from extender.answers.pods import requested, workload_of
+from extender.answers.records.values import PodName
 from extender.answers.types import Explanation, PreemptionAnswer, WaterfallStep
-from extender.evaluation.evaluate import Evaluation, evaluate
-from extender.objects.pod import Pod
-from extender.objects.preemption_messages import STILL_TERMINATING
-from extender.records.values import PodName
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import Nominations
-from extender.snapshot import Snapshot
+from extender.engine.evaluation.evaluate import Evaluation, evaluate
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.snapshot import Snapshot
+from extender.values.objects.pod import Pod
+from extender.values.objects.preemption_messages import STILL_TERMINATING
 
 Settled = Literal["Binding", "Scheduled", "Finished", "NotOurs"]
 """States in which a pod is not evaluated."""

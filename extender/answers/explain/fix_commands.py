@@ -9,9 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from extender.answers.pods import workload_of
-from extender.objects.decoding import replaced
-from extender.objects.pod import Pod
-from extender.objects.priority_classes import HIGHEST_USER_PRIORITY
+from extender.values.objects.decoding import replaced
+from extender.values.objects.pod import Pod
+from extender.values.objects.priority_classes import HIGHEST_USER_PRIORITY
 
 MAX_TRIED: Final = 16 * 2**10
 """The number of bytes of objects to try, as JSON. Of a larger pod there are none: they are to fit into an address."""

@@ -12,20 +12,20 @@ from extender.answers.explain.nearest_nodes import nearest_places
 from extender.answers.explain.new_nodes import node_to_add
 from extender.answers.explain.refusals import Refusals
 from extender.answers.types import Fix
-from extender.evaluation.evaluate import Evaluation
-from extender.framework.advice import SuggestionKind
-from extender.objects.decoding import replaced
-from extender.objects.pod import Pod
-from extender.objects.priority_classes import HIGHEST_USER_PRIORITY
-from extender.preemption import rules_of
-from extender.preemption.budgets import lower_priority_pods
-from extender.preemption.evaluator import nodes_where_preemption_might_help
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import Nominations
-from extender.runtime.plugin_calls import PluginError
-from extender.snapshot import PodChanges, Rows, Snapshot
-from extender.snapshot.axes import Index
+from extender.engine.evaluation.evaluate import Evaluation
+from extender.engine.framework.advice import SuggestionKind
+from extender.engine.preemption import rules_of
+from extender.engine.preemption.budgets import lower_priority_pods
+from extender.engine.preemption.evaluator import nodes_where_preemption_might_help
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
+from extender.engine.snapshot.axes import Index
+from extender.values.objects.decoding import replaced
+from extender.values.objects.pod import Pod
+from extender.values.objects.priority_classes import HIGHEST_USER_PRIORITY
 
 Kind = SuggestionKind | Literal["gate", "preemption"]
 

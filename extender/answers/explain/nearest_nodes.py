@@ -7,7 +7,7 @@ import numpy as np
 from extender.answers.explain.advice import Advice
 from extender.answers.explain.refusals import Refusals
 from extender.answers.types import NearNode
-from extender.snapshot.axes import Index
+from extender.engine.snapshot.axes import Index
 
 MAX_NEAREST: Final = 5
 

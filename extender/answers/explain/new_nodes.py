@@ -7,14 +7,14 @@ import numpy as np
 from extender.answers.explain.advice import Advice
 from extender.answers.explain.nearest_nodes import nearest_places
 from extender.answers.explain.refusals import Refusals
-from extender.objects.node import HOSTNAME_LABEL
-from extender.objects.node_selectors import NAME_FIELD
-from extender.objects.pod import Affinity, Pod
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.plugin_calls import PluginError
-from extender.snapshot import PodChanges, Rows, Snapshot
-from extender.snapshot.axes import Index
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
+from extender.engine.snapshot.axes import Index
+from extender.values.objects.node import HOSTNAME_LABEL
+from extender.values.objects.node_selectors import NAME_FIELD
+from extender.values.objects.pod import Affinity, Pod
 
 MAX_KINDS: Final = 16
 """The number of kinds of nodes that are tried: those of the nearest nodes."""

@@ -9,15 +9,15 @@ import msgspec
 import numpy as np
 
 from extender.answers.profiles import stand_in_notes
+from extender.answers.records.arrays import KeptScores
 from extender.answers.types import Attempt, Explanation, NodeScore, PluginScore
-from extender.cache.cluster import Cluster
-from extender.evaluation.evaluate import Evaluation, evaluate
-from extender.objects.pod import Pod
-from extender.records.arrays import KeptScores
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import Nominations
-from extender.snapshot.axes import Int64s
+from extender.engine.cache.cluster import Cluster
+from extender.engine.evaluation.evaluate import Evaluation, evaluate
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.snapshot.axes import Int64s
+from extender.values.objects.pod import Pod
 
 MAX_SCORES: Final = 10
 

@@ -5,14 +5,14 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, final
 
-from extender import framework as fwk
 from extender.answers.pods import workload_of
+from extender.answers.records.values import PodName
 from extender.answers.types import Queue, QueuePlace, WakesOn
-from extender.golang.times import rfc3339
-from extender.objects.pod import Pod
-from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.queue.scheduling_queue import SchedulingQueue
-from extender.records.values import PodName
+from extender.engine import framework as fwk
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.queue.scheduling_queue import SchedulingQueue
+from extender.values.golang.times import rfc3339
+from extender.values.objects.pod import Pod
 
 Registered = Mapping[str, Sequence[fwk.ClusterEventWithHint]]
 """Plugin -> the events that it has registered for."""

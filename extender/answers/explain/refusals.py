@@ -5,10 +5,10 @@ from typing import final
 
 import numpy as np
 
-from extender.evaluation.evaluate import Evaluation
-from extender.framework import Code, NodeStatuses, Verdicts
-from extender.runtime.cycle import PreFilterOutcome
-from extender.snapshot.axes import Int64s, Mask
+from extender.engine.evaluation.evaluate import Evaluation
+from extender.engine.framework import Code, NodeStatuses, Verdicts
+from extender.engine.runtime.cycle import PreFilterOutcome
+from extender.engine.snapshot.axes import Int64s, Mask
 
 
 @final

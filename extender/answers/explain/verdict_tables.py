@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from extender.answers.types import NodePicture, PluginVerdict, ReasonCount, WaterfallStep
-from extender.evaluation.evaluate import Evaluation
-from extender.framework import Code, Status, Verdicts
-from extender.runtime.cycle import PreFilterOutcome
-from extender.snapshot.axes import Index
+from extender.engine.evaluation.evaluate import Evaluation
+from extender.engine.framework import Code, Status, Verdicts
+from extender.engine.runtime.cycle import PreFilterOutcome
+from extender.engine.snapshot.axes import Index
 
 
 def reason_counts(reasons: Mapping[str, int]) -> tuple[ReasonCount, ...]:

@@ -10,14 +10,14 @@ import numpy as np
 
 from extender.answers.what_if.departures import belongs_to_node, is_recreated, recreated
 from extender.answers.what_if.group_attempts import group_key
-from extender.cache.cluster import Cluster
-from extender.objects.label_selectors import Selector
-from extender.objects.pod import Pod
-from extender.preemption import rules_of
-from extender.preemption.budgets import may_be_victims
-from extender.preemption.victim_policy import lost_gpu_hours
-from extender.runtime.framework import Framework
-from extender.runtime.memory import signature_of
+from extender.engine.cache.cluster import Cluster
+from extender.engine.preemption import rules_of
+from extender.engine.preemption.budgets import may_be_victims
+from extender.engine.preemption.victim_policy import lost_gpu_hours
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.memory import signature_of
+from extender.values.objects.label_selectors import Selector
+from extender.values.objects.pod import Pod
 
 NO_CONTROLLER: Final = "have no controller that would recreate them"
 

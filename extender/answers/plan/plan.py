@@ -12,20 +12,20 @@ from extender.answers.plan.trial_moves import BoundReachedError, TrialMoves
 from extender.answers.plan.wanted_pods import FoundPlan, WantedPods
 from extender.answers.pods import requested, victim
 from extender.answers.profiles import simulated_frameworks, stand_in_notes
+from extender.answers.records.values import PodName
 from extender.answers.types import Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.departures import drop_leftover_claims
 from extender.answers.what_if.group_attempts import group_key
 from extender.answers.what_if.manifests import Applied, ManifestError, apply_manifests
 from extender.answers.what_if.what_if import WhatIfError, what_if
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import IsWanted, always_wanted
-from extender.config.configuration import Configuration
-from extender.objects.pod import Pod
-from extender.objects.quantity import QuantityError
-from extender.objects.resource_amounts import validate_requests
-from extender.records.values import PodName
-from extender.runtime.framework import Framework, closed_at_the_end
+from extender.engine.cache.cluster import Cluster
+from extender.engine.runtime.framework import Framework, closed_at_the_end
+from extender.values.concurrency.abandoned import IsWanted, always_wanted
+from extender.values.config.configuration import Configuration
+from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import validate_requests
 
 MAX_WANTED: Final = 200
 """The most pods for which a plan is made."""

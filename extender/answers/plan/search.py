@@ -15,7 +15,7 @@ from extender.answers.plan.exact_search import ExactSearch
 from extender.answers.plan.movable_pods import MovablePod
 from extender.answers.plan.trial_moves import BoundReachedError, Domain, TrialMoves
 from extender.answers.plan.wanted_pods import FoundPlan, Move, WantedPods
-from extender.objects.pod import Pod
+from extender.values.objects.pod import Pod
 
 TRIALS: Final = 10_000
 """How often the Filters may be asked about a pod: in the exact search, and then once more in the other one."""

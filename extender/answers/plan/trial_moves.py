@@ -13,18 +13,18 @@ import numpy as np
 
 from extender.answers.plan.movable_pods import MovablePod, MovablePods
 from extender.answers.what_if.departures import give_back_claims
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import IsWanted, check_wanted
-from extender.objects.devices import ResourceClaim
-from extender.objects.pod import Pod
-from extender.preemption.dry_run import reprieve
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import Nominations
-from extender.runtime.plugin_calls import PluginError
-from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
-from extender.snapshot import PodChanges, Rows, Snapshot
-from extender.snapshot.axes import Index
+from extender.engine.cache.cluster import Cluster
+from extender.engine.preemption.dry_run import reprieve
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
+from extender.engine.snapshot.axes import Index
+from extender.values.concurrency.abandoned import IsWanted, check_wanted
+from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.pod import Pod
 
 _ROWS_OF_A_TRIAL: Final = 500
 """A round over more hypothetical nodes than these counts as several trials."""

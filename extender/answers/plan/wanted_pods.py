@@ -9,8 +9,8 @@ from typing import Final, final
 from extender.answers.plan.movable_pods import MovablePod
 from extender.answers.plan.trial_moves import Domain, TrialMoves
 from extender.answers.what_if.group_attempts import GroupAttempts
-from extender.objects.pod import Pod
-from extender.objects.pod_groups import GroupKey
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey
 
 Move = tuple[MovablePod, str]
 """A pod, and the node to which it moves."""

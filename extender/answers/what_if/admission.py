@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from extender.objects.meta import Object
+from extender.values.objects.meta import Object
 
 
 class Admission(Protocol):

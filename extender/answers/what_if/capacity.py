@@ -10,28 +10,28 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from extender import framework as fwk
 from extender.answers.explain.new_nodes import depends_on_node_alone
 from extender.answers.types import Capacity, NodeRoom
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
-from extender.objects.decoding import replaced
-from extender.objects.devices import ResourceClaimStatus
-from extender.objects.meta import Object, OwnerReference
-from extender.objects.pod import Pod, PodResourceClaimStatus, PodStatus
-from extender.objects.quantity import QuantityError
-from extender.objects.resource_amounts import validate_requests
-from extender.runtime.cycle import Cycle
-from extender.runtime.findings import status_out_of_play
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import Nominations
-from extender.runtime.plugin_calls import PluginError
-from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
-from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
-from extender.scheduler.world import refused_on_one_node
-from extender.snapshot import PodChanges, Rows, Snapshot
-from extender.snapshot.axes import Index
-from extender.workloads.expansion import WORKLOADS
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import status_out_of_play
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.engine.scheduler.world import refused_on_one_node
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
+from extender.engine.snapshot.axes import Index
+from extender.values.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceClaimStatus
+from extender.values.objects.meta import Object, OwnerReference
+from extender.values.objects.pod import Pod, PodResourceClaimStatus, PodStatus
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import validate_requests
+from extender.values.workloads.expansion import WORKLOADS
 
 _STEPS_KEPT: Final = 32
 """Hypotheses that are built on each other before they are written as one, so that not all of them stay in memory."""

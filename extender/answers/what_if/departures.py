@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, final
 
-from extender import framework as fwk
+from extender.answers.records.values import PodName, Victim
 from extender.answers.types import Eviction, EvictionLoop
-from extender.cache.cluster import Cluster
-from extender.objects.decoding import replaced
-from extender.objects.devices import ResourceClaim, ResourceClaimConsumerReference
-from extender.objects.extended_resources import SPECIAL_CLAIM_ANNOTATION, special_claim_of
-from extender.objects.grouping import PodDisruptionBudget
-from extender.objects.pod import Pod, PodStatus
-from extender.preemption.budgets import MOST_NAMED
-from extender.records.values import PodName, Victim
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.preemption.budgets import MOST_NAMED
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceClaim, ResourceClaimConsumerReference
+from extender.values.objects.extended_resources import SPECIAL_CLAIM_ANNOTATION, special_claim_of
+from extender.values.objects.grouping import PodDisruptionBudget
+from extender.values.objects.pod import Pod, PodStatus
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 

@@ -9,22 +9,22 @@ from typing import Final, TypeVar, final
 
 import msgspec
 
-from extender import framework as fwk
 from extender.answers.phrases import alone_would_evict
 from extender.answers.pods import victim
+from extender.answers.records.values import PodName, Victim
 from extender.answers.types import Capacity, GroupOutcome, MemberOutcome
-from extender.cache.cluster import Cluster
-from extender.objects.pod import Pod
-from extender.objects.pod_groups import GroupKey, group_of
-from extender.preemption.minimal_victims import why_ignored
-from extender.queue.scheduling_queue import SchedulingQueue
-from extender.records.values import PodName, Victim
-from extender.runtime.framework import Framework
-from extender.runtime.waiting_pods import WaitingPodsMap
-from extender.scheduler.pod_group_cycle import result_of, why_not_together
-from extender.scheduler.pod_group_trial import GroupResult, MemberResult, PodGroupTrial
-from extender.scheduler.schedule_pod import SchedulingAlgorithm
-from extender.scheduler.world import PodsInPreBind, World
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.preemption.minimal_victims import why_ignored
+from extender.engine.queue.scheduling_queue import SchedulingQueue
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.waiting_pods import WaitingPodsMap
+from extender.engine.scheduler.pod_group_cycle import result_of, why_not_together
+from extender.engine.scheduler.pod_group_trial import GroupResult, MemberResult, PodGroupTrial
+from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.engine.scheduler.world import PodsInPreBind, World
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey, group_of
 
 MOST_MEMBERS: Final = 1_000
 """The most members of a group of which an explanation of one pod says what would become of all."""

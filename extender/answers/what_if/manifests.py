@@ -17,19 +17,19 @@ from extender.answers.what_if.departures import selects
 from extender.answers.what_if.inventory import Inventory, knows_classes, priority_classes, storage_classes
 from extender.answers.what_if.pinned_pods import daemon_pods
 from extender.answers.what_if.rollouts import Plan, Rollout, plan_of
-from extender.cache.cluster import Cluster
-from extender.objects import decoding
-from extender.objects.grouping import PodDisruptionBudget
-from extender.objects.kinds import KINDS
-from extender.objects.meta import ApiObject, Object, ObjectMeta
-from extender.objects.node import Node
-from extender.objects.pod import Pod, PodResourceClaimStatus, PodSpec
-from extender.objects.storage import PersistentVolume, PersistentVolumeClaim
-from extender.workloads.availability import desired_healthy
-from extender.workloads.expansion import WORKLOADS, Surroundings, objects_of
-from extender.workloads.job_sets import JOB_SET, jobs_of
-from extender.workloads.pod_claims import claims_without_object, resource_claim, volume_claims
-from extender.workloads.volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
+from extender.engine.cache.cluster import Cluster
+from extender.values.objects import decoding
+from extender.values.objects.grouping import PodDisruptionBudget
+from extender.values.objects.kinds import KINDS
+from extender.values.objects.meta import ApiObject, Object, ObjectMeta
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod, PodResourceClaimStatus, PodSpec
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+from extender.values.workloads.availability import desired_healthy
+from extender.values.workloads.expansion import WORKLOADS, Surroundings, objects_of
+from extender.values.workloads.job_sets import JOB_SET, jobs_of
+from extender.values.workloads.pod_claims import claims_without_object, resource_claim, volume_claims
+from extender.values.workloads.volumes import NO_PROVISIONER, bound_claim, class_of, provisioned, waits_for_consumer
 
 MAX_PODS: Final = 5_000
 """The number of pods that can be created at a time."""

@@ -8,16 +8,16 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from extender.cache.cluster import Cluster
-from extender.objects.decoding import convert, replaced
-from extender.objects.node import Node
-from extender.objects.pod import Affinity, Pod, PodStatus
-from extender.objects.quantity import QuantityError
-from extender.objects.resource_amounts import requested_amounts
-from extender.objects.resource_names import PODS
-from extender.objects.tolerations import tolerations_of
-from extender.snapshot import Rows
-from extender.workloads.daemon_sets import may_run_on, pinned_to
+from extender.engine.cache.cluster import Cluster
+from extender.engine.snapshot import Rows
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Affinity, Pod, PodStatus
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import requested_amounts
+from extender.values.objects.resource_names import PODS
+from extender.values.objects.tolerations import tolerations_of
+from extender.values.workloads.daemon_sets import may_run_on, pinned_to
 
 _MAX_SENTENCES: Final = 20
 """The number of pods that get a sentence each; the others are counted."""

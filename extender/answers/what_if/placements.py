@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from typing import Literal, final
 
 from extender.answers.pods import requested
+from extender.answers.records.values import PodName, Victim
 from extender.answers.types import Placement, PreemptionAnswer
 from extender.answers.what_if.departures import Departure
-from extender.objects.pod import Pod
-from extender.records.values import PodName, Victim
-from extender.runtime.memory import signature_of
+from extender.engine.runtime.memory import signature_of
+from extender.values.objects.pod import Pod
 
 Cause = Literal["created", "pending", "evicted"]
 

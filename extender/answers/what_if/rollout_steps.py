@@ -5,8 +5,8 @@ from typing import final
 
 from extender.answers.what_if.rollouts import Rollout
 from extender.answers.what_if.simulation import Simulation
-from extender.objects.pod import Pod
-from extender.workloads.deployments import Revision, rolled, scaled
+from extender.values.objects.pod import Pod
+from extender.values.workloads.deployments import Revision, rolled, scaled
 
 _OLD, _NEW = "old", "new"
 

@@ -12,15 +12,21 @@ from typing import Any, Final, Literal, final
 
 import msgspec
 
-from extender.objects import decoding
-from extender.objects.meta import Object
-from extender.objects.pod import DEFAULT_SCHEDULER_NAME, Container, Pod, PodSpec, Volume
-from extender.objects.quantity import quantity_of
-from extender.workloads.availability import fenceposts
-from extender.workloads.deployments import hash_of
-from extender.workloads.scale_down import DELETION_COST, deletion_rank
-from extender.workloads.stateful_sets import INDEX_LABEL, POD_NAME_LABEL, REVISION_LABEL, ordinal_of, revision_name
-from extender.workloads.templates import HASH_LABEL
+from extender.values.objects import decoding
+from extender.values.objects.meta import Object
+from extender.values.objects.pod import DEFAULT_SCHEDULER_NAME, Container, Pod, PodSpec, Volume
+from extender.values.objects.quantity import quantity_of
+from extender.values.workloads.availability import fenceposts
+from extender.values.workloads.deployments import hash_of
+from extender.values.workloads.scale_down import DELETION_COST, deletion_rank
+from extender.values.workloads.stateful_sets import (
+    INDEX_LABEL,
+    POD_NAME_LABEL,
+    REVISION_LABEL,
+    ordinal_of,
+    revision_name,
+)
+from extender.values.workloads.templates import HASH_LABEL
 
 _MAX_LISTED: Final = 4
 """The number of differences that a note lists."""

@@ -6,12 +6,12 @@ from typing import Any, Final, final
 
 import msgspec
 
-from extender.objects.decoding import DecodeError, convert
-from extender.objects.label_selectors import Selector, SelectorError
-from extender.objects.label_syntax import parse_selector
-from extender.objects.meta import Object
-from extender.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Taint
-from extender.objects.pod import Pod
+from extender.values.objects.decoding import DecodeError, convert
+from extender.values.objects.label_selectors import Selector, SelectorError
+from extender.values.objects.label_syntax import parse_selector
+from extender.values.objects.meta import Object
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL, Taint
+from extender.values.objects.pod import Pod
 
 _ATTRIBUTES: Final = ("name", "namespace", "priorityClass")
 

@@ -10,9 +10,9 @@ import heapq
 from collections.abc import Mapping
 from typing import Final, Literal, final
 
-from extender import framework as fwk
 from extender.answers.explain.preemption import MAX_CANDIDATES, preemption_answer
 from extender.answers.pods import victim
+from extender.answers.records.values import PodName, Victim
 from extender.answers.types import Eviction, EvictionLoop, GroupOutcome, Placement, PreemptionAnswer
 from extender.answers.what_if.departures import (
     Departure,
@@ -26,24 +26,24 @@ from extender.answers.what_if.departures import (
 )
 from extender.answers.what_if.group_attempts import GroupAttempts, group_key
 from extender.answers.what_if.placements import FailedAttempt, FailedAttempts, SimulatedPod
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
-from extender.klog.logger import Logger
-from extender.objects.decoding import replaced
-from extender.objects.pod import Pod
-from extender.objects.pod_groups import GroupKey
-from extender.objects.preemption_messages import STILL_TERMINATING
-from extender.records.values import PodName, Victim
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import Nominations
-from extender.runtime.plugin_calls import PluginError
-from extender.runtime.post_filter import run_post_filter_plugins
-from extender.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
-from extender.scheduler.pod_group_cycle import decided
-from extender.scheduler.pod_group_trial import GroupResult
-from extender.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
-from extender.scheduler.world import Failure, refused_on_one_node
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
+from extender.engine.scheduler.pod_group_cycle import decided
+from extender.engine.scheduler.pod_group_trial import GroupResult
+from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
+from extender.engine.scheduler.world import Failure, refused_on_one_node
+from extender.values.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
+from extender.values.klog.logger import Logger
+from extender.values.objects.decoding import replaced
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey
+from extender.values.objects.preemption_messages import STILL_TERMINATING
 
 STEPS: Final = 10_000
 """The budget of a simulation: a pod that fits costs one step, one that does not costs ten."""

@@ -16,13 +16,13 @@ from extender.answers.what_if.manifests import ManifestError, unrolled
 from extender.answers.what_if.rules import Expectation, PodSelection, Rule, Spread, listed, nodes_of
 from extender.answers.what_if.simulation import Simulation
 from extender.answers.what_if.what_if import WhatIfError, play
-from extender.cache.cluster import Cluster
-from extender.config.configuration import Configuration
-from extender.objects import decoding
-from extender.objects.label_selectors import SelectorError
-from extender.objects.label_syntax import parse_selector
-from extender.objects.node import HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
-from extender.objects.pod import Pod
+from extender.engine.cache.cluster import Cluster
+from extender.values.config.configuration import Configuration
+from extender.values.objects import decoding
+from extender.values.objects.label_selectors import SelectorError
+from extender.values.objects.label_syntax import parse_selector
+from extender.values.objects.node import HOSTNAME_LABEL, REGION_LABEL, ZONE_LABEL, Node
+from extender.values.objects.pod import Pod
 
 Written = Sequence[Mapping[str, Any]]
 """Kubernetes objects as they are in files."""

@@ -11,6 +11,7 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.answers.profiles import simulated_frameworks, stand_in_notes
+from extender.answers.records.values import PodName, gpu_hours_of
 from extender.answers.types import Eviction, EvictionLoop, NodesLike, Placement, WhatIf, WhatIfRequest
 from extender.answers.what_if.admission import Admits
 from extender.answers.what_if.departures import drop_leftover_claims
@@ -18,13 +19,12 @@ from extender.answers.what_if.manifests import ManifestError, apply_manifests
 from extender.answers.what_if.pinned_pods import run_on_named_nodes
 from extender.answers.what_if.rollout_steps import RunningRollout, run_all
 from extender.answers.what_if.simulation import STEPS, Simulation
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import IsWanted, always_wanted
-from extender.config.configuration import Configuration
-from extender.config.loading import load
-from extender.objects.node import HOSTNAME_LABEL, Node
-from extender.records.values import PodName, gpu_hours_of
-from extender.runtime.framework import closed_at_the_end
+from extender.engine.cache.cluster import Cluster
+from extender.engine.runtime.framework import closed_at_the_end
+from extender.values.concurrency.abandoned import IsWanted, always_wanted
+from extender.values.config.configuration import Configuration
+from extender.values.config.loading import load
+from extender.values.objects.node import HOSTNAME_LABEL, Node
 
 MAX_NODES: Final = 1_000
 """The number of nodes that can be added, and that can be drained or removed, at a time."""

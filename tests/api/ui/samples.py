@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from extender.answers.cluster_map import NodeOnMap, PodOnNode
+from extender.answers.records.values import CandidateNode, PodName, Victim
 from extender.answers.types import (
     Attempt,
     Eviction,
@@ -24,8 +25,7 @@ from extender.answers.types import (
     WaterfallStep,
     WhatIf,
 )
-from extender.cache.cluster import Cluster
-from extender.records.values import CandidateNode, PodName, Victim
+from extender.engine.cache.cluster import Cluster
 from extender.testing.builders import make_cache, make_node, make_pod
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

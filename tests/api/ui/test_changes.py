@@ -7,8 +7,8 @@ from api.ui.preemption_view import change_by_answer, change_by_record, preemptio
 from api.ui.priorities import Priorities
 from api.ui.what_if_view import changed_nodes, moves, node_changes
 from extender.answers.cluster_map import PodOnNode
+from extender.answers.records.values import Victim
 from extender.answers.types import Eviction, PreemptionAnswer, WhatIf
-from extender.records.values import Victim
 from tests.api.ui.samples import HIDDEN, PREEMPTION, RECORD, VICTIMS, WHAT_IF, node, pod_name, standing
 
 

@@ -15,8 +15,8 @@ from api.ui.node_selection import NodeSelection
 from api.ui.what_if_view import changed_nodes
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, cluster_map, node_on_map
 from extender.answers.past import AttemptsAlike, Count, Past
+from extender.answers.records.values import PodName
 from extender.answers.types import Attempt, Preemption, PreemptionAnswer, ReasonCount
-from extender.records.values import PodName
 from tests.api.ui.samples import (
     EXPLANATION,
     HIDDEN,

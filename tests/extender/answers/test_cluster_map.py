@@ -17,12 +17,12 @@ from extender.answers.cluster_map import (
     natural,
     node_on_map,
 )
-from extender.cache.cluster import Cluster
-from extender.objects.cluster import ClusterState
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.records.values import PodName
+from extender.answers.records.values import PodName
+from extender.engine.cache.cluster import Cluster
 from extender.testing.builders import NodeBuilder, PodBuilder, make_cache, make_node, make_pod
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
 
 ZONE = "topology.kubernetes.io/zone"
 GIB = 2**30

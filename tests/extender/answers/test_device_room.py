@@ -6,7 +6,7 @@ import pytest
 
 from extender.answers.cluster_map import ClusterMaps, ResourceOnNode, node_on_map
 from extender.answers.device_room import CLASS_PREFIX, DeviceRoom
-from extender.cache.cluster import Cluster
+from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
 from extender.testing.devices import allocation_of, make_claim, make_device, make_device_class, make_slice
 

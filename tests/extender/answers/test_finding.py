@@ -4,11 +4,11 @@ import pytest
 
 from extender.answers.finding import MOST_OF_A_KIND, Population, find, namespaces_with_pods, pods_of, seen
 from extender.answers.pod_lists import NamespacePods
-from extender.cache.cluster import Cluster
-from extender.objects.decoding import replaced
-from extender.objects.meta import OwnerReference
-from extender.objects.pod import Pod, PodSchedulingGroup
+from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node, make_pod
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import OwnerReference
+from extender.values.objects.pod import Pod, PodSchedulingGroup
 
 
 def a_pod(namespace: str, name: str, *, owner: str = "", node: str = "", group: str = "") -> Pod:

@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
-from extender import framework as fwk
 from extender.answers import history
 from extender.answers.explain.verdict_tables import waterfall
+from extender.answers.records.arrays import Details, KeptAttempt, Naming, keep_verdicts
+from extender.answers.records.records import Records
+from extender.answers.records.values import AttemptRecord, PodName
 from extender.answers.types import Attempt, ReasonCount, WaterfallStep
-from extender.evaluation.evaluate import evaluate
-from extender.records.arrays import Details, KeptAttempt, Naming, keep_verdicts
-from extender.records.records import Records
-from extender.records.values import AttemptRecord, PodName
-from extender.runtime.cycle import Cycle
-from extender.runtime.findings import Findings
-from extender.runtime.nominations import NO_NOMINATIONS
-from extender.scheduler.schedule_pod import FitError, SchedulingAlgorithm
-from extender.snapshot import Rows
+from extender.engine import framework as fwk
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import Findings
+from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
+from extender.engine.snapshot import Rows
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, virtual_time
+from tests.extender.answers.records.deciding import NOON, Scheduling
 from tests.extender.plugins_by_table import Looks, Refuses
-from tests.extender.records.deciding import NOON, Scheduling
 
 NO, NEVER = fwk.unschedulable("no"), fwk.unresolvable("never")
 SNAPSHOT = make_snapshot(*(make_node(name) for name in "abcd"))

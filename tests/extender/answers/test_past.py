@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from extender import framework as fwk
 from extender.answers.past import MAX_ALIKE, MAX_ATTEMPTS, Past, PastQuery, past
-from extender.queue.queued_pod_info import QueuedPodInfo
-from extender.records.records import Records
-from extender.runtime.findings import Findings
-from extender.snapshot import Rows
+from extender.answers.records.records import Records
+from extender.engine import framework as fwk
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.runtime.findings import Findings
+from extender.engine.snapshot import Rows
 from extender.testing import make_node, make_pod, make_snapshot
-from tests.extender.records.deciding import Scheduling, story
+from tests.extender.answers.records.deciding import Scheduling, story
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
 REFUSED = fwk.unschedulable("0/1 nodes are available: 1 Insufficient cpu.")

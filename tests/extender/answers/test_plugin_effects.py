@@ -1,15 +1,15 @@
 """What plugins would change in a cluster."""
 
-from extender import framework as fwk
 from extender.answers.plugin_effects import Destination, PluginEffects, plugin_effects
 from extender.answers.types import ReasonCount
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import always_wanted
-from extender.config import Configuration
-from extender.config.loading import load
-from extender.plugins import IN_TREE
-from extender.runtime.registry import Registry
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
 from extender.testing import make_node, make_pod
+from extender.values.concurrency.abandoned import always_wanted
+from extender.values.config import Configuration
+from extender.values.config.loading import load
 
 SLOW = "the disk is slow"
 

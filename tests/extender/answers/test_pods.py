@@ -3,9 +3,9 @@
 import pytest
 
 from extender.answers.pods import requested, workload_of
-from extender.objects.decoding import replaced
-from extender.objects.meta import OwnerReference
 from extender.testing.builders import PodBuilder, make_pod
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import OwnerReference
 
 
 @pytest.mark.parametrize(

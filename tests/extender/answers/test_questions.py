@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from extender.answers.questions import QuestionError, Questions
+from extender.answers.records.records import Records
 from extender.answers.types import Explanation, WhatIfRequest
-from extender.cache.cluster import Cluster
-from extender.config import ConfigErrors, Configuration, FeatureGates
-from extender.config.loading import load
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import convert
-from extender.objects.pod_groups import PodGroup
-from extender.records.records import Records
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
-from tests.extender.cache.seen import seen
-from tests.extender.records.deciding import NOON, Scheduling, story
+from extender.values.config import ConfigErrors, Configuration, FeatureGates
+from extender.values.config.loading import load
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import convert
+from extender.values.objects.pod_groups import PodGroup
+from tests.extender.answers.records.deciding import NOON, Scheduling, story
+from tests.extender.engine.cache.seen import seen
 from tests.stories.scenery import GROUP_GATES
 
 A, B = (make_node(name).capacity(cpu=4, pods=10) for name in "ab")

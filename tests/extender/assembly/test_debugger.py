@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from extender.assembly.debugger import CacheDebugger
-from extender.cache.cluster import Cluster
-from extender.embedded.api_resources import PODS
+from extender.cluster.api_resources import PODS
+from extender.engine.cache.cluster import Cluster
 from extender.testing.builders import make_node, make_pod
 from tests.walks.clusters import a_followed_cluster, node, pod, story
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from extender.assembly.own_cluster import own_cluster
-from extender.embedded.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
-from extender.embedded.dumps.state_file import load, save, saved_version
+from extender.cluster.api_resources import NAMESPACES, NODES, PODS, PRIORITY_CLASSES, Object
+from extender.cluster.dumps.state_file import load, save, saved_version
+from extender.cluster.own_cluster import own_cluster
 from extender.testing import virtual_time
 
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"allocatable": {"pods": "9"}}}

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from extender.apiserver import errors
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
+from extender.client import errors
+from extender.client.client import Client
 from extender.testing.certificates import can_make_certificates
 from extender.testing.control_plane import ControlPlane
 from extender.testing.processes import Process, ProcessError
+from extender.values.targets.target import Target
 
 pytestmark = pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
 

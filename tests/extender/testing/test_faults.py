@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from extender.apiserver.client import Client
-from extender.apiserver.credentials.target import Target
-from extender.apiserver.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
+from extender.client.client import Client
+from extender.client.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
 from extender.testing import virtual_time
 from extender.testing.faults import Action, Fault, FaultyTransport, answers, watches
-from tests.extender.apiserver.scripted import Scripted, answer, stream
+from extender.values.targets.target import Target
+from tests.extender.client.scripted import Scripted, answer, stream
 
 SERVER = Target("http://server")
 

@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from extender.cache import Cache
-from extender.cache.cluster import Cluster
-from extender.cache.overlay import STEP
-from extender.config import ConfigErrors, Configuration
-from extender.config.loading import load
-from extender.evaluation.scenario import evaluate_scenario
-from extender.framework import BindPod, CallConflict, RecordEvent
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import DecodeError
-from extender.objects.meta import HasMetadata
-from extender.objects.node import Node
-from extender.objects.pod import Pod
-from extender.protocol.wire_types import MetaVictims
-from extender.snapshot import Snapshot
+from extender.engine.cache import Cache
+from extender.engine.cache.cluster import Cluster
+from extender.engine.cache.overlay import STEP
+from extender.engine.evaluation.scenario import evaluate_scenario
+from extender.engine.framework import BindPod, CallConflict, RecordEvent
+from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
 from extender.testing.writes import RecordedWrites
+from extender.values.config import ConfigErrors, Configuration
+from extender.values.config.loading import load
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import DecodeError
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
 from extender.verbs.filtering import LONGEST_REASON
 from extender.verbs.verbs import NODES_AT_ONCE

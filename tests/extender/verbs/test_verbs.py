@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from extender import framework as fwk
-from extender.plugins.default_preemption import DefaultPreemption
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.protocol.wire_types import MetaVictims
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import NO_NOMINATIONS, Nominations
-from extender.runtime.plugin_calls import PluginError
-from extender.snapshot import Snapshot
+from extender.engine import framework as fwk
+from extender.engine.plugins.default_preemption import DefaultPreemption
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
+from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.filtering import FilterResult, filter_nodes
 from extender.verbs.preempting import choose_victims
 from extender.verbs.prioritizing import prioritize_nodes
+from tests.extender.engine.preemption.test_budgets import budget
 from tests.extender.plugins_by_table import Answers, Holds, Looks, PreScores, Refuses, Scores, raising
-from tests.extender.preemption.test_budgets import budget
 
 POD = make_pod("asked").obj()
 NO, NEVER, LATER = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))

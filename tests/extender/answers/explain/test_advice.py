@@ -6,22 +6,22 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from extender import framework as fwk
 from extender.answers.explain.advice import Advice
 from extender.answers.explain.fixes import fixes
 from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.explain.refusals import Refusals
 from extender.answers.phrases import noun
 from extender.answers.types import Fix, Lack, NearNode
-from extender.evaluation.evaluate import evaluate
-from extender.objects.decoding import replaced
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import NO_NOMINATIONS, Nominations
-from extender.snapshot import Snapshot
-from extender.snapshot.axes import Int64s
+from extender.engine import framework as fwk
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.axes import Int64s
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
+from extender.values.objects.decoding import replaced
 
 FREE, WANTED = "example.com/free-licenses", "example.com/licenses"
 

@@ -6,15 +6,15 @@ import random
 import pytest
 
 from extender.answers.explain.explanation import explain, settled, unreadable
+from extender.answers.records.values import PodName
 from extender.answers.types import Explanation, NodeScore
-from extender.config import Configuration
-from extender.objects.pod import Pod
-from extender.plugins import IN_TREE
-from extender.records.values import PodName
-from extender.runtime.nominations import NO_NOMINATIONS
-from extender.runtime.registry import Registry
-from extender.snapshot import Snapshot
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.runtime.registry import Registry
+from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_node, make_pod, make_snapshot
+from extender.values.config import Configuration
+from extender.values.objects.pod import Pod
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 

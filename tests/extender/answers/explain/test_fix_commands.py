@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from extender.answers.explain.fix_commands import MAX_TRIED, command_of, objects_to_try, patch_of
-from extender.embedded.patches.strategic_merge import merge
-from extender.embedded.schema import api_types
-from extender.objects.decoding import convert
-from extender.objects.pod import Pod
+from extender.cluster.patches.strategic_merge import merge
+from extender.cluster.schema import api_types
 from extender.testing import make_pod
+from extender.values.objects.decoding import convert
+from extender.values.objects.pod import Pod
 
 HARD: dict[str, Any] = {
     "containers": [

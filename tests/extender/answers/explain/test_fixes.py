@@ -7,30 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from extender import framework as fwk
 from extender.answers.explain.advice import Advice
 from extender.answers.explain.fixes import fixes
 from extender.answers.explain.nearest_nodes import nearest_places
 from extender.answers.explain.refusals import Refusals
 from extender.answers.types import Fix
-from extender.config import Configuration
-from extender.config.plugin_args import PodTopologySpreadArgs
-from extender.evaluation.evaluate import evaluate
-from extender.objects.decoding import replaced
-from extender.objects.devices import DeviceClass
-from extender.objects.grouping import MapSelectorSpec, Service
-from extender.objects.meta import ObjectMeta, OwnerReference
-from extender.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
-from extender.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimStatus
-from extender.plugins import IN_TREE
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
-from extender.plugins.taint_toleration import TaintToleration
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import NO_NOMINATIONS, Nominations
-from extender.runtime.registry import Registry
-from extender.snapshot import Rows, Snapshot
+from extender.engine import framework as fwk
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.plugins import IN_TREE
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
+from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.engine.runtime.registry import Registry
+from extender.engine.snapshot import Rows, Snapshot
 from extender.testing import (
     NodeBuilder,
     PodBuilder,
@@ -44,6 +36,14 @@ from extender.testing import (
     random_cluster,
 )
 from extender.testing.devices import make_device_class, make_slice
+from extender.values.config import Configuration
+from extender.values.config.plugin_args import PodTopologySpreadArgs
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import DeviceClass
+from extender.values.objects.grouping import MapSelectorSpec, Service
+from extender.values.objects.meta import ObjectMeta, OwnerReference
+from extender.values.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
+from extender.values.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimStatus
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]

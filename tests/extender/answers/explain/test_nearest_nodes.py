@@ -2,24 +2,24 @@
 
 import asyncio
 
-from extender import framework as fwk
 from extender.answers.explain.advice import Advice
 from extender.answers.explain.nearest_nodes import nearest_nodes
 from extender.answers.explain.refusals import Refusals
 from extender.answers.types import Lack, NearNode
-from extender.cache import Cache
-from extender.config.plugin_args import NodeResourcesFitArgs
-from extender.evaluation.evaluate import evaluate
-from extender.objects.pod import Pod
-from extender.plugins.node_affinity import NodeAffinity
-from extender.plugins.node_ports import NodePorts
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.plugins.taint_toleration import TaintToleration
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import NO_NOMINATIONS, Nominations
-from extender.snapshot import Snapshot
+from extender.engine import framework as fwk
+from extender.engine.cache import Cache
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.plugins.node_affinity import NodeAffinity
+from extender.engine.plugins.node_ports import NodePorts
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.engine.snapshot import Snapshot
 from extender.testing import PodBuilder, make_cache, make_framework, make_node, make_pod, name_term
+from extender.values.config.plugin_args import NodeResourcesFitArgs
+from extender.values.objects.pod import Pod
 
 HALF = make_pod("half").req(cpu=1).node("a")
 

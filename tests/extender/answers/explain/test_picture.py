@@ -7,17 +7,17 @@ import pytest
 
 from extender.answers.explain.verdict_tables import picture
 from extender.answers.types import NodePicture, PluginVerdict
-from extender.config import Configuration
-from extender.evaluation.as_json import answer
-from extender.evaluation.evaluate import Evaluation, evaluate
-from extender.plugins import IN_TREE
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.plugins.node_unschedulable import NodeUnschedulable
-from extender.runtime.cycle import Cycle
-from extender.runtime.nominations import NO_NOMINATIONS
-from extender.runtime.registry import Registry
-from extender.snapshot import Snapshot
+from extender.engine.evaluation.as_json import answer
+from extender.engine.evaluation.evaluate import Evaluation, evaluate
+from extender.engine.plugins import IN_TREE
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.plugins.node_unschedulable import NodeUnschedulable
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.runtime.registry import Registry
+from extender.engine.snapshot import Snapshot
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, name_term, random_cluster
+from extender.values.config import Configuration
 
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]
 

@@ -5,24 +5,24 @@ import dataclasses
 
 import pytest
 
-from extender import framework as fwk
 from extender.answers.explain.preemption import preemption_answer
+from extender.answers.records.values import PodName, Victim
 from extender.answers.types import PreemptionAnswer, ReasonCount
-from extender.config.plugin_args import DefaultPreemptionArgs
-from extender.evaluation.evaluate import evaluate
-from extender.framework import PreemptionOutcome
-from extender.objects.decoding import replaced
-from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
-from extender.objects.pod import Pod
-from extender.plugins.default_preemption import DefaultPreemption
-from extender.plugins.node_affinity import NodeAffinity
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.records.values import PodName, Victim
-from extender.runtime.cycle import Cycle
-from extender.runtime.nominations import NO_NOMINATIONS
-from extender.snapshot import Snapshot
+from extender.engine import framework as fwk
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.framework import PreemptionOutcome
+from extender.engine.plugins.default_preemption import DefaultPreemption
+from extender.engine.plugins.node_affinity import NodeAffinity
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot
+from extender.values.config.plugin_args import DefaultPreemptionArgs
+from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.values.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
+from extender.values.objects.pod import Pod
 
 PENDING = make_pod("urgent").req(cpu="4").priority(1000)
 

@@ -7,14 +7,14 @@ import pytest
 
 from extender.answers.explain import queue_places as waiting
 from extender.answers.explain.queue_places import WallClock
+from extender.answers.records.values import PodName
 from extender.answers.types import Queue, QueuePlace, WakesOn
-from extender.framework import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
-from extender.objects.decoding import replaced
-from extender.objects.meta import Condition
-from extender.objects.pod import Pod
-from extender.records.values import PodName
+from extender.engine.framework import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from extender.testing import PodBuilder, make_pod
-from tests.extender.queue.clocked import ClockedQueue, open_gate_named
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import Condition
+from extender.values.objects.pod import Pod
+from tests.extender.engine.queue.clocked import ClockedQueue, open_gate_named
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 AT_FIRST = "2026-01-01T11:00:00Z"

@@ -9,18 +9,18 @@ from extender.answers.explain.preemption import preemption_answer
 from extender.answers.explain.verdict_tables import waterfall
 from extender.answers.phrases import why_no_room
 from extender.answers.types import PreemptionAnswer
-from extender.evaluation.evaluate import evaluate
-from extender.objects.decoding import replaced
-from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec
-from extender.objects.meta import Condition, LabelSelector, ObjectMeta
-from extender.plugins.default_preemption import DefaultPreemption
-from extender.plugins.node_affinity import NodeAffinity
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.plugins.node_unschedulable import NodeUnschedulable
-from extender.runtime.cycle import Cycle
-from extender.runtime.nominations import NO_NOMINATIONS
-from extender.snapshot import Snapshot
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.plugins.default_preemption import DefaultPreemption
+from extender.engine.plugins.node_affinity import NodeAffinity
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.plugins.node_unschedulable import NodeUnschedulable
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, make_snapshot, name_term
+from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec
+from extender.values.objects.meta import Condition, LabelSelector, ObjectMeta
 
 FRAMEWORK = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit, DefaultPreemption)
 NO_PREEMPTION = make_framework(NodeUnschedulable, NodeAffinity, NodeResourcesFit)

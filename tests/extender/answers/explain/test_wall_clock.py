@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from extender.answers.explain.queue_places import WallClock
-from extender.golang.times import rfc3339
+from extender.values.golang.times import rfc3339
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

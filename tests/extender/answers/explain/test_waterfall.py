@@ -5,22 +5,22 @@ import random
 
 import pytest
 
-from extender import framework as fwk
 from extender.answers.explain.verdict_tables import waterfall
 from extender.answers.types import ReasonCount, WaterfallStep
-from extender.evaluation.evaluate import Evaluation, evaluate
-from extender.objects.pod import Pod
-from extender.plugins.node_affinity import NodeAffinity
-from extender.plugins.node_name import NodeName
-from extender.plugins.node_ports import NodePorts
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.plugins.node_unschedulable import NodeUnschedulable
-from extender.plugins.taint_toleration import TaintToleration
-from extender.runtime.cycle import Cycle
-from extender.runtime.framework import Framework
-from extender.runtime.nominations import NO_NOMINATIONS
-from extender.snapshot import Snapshot
+from extender.engine import framework as fwk
+from extender.engine.evaluation.evaluate import Evaluation, evaluate
+from extender.engine.plugins.node_affinity import NodeAffinity
+from extender.engine.plugins.node_name import NodeName
+from extender.engine.plugins.node_ports import NodePorts
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.plugins.node_unschedulable import NodeUnschedulable
+from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.snapshot import Snapshot
 from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot, name_term, random_cluster
+from extender.values.objects.pod import Pod
 
 PLUGINS = (NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit)
 

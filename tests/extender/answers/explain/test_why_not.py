@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from extender.answers.explain.preemption import why_not
-from extender.framework import Candidate, Candidates
-from extender.objects.pod import STARTED_NOW
-from extender.preemption import V1_36
-from extender.preemption.costs import Costs, costs_of, pick_one_node_for_preemption, ranked
+from extender.engine.framework import Candidate, Candidates
+from extender.engine.preemption import V1_36
+from extender.engine.preemption.costs import Costs, costs_of, pick_one_node_for_preemption, ranked
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
+from extender.values.objects.pod import STARTED_NOW
 
 EIGHT, NINE = 1767254400, 1767258000  # of the morning of 2026-01-01
 CHOSEN = Costs(num_pdb_violations=0, first_priority=10, sum_of_priorities=2**31 + 10, num_victims=1, start_time=NINE)

@@ -10,16 +10,16 @@ import pytest
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.plan.plan import PlanError, plan
 from extender.answers.redaction import redacted
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import AbandonedError
-from extender.config import Configuration, FeatureGates
-from extender.config.loading import load
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.decoding import replaced
-from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.objects.meta import LabelSelector, ObjectMeta
-from extender.objects.pod import Pod
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster
 from extender.testing import make_pod
+from extender.values.concurrency.abandoned import AbandonedError
+from extender.values.config import Configuration, FeatureGates
+from extender.values.config.loading import load
+from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.values.objects.meta import LabelSelector, ObjectMeta
+from extender.values.objects.pod import Pod
 from tests.extender.answers.what_if.test_what_if import cluster, node, owned, running, written
 from tests.stories.scenery import GROUP_GATES, members, pod_group
 

@@ -6,30 +6,30 @@ from collections.abc import Sequence
 
 import pytest
 
-from extender import framework as fwk
 from extender.answers.profiles import simulated_frameworks
 from extender.answers.types import Capacity, NodeRoom
 from extender.answers.what_if.capacity import capacity
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import AbandonedError
-from extender.config import Configuration
-from extender.evaluation.evaluate import evaluate
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import replaced
-from extender.objects.pod import Container, Pod, PodResourceClaim, ResourceRequirements
-from extender.plugins.inter_pod_affinity.plugin import InterPodAffinity
-from extender.plugins.node_affinity import NodeAffinity
-from extender.plugins.node_declared_features import NodeDeclaredFeatures
-from extender.plugins.node_ports import NodePorts
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.plugins.node_unschedulable import NodeUnschedulable
-from extender.plugins.pod_topology_spread.plugin import PodTopologySpread
-from extender.plugins.taint_toleration import TaintToleration
-from extender.runtime.cycle import Cycle
-from extender.runtime.nominations import NO_NOMINATIONS
-from extender.snapshot import Rows
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from extender.engine.plugins.node_affinity import NodeAffinity
+from extender.engine.plugins.node_declared_features import NodeDeclaredFeatures
+from extender.engine.plugins.node_ports import NodePorts
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.plugins.node_unschedulable import NodeUnschedulable
+from extender.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
+from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.nominations import NO_NOMINATIONS
+from extender.engine.snapshot import Rows
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, random_cluster
 from extender.testing.devices import make_device_class, make_slice
+from extender.values.concurrency.abandoned import AbandonedError
+from extender.values.config import Configuration
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import replaced
+from extender.values.objects.pod import Container, Pod, PodResourceClaim, ResourceRequirements
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 

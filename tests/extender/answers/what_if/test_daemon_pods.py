@@ -4,14 +4,14 @@ from typing import Any
 
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import replaced
-from extender.objects.meta import OwnerReference
-from extender.objects.pod import Pod
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster
 from extender.testing import PodBuilder, make_node, make_pod
+from extender.values.config import Configuration
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import OwnerReference
+from extender.values.objects.pod import Pod
 
 
 def of_daemon_set(pod: PodBuilder, name: str = "agent") -> Pod:

@@ -8,13 +8,13 @@ import pytest
 from extender.answers.redaction import HIDDEN_GROUP, redacted
 from extender.answers.types import GroupOutcome, WhatIf, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cache.cluster import Cluster
-from extender.config import FeatureGates
-from extender.config.loading import load
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.decoding import convert, replaced
-from extender.objects.grouping import PodDisruptionBudget
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
+from extender.values.config import FeatureGates
+from extender.values.config.loading import load
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.grouping import PodDisruptionBudget
 from tests.extender.answers.what_if.test_what_if import HIGH, cluster, node, places, running, written
 from tests.stories.scenery import GROUP_GATES, pod_group
 

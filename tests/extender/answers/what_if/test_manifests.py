@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
-from extender.cache.cluster import Cluster
-from extender.embedded.trial_registry import TrialRegistry, templates_among
-from extender.objects.claims import is_fully_bound
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import convert, replaced
-from extender.objects.grouping import Namespace, ReplicaSet
-from extender.objects.meta import ObjectMeta, OwnerReference
-from extender.objects.pod import Pod
-from extender.objects.priority_classes import SYSTEM_CLASSES, PriorityClass
+from extender.cluster.trial_registry import TrialRegistry, templates_among
+from extender.engine.cache.cluster import Cluster
 from extender.testing import PodBuilder, make_node, make_pod
+from extender.values.objects.claims import is_fully_bound
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.grouping import Namespace, ReplicaSet
+from extender.values.objects.meta import ObjectMeta, OwnerReference
+from extender.values.objects.pod import Pod
+from extender.values.objects.priority_classes import SYSTEM_CLASSES, PriorityClass
 
 CONTAINER = {"name": "c", "image": "registry.example/app:1"}
 POD_SPEC = {"containers": [CONTAINER]}

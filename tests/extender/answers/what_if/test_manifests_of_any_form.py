@@ -10,11 +10,11 @@ import pytest
 from extender.answers.types import WhatIfRequest
 from extender.answers.what_if.manifests import ManifestError
 from extender.answers.what_if.what_if import WhatIfError, what_if
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster import ClusterState
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
+from extender.values.config import Configuration
+from extender.values.objects.cluster import ClusterState
 
 AMOUNTS = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
 CONTAINER = {"name": "c", "image": "i", "resources": AMOUNTS, "ports": [{"containerPort": 80, "hostPort": 80}]}

@@ -4,11 +4,11 @@ from typing import Any
 
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster import ClusterState
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node, make_pod
+from extender.values.config import Configuration
+from extender.values.objects.cluster import ClusterState
 
 
 def cluster() -> Cluster:

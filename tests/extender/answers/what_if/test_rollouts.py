@@ -9,13 +9,13 @@ import pytest
 
 from extender.answers.types import WhatIf, WhatIfRequest
 from extender.answers.what_if.what_if import what_if
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import convert, replaced
-from extender.objects.pod import Pod, PodSpec, PodStatus
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
+from extender.values.config import Configuration
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.pod import Pod, PodSpec, PodStatus
 
 
 def template(cpu: int | str = 1, **spec: Any) -> dict[str, Any]:

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from extender.answers.profiles import simulated_frameworks
 from extender.answers.what_if.simulation import Simulation
-from extender.cache.cluster import Cluster
-from extender.config import Configuration
-from extender.evaluation.evaluate import evaluate
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import replaced
-from extender.objects.meta import OwnerReference
-from extender.objects.pod import Pod
-from extender.runtime.cycle import Cycle
-from extender.runtime.nominations import Nominations
+from extender.engine.cache.cluster import Cluster
+from extender.engine.evaluation.evaluate import evaluate
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.nominations import Nominations
 from extender.testing import random_cluster
+from extender.values.config import Configuration
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import OwnerReference
+from extender.values.objects.pod import Pod
 
 
 def with_owner(pod: Pod, chance: random.Random) -> Pod:

@@ -6,9 +6,9 @@ import pytest
 
 from extender.answers.what_if.rules import read_rule
 from extender.answers.what_if.verification import RuleError, verify
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.decoding import DecodeError
+from extender.cluster.trial_registry import TrialRegistry
+from extender.values.config import Configuration
+from extender.values.objects.decoding import DecodeError
 
 SHOP = {"app": "shop"}
 

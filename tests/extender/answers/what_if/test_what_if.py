@@ -8,28 +8,28 @@ from typing import Any
 
 import pytest
 
-from extender import framework as fwk
 from extender.answers.profiles import simulated_frameworks
 from extender.answers.types import NodesLike, WhatIf, WhatIfRequest
 from extender.answers.what_if.simulation import Simulation
 from extender.answers.what_if.what_if import WhatIfError, what_if
-from extender.cache.cluster import Cluster
-from extender.concurrency.abandoned import AbandonedError
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.cluster import ClusterState
-from extender.objects.decoding import replaced
-from extender.objects.devices import ResourceSlice
-from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
-from extender.objects.pod import Pod, PodExtendedResourceClaimStatus, PodResourceClaim, ResourceRequirements
-from extender.plugins.node_name import NodeName
-from extender.plugins.node_resources.fit import NodeResourcesFit
-from extender.snapshot import Snapshot
-from extender.snapshot.tallies import Tally
+from extender.cluster.trial_registry import TrialRegistry
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins.node_name import NodeName
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.tallies import Tally
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod
 from extender.testing.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, make_slice
-from tests.extender.cache.seen import seen
+from extender.values.concurrency.abandoned import AbandonedError
+from extender.values.config import Configuration
+from extender.values.objects.cluster import ClusterState
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceSlice
+from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.values.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
+from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, PodResourceClaim, ResourceRequirements
+from tests.extender.engine.cache.seen import seen
 
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
 

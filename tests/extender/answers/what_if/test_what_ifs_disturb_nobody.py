@@ -7,15 +7,15 @@ from typing import Any
 
 from extender.answers.questions import Questions
 from extender.answers.types import WhatIf, WhatIfRequest
-from extender.config import Configuration
-from extender.embedded.trial_registry import TrialRegistry
-from extender.objects.decoding import replaced
-from extender.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
-from extender.objects.meta import LabelSelector, ObjectMeta, OwnerReference
-from extender.objects.pod import Pod
+from extender.cluster.trial_registry import TrialRegistry
 from extender.testing import make_node, make_pod
-from tests.extender.cache.seen import seen
-from tests.extender.records.deciding import Scheduling
+from extender.values.config import Configuration
+from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.values.objects.meta import LabelSelector, ObjectMeta, OwnerReference
+from extender.values.objects.pod import Pod
+from tests.extender.answers.records.deciding import Scheduling
+from tests.extender.engine.cache.seen import seen
 
 NUM_NODES = 4
 ROUNDS = 12

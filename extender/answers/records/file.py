@@ -1,0 +1,174 @@
+"""Records in a file, so that they outlive the process: a line of JSON for each attempt and preemption. Of each id the
+last line counts.
+
+The file is appended to each second. When it has become too long, it is replaced by what is still kept. A line that was
+cut off by a crash or a full disk is skipped. Only the end of the service waits for the disk.
+"""
+
+import asyncio
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, final
+
+import msgspec
+
+from extender.answers.records.records import Records
+from extender.answers.records.shelf import Limits, Record
+from extender.answers.records.values import AttemptRecord, PreemptionRecord
+from extender.values.concurrency.replaced_file import private, remove_leftovers, replaced_file
+from extender.values.klog.logger import Logger
+
+WRITE_EVERY: Final = 1.0
+"""Seconds."""
+MAX_FILE: Final = 64 * 2**20
+"""The length in bytes after which the file is replaced by one that is at most half as long."""
+MAX_WAITING: Final = 50_000
+"""The number of records that wait while the disk takes none; beyond that the oldest are dropped."""
+
+_LOG: Final = Logger(__name__)
+
+
+class RecordsFileError(ValueError):
+    """The file cannot be used. The message is one line and names the file."""
+
+
+@asynccontextmanager
+async def kept_in(
+    path: Path, limits: Limits | None = None, *, now: Callable[[], float] = time.time, max_file: int = MAX_FILE
+) -> AsyncIterator[Records]:
+    """Yields records that begin with those in the file, and are kept there for as long as the block runs.
+
+    Raises:
+        RecordsFileError: the file cannot be read or written to.
+    """
+    file = RecordsFile(path, max_file)
+    remove_leftovers(path)
+    records = Records(limits, now=now, write=file.append)
+    records.restore(file.read())
+    async with asyncio.TaskGroup() as group:
+        writing = group.create_task(file.run(records.everything), name="records")
+        try:
+            yield records
+        finally:
+            writing.cancel()
+            file.finish()
+
+
+@final
+class RecordsFile:
+    """The file. State: the records that are still to be written, and whether the disk refused the last time."""
+
+    def __init__(self, path: Path, max_size: int = MAX_FILE) -> None:
+        """Arguments: max_size: the length in bytes after which the file is replaced."""
+        self._path = path
+        self._max_size = max_size
+        self._waiting: deque[Record] = deque(maxlen=MAX_WAITING)
+        self._encode = msgspec.json.Encoder().encode
+        self._writing = threading.Lock()
+        self._is_refused = False
+
+    def read(self) -> list[Record]:
+        """Returns the records in the file, as they were written; none if there is no file yet.
+
+        Raises:
+            RecordsFileError: the file cannot be read or written to.
+        """
+        try:
+            with open(self._path, "ab", opener=private):
+                lines = self._path.read_bytes().splitlines()
+        except OSError as exc:
+            raise RecordsFileError(f"records file {self._path}: {(exc.strerror or str(exc)).lower()}") from exc
+        decode = msgspec.json.Decoder(AttemptRecord | PreemptionRecord).decode
+        found: list[Record] = []
+        torn = 0
+        for line in filter(None, lines):
+            try:
+                found.append(decode(line))
+            except msgspec.DecodeError:
+                torn += 1
+        if torn:
+            _LOG.info(
+                0, "Lines of the records file were skipped, as they are not whole", file=str(self._path), lines=torn
+            )
+        return found
+
+    def append(self, record: Record) -> None:
+        """Has the record written with the next ones. Of calls, half of the number that may wait."""
+        if not record.caller or len(self._waiting) < MAX_WAITING // 2:
+            self._waiting.append(record)
+
+    async def run(self, everything: Callable[[], list[Record]]) -> None:
+        """Writes new records each second, until cancelled.
+
+        Arguments:
+            everything: returns what the file consists of when it is replaced.
+        """
+        while True:
+            await asyncio.sleep(WRITE_EVERY)
+            batch = self._next_batch()
+            if not batch:
+                continue
+            # Records do not change, so that another thread may read them.
+            try:
+                length = await asyncio.to_thread(self._append, batch)
+                batch = []
+                if length > self._max_size:
+                    await asyncio.to_thread(self._replace, everything())
+            except OSError as exc:
+                self._waiting = deque([*batch, *self._waiting], MAX_WAITING)
+                if not self._is_refused:
+                    _LOG.error(exc, "Records cannot be written, and will be tried again", file=str(self._path))
+                self._is_refused = True
+            else:
+                self._is_refused = False
+
+    def finish(self) -> None:
+        try:
+            self._append(self._next_batch())
+        except OSError as exc:
+            _LOG.error(exc, "The last records cannot be written", file=str(self._path))
+
+    def _next_batch(self) -> list[Record]:
+        batch = list(self._waiting)
+        self._waiting.clear()
+        return batch
+
+    def _lines(self, records: Iterable[Record]) -> Iterable[bytes]:
+        return (self._encode(each) + b"\n" for each in records)
+
+    def _append(self, batch: list[Record]) -> int:
+        """Appends the records; returns the length of the file in bytes afterwards."""
+        text = b"".join(self._lines(batch))
+        with (
+            self._writing,
+            open(self._path, "ab+", opener=private) as file,
+        ):  # a thread goes on after its task was cancelled
+            length = file.seek(0, os.SEEK_END)
+            if length:
+                file.seek(length - 1)
+                if file.read(1) != b"\n":
+                    text = b"\n" + text  # the last line was torn
+            file.write(text)
+        return length + len(text)
+
+    def _replace(self, everything: list[Record]) -> None:
+        """Replaces the file as a whole. If there is too much, the oldest is left out: calls first, then attempts, then
+        preemptions.
+        """
+        room, lines = self._max_size // 2, list[bytes]()
+        for line in self._lines(sorted(everything, key=_worth, reverse=True)):
+            room -= len(line)
+            if room < 0:
+                break
+            lines.append(line)
+        with self._writing, replaced_file(self._path) as file:
+            file.writelines(reversed(lines))
+
+
+def _worth(record: Record) -> tuple[bool, bool, int]:
+    return not record.caller, isinstance(record, PreemptionRecord), record.id

@@ -1,0 +1,533 @@
+"""Records: the recent attempts and preemptions. State: what is known so far of the attempt under way; the rest is on
+two shelves.
+
+What another scheduler asked is on a shelf of its own: callers of the verbs can neither add to what was decided here nor
+push it out.
+"""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from heapq import merge
+from typing import Final, final
+
+import msgspec
+
+from extender.answers.records.arrays import Details, KeptAttempt, KeptScores, KeptVerdicts, keep_scores, keep_verdicts
+from extender.answers.records.candidates import keep_candidates, keep_chosen, keep_other_choice, place_of
+from extender.answers.records.shelf import Limits, Ration, Record, Shelf, is_victim, took_room
+from extender.answers.records.values import (
+    AttemptRecord,
+    CandidateRecord,
+    Outcome,
+    PodName,
+    PreemptionRecord,
+    Verdict,
+    size_of_attempt,
+)
+from extender.engine import framework as fwk
+from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.reporter import Reporter, VerbCall
+from extender.engine.runtime.findings import Findings
+from extender.engine.runtime.scoring import Choice
+from extender.values.objects.pod import Pod
+from extender.values.objects.preemption_messages import NOT_HELPFUL
+from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY
+
+NEW_SIZE: Final = 1024
+"""The approximate limit in bytes for an attempt that is not on the shelf yet."""
+BEST_OF_ASKED: Final = 16
+"""The number of nodes kept of the scores that another scheduler asked for."""
+LIMITS_OF_CALLS: Final = Limits(size=16 * 2**20)
+"""How much is kept of what another scheduler asked."""
+MAX_TAKERS: Final = 8
+"""The number of pods kept that took the room of a preemption."""
+MAX_NAME: Final = 253
+"""The number of characters kept of each name in a call; no valid one is longer."""
+MAX_MESSAGE: Final = 1024
+"""The number of characters kept of a message about a call, which may repeat what the caller sent."""
+
+
+_CALLS: Final = ("Filter", "Prioritize", "Preempt")
+"""Outcomes of calls, which earlier versions recorded without their callers."""
+
+_Choice = tuple[Pod, KeptScores]
+
+
+@final
+@dataclass(slots=True)
+class _UnderWay:
+    """What is known of the attempt of a pod before its end."""
+
+    uid: str = ""
+    verdicts: KeptVerdicts | None = None
+    evaluated: int = 0
+    candidates: tuple[CandidateRecord, ...] = ()
+    num_candidates: int = 0
+    chosen: CandidateRecord | None = None
+    without_policies: CandidateRecord | None = None
+    no_preemption: str = ""
+    may_preempt: bool = True
+    not_helpful: tuple[tuple[str, int], ...] = ()
+
+
+@final
+class Records(Reporter):
+    """Keeps what is decided.
+
+    Recording costs a cycle microseconds: arrays that exist anyway are packed, and texts are made when a record is read.
+    """
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        limits_of_calls: Limits | None = None,
+        now: Callable[[], float] = time.time,
+        write: Callable[[Record], None] | None = None,
+    ) -> None:
+        """Begins without records.
+
+        Arguments:
+            limits: of what was decided here.
+            limits_of_calls: of what another scheduler asked; None for the default, with a quarter of the bytes of
+                decisions.
+            now: seconds since 1970.
+            write: takes every record that is to outlive the process, and takes it again, with the same id, when it has
+                changed. None if none is.
+        """
+        self.version = 0
+        """A number that rises with every record; see `news`."""
+        limits = limits or Limits()
+        of_calls = limits_of_calls or replace(LIMITS_OF_CALLS, size=limits.size // 4)
+        num_new = max(1, min(limits.attempts, limits.size // 2 // NEW_SIZE))
+        self._store = Shelf(replace(limits, size=limits.size - num_new * NEW_SIZE))
+        self._calls = Shelf(of_calls)
+        # The newest attempts. They are put on the shelf when attempts are read; most are dropped before. Preemptions
+        # are there at once.
+        self._new: deque[AttemptRecord] = deque(maxlen=num_new)
+        self._scores, self._verdicts, self._preemptions = (Ration(limits.details_a_second, now) for _ in range(3))
+        self._now = now
+        self._write = write
+        self._next_id = 1
+        self._under_way = _UnderWay()
+        self._choice: _Choice | None = None
+        self._something_came = asyncio.Event()
+        # True once `news` has been called.
+        self._is_watched = False
+
+    # Reading.
+
+    @property
+    def size(self) -> int:
+        """The approximate number of bytes."""
+        return self._shelf.size + self._calls.size
+
+    @property
+    def newest(self) -> int:
+        """The id of the attempt or call that was recorded last; 0 before there was one."""
+        return self._next_id - 1
+
+    @property
+    def oldest(self) -> int:
+        """The id of the oldest attempt that is kept; 0 if there is none."""
+        return min(filter(None, (self._shelf.oldest, self._calls.oldest)), default=0)
+
+    def attempts(
+        self, pod: str | None = None, *, uid: str | None = None, before: int | None = None
+    ) -> Iterator[KeptAttempt]:
+        """Yields attempts, newest first. Read them off before anything else is awaited.
+
+        Arguments:
+            pod: namespace/name; None for all pods.
+            uid: the pod's UID, if several pods had the name.
+            before: only those with a smaller id.
+        """
+        shelves = (shelf.attempts(pod, uid, before) for shelf in (self._shelf, self._calls))
+        return merge(*shelves, key=lambda kept: kept.record.id, reverse=True)
+
+    def attempt(self, number: int) -> KeptAttempt | None:
+        """Returns the attempt of this id; None if it is not kept."""
+        return self._shelf.attempt(number) or self._calls.attempt(number)
+
+    def preemptions(self, pod: str | None = None, *, before: int | None = None) -> Iterator[PreemptionRecord]:
+        """Yields preemptions, newest first. Read them off before anything else is awaited.
+
+        Arguments:
+            pod: namespace/name of a victim or of a preemptor; None for all.
+            before: only those with a smaller id.
+        """
+        shelves = (shelf.preemptions(pod, before) for shelf in (self._shelf, self._calls))
+        return merge(*shelves, key=lambda made: made.id, reverse=True)
+
+    def who_preempted(self, pod: str) -> PreemptionRecord | None:
+        """Returns the last preemption of which namespace/name was a victim; None if there is none, or all of them
+        failed.
+        """
+        return next((made for made in self.preemptions(pod) if made.outcome != "failed" and is_victim(pod, made)), None)
+
+    def whose_room_was_taken(self, pod: str) -> PreemptionRecord | None:
+        """Returns the last preemption whose room namespace/name took; None if there is none."""
+        return next((made for made in self.preemptions(pod) if took_room(pod, made)), None)
+
+    async def news(self, since: int) -> int:
+        """Returns the version once it differs from `since`, which may be at once. It may rise a thousand times a
+        second.
+        """
+        while self.version == since:
+            self._is_watched = True
+            self._something_came.clear()
+            await self._something_came.wait()
+        return self.version
+
+    def everything(self) -> list[Record]:
+        """Returns all records that are to outlive the process."""
+        return [*self._calls.everything(), *self._shelf.everything()]
+
+    def restore(self, records: Iterable[Record]) -> None:
+        """Takes the records of an earlier process, of each id the last one. Call it before anything is recorded."""
+        newest = {(type(each), each.id): each for each in records}
+        calls = {each.id for each in newest.values() if isinstance(each, AttemptRecord) and each.outcome in _CALLS}
+        for each in sorted(newest.values(), key=lambda each: each.id):
+            self._next_id = max(self._next_id, each.id + 1)
+            shelf = self._calls if each.caller or each.id in calls else self._shelf
+            if isinstance(each, PreemptionRecord):
+                shelf.put_preemption(each)
+            else:
+                shelf.put([each])
+
+    # Recording an attempt.
+
+    def scored(self, pod: Pod, choice: Choice) -> None:
+        """Keeps the scores of the best nodes until the attempt ends, unless those of many pods have been kept in this
+        second.
+        """
+        if self._scores.take():
+            self._choice = pod, keep_scores(choice)
+
+    def refused(self, pod: Pod, findings: Findings) -> None:
+        """Keeps the verdicts until the attempt ends, unless many have been kept in this second."""
+        under_way = self._of(pod)
+        if self._verdicts.take():
+            under_way.verdicts = keep_verdicts(findings, self._store.naming.of(findings.rows.snapshot.nodes.index))
+        under_way.evaluated = len(findings.rows)
+
+    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+        """Keeps the chosen candidate until the attempt ends, and the best of the others, unless there have been many in
+        this second.
+        """
+        under_way, candidates, chosen = self._of(pod), outcome.candidates, outcome.chosen
+        under_way.may_preempt = outcome.why_not_eligible is None
+        under_way.no_preemption = "" if outcome.status.is_success else outcome.status.message
+        if under_way.verdicts is not None:
+            under_way.not_helpful = _not_helpful(outcome, under_way.verdicts)
+        self._judge(pod.uid, "wasted", outcome.last_room_taken_by)
+        if chosen is None:
+            return
+        now, alone = self._now(), outcome.without_policies
+        under_way.without_policies = None if alone is None else keep_other_choice(alone, now)
+        place = place_of(candidates, chosen.node) if candidates is not None else None
+        if candidates is not None and place is not None:
+            under_way.num_candidates = len(candidates)
+            under_way.candidates = (
+                keep_candidates(candidates, pod, now, place)
+                if self._preemptions.take()
+                else (keep_chosen(candidates, pod, now, place),)
+            )
+            under_way.chosen = under_way.candidates[0]
+        else:
+            under_way.chosen = keep_other_choice(chosen, now)
+
+    def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
+        """Keeps the victims under the first member, without a node: they are on any number of nodes."""
+        under_way, now = self._of(first), self._now()
+        under_way.may_preempt, under_way.no_preemption = True, ""
+        under_way.chosen = keep_other_choice(replace(chosen, node=""), now)
+        alone = without_policies
+        under_way.without_policies = None if alone is None else keep_other_choice(replace(alone, node=""), now)
+
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
+        """The attempt ends with a node. This is called thousands of times a second: what can be done later is."""
+        pod, number = info.pod, self._next_id
+        record = AttemptRecord(
+            number,
+            self._now(),
+            PodName.of(pod),
+            profile,
+            "Scheduled",
+            info.attempts,
+            node,
+            "",
+            evaluated,
+            feasible,
+            seconds,
+            info.woken_by,
+        )
+        self._new.append(record)
+        self._judge(pod.uid, "used", ())
+        self._next_id = number + 1
+        self.version += 1
+        if self._choice is not None:
+            scores = self._take_scores(pod)
+            if scores is not None:
+                self._store.put_details(number, Details(scores=scores))
+        if self._write is not None:
+            self._write(record)
+        if self._is_watched:
+            self._something_came.set()
+
+    def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
+        """The attempt ends without a node, and perhaps with a preemption."""
+        found = self._take(info.pod)
+        outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
+        made = self._made(
+            PodName.of(info.pod),
+            profile,
+            outcome,
+            info.attempts,
+            status.message,
+            found.evaluated,
+            0,
+            seconds,
+            info.woken_by,
+        )
+        if found.no_preemption or not found.may_preempt:
+            made = msgspec.structs.replace(made, no_preemption=found.no_preemption, may_preempt=found.may_preempt)
+        scores = self._take_scores(info.pod)
+        if found.verdicts is not None or scores is not None:
+            self._store.put_details(made.id, Details(found.verdicts, scores, not_helpful=found.not_helpful))
+        if found.chosen is not None:
+            self._put_preemption(
+                self._store, made, found.candidates, found.num_candidates, found.chosen, found.without_policies
+            )
+        self._keep(made)
+
+    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
+        """The last attempt of the pod, which had a node, has failed."""
+        last = next(self._shelf.attempts(pod.key, pod.uid, None), None)
+        if last is None or last.record.outcome != "Scheduled":
+            return
+        outcome: Outcome = "Unschedulable" if status.is_rejected else "Error"
+        made = msgspec.structs.replace(last.record, outcome=outcome, message=status.message)
+        self._store.change(made)
+        self._written(made)
+        self._is_news()
+
+    def _judge(self, uid: str, verdict: Verdict, taken_by: Sequence[Pod] | None) -> None:
+        """Notes what the last preemption for the pod was good for.
+
+        Arguments:
+            taken_by: the pods that took its room; None if it is not over.
+        """
+        made = None if taken_by is None else self._store.last_preemption_for(uid)
+        if made is not None and taken_by is not None and not made.verdict:
+            names = tuple(PodName.of(each) for each in taken_by[:MAX_TAKERS])
+            self._changed(self._store, msgspec.structs.replace(made, verdict=verdict, room_taken_by=names))
+
+    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
+        """Notes how the last preemption of the pod ended."""
+        made = self._store.last_preemption_for(preemptor.uid)
+        if made is not None and made.outcome == "deciding":
+            self._changed(self._store, msgspec.structs.replace(made, outcome="told" if done else "failed"))
+
+    # Recording the calls of another scheduler.
+
+    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
+        made = self._of_call(call, "Filter", feasible=num_kept, message=findings.pre_filter.message)
+        self._calls.put_details(
+            made.id, Details(keep_verdicts(findings, self._calls.naming.of(findings.rows.snapshot.nodes.index)))
+        )
+        self._keep_call(made)
+
+    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
+        """Keeps the best nodes."""
+        made = self._of_call(call, "Prioritize", feasible=len(nodes))
+        self._calls.put_details(made.id, Details(best=_best_of(nodes, scores)))
+        self._keep_call(made)
+
+    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
+        """Keeps the best candidates; which one the other scheduler takes is not known yet."""
+        made = self._of_call(call, "Preempt", feasible=len(candidates))
+        now = self._now()
+        kept = keep_candidates(candidates, call.pod, now)
+        alone = None if without_policies is None else keep_other_choice(without_policies, now)
+        if kept:
+            self._put_preemption(self._calls, made, kept, len(candidates), None, alone)
+        self._keep_call(made)
+
+    def call_failed(self, call: VerbCall, message: str) -> None:
+        self._keep_call(self._of_call(call, "Error", message=message))
+
+    def nominated(self, pod: Pod) -> None:
+        """Notes which of the candidates the other scheduler has taken. A nomination that was decided here is not
+        its.
+        """
+        made, node = self._calls.last_preemption_for(pod.uid), pod.status.nominated_node_name
+        own = self._store.last_preemption_for(pod.uid)
+        if made is None or made.outcome != "deciding" or made.node or (own is not None and own.node == node):
+            return
+        taken = next((candidate for candidate in made.candidates if candidate.node == node), None)
+        others = tuple(candidate for candidate in made.candidates if candidate is not taken)
+        self._changed(
+            self._calls,
+            msgspec.structs.replace(
+                made,
+                node=node,
+                outcome="told",
+                victims=taken.victims if taken is not None else (),
+                num_pdb_violations=taken.num_pdb_violations if taken is not None else 0,
+                candidates=(taken, *others) if taken is not None else others,
+            ),
+        )
+
+    # The attempt under way, and the shelves.
+
+    def _of(self, pod: Pod) -> _UnderWay:
+        """What is known of the pod's attempt. An attempt of another pod, which was never ended, is forgotten."""
+        if self._under_way.uid != pod.uid:
+            self._under_way = _UnderWay(pod.uid)
+        return self._under_way
+
+    def _take(self, pod: Pod) -> _UnderWay:
+        found = self._of(pod)
+        self._under_way = _UnderWay()
+        return found
+
+    def _take_scores(self, pod: Pod) -> KeptScores | None:
+        """The scores of the pod's choice, if it had one. Those of an attempt that was never ended are dropped."""
+        choice, self._choice = self._choice, None
+        return choice[1] if choice is not None and choice[0] is pod else None
+
+    @property
+    def _shelf(self) -> Shelf:
+        """The shelf of what was decided here, with the newest attempts on it."""
+        if self._new:
+            self._store.put(self._new)
+            self._new.clear()
+        return self._store
+
+    def _made(
+        self,
+        pod: PodName,
+        profile: str,
+        outcome: Outcome,
+        number: int,
+        message: str,
+        evaluated: int,
+        feasible: int,
+        seconds: float,
+        woken_by: str = "",
+    ) -> AttemptRecord:
+        made = AttemptRecord(
+            self._next_id,
+            self._now(),
+            pod,
+            profile,
+            outcome,
+            number,
+            "",
+            message,
+            evaluated,
+            feasible,
+            seconds,
+            woken_by,
+        )
+        self._next_id += 1
+        return made
+
+    def _of_call(self, call: VerbCall, outcome: Outcome, *, feasible: int = 0, message: str = "") -> AttemptRecord:
+        """A call as a record, with as much of its texts as valid ones can have: they are the caller's."""
+        pod = PodName.of(call.pod)
+        name = PodName(pod.namespace[:MAX_NAME], pod.name[:MAX_NAME], pod.uid[:MAX_NAME], pod.priority)
+        profile, message = call.profile[:MAX_NAME], message[:MAX_MESSAGE]
+        made = self._made(name, profile, outcome, 0, message, call.num_nodes, feasible, call.seconds)
+        return msgspec.structs.replace(made, caller=call.caller[:MAX_NAME])
+
+    def _put_preemption(
+        self,
+        shelf: Shelf,
+        made: AttemptRecord,
+        candidates: tuple[CandidateRecord, ...],
+        num_candidates: int,
+        chosen: CandidateRecord | None,
+        without_policies: CandidateRecord | None,
+    ) -> None:
+        node, victims, violations = (
+            ("", (), 0) if chosen is None else (chosen.node, chosen.victims, chosen.num_pdb_violations)
+        )
+        preemption = PreemptionRecord(
+            made.id,
+            made.time,
+            made.pod,
+            node,
+            victims,
+            violations,
+            candidates,
+            num_candidates,
+            caller=made.caller,
+            without_policies=without_policies,
+        )
+        shelf.put_preemption(preemption)
+        self._written(preemption)
+
+    def _keep(self, made: AttemptRecord) -> None:
+        if size_of_attempt(made) <= NEW_SIZE:
+            self._new.append(made)
+        else:
+            self._shelf.put([made])
+        self._written(made)
+        self._is_news()
+
+    def _keep_call(self, made: AttemptRecord) -> None:
+        self._calls.put([made])
+        self._written(made)
+        self._is_news()
+
+    def _changed(self, shelf: Shelf, made: PreemptionRecord) -> None:
+        shelf.put_preemption(made)
+        self._written(made)
+        self._is_news()
+
+    def _written(self, record: Record) -> None:
+        if self._write is not None:
+            self._write(record)
+
+    def _is_news(self) -> None:
+        self.version += 1
+        if self._is_watched:
+            self._something_came.set()
+
+
+def _best_of(nodes: Sequence[str], scores: Sequence[int]) -> tuple[tuple[str, int], ...]:
+    """The nodes with the highest scores; equal ones in their order. Scores are from 0 to 10, so that bytes can be
+    searched for each.
+    """
+    as_bytes = bytes(scores)
+    best: list[tuple[str, int]] = []
+    for score in range(MAX_EXTENDER_PRIORITY, -1, -1):
+        at = as_bytes.find(score)
+        while at >= 0:
+            if len(best) == BEST_OF_ASKED:
+                return tuple(best)
+            best.append((nodes[at][:MAX_NAME], score))
+            at = as_bytes.find(score, at + 1)
+    return tuple(best)
+
+
+def _not_helpful(outcome: PreemptionOutcome, verdicts: KeptVerdicts) -> tuple[tuple[str, int], ...]:
+    """(reason, nodes) where evictions do not help, of the most nodes first."""
+    if outcome.why_not_eligible is not None:
+        return ()
+    counts: Counter[str] = Counter()
+    for status, nodes in outcome.statuses.counts() if outcome.statuses is not None else ():
+        for reason in status.reasons:
+            counts[reason] += nodes
+    counts[NOT_HELPFUL] += len(verdicts.nodes.names) - outcome.num_potential
+    return tuple(
+        sorted(((reason, nodes) for reason, nodes in counts.items() if nodes), key=lambda item: (-item[1], item[0]))
+    )

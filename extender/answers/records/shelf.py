@@ -1,0 +1,203 @@
+"""Shelf: all that is kept of attempts and preemptions, within `Limits`, which say what is dropped first."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+from extender.answers.records.arrays import Details, KeptAttempt, Naming
+from extender.answers.records.values import AttemptRecord, PreemptionRecord, size_of_attempt, size_of_preemption
+
+Record = AttemptRecord | PreemptionRecord
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is kept. Beyond that the oldest is dropped: details first, then attempts, then preemptions."""
+
+    attempts: int = 10_000
+    preemptions: int = 1_000
+    attempts_of_a_pod: int = 16
+    """A bound for each pod, so that one that is tried again and again does not displace the others."""
+    size: int = 64 * 2**20
+    """The approximate number of bytes of everything together."""
+    details_a_second: int = 10
+    """The number of choices with scores, of refusals with verdicts, and of preemptions with other candidates that are
+    kept each second. Of further ones only the outcome is kept: the details of a burst of pods would cost more than
+    everything else.
+    """
+
+
+@final
+class Ration:
+    """A number of permits each second. State: how many are left of this second."""
+
+    __slots__ = ("_a_second", "_left", "_now", "_second")
+
+    def __init__(self, a_second: int, now: Callable[[], float]) -> None:
+        self._a_second, self._left = a_second, 0
+        self._now = now
+        self._second = -1
+
+    def take(self) -> bool:
+        """Takes a permit; returns whether there was one left."""
+        if self._left <= 0:
+            second = int(self._now())
+            if second == self._second:
+                return False
+            self._second, self._left = second, self._a_second
+        self._left -= 1
+        return self._left >= 0
+
+
+@final
+class Shelf:
+    """Attempts, details and preemptions by the id of the attempt; ids rise with time. State: all of them."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.naming = Naming()
+        """Names of nodes for the details that are put here."""
+        self._limits = limits
+        self._attempts: OrderedDict[int, AttemptRecord] = OrderedDict()
+        self._of_pod: dict[str, tuple[int, ...]] = {}
+        self._details: OrderedDict[int, tuple[Details, int]] = OrderedDict()  # with their size
+        self._preemptions: OrderedDict[int, PreemptionRecord] = OrderedDict()
+        self._last_preemption: dict[str, int] = {}
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """The approximate number of bytes."""
+        return self._size + self.naming.size
+
+    @property
+    def oldest(self) -> int:
+        """The id of the oldest attempt; 0 if there is none."""
+        return next(iter(self._attempts), 0)
+
+    def attempts(self, pod: str | None, uid: str | None, before: int | None) -> Iterator[KeptAttempt]:
+        """Yields attempts; see `Records.attempts`."""
+        ids: Iterable[int] = reversed(self._attempts) if pod is None else reversed(self._of_pod.get(pod, ()))
+        for number in ids:
+            kept = self.attempt(number)
+            if kept is not None and (before is None or number < before) and (uid is None or kept.record.pod.uid == uid):
+                yield kept
+
+    def attempt(self, number: int) -> KeptAttempt | None:
+        """Returns an attempt; see `Records.attempt`."""
+        record = self._attempts.get(number)
+        if record is None:
+            return None
+        details, _ = self._details.get(number, (None, 0))
+        return KeptAttempt(record, details, self._preemptions.get(number))
+
+    def preemptions(self, pod: str | None, before: int | None) -> Iterator[PreemptionRecord]:
+        """Yields preemptions; see `Records.preemptions`."""
+        for number, record in reversed(self._preemptions.items()):
+            if (before is None or number < before) and (
+                pod is None or record.by.key == pod or is_victim(pod, record) or took_room(pod, record)
+            ):
+                yield record
+
+    def last_preemption_for(self, uid: str) -> PreemptionRecord | None:
+        """Returns the last preemption for the pod of this UID."""
+        number = self._last_preemption.get(uid)
+        return None if number is None else self._preemptions.get(number)
+
+    def everything(self) -> list[Record]:
+        """Returns everything except details; each kind oldest first."""
+        return [*self._preemptions.values(), *self._attempts.values()]
+
+    # Adding and changing.
+
+    def put(self, attempts: Iterable[AttemptRecord]) -> None:
+        """Adds attempts that are newer than all others."""
+        everything, of_pod, most = self._attempts, self._of_pod, self._limits.attempts_of_a_pod
+        for record in attempts:
+            number, key = record.id, record.pod.key
+            everything[number] = record
+            self._size += size_of_attempt(record)
+            ids = of_pod.get(key)
+            of_pod[key] = (number,) if ids is None else (*ids, number)
+            if ids is not None and len(ids) >= most:
+                self._drop(ids[0])
+        self._keep_within_limits()
+
+    def change(self, record: AttemptRecord) -> None:
+        self._size += size_of_attempt(record) - size_of_attempt(self._attempts[record.id])
+        self._attempts[record.id] = record
+        self._keep_within_limits()
+
+    def put_details(self, number: int, details: Details) -> None:
+        """Adds details of the newest attempt, or of one that will be put here."""
+        if number in self._details:
+            self._drop_details(number)
+        size = details.size
+        self._details[number] = details, size
+        self._size += size
+        if details.verdicts is not None:
+            self.naming.used(details.verdicts.nodes)
+        self._keep_within_limits()
+
+    def put_preemption(self, record: PreemptionRecord) -> None:
+        """Adds or replaces a preemption."""
+        known = self._preemptions.get(record.id)
+        self._size += size_of_preemption(record) - (size_of_preemption(known) if known is not None else 0)
+        self._preemptions[record.id] = record
+        self._last_preemption[record.by.uid] = max(record.id, self._last_preemption.get(record.by.uid, 0))
+        self._keep_within_limits()
+
+    # Dropping.
+
+    def _keep_within_limits(self) -> None:
+        limits = self._limits
+        while len(self._attempts) > limits.attempts:
+            self._drop(next(iter(self._attempts)))
+        while len(self._details) > limits.attempts:
+            self._drop_details(next(iter(self._details)))
+        while len(self._preemptions) > limits.preemptions:
+            self._drop_preemption()
+        while self._size + self.naming.size > limits.size:
+            if self._details:
+                self._drop_details(next(iter(self._details)))
+            elif self._attempts:
+                self._drop(next(iter(self._attempts)))
+            elif self._preemptions:
+                self._drop_preemption()
+            else:
+                return
+
+    def _drop(self, number: int) -> None:
+        record = self._attempts.pop(number)
+        self._size -= size_of_attempt(record)
+        key = record.pod.key
+        ids = self._of_pod[key]
+        if len(ids) > 1:
+            self._of_pod[key] = tuple(each for each in ids if each != number)
+        else:
+            del self._of_pod[key]
+        if number in self._details:
+            self._drop_details(number)
+
+    def _drop_details(self, number: int) -> None:
+        details, size = self._details.pop(number)
+        self._size -= size
+        if details.verdicts is not None:
+            self.naming.unused(details.verdicts.nodes)
+
+    def _drop_preemption(self) -> None:
+        number, record = self._preemptions.popitem(last=False)
+        self._size -= size_of_preemption(record)
+        if self._last_preemption.get(record.by.uid) == number:
+            del self._last_preemption[record.by.uid]
+
+
+def took_room(pod: str, record: PreemptionRecord) -> bool:
+    """Returns whether namespace/name took the room that the preemption had made for another pod."""
+    return any(taker.key == pod for taker in record.room_taken_by)
+
+
+def is_victim(pod: str, record: PreemptionRecord) -> bool:
+    """Returns whether namespace/name was a victim."""
+    return any(victim.pod.key == pod for victim in record.victims)

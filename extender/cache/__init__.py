@@ -1,7 +1,0 @@
-"""The scheduler's cache, the one writer of the columns. Watch events and assumptions go in, Snapshots come out. No I/O
-here.
-"""
-
-from extender.cache.cache import Cache, CacheError
-
-__all__ = ["Cache", "CacheError"]

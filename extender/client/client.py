@@ -1,0 +1,380 @@
+"""Requests to one API server, and watches."""
+# ruff: noqa: ASYNC109 - a timeout here is for one attempt of several, which `asyncio.timeout` around the call cannot
+# express
+
+import asyncio
+import math
+import random
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import final
+from urllib.parse import quote, urlencode
+
+import httpx
+import msgspec
+
+from extender.client.errors import (
+    ApiError,
+    Fenced,
+    NoAnswer,
+    NotKubernetes,
+    TooLargeResourceVersion,
+    Unauthorized,
+    from_response,
+)
+from extender.client.rate_limit import RateLimit
+from extender.client.transport.bodies import Body, WatchLines
+from extender.client.transport.carrier import CARRIER_ERRORS, ClientResponse, Headers, failure
+from extender.client.transport.connections import Connections
+from extender.client.transport.httpx_carrier import TransportCarrier
+from extender.values.targets.target import Identity, Target
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+
+MAX_RETRIES = 10
+"""Upstream: client-go/rest/request.go, defaultMaxRetries."""
+
+MAX_RETRY_AFTER = 60.0
+"""Seconds. A response that asks for a longer wait is raised instead of being retried."""
+
+MAX_CONNECT_SECONDS = 10.0
+
+MAX_READ_BYTES = 512 << 20
+"""The largest response to a GET: 150,000 pods in one list are about 400 MiB of JSON."""
+
+MAX_WRITE_BYTES = 8 << 20
+"""The largest response to a write: one object. An API server accepts 3 MiB, and adds managed fields."""
+
+_MAX_ERROR_BYTES = 1 << 20
+
+
+@final
+class Client:
+    """Speaks HTTP/1.1 with one API server.
+
+    Responses and errors of the server are returned or raised unchanged; a response that may not come from an API server
+    at all is `NotKubernetes`. Redirects are not followed. Nothing that it raises or logs contains a secret.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        rng: random.Random | None = None,
+        rate_limit: RateLimit | None = None,
+        user_agent: str = "reprieve",
+        fence: Callable[[], str | None] = lambda: None,
+        write_seconds: float = math.inf,
+    ) -> None:
+        """Opens nothing yet.
+
+        Arguments:
+            transport: used instead of sockets; closed with this client.
+            rng: spreads retries.
+            rate_limit: for requests; watches do not count, as upstream.
+            fence: returns why nothing may be written at the moment; None if writing is allowed. Called each time a
+                write is about to be sent.
+            write_seconds: the most seconds of one attempt at a write, whatever its timeout.
+        """
+        self._target = target
+        self._connections = Connections(
+            target, None if transport is None else TransportCarrier(transport, target.server)
+        )
+        self._rng = rng or random.Random()
+        self._rate_limit = rate_limit
+        self._user_agent = user_agent
+        self._fence = fence
+        self._write_seconds = write_seconds
+
+    @classmethod
+    def over(cls, transport: httpx.AsyncBaseTransport) -> "Client":
+        """Returns a client that reaches its API server by the transport only, without a socket."""
+        return cls(Target("http://embedded"), transport=transport)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of objects for which none is given."""
+        return self._target.namespace
+
+    async def get(self, path: str, *, params: Mapping[str, str] | None = None, timeout: float = 30.0) -> bytes:
+        """Returns an object, or a list."""
+        return await self.request("GET", path, params=params, timeout=timeout)
+
+    async def create(self, path: str, obj: object, *, timeout: float = 30.0) -> bytes:
+        """Returns the created object. `path` is that of the resource, or of a subresource such as `binding`."""
+        return await self.request("POST", path, body=obj, timeout=timeout)
+
+    async def update(self, path: str, obj: object, *, timeout: float = 30.0) -> bytes:
+        """Returns the updated object."""
+        return await self.request("PUT", path, body=obj, timeout=timeout)
+
+    async def patch(self, path: str, patch: object, content_type: str, *, timeout: float = 30.0) -> bytes:
+        """Returns the patched object. `content_type` is one of the patch types above."""
+        return await self.request("PATCH", path, body=patch, content_type=content_type, timeout=timeout)
+
+    async def delete(
+        self,
+        path: str,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        grace_period_seconds: int | None = None,
+        timeout: float = 30.0,
+    ) -> bytes:
+        """Deletes an object if it still has this uid and resource version; raises Conflict otherwise."""
+        options: dict[str, object] = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        preconditions = {
+            key: value for key, value in (("uid", uid), ("resourceVersion", resource_version)) if value is not None
+        }
+        if preconditions:
+            options["preconditions"] = preconditions
+        if grace_period_seconds is not None:
+            options["gracePeriodSeconds"] = grace_period_seconds
+        return await self.request("DELETE", path, body=options, timeout=timeout)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str] | None = None,
+        body: object = None,
+        content_type: str = JSON,
+        accept: str = JSON,
+        timeout: float = 30.0,
+        max_bytes: int | None = None,
+    ) -> bytes:
+        """Returns the body of the response.
+
+        It retries at most ten times: responses of 429 or 5xx with a Retry-After (after that many seconds and some
+        jitter), and a GET whose connection was cut (after a second). After a 401 it tries once more with credentials
+        read again.
+
+        Arguments:
+            method: in upper case.
+            path: see `paths.path`.
+            body: bytes are sent as they are; anything else is encoded as JSON.
+            timeout: seconds for one attempt, from the first byte out to the last byte in; at most half of them for the
+                connection.
+            max_bytes: of the response, decompressed; by default MAX_READ_BYTES for a GET and MAX_WRITE_BYTES for
+                others.
+
+        Raises:
+            ApiError: see there. For a write, its `may_have_happened` tells whether it may have been performed.
+        """
+        content = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
+        headers = self._headers(accept, compressed=method == "GET")
+        if content:
+            headers += (("Content-Type", content_type),)
+        where = path if params is None else _with_query(path, params)
+        cap = max_bytes or (MAX_READ_BYTES if method == "GET" else MAX_WRITE_BYTES)
+        if method != "GET":
+            timeout = min(timeout, self._write_seconds)
+        # A write is only retried when the server has refused it, so that it is never performed twice; see
+        # `_wait_before_retry`.
+        retries = 0
+        is_second_identity = False
+        while True:
+            if self._rate_limit is not None:
+                await self._rate_limit.wait()
+            try:
+                return await self._attempt(method, path, where, accept, headers, content, timeout, cap)
+            except Unauthorized:
+                if is_second_identity:
+                    raise
+                is_second_identity = True
+            except ApiError as error:
+                wait = _wait_before_retry(method, error)
+                if wait is None or retries == MAX_RETRIES:
+                    raise
+                retries += 1
+                await asyncio.sleep(wait * (1 + 0.2 * self._rng.random()))
+
+    @asynccontextmanager
+    async def watch(self, path: str, *, params: Mapping[str, str], silence: float) -> AsyncIterator[WatchLines]:
+        """Yields the lines of a watch, for as long as the body of the `async with` runs.
+
+        Only a 401 is retried, once, because the caller decides where to resume. The error of a 429 contains when.
+
+        Arguments:
+            params: including `watch=1`.
+            silence: seconds without a byte after which the connection counts as dead. Bookmarks come every minute when
+                requested.
+
+        Raises:
+            ApiError: see there; also raised by the iterator.
+        """
+        opened, body = await self._open_watch(path, params, silence)
+        async with opened:
+            yield WatchLines(f"GET {path}", body, silence)
+
+    async def aclose(self) -> None:
+        """Closes all connections. Requests and watches in flight fail."""
+        await self._connections.aclose()
+
+    async def _attempt(
+        self,
+        method: str,
+        path: str,
+        where: str,
+        accept: str,
+        headers: Headers,
+        content: bytes,
+        seconds: float,
+        cap: int,
+    ) -> bytes:
+        request = f"{method} {path}"
+        pool, identity = await self._connections.borrow()
+        try:
+            # Checked here, because the rate limit, retries and credentials may have taken time since the caller checked
+            # it.
+            if method != "GET" and (why_not := self._fence()) is not None:
+                raise Fenced(why_not)
+            async with asyncio.timeout(seconds):
+                response = await pool.carrier.send(
+                    method, where, _with_identity(headers, identity), content, _connect_seconds(seconds)
+                )
+                try:
+                    if not 200 <= response.status < 300:
+                        raise await _refusal(request, response)
+                    _check_content_type(request, response, accept)
+                    body = await Body(request, response).read(cap)
+                finally:
+                    await response.aclose()
+        except Unauthorized:
+            self._connections.invalidate(identity)
+            raise
+        except TimeoutError as error:
+            raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from error
+        except CARRIER_ERRORS as error:
+            raise failure(request, error) from error
+        finally:
+            await self._connections.give_back(pool)
+        if method == "GET":
+            _check_kind(request, body, accept)
+        return body
+
+    async def _open_watch(self, path: str, params: Mapping[str, str], seconds: float) -> tuple[AsyncExitStack, Body]:
+        """Returns a stack that closes the watch, and its body."""
+        request, where = f"GET {path}", _with_query(path, params)
+        headers = self._headers(JSON, compressed=False)
+        is_second_identity = False
+        while True:
+            async with AsyncExitStack() as stack:
+                pool, identity = await self._connections.borrow()
+                stack.push_async_callback(self._connections.give_back, pool)
+                try:
+                    # The head of the response comes as soon as the watch begins, long before its first event.
+                    async with asyncio.timeout(seconds):
+                        response = await pool.carrier.send(
+                            "GET", where, _with_identity(headers, identity), b"", _connect_seconds(seconds)
+                        )
+                        stack.push_async_callback(response.aclose)
+                        error = None if response.status == 200 else await _refusal(request, response)
+                except TimeoutError as timeout:
+                    raise NoAnswer(f"{request}: no answer within {seconds:g} s", timed_out=True) from timeout
+                except CARRIER_ERRORS as cut:
+                    raise failure(request, cut) from cut
+                if error is None:
+                    _check_content_type(request, response, JSON)
+                    body = Body(request, response)
+                    return stack.pop_all(), body
+                if isinstance(error, Unauthorized):
+                    self._connections.invalidate(identity)
+            if is_second_identity or not isinstance(error, Unauthorized):
+                raise error
+            is_second_identity = True
+
+    def _headers(self, accept: str, *, compressed: bool) -> Headers:
+        return (
+            ("Accept", accept),
+            ("Accept-Encoding", "gzip" if compressed else "identity"),
+            ("User-Agent", self._user_agent),
+        )
+
+
+def _with_query(path: str, params: Mapping[str, str]) -> str:
+    return f"{path}?{urlencode(params, quote_via=quote)}"
+
+
+def _with_identity(headers: Headers, identity: Identity) -> Headers:
+    return headers if identity.authorization is None else (*headers, ("Authorization", identity.authorization))
+
+
+def _connect_seconds(seconds: float) -> float:
+    """Returns at most half the time, so that a timeout of the connection happens before anything was sent, which is
+    certain then.
+    """
+    return min(seconds / 2, MAX_CONNECT_SECONDS)
+
+
+def _wait_before_retry(method: str, error: ApiError) -> float | None:
+    """Returns the seconds to wait; None if another try would be of no use, or might perform a write twice.
+
+    Upstream: client-go/rest/with_retry.go, IsNextRetry (v1.36.2).
+    """
+    if isinstance(error, NoAnswer):
+        return 1.0 if method == "GET" and not error.timed_out else None
+    if isinstance(error, TooLargeResourceVersion):
+        return None  # the caller decides which version to request next
+    if (
+        error.retry_after is None
+        or error.retry_after > MAX_RETRY_AFTER
+        or not (error.status == 429 or error.status >= 500)
+    ):
+        return None
+    return error.retry_after
+
+
+async def _refusal(request: str, response: ClientResponse) -> ApiError:
+    """Returns the error of a response that is no success."""
+    try:
+        body = await Body(request, response).read(_MAX_ERROR_BYTES)
+    except NotKubernetes:
+        body = b""
+    return from_response(request, response.status, body, retry_after=_retry_after(response))
+
+
+def _retry_after(response: ClientResponse) -> float | None:
+    """Returns the header in seconds; whole seconds only, as client-go/rest/request.go, retryAfterSeconds (v1.36.2)."""
+    text = response.header("retry-after")
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _check_content_type(request: str, response: ClientResponse, accept: str) -> None:
+    """Raises NotKubernetes for a response that is not JSON, such as a login page, whatever its status."""
+    found = response.header("content-type")
+    if accept == JSON and found and found.partition(";")[0].strip().lower() != JSON:
+        raise NotKubernetes(
+            f"{request}: answered {response.status} with {found[:64]!r} instead of JSON", status=response.status
+        )
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
+    message: str = ""
+
+
+_read_kind = msgspec.json.Decoder(_Kind)
+
+
+def _check_kind(request: str, body: bytes, accept: str) -> None:
+    """Raises NotKubernetes if the body is a Status or no JSON object, where an object was requested."""
+    if accept != JSON:
+        return
+    if len(body) > _MAX_ERROR_BYTES:
+        # No Status is this long, and the caller decodes it anyway: reading it twice would take too long.
+        found = _Kind() if body.lstrip()[:1] == b"{" else None
+    else:
+        try:
+            found = _read_kind.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            found = None
+    if found is None:
+        raise NotKubernetes(f"{request}: the answer is no JSON object", status=200)
+    if found.kind == "Status":
+        raise NotKubernetes(f"{request}: answered with a Status: {found.message}", status=200)

@@ -1,0 +1,196 @@
+"""Reads kubeconfig files into a `Target`."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from extender.client.credentials.exec_plugin import API_VERSIONS, ExecPlugin, ExecPluginConfig
+from extender.client.credentials.kubeconfig_files import (
+    Context,
+    Exec,
+    Kubeconfig,
+    KubeconfigCluster,
+    KubeconfigUser,
+    read_files,
+)
+from extender.values.targets.proxies import check_proxy
+from extender.values.targets.target import (
+    Credentials,
+    CredentialsError,
+    Target,
+    TokenFile,
+    anonymous,
+    basic_auth,
+    token,
+)
+from extender.values.targets.tls import Pem, Tls
+
+
+def load(files: Sequence[Path], context: str = "") -> Target:
+    """Returns the cluster and user of a context.
+
+    Arguments:
+        files: see `kubeconfig_files.read_files`.
+        context: its name; by default the current one.
+
+    Raises:
+        CredentialsError: the first thing that is wrong, in one line.
+
+    Upstream: client-go/tools/clientcmd/client_config.go, DirectClientConfig.ClientConfig, and validation.go (v1.36.2).
+    """
+    config = read_files(files)
+    where = ", ".join(map(str, files))
+    try:
+        return _target(config, context or config.current_context)
+    except CredentialsError as error:
+        raise CredentialsError(f"kubeconfig {where}: {error}") from error.__cause__
+
+
+def _target(config: Kubeconfig, name: str) -> Target:
+    if not name:
+        raise CredentialsError("no context chosen: name one, or set current-context")
+    context = config.contexts.get(name)
+    if context is None:
+        raise CredentialsError(f"context was not found for specified context: {name}")
+    cluster, user = _parts(config, name, context)
+    return Target(
+        server=_server(context.cluster, cluster),
+        namespace=context.namespace or "default",
+        tls=_tls(context, cluster, user),
+        credentials=_credentials(context.user, user, cluster),
+        proxy=check_proxy(cluster.proxy_url) if cluster.proxy_url else None,
+    )
+
+
+def _parts(config: Kubeconfig, name: str, context: Context) -> tuple[KubeconfigCluster, KubeconfigUser]:
+    if not context.cluster:
+        raise CredentialsError(f'cluster was not specified for context "{name}"')
+    if not context.user:
+        raise CredentialsError(f'user was not specified for context "{name}"')
+    cluster = config.clusters.get(context.cluster)
+    if cluster is None:
+        raise CredentialsError(f'cluster "{context.cluster}" was not found for context "{name}"')
+    user = config.users.get(context.user)
+    if user is None:
+        raise CredentialsError(f'user "{context.user}" was not found for context "{name}"')
+    return cluster, user
+
+
+def _server(name: str, cluster: KubeconfigCluster) -> str:
+    if not cluster.server:
+        raise CredentialsError(f'no server found for cluster "{name}"')
+    server = cluster.server if "://" in cluster.server else f"http://{cluster.server}"
+    try:
+        parts = urlsplit(server)
+        usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise CredentialsError(f'the server of cluster "{name}" is no http or https URL')
+    if parts.username is not None or parts.query or parts.fragment:
+        raise CredentialsError(
+            f'the server of cluster "{name}" is more than scheme, host, port and path: a user belongs into "users"'
+        )
+    return server.rstrip("/")
+
+
+def _tls(context: Context, cluster: KubeconfigCluster, user: KubeconfigUser) -> Tls:
+    ca = _pem(
+        cluster.certificate_authority,
+        cluster.certificate_authority_data,
+        f"certificate-authority-data of {context.cluster}",
+    )
+    if ca is not None and cluster.insecure_skip_tls_verify:
+        raise CredentialsError("specifying a root certificates file with the insecure flag is not allowed")
+    certificate = _pem(
+        user.client_certificate, user.client_certificate_data, f"client-certificate-data of {context.user}"
+    )
+    key = _pem(user.client_key, user.client_key_data, f"client-key-data of {context.user}")
+    if certificate is not None and key is None:
+        raise CredentialsError(
+            f"client-key-data or client-key must be specified for {context.user} to use the clientCert authentication "
+            "method."
+        )
+    if key is not None and certificate is None:
+        raise CredentialsError(
+            f"client-certificate-data or client-certificate must be specified for {context.user} beside its key"
+        )
+    return Tls(ca, certificate, key, cluster.tls_server_name or None, cluster.insecure_skip_tls_verify)
+
+
+def _pem(file: str, data: str, what: str) -> Pem | None:
+    """Returns the data if there are any, else the file, as upstream."""
+    if data:
+        try:
+            return Pem(text=base64.b64decode("".join(data.split()), validate=True))
+        except binascii.Error as error:
+            raise CredentialsError(f"{what} is not base64") from error
+    return Pem(file=Path(file)) if file else None
+
+
+def _credentials(name: str, user: KubeconfigUser, cluster: KubeconfigCluster) -> Credentials:
+    if user.impersonate:
+        raise CredentialsError(f"user {name} acts as another: impersonation is not supported")
+    if user.auth_provider is not None:
+        raise CredentialsError(f"user {name} has an auth-provider, which is not supported: use an exec plugin instead")
+    has_token = bool(user.token or user.token_file)
+    has_password = bool(user.username or user.password)
+    if has_token and has_password:
+        raise CredentialsError(
+            f"more than one authentication method found for {name}; found [token basicAuth], only one is allowed"
+        )
+    if user.token_file:
+        return TokenFile(Path(user.token_file))
+    if user.token:
+        return token(user.token)
+    if has_password:
+        return basic_auth(user.username, user.password)
+    if user.exec is not None:
+        return ExecPlugin(_exec(name, user.exec, cluster))
+    return anonymous()
+
+
+def _exec(name: str, plugin: Exec, cluster: KubeconfigCluster) -> ExecPluginConfig:
+    if not plugin.command:
+        raise CredentialsError(f"command must be specified for {name} to use exec authentication plugin")
+    if not plugin.api_version:
+        raise CredentialsError(f"apiVersion must be specified for {name} to use exec authentication plugin")
+    if plugin.api_version not in API_VERSIONS:
+        raise CredentialsError(f'exec plugin: invalid apiVersion "{plugin.api_version}"')
+    if plugin.interactive_mode == "Always":
+        raise CredentialsError(
+            f"the exec plugin of {name} wants a terminal (interactiveMode: Always), and a scheduler has none"
+        )
+    if plugin.interactive_mode not in ("", "Never", "IfAvailable"):
+        raise CredentialsError(f'invalid interactiveMode for {name}: "{plugin.interactive_mode}"')
+    if any(not variable.name for variable in plugin.env or ()):
+        raise CredentialsError(f"env variable name must be specified for {name} to use exec authentication plugin")
+    return ExecPluginConfig(
+        api_version=plugin.api_version,
+        command=plugin.command,
+        args=tuple(plugin.args or ()),
+        env={variable.name: variable.value for variable in plugin.env or ()},
+        install_hint=plugin.install_hint,
+        cluster=_cluster_info(cluster) if plugin.provide_cluster_info else None,
+    )
+
+
+def _cluster_info(cluster: KubeconfigCluster) -> dict[str, Any]:
+    """Returns the description of the cluster for a plugin. Upstream:
+    client-go/pkg/apis/clientauthentication/v1/types.go, KubeconfigCluster.
+    """
+    info: dict[str, Any] = {"server": cluster.server}
+    if cluster.tls_server_name:
+        info["tls-server-name"] = cluster.tls_server_name
+    if cluster.insecure_skip_tls_verify:
+        info["insecure-skip-tls-verify"] = True
+    ca = _pem(cluster.certificate_authority, cluster.certificate_authority_data, "certificate-authority-data")
+    if ca is not None:
+        info["certificate-authority-data"] = base64.b64encode(ca.read()).decode()
+    if cluster.proxy_url:
+        info["proxy-url"] = cluster.proxy_url
+    info["config"] = None
+    return info

@@ -1,0 +1,159 @@
+"""The contents of kubeconfig files, and how several files are merged."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from extender.values.golang.json import plain
+from extender.values.golang.yaml import YamlError, read_yaml
+from extender.values.targets.target import CredentialsError
+
+MAX_FILE_BYTES: Final = 4 << 20
+
+
+class KubeconfigCluster(msgspec.Struct, rename="kebab"):
+    """The address of a server, and how to trust it."""
+
+    server: str = ""
+    tls_server_name: str = ""
+    insecure_skip_tls_verify: bool = False
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    proxy_url: str = ""
+
+
+class ExecEnv(msgspec.Struct):
+    """An environment variable of an exec plugin."""
+
+    name: str = ""
+    value: str = ""
+
+
+class Exec(msgspec.Struct, rename="camel"):
+    """A program that returns credentials."""
+
+    api_version: str = ""
+    command: str = ""
+    args: list[str] | None = None
+    env: list[ExecEnv] | None = None
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = ""
+
+
+class KubeconfigUser(msgspec.Struct, rename="kebab"):
+    """The credentials of a user."""
+
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    token_file: str = msgspec.field(default="", name="tokenFile")
+    username: str = ""
+    password: str = ""
+    impersonate: str = msgspec.field(default="", name="as")
+    auth_provider: dict[str, Any] | None = None
+    exec: Exec | None = None
+
+
+class Context(msgspec.Struct):
+    """A cluster and a user by name."""
+
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class _NamedCluster(msgspec.Struct):
+    name: str
+    cluster: KubeconfigCluster | None = None
+
+
+class _NamedUser(msgspec.Struct):
+    name: str
+    user: KubeconfigUser | None = None
+
+
+class _NamedContext(msgspec.Struct):
+    name: str
+    context: Context | None = None
+
+
+class _File(msgspec.Struct, rename="kebab"):
+    current_context: str = ""
+    clusters: list[_NamedCluster] | None = None
+    users: list[_NamedUser] | None = None
+    contexts: list[_NamedContext] | None = None
+
+
+class Kubeconfig(msgspec.Struct):
+    """The contents of one or more files. Paths in it are absolute."""
+
+    current_context: str = ""
+    clusters: dict[str, KubeconfigCluster] = {}
+    users: dict[str, KubeconfigUser] = {}
+    contexts: dict[str, Context] = {}
+
+
+def read_files(files: Sequence[Path]) -> Kubeconfig:
+    """Returns the contents of all files merged. What an earlier file defines under a name, a later one does not change.
+
+    Raises:
+        CredentialsError: a file cannot be read, or is no kubeconfig.
+
+    Upstream: client-go/tools/clientcmd/loader.go, ClientConfigLoadingRules.Load (v1.36.2).
+    """
+    merged = Kubeconfig()
+    for file in files:
+        one = _read_file(file)
+        merged.current_context = merged.current_context or one.current_context
+        for cluster in one.clusters or ():
+            merged.clusters.setdefault(
+                cluster.name, _with_absolute_cluster_paths(file, cluster.cluster or KubeconfigCluster())
+            )
+        for user in one.users or ():
+            merged.users.setdefault(user.name, _with_absolute_user_paths(file, user.user or KubeconfigUser()))
+        for context in one.contexts or ():
+            merged.contexts.setdefault(context.name, context.context or Context())
+    return merged
+
+
+def _read_file(file: Path) -> _File:
+    try:
+        with file.open("rb") as opened:
+            text = opened.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise CredentialsError(f"kubeconfig {file} can not be read: {error.strerror}") from error
+    if len(text) > MAX_FILE_BYTES:
+        raise CredentialsError(f"kubeconfig {file} is longer than {MAX_FILE_BYTES >> 20} MiB")
+    try:
+        value = plain(read_yaml(text.decode()).value)
+    except (YamlError, UnicodeDecodeError) as error:
+        raise CredentialsError(f"kubeconfig {file} is no YAML: {' '.join(str(error).split())}") from None
+    try:
+        return msgspec.convert(value if value is not None else {}, _File)
+    except msgspec.ValidationError as error:
+        raise CredentialsError(f"kubeconfig {file} is no kubeconfig: {error}") from None
+
+
+def _with_absolute_cluster_paths(file: Path, cluster: KubeconfigCluster) -> KubeconfigCluster:
+    cluster.certificate_authority = _absolute(file, cluster.certificate_authority)
+    return cluster
+
+
+def _with_absolute_user_paths(file: Path, user: KubeconfigUser) -> KubeconfigUser:
+    user.client_certificate = _absolute(file, user.client_certificate)
+    user.client_key = _absolute(file, user.client_key)
+    user.token_file = _absolute(file, user.token_file)
+    # A bare name is looked up in PATH.
+    if user.exec is not None and "/" in user.exec.command:
+        user.exec.command = _absolute(file, user.exec.command)
+    return user
+
+
+def _absolute(file: Path, path: str) -> str:
+    """Returns the path, relative to the folder of the file."""
+    return str(file.parent.absolute() / path) if path else ""

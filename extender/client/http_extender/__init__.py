@@ -1,0 +1,23 @@
+"""The HTTP extenders of our configuration, which we call.
+
+Cycles are in `extender.engine.scheduler`, which calls the extenders in upstream's order.
+
+Upstream: pkg/scheduler/extender.go, HTTPExtender (v1.36.2).
+"""
+
+from extender.client.http_extender.calling import without_password
+from extender.client.http_extender.calls import ExtenderCalls
+from extender.client.http_extender.checks import check_extenders, warnings_of
+from extender.client.http_extender.http_extender import HTTPExtender, Through, Transports, make_extenders, no_transport
+
+__all__ = [
+    "ExtenderCalls",
+    "HTTPExtender",
+    "Through",
+    "Transports",
+    "check_extenders",
+    "make_extenders",
+    "no_transport",
+    "warnings_of",
+    "without_password",
+]

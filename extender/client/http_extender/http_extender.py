@@ -1,0 +1,236 @@
+"""HTTPExtender: one HTTP extender of the configuration.
+
+Upstream: pkg/scheduler/extender.go (v1.36.2).
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final, final
+
+import httpx
+
+from extender.client.http_extender.calling import ExtenderClient, trust_of, without_password
+from extender.client.http_extender.calls import ExtenderCalls, HTTPCalls
+from extender.client.http_extender.checks import check_extenders, warnings_of_extenders
+from extender.engine.framework import Candidate, ExtenderError
+from extender.engine.scheduler.extender import FilterAnswer
+from extender.engine.snapshot import Snapshot
+from extender.values.config.completion import calling_order
+from extender.values.config.configuration import Configuration, Extender
+from extender.values.golang.quoting import quoted
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Container, Pod
+from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY, HostPriority, MetaVictims
+
+Through = Callable[[Extender, ExtenderCalls], ExtenderCalls]
+"""Returns what the calls of an extender go through."""
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+@final
+class HTTPExtender:
+    """Calls one extender. State: its connections, and what was last warned of about its scores."""
+
+    def __init__(
+        self, config: Extender, transport: httpx.AsyncBaseTransport | None = None, through: Through | None = None
+    ) -> None:
+        """Opens nothing yet; close it with `aclose`.
+
+        Arguments:
+            config: checked, see `check_extenders`.
+            transport: used instead of sockets; closed with the extender.
+            through: what the calls go through; None for nothing.
+
+        Raises:
+            TlsError: its certificates cannot be used.
+        """
+        self._config = config
+        self._managed = frozenset(resource.name for resource in config.managed_resources)
+        tls = config.tls_config
+        client = ExtenderClient(
+            config.url_prefix,
+            config.http_timeout.seconds,
+            trust=trust_of(config),
+            server_name=tls.server_name if tls is not None else "",
+            transport=transport,
+        )
+        calls = HTTPCalls(config, client)
+        self._calls = calls if through is None else through(config, calls)
+        self._last_score_failure = ""
+        self._has_told_of_range = False
+
+    @property
+    def name(self) -> str:
+        """The extender's address, as configured, without a password."""
+        return without_password(self._config.url_prefix)
+
+    @property
+    def is_ignorable(self) -> bool:
+        return self._config.ignorable
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether the extender filters."""
+        return bool(self._config.filter_verb)
+
+    @property
+    def is_prioritizer(self) -> bool:
+        """Whether the extender scores."""
+        return bool(self._config.prioritize_verb)
+
+    @property
+    def supports_preemption(self) -> bool:
+        """Whether the extender takes part in preemption."""
+        return bool(self._config.preempt_verb)
+
+    @property
+    def is_binder(self) -> bool:
+        """Whether the extender binds pods."""
+        return bool(self._config.bind_verb)
+
+    @property
+    def weight(self) -> int:
+        """The factor of the extender's scores."""
+        return self._config.weight
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Returns whether a container requests any amount of a resource that the extender manages; always true without
+        such resources.
+        """
+        return not self._managed or any(map(self._uses_managed, (*pod.spec.containers, *pod.spec.init_containers)))
+
+    def _uses_managed(self, container: Container) -> bool:
+        resources = container.resources
+        return not self._managed.isdisjoint(resources.requests) or not self._managed.isdisjoint(resources.limits)
+
+    async def filter(self, pod: Pod, nodes: Sequence[Node]) -> FilterAnswer:
+        """Returns the nodes on which the pod can run: all of them if the extender does not filter.
+
+        Raises:
+            ExtenderError: it failed; or it answers by name and names a node that it was not given.
+        """
+        if not self.is_filter:
+            return FilterAnswer(nodes, {}, {})
+        answer = await self._calls.filter(pod, nodes)
+        kept: Sequence[Node] = answer.nodes or ()
+        if self._config.node_cache_capable and answer.node_names is not None:
+            given = {node.name: node for node in nodes}
+            for name in answer.node_names:
+                if name not in given:
+                    raise self.unknown_node(name)
+            kept = [given[name] for name in answer.node_names]
+        return FilterAnswer(kept, dict(answer.failed), dict(answer.failed_and_unresolvable))
+
+    def unknown_node(self, name: str) -> ExtenderError:
+        """Returns the error for a node that the extender lets pass although it was not given."""
+        return ExtenderError(
+            f"extender {quoted(self.name)} claims a filtered node {quoted(name)} which is not found in the input node "
+            "list"
+        )
+
+    async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
+        """Returns the extender's scores, not weighted. A node may have none or several, and unknown nodes may have
+        some.
+
+        The protocol asks for 0 to 10. Any int64 counts as it is, as upstream, and is warned of once.
+
+        Raises:
+            ExtenderError: it failed.
+        """
+        if not self.is_prioritizer:
+            return []
+        scores = await self._calls.prioritize(pod, nodes)
+        self._last_score_failure = ""
+        if not self._has_told_of_range:
+            self._tell_of_range(scores)
+        return scores
+
+    def _tell_of_range(self, scores: Sequence[HostPriority]) -> None:
+        beyond = next((each for each in scores if not 0 <= each.score <= MAX_EXTENDER_PRIORITY), None)
+        if beyond is not None:
+            self._has_told_of_range = True
+            text = "Extender %s gives node %s the score %d; it counts as it is, though the protocol asks for 0 to %d"
+            _LOGGER.warning(text, self.name, beyond.host, beyond.score, MAX_EXTENDER_PRIORITY)
+
+    def log_score_failure(self, exc: ExtenderError) -> None:
+        """Logs a failure to score, which has no other consequence. A repeated failure is a warning only once."""
+        text = str(exc)
+        level = logging.DEBUG if text == self._last_score_failure else logging.WARNING
+        self._last_score_failure = text
+        _LOGGER.log(
+            level,
+            "Failed to run extender's priority function. No score given by this priority function. %s: %s",
+            self.name,
+            text,
+        )
+
+    async def process_preemption(
+        self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot
+    ) -> list[Candidate]:
+        if not self.supports_preemption:
+            raise ExtenderError(f"preempt verb is not defined for extender {self.name} but run into ProcessPreemption")
+        answer = await self._calls.preempt(pod, candidates)
+        return [self._candidate(node, of_node, snapshot) for node, of_node in answer.items()]
+
+    def _candidate(self, node: str, of_node: MetaVictims | None, snapshot: Snapshot) -> Candidate:
+        place = snapshot.nodes.index.get(node)
+        if place is None:
+            raise ExtenderError(f"nodeinfo not found for node name {quoted(node)}")
+        if of_node is None:
+            # Upstream dereferences the null, which ends the process.
+            raise ExtenderError(f"extender: {self.name} claims to preempt pods on node: {node}, but has null for them")
+        if of_node.num_pdb_violations < 0:
+            # Upstream uses the number as it is, so that the node would be preferred to all others.
+            raise ExtenderError(
+                f"extender: {self.name} claims {of_node.num_pdb_violations} PDB violations on node: {node}"
+            )
+        pods = []
+        for uid in of_node.uids:
+            slot = snapshot.pods.slots.get(uid) if uid else None
+            if slot is None or int(snapshot.pods.node[slot]) != place:
+                raise ExtenderError(
+                    f"extender: {self.name} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, but the pod is "
+                    "not found on that node"
+                )
+            pods.append(snapshot.pod_at(slot))
+        return Candidate(node, tuple(pods), of_node.num_pdb_violations)
+
+    async def bind(self, pod: Pod, node: str) -> None:
+        """Binds the pod to the node.
+
+        Raises:
+            ExtenderError: it is not bound, or the outcome is unknown.
+        """
+        if not self.is_binder:
+            raise ExtenderError("unexpected empty bindVerb in extender")
+        await self._calls.bind(pod, node)
+
+    async def aclose(self) -> None:
+        await self._calls.aclose()
+
+
+Transports = Callable[[Extender], httpx.AsyncBaseTransport | None]
+"""Returns the transport for the calls to an extender; None for sockets."""
+
+
+def no_transport(extender: Extender) -> None:
+    """Chooses sockets for every extender."""
+
+
+def make_extenders(
+    configuration: Configuration, transports: Transports = no_transport, through: Through | None = None
+) -> tuple[HTTPExtender, ...]:
+    """Returns the extenders of a configuration, in the order in which they are called, and logs what is unwise about
+    them.
+
+    Arguments:
+        through: see `HTTPExtender`.
+
+    Raises:
+        ConfigErrors: one cannot be called; contains every reason.
+    """
+    check_extenders(configuration)
+    for warning in warnings_of_extenders(configuration):
+        _LOGGER.warning("%s", warning)
+    return tuple(HTTPExtender(config, transports(config), through) for config in calling_order(configuration.extenders))

@@ -1,0 +1,217 @@
+"""Reduces objects to the fields that scheduling reads, and shares equal parts between objects to save memory.
+
+Annotations are kept because plugins may read them, except the one in which kubectl stores a second copy of the object.
+Volumes of types that scheduling ignores are dropped: the name of the service account's volume differs from pod to pod
+and would make equal pods look different.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, final
+
+import msgspec
+
+from extender.values.objects.decoding import replaced
+from extender.values.objects.kinds import NODES, PODS, WatchedKind
+from extender.values.objects.meta import ApiObject, ObjectMeta
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod, PodSpec, Volume
+
+P = TypeVar("P")
+
+CAPACITY: Final = 1 << 16
+"""The most distinct parts that a table remembers."""
+
+LONG_PART: Final = 1 << 14
+"""Bytes. A pod may have a part of a megabyte, so that longer parts have a bound of their own."""
+
+LONG_BYTES: Final = 1 << 22
+"""The most bytes of long parts that a table remembers. As objects they take about seven times as much."""
+
+
+@final
+class SharedStrings:
+    """Makes equal strings the same string."""
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._known: dict[str, str] = {}
+        self._capacity = capacity
+
+    def __call__(self, text: str) -> str:
+        """Returns the first string that was equal to this one."""
+        known = self._known.get(text)
+        if known is None:
+            if len(self._known) >= self._capacity:
+                self._known.clear()
+            known = self._known[text] = text
+        return known
+
+
+@final
+class SharedParts:
+    """Makes equal lists, dicts or structs the same object. For the parts of one field, since parts that encode alike
+    must have one type.
+    """
+
+    def __init__(self, capacity: int = CAPACITY) -> None:
+        self._known: dict[bytes, Any] = {}
+        self._long: dict[bytes, Any] = {}
+        self._long_bytes = 0
+        self._capacity = capacity
+        self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
+
+    def __call__(self, part: P) -> P:
+        """Returns the first part that was equal to this one."""
+        name = self._encode(part)
+        if len(name) > LONG_PART:
+            return self._long_one(name, part)
+        known: P | None = self._known.get(name)
+        if known is None:
+            if len(self._known) >= self._capacity:
+                self._known.clear()
+            known = self._known[name] = part
+        return known
+
+    def _long_one(self, name: bytes, part: P) -> P:
+        known: P | None = self._long.get(name)
+        if known is None:
+            self._long_bytes += len(name)
+            if self._long_bytes > LONG_BYTES:
+                self._long.clear()
+                self._long_bytes = len(name)
+            known = self._long[name] = part
+        return known
+
+
+A = TypeVar("A", bound=ApiObject)
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+# Most parts of most objects are empty, and share these values, which must not be changed either.
+_NO_ITEMS: Final[list[object]] = []
+_NO_ENTRIES: Final[dict[str, object]] = {}
+
+
+@final
+class MetadataKeeper:
+    """Keeps everything but kubectl's copy, for kinds with few objects."""
+
+    def __call__(self, obj: Any) -> Any:
+        meta = obj.metadata
+        return (
+            replaced(obj, metadata=replaced(meta, annotations=_annotations(meta)))
+            if LAST_APPLIED in meta.annotations
+            else obj
+        )
+
+
+@final
+class PodKeeper:
+    """Shares the parts that pods of a workload have in common: of 5.5 KB a pod, about 0.7 KB remain."""
+
+    def __init__(self) -> None:
+        self._strings = SharedStrings()
+        self._metadata = _PartsOf("labels", "annotations", "owner_references")
+        self._spec = _PartsOf(
+            "containers",
+            "init_containers",
+            "overhead",
+            "node_selector",
+            "affinity",
+            "tolerations",
+            "topology_spread_constraints",
+            "scheduling_gates",
+            "volumes",
+            "resource_claims",
+        )
+        self._status = _PartsOf(
+            "conditions",
+            "container_statuses",
+            "init_container_statuses",
+            "allocated_resources",
+            "resource_claim_statuses",
+        )
+
+    def __call__(self, pod: Pod) -> Pod:
+        meta, spec, status, same = pod.metadata, pod.spec, pod.status, self._strings
+        return Pod(
+            metadata=_shared_metadata(meta, self._metadata, same),
+            spec=self._shared_spec(spec),
+            status=self._status.share(
+                status,
+                phase=same(status.phase),
+                start_time=status.start_time and same(status.start_time),
+                nominated_node_name=status.nominated_node_name and same(status.nominated_node_name),
+            ),
+        )
+
+    def _shared_spec(self, spec: PodSpec) -> PodSpec:
+        same = self._strings
+        if any(map(_is_ignored, spec.volumes)):
+            spec = replaced(spec, volumes=[volume for volume in spec.volumes if not _is_ignored(volume)])
+        return self._spec.share(
+            spec,
+            node_name=spec.node_name and same(spec.node_name),
+            scheduler_name=spec.scheduler_name and same(spec.scheduler_name),
+            priority_class_name=spec.priority_class_name and same(spec.priority_class_name),
+            preemption_policy=spec.preemption_policy and same(spec.preemption_policy),
+        )
+
+
+@final
+class NodeKeeper:
+    """Shares images, capacities and conditions of nodes."""
+
+    def __init__(self) -> None:
+        self._strings = SharedStrings()
+        self._metadata = _PartsOf("annotations", "owner_references")
+        self._status = _PartsOf("allocatable", "capacity", "conditions", "declared_features")
+        self._image = SharedParts()
+
+    def __call__(self, node: Node) -> Node:
+        return Node(
+            metadata=_shared_metadata(node.metadata, self._metadata, self._strings),
+            spec=node.spec,
+            status=self._status.share(node.status, images=[self._image(image) for image in node.status.images]),
+        )
+
+
+@final
+class _PartsOf:
+    """Some fields of a struct, each with the values seen before."""
+
+    def __init__(self, *fields: str) -> None:
+        self._fields = [(field, SharedParts()) for field in fields]
+
+    def share(self, struct: A, **changes: object) -> A:
+        """Returns the struct with these fields shared, and the given changes."""
+        for field, shared in self._fields:
+            part: object = changes[field] if field in changes else getattr(struct, field)
+            if part:
+                changes[field] = shared(part)
+            elif part is not None:
+                changes[field] = _NO_ITEMS if isinstance(part, list) else _NO_ENTRIES
+        return replaced(struct, **changes)
+
+
+def _shared_metadata(meta: ObjectMeta, parts: _PartsOf, same: SharedStrings) -> ObjectMeta:
+    times = {"creation_timestamp": meta.creation_timestamp and same(meta.creation_timestamp)}
+    return parts.share(meta, annotations=_annotations(meta), namespace=same(meta.namespace), **times)
+
+
+def _annotations(meta: ObjectMeta) -> dict[str, str]:
+    if LAST_APPLIED not in meta.annotations:
+        return meta.annotations
+    return {name: text for name, text in meta.annotations.items() if name != LAST_APPLIED}
+
+
+def _is_ignored(volume: Volume) -> bool:
+    return volume == Volume(name=volume.name)
+
+
+def keeper_of(kind: WatchedKind[Any]) -> Callable[[Any], Any]:
+    """Returns the function that removes from objects of the kind what scheduling does not read. It may remember parts:
+    use one per reflector.
+    """
+    if kind is NODES:
+        return NodeKeeper()
+    return PodKeeper() if kind is PODS else MetadataKeeper()

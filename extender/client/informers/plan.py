@@ -1,0 +1,109 @@
+"""ReflectorPlan: what a reflector does next, and after which backoff.
+
+Upstream: client-go/tools/cache/reflector.go, watch, isWatchErrorRetriable, NewReflectorWithOptions;
+apimachinery/pkg/util/wait/backoff.go (v1.36.2).
+"""
+
+from random import Random
+from typing import Final, final
+
+from extender.client.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    NoAnswer,
+    NotFound,
+    NotKubernetes,
+    NotServed,
+    TooLargeResourceVersion,
+    TooManyRequests,
+    Unreachable,
+)
+from extender.client.informers.reading import DoubtfulAnswerError
+
+FIRST: Final = 0.8
+LONGEST: Final = 30.0
+RESET_AFTER: Final = 120.0
+
+
+@final
+class Backoff:
+    """0.8 s, doubled each time up to 30 s, plus a random part of up to as much; reset after two minutes without a
+    failure.
+    """
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._delay = FIRST
+        self._last = float("-inf")
+
+    def next(self, now: float) -> float:
+        """Returns the seconds to wait from now on.
+
+        Arguments:
+            now: the event loop's time.
+        """
+        if now - self._last > RESET_AFTER:
+            self._delay = FIRST
+        self._last = now
+        delay, self._delay = self._delay, min(self._delay * 2, LONGEST)
+        return delay * (1 + self._rng.random())
+
+
+MAX_FRUITLESS: Final = 3
+"""Requests in a row that brought nothing new, after which a list follows."""
+
+
+@final
+class ReflectorPlan:
+    """Lists first and then watches, until a failure requires another list."""
+
+    def __init__(self, relist_period: float, rng: Random) -> None:
+        self.lists_next = True
+        self.from_newest = False
+        """True if the next list must be of the newest state, because the known version is gone or not to be trusted."""
+        self.checks_version_first = False
+        """True if the server must be asked before the next watch whether it knows our resource version. One that does
+        not, because it was restored from a backup, sends nothing until it has caught up.
+        """
+        self.relist_at = 0.0
+        """The event loop's time at which a list is due, whatever the watch brings."""
+        self._relist_period = relist_period
+        self._rng = rng
+        self._backoff = Backoff(rng)
+        self._fruitless = 0
+
+    def listed(self, now: float) -> None:
+        """Records that a list was accepted: watch from there."""
+        self.lists_next = self.from_newest = self.checks_version_first = False
+        self.relist_at = now + self._relist_period * self._rng.uniform(0.9, 1.1)
+        self._fruitless = 0
+
+    def learned(self) -> None:
+        """Records that a watch brought something new."""
+        self._fruitless = 0
+
+    def list_newest(self) -> None:
+        """Requires a list of the newest state."""
+        self.lists_next = self.from_newest = True
+
+    def failed(self, exc: ApiError | DoubtfulAnswerError, now: float) -> float:
+        """Records that a request failed; returns the seconds until the next try."""
+        is_busy = isinstance(exc, TooManyRequests | Unreachable)  # a list would cost the server more than a watch
+        was_list = self.lists_next
+        self._fruitless += 1
+        if isinstance(exc, Gone | TooLargeResourceVersion):
+            self.list_newest()
+        elif isinstance(exc, BadRequest | Invalid | Forbidden | NotFound | NotServed) or (
+            self._fruitless >= MAX_FRUITLESS and not is_busy
+        ):
+            self.lists_next = True
+        is_silent = isinstance(exc, NoAnswer) and exc.timed_out
+        if is_silent:
+            self.checks_version_first = True
+        if isinstance(exc, NotKubernetes) or (is_silent and was_list):
+            self.from_newest = True  # the answer may have been too long for one piece; the newest state comes in pages
+        delay = self._backoff.next(now)
+        return max(delay, exc.retry_after or 0.0) if isinstance(exc, ApiError) else delay

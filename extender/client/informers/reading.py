@@ -1,0 +1,221 @@
+"""Reads objects and watch events of one kind from bytes. An object that cannot be read is set aside; the others are
+still read.
+
+Upstream: apimachinery/pkg/watch/streamwatcher.go (v1.36.2).
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Generic, TypeVar, final
+
+import msgspec
+
+from extender.client.errors import ApiError, from_status
+from extender.client.informers.keeping import keeper_of
+from extender.values.concurrency.abandoned import in_thread
+from extender.values.objects import decoding
+from extender.values.objects.cluster import Key
+from extender.values.objects.kinds import WatchedKind
+from extender.values.objects.meta import ApiObject, HasMetadata, ObjectMeta
+from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import assigned_requests
+
+T = TypeVar("T", bound=HasMetadata)
+
+LONG_OBJECT: Final = 1 << 16
+"""Bytes. Objects of more are read in a thread, and change after change: reading a megabyte takes twenty milliseconds.
+"""
+
+
+class DoubtfulAnswerError(Exception):
+    """A list or a watch that must not be believed; the message contains the reason."""
+
+
+class UnreadableObjectError(Exception):
+    """An object of the wrong kind, or with a field of the wrong type."""
+
+    def __init__(self, reason: str, meta: ObjectMeta | None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.meta = meta
+        """The identity of the object; None if not even that can be read."""
+
+
+@final
+class ObjectReader(Generic[T]):
+    """Reads objects of one kind, and reduces them to what scheduling reads.
+
+    Arguments:
+        keep: removes from an object what scheduling does not read; None for the keeper of the kind.
+    """
+
+    def __init__(self, kind: WatchedKind[T], keep: Callable[[T], T] | None = None) -> None:
+        self._kind = kind
+        self._wire: Any = _with_kind(kind.type)
+        self._fields = kind.type.__struct_fields__
+        self._keep = keep or keeper_of(kind)
+
+    def read(self, data: bytes | msgspec.Raw, *, kind_required: bool) -> T:
+        """Returns the object.
+
+        Arguments:
+            kind_required: False for items of a list, which need not contain their kind.
+
+        Raises:
+            UnreadableObjectError: it is not of this kind, or cannot be read.
+        """
+        try:
+            wire = decoding.decode(self._wire, data)
+        except decoding.DecodeError as exc:
+            raise UnreadableObjectError(str(exc), self.identify(data)) from exc
+        if wire.kind != self._kind.name and (wire.kind or kind_required):
+            raise UnreadableObjectError(f"expected a {self._kind.name}, not a {wire.kind!r:.64}", None)
+        if wire.api_version != self._kind.api_version and (wire.api_version or kind_required):
+            raise UnreadableObjectError(f"expected {self._kind.api_version}, not {wire.api_version!r:.64}", None)
+        if not wire.metadata.name:
+            raise UnreadableObjectError("the object has no name", None)
+        kept = self._keep(self._kind.type(*(getattr(wire, field) for field in self._fields)))
+        if isinstance(kept, Pod) and len(data) > LONG_OBJECT:
+            with suppress(QuantityError):  # is told where the pod is counted
+                assigned_requests(kept)  # is kept until the pod is counted, which holds the event loop
+        return kept
+
+    def identify(self, data: bytes | msgspec.Raw) -> ObjectMeta | None:
+        """Returns name, namespace, UID and resource version, even if the object is broken elsewhere; None if they
+        cannot be read.
+        """
+        try:
+            found = decoding.decode(_Identified, data)
+        except decoding.DecodeError:
+            return None
+        meta = found.metadata
+        if not meta.name or found.kind not in ("", self._kind.name):
+            return None
+        return ObjectMeta(
+            name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version
+        )
+
+
+def key_of(meta: ObjectMeta) -> Key:
+    """Returns the namespace and name under which informers keep the object."""
+    return (meta.namespace, meta.name)
+
+
+class _Identity(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Identified(msgspec.Struct, frozen=True):
+    metadata: _Identity
+    kind: str = ""
+
+
+@cache
+def _with_kind(kind: type[ApiObject]) -> type[msgspec.Struct]:
+    """Returns the type with `kind` and `apiVersion` added, so that one pass over the bytes reads everything."""
+    fields: Any = [("kind", str, ""), ("api_version", str, "")]
+    return msgspec.defstruct(f"{kind.__name__}OnTheWire", fields, bases=(kind,), frozen=True, gc=False, rename="camel")
+
+
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Put(Generic[T]):
+    """An object was added or modified."""
+
+    object: T
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """An object was deleted, or no longer matches the selector."""
+
+    metadata: ObjectMeta
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """Everything up to this resource version was sent."""
+
+    resource_version: str
+    ends_initial_events: bool
+
+
+Event = Put[T] | Removed | Bookmark
+
+
+async def event_in(line: bytes, reader: ObjectReader[T]) -> Event[T]:
+    """Returns `read_event`; a long one is read in a thread. Raises as it does."""
+    if len(line) <= LONG_OBJECT:
+        return read_event(line, reader)
+    return await in_thread(lambda _: read_event(line, reader))
+
+
+def read_event(line: bytes, reader: ObjectReader[T]) -> Event[T]:
+    """Returns the event in a line.
+
+    Raises:
+        UnreadableObjectError: an object was added or modified, but cannot be read.
+        DoubtfulAnswerError: the line is no watch event, so that some change is unknown.
+        ApiError: the line is an error of the watch.
+    """
+    try:
+        event = _ENVELOPE.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise DoubtfulAnswerError(f"expected an event: {exc}") from exc
+    if event.type in ("ADDED", "MODIFIED"):
+        return Put(reader.read(event.object, kind_required=True))
+    if event.type == "DELETED":
+        gone = reader.identify(event.object)
+        if gone is None:
+            raise DoubtfulAnswerError("something was deleted, and it does not say what")
+        return Removed(gone)
+    if event.type == "BOOKMARK":
+        return _bookmark(event.object)
+    if event.type == "ERROR":
+        raise _error(event.object)
+    raise DoubtfulAnswerError(f"there are no events of type {event.type!r:.64}")
+
+
+def _bookmark(data: msgspec.Raw) -> Bookmark:
+    try:
+        meta = decoding.decode(_Bookmark, data).metadata
+    except decoding.DecodeError as exc:
+        raise DoubtfulAnswerError(f"expected a bookmark: {exc}") from exc
+    if not meta.resource_version:
+        raise DoubtfulAnswerError("a bookmark without a resource version")
+    return Bookmark(meta.resource_version, meta.annotations.get(INITIAL_EVENTS_END) == "true")
+
+
+def _error(data: msgspec.Raw) -> ApiError:
+    try:
+        return from_status(decoding.decode(dict[str, Any], data))
+    except (decoding.DecodeError, msgspec.ValidationError) as exc:
+        raise DoubtfulAnswerError(f"expected a Status: {exc}") from exc
+
+
+class _BookmarkMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    annotations: dict[str, str] = {}
+
+
+class _Bookmark(msgspec.Struct, frozen=True):
+    metadata: _BookmarkMeta
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)

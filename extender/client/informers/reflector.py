@@ -1,0 +1,444 @@
+"""Reflector: keeps the objects of one resource like the server's.
+
+Upstream: client-go/tools/cache/reflector.go (v1.36.2). Ours trusts the server less: it ends a watch that is silent,
+lists again periodically, asks twice before it believes that everything is gone, and never delivers half a list.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from random import Random
+from typing import Final, Generic, NoReturn, TypeVar, final
+
+from extender.client.client import Client
+from extender.client.errors import (
+    ApiError,
+    BadRequest,
+    Forbidden,
+    Gone,
+    Invalid,
+    NoAnswer,
+    NotFound,
+    NotServed,
+    TooLargeResourceVersion,
+    TooManyRequests,
+    Unauthorized,
+    Unreachable,
+)
+from extender.client.informers.health import Health, ReflectorCounters
+from extender.client.informers.listing import (
+    PAGE_SIZE,
+    EndlessListError,
+    Lister,
+    Listing,
+    initial_objects,
+    streaming_params,
+)
+from extender.client.informers.plan import ReflectorPlan
+from extender.client.informers.reading import (
+    LONG_OBJECT,
+    Bookmark,
+    DoubtfulAnswerError,
+    ObjectReader,
+    Put,
+    Removed,
+    UnreadableObjectError,
+    event_in,
+    key_of,
+)
+from extender.client.informers.store import Change, Store, is_older
+from extender.client.paths import path
+from extender.client.transport.bodies import WatchLines
+from extender.values.objects.cluster import Key
+from extender.values.objects.kinds import WatchedKind
+from extender.values.objects.meta import HasMetadata, ObjectMeta
+
+T = TypeVar("T", bound=HasMetadata)
+
+SILENCE: Final = 80.0
+"""Seconds without a byte after which a watch counts as dead; a bookmark is due every minute."""
+WATCH_SECONDS: Final = (300, 600)
+"""The range of the duration that is requested for a watch; a random one spreads the load."""
+SHORT_WATCH: Final = 1.0
+RELIST_PERIOD: Final = 1800.0
+UNKNOWN_RESOURCE_RETRY: Final = 60.0
+CATCH_UP_PATIENCE: Final = 1.0
+"""Seconds within which a watch usually delivers what is new."""
+CATCH_UP_POLL: Final = 0.05
+ENOUGH_TO_DOUBT: Final = 10
+"""If all objects are gone at once, and they were more than this, the server is asked again."""
+
+_log = logging.getLogger(__name__)
+
+
+@final
+class Reflector(Generic[T]):
+    """Lists one resource, then watches it, forever.
+
+    State: the objects, the resource version up to which they are known, and what must be done next to know more.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kind: WatchedKind[T],
+        on_changes: Callable[[Sequence[Change[T]]], None],
+        *,
+        rng: Random,
+        streams_lists: bool = True,
+        relist_period: float = RELIST_PERIOD,
+        page_size: int = PAGE_SIZE,
+    ) -> None:
+        """Requests nothing before `run`.
+
+        Arguments:
+            on_changes: called with the changes of a list, in portions, or with those that arrived together. Its
+                exceptions are logged and counted; the changes are not delivered again.
+            streams_lists: whether lists are requested as watches if the server can, so that no list is ever in memory
+                as a whole.
+            relist_period: seconds after which a new list corrects what the watch may have missed.
+            page_size: of lists that do not come from the server's cache.
+        """
+        self.counters = ReflectorCounters()
+        self.last_resource_version = ""
+        self._client = client
+        self._on_changes = on_changes
+        self._rng = rng
+        self._page_size = page_size
+        self._plan = ReflectorPlan(relist_period, rng)
+        self._ask_for(kind)
+        self._store: Store[T] = Store()
+        self._unreadable: dict[Key, str] = {}
+        self._synced = asyncio.Event()
+        self._last_byte: float | None = None
+        self._last_error = ""
+        self._failing_since: float | None = None
+        # The abilities of the server, as far as they are known.
+        self._can_stream = streams_lists
+        self._must_page = False
+        self._is_served = True
+        # Answers that are only believed when they are given twice.
+        self._seems_empty = False
+        self._seems_unknown = False
+        self._watch_ends: asyncio.Timeout | None = None
+
+    @property
+    def has_synced(self) -> bool:
+        """True once the first list was delivered."""
+        return self._synced.is_set()
+
+    async def wait_for_sync(self) -> None:
+        await self._synced.wait()
+
+    @property
+    def objects(self) -> Mapping[Key, T]:
+        """The objects as they are known now. Each list makes another mapping."""
+        return self._store.objects
+
+    def health(self, now: float) -> Health:
+        """Returns the health of the resource.
+
+        Arguments:
+            now: the event loop's time.
+        """
+        silent_for = None if self._last_byte is None else now - self._last_byte
+        failing_for = None if self._failing_since is None or not self._is_served else now - self._failing_since
+        return Health(
+            self.kind.resource,
+            self.has_synced,
+            self._is_served,
+            silent_for,
+            self._last_error,
+            failing_for,
+            dict(self._unreadable),
+        )
+
+    async def catch_up(self) -> None:
+        """Returns once everything that the server knows at the time of the call is known here. A list follows if the
+        watch does not deliver it soon.
+
+        Raises:
+            ApiError, DoubtfulAnswerError: the server did not answer which version is the newest.
+        """
+        if not self._is_served:
+            return
+        newest = await self._lister.newest_version()
+        patience = _now() + CATCH_UP_PATIENCE
+        while is_older(self.last_resource_version, newest):
+            if _now() >= patience and not self._plan.lists_next:
+                self._plan.list_newest()
+                if self._watch_ends is not None:
+                    self._watch_ends.reschedule(_now())
+            await asyncio.sleep(CATCH_UP_POLL)
+
+    async def run(self) -> NoReturn:
+        """Lists and watches until cancelled."""
+        while True:
+            try:
+                await self._list_and_watch()
+            except (ApiError, DoubtfulAnswerError) as exc:
+                if isinstance(exc, Forbidden) and self.kind.is_optional:
+                    self._not_served()
+                await asyncio.sleep(self._failed(exc))
+
+    async def _list_and_watch(self) -> None:
+        if self._plan.lists_next:
+            self.counters.lists += 1
+            if await self._watch_list():
+                return
+            await self._list()
+        elif self._plan.checks_version_first:
+            await self._lister.check_version(self.last_resource_version)
+            self._plan.checks_version_first = False
+        began = _now()
+        async with self._watch({"resourceVersion": self.last_resource_version}) as lines:
+            await self._follow(lines, began)
+
+    # Lists.
+
+    async def _list(self) -> None:
+        version = self._version_to_list()
+        page_size = self._page_size if version in ("", "0") or self._must_page else None
+        try:
+            listing = await self._lister.list(version, page_size=page_size)
+        except (NotFound, NotServed):
+            if self.kind.other_api_version:
+                self._ask_for(
+                    replace(self.kind, api_version=self.kind.other_api_version, other_api_version=self.kind.api_version)
+                )
+            self._not_served()
+            raise
+        self._must_page = self._must_page or (version == "0" and listing.num_pages > 1)
+        await self._replace(listing)
+
+    def _version_to_list(self) -> str:
+        """Returns the newest version that was seen, "0" (whatever the server has cached) at first, "" (the newest) if
+        neither will do.
+        """
+        return "" if self._plan.from_newest else self.last_resource_version or "0"
+
+    async def _watch_list(self) -> bool:
+        """Starts a watch with all objects and follows it until it ends; False if an ordinary list is needed instead."""
+        if not self._can_stream:
+            return False
+        began = _now()
+        try:
+            version = "" if self._plan.from_newest else self.last_resource_version
+            async with self._watch(streaming_params(version)) as lines:
+                await self._replace(await initial_objects(lines, self._reader, self._byte_received))
+                await self._follow(lines, began, brought_something=True)
+        except (ApiError, DoubtfulAnswerError) as exc:
+            is_of_use = not isinstance(
+                exc, TooManyRequests | Unreachable | Unauthorized | Forbidden | Gone | TooLargeResourceVersion
+            )
+            if not (self._plan.lists_next and is_of_use):
+                raise
+            # As upstream, an ordinary list follows, because progress matters more than the form of the list.
+            self._can_stream = not isinstance(exc, BadRequest | Invalid | EndlessListError)
+            _log.info(
+                "%s: an ordinary list is asked for instead of a streamed one: %s", self.kind.resource, _one_line(exc)
+            )
+            return False
+        return True
+
+    async def _replace(self, listing: Listing[T]) -> None:
+        """Replaces all objects by those of the list, unless there is a reason to ask again.
+
+        Raises:
+            DoubtfulAnswerError: there is one.
+        """
+        last = self.last_resource_version
+        if is_older(listing.resource_version, last):
+            if not self._plan.from_newest:
+                self._plan.list_newest()
+                raise DoubtfulAnswerError(
+                    f"a list not older than {last} was asked for, and one of {listing.resource_version} came"
+                )
+            self.counters.went_back += 1
+            _log.warning(
+                "%s: the resource version went backwards, from %s to %s",
+                self.kind.resource,
+                last,
+                listing.resource_version,
+            )
+        is_empty = not (listing.objects or listing.unreadable or listing.num_unknown)
+        if is_empty and len(self.objects) > ENOUGH_TO_DOUBT and not self._seems_empty:
+            self._seems_empty = True
+            self._plan.list_newest()
+            raise DoubtfulAnswerError(
+                f"all {len(self.objects)} {self.kind.plural} are gone at once, so the server is asked again"
+            )
+        self.counters.unreadable += len(listing.unreadable) + listing.num_unknown
+        self._unreadable = listing.unreadable
+        for changes in self._store.replace(listing.objects, listing.unreadable_uids, alone=listing.long):
+            self._deliver(changes)
+            await asyncio.sleep(0)
+        self.last_resource_version = listing.resource_version
+        self._plan.listed(_now())
+        self._seems_empty = self._seems_unknown = False
+        self._is_served = True
+        self._byte_received()
+        self._mark_healthy()
+        self._synced.set()
+
+    def _ask_for(self, kind: WatchedKind[T]) -> None:
+        """Uses this version of the kind from now on."""
+        self.kind = kind
+        self._reader = ObjectReader(kind)
+        self._lister = Lister(self._client, kind, self._reader)
+
+    def _not_served(self) -> None:
+        """Handles that the server does not know the resource, or that an optional one may not be read. Answered twice,
+        it is believed, and the resource counts as empty.
+        """
+        if not self.kind.may_be_unknown:
+            return
+        if self._seems_unknown and self._is_served:
+            self._is_served = False
+            self.last_resource_version = ""
+            for changes in self._store.replace({}):
+                self._deliver(changes)
+            self._synced.set()
+        self._seems_unknown = True
+
+    # Watches.
+
+    def _watch(self, begins: Mapping[str, str]) -> AbstractAsyncContextManager[WatchLines]:
+        params = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(self._rng.randint(*WATCH_SECONDS)),
+            **begins,
+        }
+        if self.kind.field_selector:
+            params["fieldSelector"] = self.kind.field_selector
+        self.counters.watches += 1
+        return self._client.watch(
+            path(self.kind.group, self.kind.version, self.kind.plural), params=params, silence=SILENCE
+        )
+
+    async def _follow(self, lines: WatchLines, began: float, *, brought_something: bool = False) -> None:
+        """Applies the events of the watch until it ends, or until a list is due.
+
+        Raises:
+            ApiError: the watch failed, or was cut before it was of any use.
+            DoubtfulAnswerError: it made no sense, or ended before it was of any use.
+        """
+        first = self.last_resource_version
+
+        def was_of_use() -> bool:
+            return brought_something or self.last_resource_version != first or _now() - began >= SHORT_WATCH
+
+        # A server that cannot continue from this version reports it in the first lines. After a while without one, all
+        # is well.
+        calm = asyncio.get_running_loop().call_later(SHORT_WATCH, self._mark_healthy)
+        try:
+            async with asyncio.timeout_at(self._plan.relist_at) as self._watch_ends:
+                async for line in lines:
+                    self._byte_received()
+                    await self._take((line, *lines.arrived()))
+                    self._mark_healthy()
+        except TimeoutError:
+            self._plan.lists_next = True
+            return
+        except NoAnswer as exc:
+            if exc.timed_out or not was_of_use():
+                raise
+            self.counters.cuts += 1  # a cut after some events is like an ordinary end
+        finally:
+            self._watch_ends = None
+            calm.cancel()
+        if not was_of_use():
+            raise DoubtfulAnswerError(
+                "very short watch: Unexpected watch close - watch lasted less than a second and no items received"
+            )
+
+    async def _take(self, lines: Sequence[bytes]) -> None:
+        changes: list[Change[T]] = []
+        try:
+            for line in lines:
+                self.counters.events += 1
+                if len(line) > LONG_OBJECT:
+                    self._deliver(changes)
+                    changes = []
+                changes += await self._apply(line)
+        finally:
+            self._deliver(changes)
+
+    async def _apply(self, line: bytes) -> Sequence[Change[T]]:
+        try:
+            event = await event_in(line, self._reader)
+        except UnreadableObjectError as exc:
+            self.counters.unreadable += 1
+            if exc.meta is None:
+                raise DoubtfulAnswerError(exc.reason) from exc
+            _log.warning("%s: an object cannot be read: %s", self.kind.resource, _one_line(exc))
+            self._unreadable[key_of(exc.meta)] = exc.reason
+            self._known_up_to(exc.meta.resource_version)
+            return self._store.keep_unreadable(exc.meta)
+        match event:
+            case Put(new):
+                return self._after_change(new.metadata, self._store.put(new))
+            case Removed(gone):
+                self._unreadable.pop(key_of(gone), None)
+                return self._after_change(gone, self._store.remove(gone))
+            case Bookmark(version, _) if is_older(version, self.last_resource_version):
+                self._plan.list_newest()
+                raise DoubtfulAnswerError(f"the server is at {version} and was at {self.last_resource_version} before")
+            case Bookmark(version, _):
+                self._known_up_to(version)
+        return ()
+
+    def _after_change(self, meta: ObjectMeta, changes: Sequence[Change[T]]) -> Sequence[Change[T]]:
+        if changes:
+            self._unreadable.pop(key_of(meta), None)
+        self._known_up_to(meta.resource_version)
+        return changes
+
+    def _known_up_to(self, version: str) -> None:
+        """Advances the version from which the next watch begins. It never moves back, because events may be out of
+        order.
+        """
+        if version != self.last_resource_version and not is_older(version, self.last_resource_version):
+            self.last_resource_version = version
+            self._plan.learned()
+
+    def _mark_healthy(self) -> None:
+        """Records that the objects are up to date as far as is known."""
+        self._last_error = ""
+        self._failing_since = None
+
+    def _byte_received(self) -> float:
+        self._last_byte = now = _now()
+        return now
+
+    def _deliver(self, changes: Sequence[Change[T]]) -> None:
+        if not changes:
+            return
+        try:
+            self._on_changes(changes)
+        except Exception:
+            self.counters.on_changes_failed += 1
+            _log.exception("%s: the handler of %d changes failed", self.kind.resource, len(changes))
+
+    def _failed(self, exc: ApiError | DoubtfulAnswerError) -> float:
+        """Records a failure; returns the seconds until the next try."""
+        self._last_error = _one_line(exc)
+        if self._failing_since is None:
+            self._failing_since = _now()
+        self.counters.errors[type(exc).__name__] += 1
+        if isinstance(exc, NoAnswer) and not exc.timed_out:
+            self.counters.cuts += 1
+        _log.warning("%s: %s", self.kind.resource, self._last_error)
+        delay = self._plan.failed(exc, _now())
+        return delay if self._is_served else UNKNOWN_RESOURCE_RETRY * (1 + self._rng.random())
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _one_line(exc: Exception) -> str:
+    return " ".join(f"{type(exc).__name__}: {exc}".split())

@@ -1,0 +1,139 @@
+"""LeaseLock: the Lease object that records the leader.
+
+Upstream: client-go/tools/leaderelection/resourcelock, leaselock.go (v1.36.2).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import msgspec
+
+from extender.client.client import Client
+from extender.client.paths import path
+from extender.values.objects.cluster import Key
+
+GROUP: Final = "coordination.k8s.io"
+
+HIGHEST_TRANSITIONS: Final = 2**31 - 1
+
+
+class LeaseError(Exception):
+    """The lease cannot be read."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LeaderElectionRecord:
+    """The contents of the lease. Times are texts, because clocks of other replicas are not trusted."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: int = 0
+    acquire_time: str = ""
+    renew_time: str = ""
+    leader_transitions: int = 0
+
+
+@final
+class LeaseLock:
+    """Reads and writes one lease. State: the lease as it was last read or written, so that an update cannot overwrite
+    an unseen change.
+
+    Arguments:
+        key: (namespace, name) of the lease.
+        timeout: seconds for one request.
+    """
+
+    def __init__(self, client: Client, key: Key, *, timeout: float) -> None:
+        self.key = key
+        self._client = client
+        self._timeout = timeout
+        self._leases = path(GROUP, "v1", "leases", namespace=key[0])
+        self._path = path(GROUP, "v1", "leases", namespace=key[0], name=key[1])
+        self._lease: dict[str, Any] = {}
+
+    def __str__(self) -> str:
+        return "/".join(self.key)
+
+    async def get(self) -> LeaderElectionRecord:
+        """Returns the contents of the lease.
+
+        Raises:
+            ApiError: NotFound if there is none.
+            LeaseError: it cannot be read.
+        """
+        return self._decoded(await self._client.get(self._path, timeout=self._timeout))
+
+    async def create(self, record: LeaderElectionRecord) -> None:
+        """Creates the lease.
+
+        Raises:
+            ApiError: AlreadyExists if another replica was faster.
+            LeaseError: the answer cannot be read.
+        """
+        namespace, name = self.key
+        lease = {
+            "apiVersion": f"{GROUP}/v1",
+            "kind": "Lease",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": _spec(record),
+        }
+        self._decoded(await self._client.create(self._leases, lease, timeout=self._timeout))
+
+    async def update(self, record: LeaderElectionRecord) -> None:
+        """Updates the lease.
+
+        Raises:
+            ApiError: Conflict if it has changed since it was last read or written.
+            LeaseError: the answer cannot be read, or the lease was never read.
+        """
+        if not self._lease:
+            raise LeaseError("lease not initialized, call get or create first")
+        self._decoded(
+            await self._client.update(self._path, {**self._lease, "spec": _spec(record)}, timeout=self._timeout)
+        )
+
+    def _decoded(self, body: bytes) -> LeaderElectionRecord:
+        try:
+            lease = msgspec.json.decode(body, type=dict[str, Any])
+            found = msgspec.convert(lease, _Lease)
+        except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+            raise LeaseError(f"lease {self} cannot be read: {exc}") from exc
+        if found.kind != "Lease" or found.metadata.name != self.key[1]:
+            raise LeaseError(f"lease {self} was asked for, and {found.kind!r:.64} {found.metadata.name!r:.64} came")
+        self._lease = lease
+        spec = found.spec
+        return LeaderElectionRecord(
+            spec.holder_identity or "",
+            spec.lease_duration_seconds or 0,
+            spec.acquire_time or "",
+            spec.renew_time or "",
+            spec.lease_transitions or 0,
+        )
+
+
+def _spec(record: LeaderElectionRecord) -> dict[str, object]:
+    return {
+        "holderIdentity": record.holder_identity,
+        "leaseDurationSeconds": record.lease_duration_seconds,
+        "acquireTime": record.acquire_time,
+        "renewTime": record.renew_time,
+        "leaseTransitions": min(record.leader_transitions, HIGHEST_TRANSITIONS),
+    }
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str = ""
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class _Lease(msgspec.Struct):
+    kind: str
+    metadata: _Meta
+    spec: _Spec = msgspec.field(default_factory=_Spec)

@@ -1,0 +1,89 @@
+"""Carrier: sends requests to an API server, over sockets (`http1_carrier`) or to a transport in memory
+(`httpx_carrier`).
+
+Failures on the way are raised as one of the errors in this module.
+"""
+
+from abc import ABC, abstractmethod
+from typing import final
+
+from extender.client.errors import ApiError, NoAnswer, Unreachable
+
+Headers = tuple[tuple[str, str], ...]
+"""Names and values, without line breaks."""
+
+
+@final
+class NotSentError(Exception):
+    """There was no connection, so that nothing was sent."""
+
+
+@final
+class CutError(Exception):
+    """The request was (perhaps) sent, and no complete response came: the connection was lost, or the response is not
+    HTTP.
+    """
+
+
+class ClientResponse(ABC):
+    """The head of a response, whose body is still to be read."""
+
+    status: int
+
+    @abstractmethod
+    def header(self, name: str) -> str:
+        """Returns the value of the header; empty if there is none.
+
+        Arguments:
+            name: in lower case.
+        """
+
+    @abstractmethod
+    async def read_some(self) -> bytes:
+        """Returns the next bytes of the body as they arrive, compressed if the head says so; none at the end.
+
+        Raises:
+            CutError: the body is incomplete.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Stops reading. Must be called once, in any case."""
+
+
+class Carrier(ABC):
+    """Carries requests to one server, many at a time."""
+
+    @abstractmethod
+    async def send(
+        self, method: str, path: str, headers: Headers, content: bytes, connect_seconds: float
+    ) -> ClientResponse:
+        """Returns the response as soon as its head has arrived. Only the connection has a time limit.
+
+        Arguments:
+            path: below the server's URL, quoted, perhaps with a query.
+            connect_seconds: the most seconds until there is a connection.
+
+        Raises:
+            NotSentError: there was none.
+            CutError: no head came.
+            TimeoutError: a time limit of the carrier has passed.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Closes all connections, including those in use."""
+
+
+CARRIER_ERRORS = (NotSentError, CutError)
+
+
+def failure(request: str, error: NotSentError | CutError) -> ApiError:
+    """Returns the `ApiError` for an error of a carrier.
+
+    Arguments:
+        request: method and path, for the message.
+    """
+    if isinstance(error, NotSentError):
+        return Unreachable(f"{request}: {error}")
+    return NoAnswer(f"{request}: no answer: {error}", timed_out=False)

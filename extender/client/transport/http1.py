@@ -1,0 +1,271 @@
+"""HTTP/1.1 as far as an API server uses it: one request after the other on a connection, responses of any length.
+
+Bytes are parsed by httptools. This module opens no connections, chooses none, and has no time limits.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final, cast, final
+
+import httptools
+
+from extender.client.transport.carrier import ClientResponse, CutError, Headers, NotSentError
+
+MAX_OVERHEAD: Final = 1 << 20
+"""The most bytes that may come without a byte of a body among them: heads, trailers, extensions of chunks."""
+
+MOST_UNREAD: Final = 1 << 20
+"""Bytes of a body that wait for their reader; beyond them reading from the server is paused."""
+
+
+def head_lines(headers: Headers) -> bytes:
+    """Returns the headers as they are sent.
+
+    Raises:
+        ValueError: a header contains a line break.
+    """
+    text = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    if text.count("\r") != len(headers) or text.count("\n") != len(headers):
+        raise ValueError("a line break in a header")
+    return text.encode("latin-1")
+
+
+@final
+class Connection(asyncio.Protocol):
+    """A connection to a server. State: the response in progress, and whether the connection can be reused."""
+
+    def __init__(self) -> None:
+        self._parser: Any = None
+        self._transport: asyncio.Transport | None = None
+        self._response: Http1Response | None = None
+        self._is_lost = False
+        self._got_unsolicited = False
+        self._keeps_alive = False
+        self._is_paused = False
+        self._overhead = 0
+        self.has_received = False
+        """Whether any bytes have come since the last request."""
+        self.idle_since = 0.0
+        """The event loop's time; set by the carrier."""
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        """The transport below.
+
+        Raises:
+            CutError: there is none.
+        """
+        if self._transport is None:
+            raise CutError("there is no connection")
+        return self._transport
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server has neither closed the connection, as far as is known, nor sent anything unsolicited."""
+        return not (self._is_lost or self._got_unsolicited or self._transport is None or self._transport.is_closing())
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether the last response was read to its end, so that another request may be sent."""
+        response = self._response
+        is_read = response is not None and response.is_complete and not response.is_unread
+        return is_read and self._keeps_alive and self.is_open and not self.transport.get_write_buffer_size()
+
+    async def send(self, request: bytes, on_close: "Callable[[Connection], None]") -> "Http1Response":
+        """Sends a request, and returns the response once its head has arrived.
+
+        Arguments:
+            on_close: called once when the response is closed; not called without a response.
+
+        Raises:
+            NotSentError: the connection had ended before.
+            CutError: no head came.
+        """
+        if not self.is_open:
+            raise NotSentError("the connection ended before anything was sent")
+        self._response = response = Http1Response(self, on_close)
+        self._overhead = 0
+        self.has_received = False
+        self.transport.write(request)
+        try:
+            while not response.has_head:
+                await response.arrival()
+        except BaseException:
+            self.abort()
+            raise
+        return response
+
+    def abort(self) -> None:
+        """Closes the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def pause(self) -> None:
+        if not self._is_paused and self.is_open:
+            self._is_paused = True
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        if self._is_paused and self.is_open:
+            self._is_paused = False
+            self.transport.resume_reading()
+
+    # Called by the event loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # It reads and writes, but uvloop's transports are not derived from asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+        # It refers to the connection, and is not needed where none is made.
+        self._parser = httptools.HttpResponseParser(self)
+
+    def data_received(self, data: bytes) -> None:
+        self.has_received = True
+        self._overhead += len(data)
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
+            self._break(f"what came is no HTTP/1.1: {exc}")
+        else:
+            if self._overhead > MAX_OVERHEAD:
+                self._break("the head of the answer does not end")
+            elif self._got_unsolicited:
+                self.abort()
+        if self._response is not None:
+            self._response.wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._is_lost = True
+        response = self._response
+        if response is not None and not response.is_complete:
+            if exc is None and response.ends_with_connection:
+                response.is_complete = True
+            elif response.error is None:
+                response.error = CutError(
+                    str(exc) or type(exc).__name__ if exc is not None else "the connection was closed"
+                )
+            response.wake()
+        # They refer to the connection, and it to them. It goes with its last user, and needs no collector to find it.
+        self._parser = self._response = self._transport = None
+
+    # Called by the parser.
+
+    def on_message_begin(self) -> None:
+        """Handles the first byte of a response."""
+        if self._response is None or self._response.is_complete:
+            self._got_unsolicited = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Handles a header or a trailer."""
+        if self._response is not None and not self._response.has_head:
+            self._response.headers.setdefault(name.lower(), value)
+
+    def on_headers_complete(self) -> None:
+        """Handles the end of a head, which may be one of 1xx, after which the response itself follows."""
+        status = self._parser.get_status_code()
+        if self._response is not None and not self._got_unsolicited and status >= 200:
+            self._response.begin(status)
+
+    def on_body(self, body: bytes) -> None:
+        """Handles a part of the body."""
+        if self._response is None or self._got_unsolicited:
+            return
+        self._overhead = 0
+        self._response.take(body)
+
+    def on_message_complete(self) -> None:
+        """Handles the end of a response."""
+        response = self._response
+        if response is None or self._got_unsolicited:
+            return
+        if not response.has_head:
+            response.headers.clear()  # 1xx: the response itself is still to come
+            return
+        response.is_complete = True
+        self._keeps_alive = self._parser.should_keep_alive()
+
+    def _break(self, why: str) -> None:
+        if self._response is not None and not self._response.is_complete:
+            self._response.error = CutError(why)
+        self._is_lost = True
+        self.abort()
+
+
+@final
+class Http1Response(ClientResponse):
+    """A response in progress. `is_complete` and `error` hold how it ended."""
+
+    def __init__(self, connection: Connection, on_close: Callable[[Connection], None]) -> None:
+        self.status = 0
+        self.headers: dict[bytes, bytes] = {}
+        self.is_complete = False
+        self.error: CutError | None = None
+        self._connection = connection
+        self._on_close: Callable[[Connection], None] | None = on_close
+        self._unread: list[bytes] = []
+        self._num_unread = 0
+        self._waiting: asyncio.Future[None] | None = None
+
+    @property
+    def has_head(self) -> bool:
+        """Whether status and headers have arrived."""
+        return self.status != 0
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether a part of the body waits for its reader."""
+        return bool(self._unread)
+
+    @property
+    def ends_with_connection(self) -> bool:
+        """Whether only the end of the connection marks the end of the body."""
+        return self.has_head and b"content-length" not in self.headers and b"transfer-encoding" not in self.headers
+
+    def header(self, name: str) -> str:
+        return self.headers.get(name.encode("latin-1"), b"").decode("latin-1")
+
+    async def read_some(self) -> bytes:
+        while not self._unread:
+            if self.is_complete:
+                return b""
+            await self.arrival()
+        body = self._unread[0] if len(self._unread) == 1 else b"".join(self._unread)
+        self._unread.clear()
+        self._num_unread = 0
+        self._connection.resume()
+        return body
+
+    async def aclose(self) -> None:
+        """Calls `on_close` once; later calls do nothing."""
+        on_close, self._on_close = self._on_close, None
+        if on_close is not None:
+            on_close(self._connection)
+
+    async def arrival(self) -> None:
+        """Returns when something has arrived.
+
+        Raises:
+            CutError: nothing more will arrive.
+        """
+        if self.error is not None:
+            raise CutError(*self.error.args)  # a new one: the frames that it refers to refer to this response
+        self._waiting = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiting
+        finally:
+            self._waiting = None
+
+    # Called by the connection.
+
+    def begin(self, status: int) -> None:
+        self.status = status
+
+    def take(self, body: bytes) -> None:
+        """Adds a part of the body."""
+        self._unread.append(body)
+        self._num_unread += len(body)
+        if self._num_unread > MOST_UNREAD:
+            self._connection.pause()
+
+    def wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)

@@ -1,0 +1,215 @@
+"""Performs a call to its end: which failures are retried, and what a lost answer means.
+
+A binding is pursued until its outcome is definite. The pod stays assumed meanwhile, because forgetting it would free
+room that a late commit takes. All other writes may fail, because their callers decide again.
+
+Upstream: pkg/scheduler/util/utils.go, PatchPodStatus, for the retries of status patches (v1.36.2); a binding whose
+answer is lost is forgotten there.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final, final
+
+from extender.client.client import Client
+from extender.client.errors import (
+    ApiError,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    Unreachable,
+)
+from extender.client.writes.call_requests import is_done, read, send
+from extender.engine.framework import (
+    ApiCall,
+    BindPod,
+    CallConflict,
+    CallError,
+    CallNotFound,
+    CallUnknown,
+    CreateResourceClaim,
+    DeletePod,
+    DeleteResourceClaim,
+    PatchPodStatus,
+    ReadResourceClaim,
+)
+from extender.values.objects.decoding import DecodeError
+
+STATUS_PAUSES: Final = (0.01, 0.05, 0.25)
+"""Seconds between attempts at a status patch. Upstream: retry.DefaultBackoff."""
+WRITE_PAUSES: Final = (0.1, 0.5, 2.5)
+"""Seconds between attempts at a write whose answer was lost."""
+FIRST_BIND_PAUSE: Final = 0.1
+LONGEST_BIND_PAUSE: Final = 5.0
+
+
+@final
+class Attempts:
+    """Performs calls, also several at a time. Queueing is left to the dispatcher.
+
+    State: the bindings whose outcome is unknown.
+
+    Arguments:
+        fence: returns why nothing may be written at the moment; None if writing is allowed. Called before each attempt.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        rng: random.Random,
+        now: Callable[[], datetime],
+        fence: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self._client = client
+        self._random = rng
+        self._now = now
+        self._fence = fence
+        self.in_limbo: dict[str, float] = {}
+        """Pod UID -> the event loop's time since when it is unknown whether the pod is bound."""
+
+    async def perform(self, call: ApiCall[Any]) -> Any:
+        """Returns the result of the call.
+
+        Raises:
+            CallError: see `Dispatcher.perform`.
+        """
+        try:
+            match call:
+                case BindPod():
+                    return await self._bind(call)
+                case PatchPodStatus():
+                    return await self._patch_status(call)
+            return await self._write(call)
+        except ApiError as exc:
+            raise _call_error(exc) from exc
+        except DecodeError as exc:
+            raise CallUnknown(f"the API server's answer cannot be read: {exc}") from exc
+
+    async def _send(self, call: ApiCall[Any]) -> Any:
+        why_not = self._fence()
+        if why_not is not None:
+            raise CallError(why_not)
+        return await send(self._client, call, self._now())
+
+    async def _bind(self, call: BindPod) -> None:
+        loop = asyncio.get_running_loop()
+        pause, may_be_bound = FIRST_BIND_PAUSE, False
+        try:
+            while True:
+                try:
+                    await self._send(call)
+                    return
+                except Conflict:
+                    # The pod has a node by now, or is another one, or is terminating: an earlier attempt cannot change
+                    # that any more.
+                    if await self._is_bound(call):
+                        return
+                    raise
+                except NotFound:
+                    raise
+                except CallError as exc:
+                    if may_be_bound:
+                        raise CallUnknown(str(exc)) from exc
+                    raise
+                except (BadRequest, Invalid):
+                    raise
+                except ApiError as exc:
+                    if exc.may_have_happened:
+                        may_be_bound = True
+                        self.in_limbo.setdefault(call.uid, loop.time())
+                    elif not may_be_bound:
+                        raise
+                    elif isinstance(exc, Forbidden) and await self._is_bound(call):
+                        return
+                await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
+                pause = min(2 * pause, LONGEST_BIND_PAUSE)
+        finally:
+            self.in_limbo.pop(call.uid, None)
+
+    async def _is_bound(self, call: BindPod) -> bool:
+        """Returns whether the pod is bound to the node on the API server, which is asked until it answers."""
+        pause = FIRST_BIND_PAUSE
+        while True:
+            try:
+                return is_done(call, await read(self._client, call))
+            except NotFound:
+                return False
+            except ApiError as exc:
+                if not (exc.may_have_happened or isinstance(exc, Unreachable | TooManyRequests)):
+                    raise
+            self.in_limbo.setdefault(call.uid, asyncio.get_running_loop().time())
+            await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
+            pause = min(2 * pause, LONGEST_BIND_PAUSE)
+
+    async def _patch_status(self, call: PatchPodStatus) -> None:
+        for pause in STATUS_PAUSES:
+            try:
+                return await self._send(call)  # type: ignore[no-any-return]
+            except Conflict as exc:
+                rebased = await self._rebased(call, exc)
+                if rebased.is_no_op:
+                    return None
+                call = rebased
+            except (ServerError, Unreachable):
+                pass
+            await asyncio.sleep(pause * (1 + 0.1 * self._random.random()))
+        return await self._send(call)  # type: ignore[no-any-return]
+
+    async def _rebased(self, call: PatchPodStatus, refusal: Conflict) -> PatchPodStatus:
+        """Returns the patch for the pod as the API server has it now; the same patch if the pod cannot be read.
+
+        Raises:
+            Conflict: the patch does not apply to that pod.
+        """
+        try:
+            found = call.rebased_on(await read(self._client, call))
+        except (ServerError, Unreachable):
+            return call
+        if found is None:
+            raise refusal
+        return found
+
+    async def _write(self, call: ApiCall[Any]) -> Any:
+        """Performs a write, again if its answer was lost. If it was performed the first time, the second attempt is
+        refused, and the object shows why.
+        """
+        was_lost = False
+        for pause in (*WRITE_PAUSES, None):
+            try:
+                return await self._send(call)
+            except (Conflict, NotFound) as exc:
+                if was_lost and isinstance(call, DeletePod | DeleteResourceClaim) and isinstance(exc, NotFound):
+                    return None
+                if was_lost and isinstance(exc, Conflict):
+                    found = await read(self._client, call)
+                    if is_done(call, found):
+                        return found
+                raise
+            except ApiError as exc:
+                # A claim whose name is generated would be created twice.
+                if (
+                    pause is None
+                    or not exc.may_have_happened
+                    or isinstance(call, ReadResourceClaim | CreateResourceClaim)
+                ):
+                    raise
+                was_lost = True
+            await asyncio.sleep(pause)
+        return None
+
+
+def _call_error(exc: ApiError) -> CallError:
+    """Returns the error for the caller, with the API server's message."""
+    match exc:
+        case NotFound():
+            return CallNotFound(exc.message)
+        case Conflict():
+            return CallConflict(exc.message)
+    return CallUnknown(exc.message) if exc.may_have_happened else CallError(exc.message)

@@ -1,0 +1,364 @@
+"""The request for each call, and how to see in the object whether the call was performed."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from extender.client.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
+from extender.client.errors import NotServed
+from extender.client.paths import Right, path
+from extender.engine.framework import (
+    CLAIM_FINALIZER,
+    ApiCall,
+    BindPod,
+    CreateResourceClaim,
+    DeallocateResourceClaim,
+    DeletePod,
+    DeleteResourceClaim,
+    PatchPersistentVolume,
+    PatchPersistentVolumeClaim,
+    PatchPodGroupStatus,
+    PatchPodStatus,
+    ProtectResourceClaim,
+    ReadResourceClaim,
+    ReserveResourceClaim,
+    UnprotectResourceClaim,
+    UnreserveResourceClaim,
+)
+from extender.values.golang.times import rfc3339
+from extender.values.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
+from extender.values.objects.decoding import decode
+from extender.values.objects.devices import AllocationResult, ResourceClaim
+from extender.values.objects.kinds import POD_GROUPS
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import PodGroup
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+
+T = TypeVar("T")
+
+BIND_SECONDS: Final = 5.0
+"""The time limit of one attempt. It is shorter than a leader may go without renewing its lease, so that none is in
+flight when another begins.
+"""
+WRITE_SECONDS: Final = 30.0
+STATUS_SECONDS: Final = 10.0
+"""Shorter than for other writes, because the binding of the same pod may wait for it."""
+
+ClaimCall = (
+    ReadResourceClaim
+    | ProtectResourceClaim
+    | ReserveResourceClaim
+    | UnreserveResourceClaim
+    | DeallocateResourceClaim
+    | CreateResourceClaim
+    | UnprotectResourceClaim
+    | DeleteResourceClaim
+)
+RequestCall = (
+    BindPod
+    | PatchPodStatus
+    | PatchPodGroupStatus
+    | DeletePod
+    | PatchPersistentVolume
+    | PatchPersistentVolumeClaim
+    | ClaimCall
+)
+
+_DEVICES: Final = "resource.k8s.io"
+_CLAIM_STATUS: Final = Right(_DEVICES, "resourceclaims", "patch", "status")
+
+REQUESTS: Final[Mapping[type[ApiCall[Any]], Right]] = {
+    BindPod: Right("", "pods", "create", "binding"),
+    PatchPodStatus: Right("", "pods", "patch", "status"),
+    DeletePod: Right("", "pods", "delete"),
+    PatchPodGroupStatus: Right(POD_GROUPS.group, POD_GROUPS.plural, "patch", "status"),
+    PatchPersistentVolume: Right("", "persistentvolumes", "patch"),
+    PatchPersistentVolumeClaim: Right("", "persistentvolumeclaims", "patch"),
+    ReadResourceClaim: Right(_DEVICES, "resourceclaims", "get"),
+    ProtectResourceClaim: Right(_DEVICES, "resourceclaims", "patch"),
+    ReserveResourceClaim: _CLAIM_STATUS,
+    UnreserveResourceClaim: _CLAIM_STATUS,
+    DeallocateResourceClaim: _CLAIM_STATUS,
+    CreateResourceClaim: Right(_DEVICES, "resourceclaims", "create"),
+    UnprotectResourceClaim: Right(_DEVICES, "resourceclaims", "patch"),
+    DeleteResourceClaim: Right(_DEVICES, "resourceclaims", "delete"),
+}
+"""The verb and the resource of each call."""
+
+BIND_CLAIM: Final = Right(_DEVICES, "resourceclaims", "patch", "binding")
+"""Needed to change a claim's allocation or reservations, besides the right to patch its status.
+
+Upstream: pkg/registry/resource/utils.go, AuthorizedForBinding (v1.36.2).
+"""
+
+
+def rights_for(call: type[ApiCall[Any]]) -> frozenset[Right]:
+    """Returns what a role has to allow for calls of this type: the request, and reading the object when the answer was
+    lost.
+    """
+    request = REQUESTS[call]
+    also = {BIND_CLAIM} if request is _CLAIM_STATUS else set()
+    return frozenset({request, Right(request.group, request.plural, "get"), *also})
+
+
+async def send(client: Client, call: ApiCall[Any], now: datetime) -> Any:
+    """Makes one attempt at a call, and returns its result.
+
+    Raises:
+        ApiError: it was refused, or its outcome is unknown.
+        DecodeError: the answer cannot be read.
+    """
+    match call:
+        case BindPod():
+            await client.create(_path(call), _binding(call), timeout=BIND_SECONDS)
+            return None
+        case PatchPodStatus():
+            await client.patch(_path(call), _status_patch(call, now), STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
+            return None
+        case PatchPodGroupStatus():
+            patch = _group_status_patch(call, now)
+            await _in_either_version(
+                call, "status", lambda at: client.patch(at, patch, STRATEGIC_MERGE_PATCH, timeout=STATUS_SECONDS)
+            )
+            return None
+        case DeletePod():
+            await client.delete(
+                _path(call), uid=call.uid or None, grace_period_seconds=call.grace_period_seconds, timeout=WRITE_SECONDS
+            )
+            return None
+        case PatchPersistentVolume():
+            answer = await client.patch(_path(call), _volume_patch(call), MERGE_PATCH, timeout=WRITE_SECONDS)
+            return decode(PersistentVolume, answer)
+        case PatchPersistentVolumeClaim():
+            answer = await client.patch(_path(call), _volume_claim_patch(call), MERGE_PATCH, timeout=WRITE_SECONDS)
+            return decode(PersistentVolumeClaim, answer)
+        case ReadResourceClaim():
+            return await read(client, call)
+        case ProtectResourceClaim():
+            body = {"metadata": {**_preconditions(call), "finalizers": [CLAIM_FINALIZER]}}
+            return decode(
+                ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS)
+            )
+        case UnprotectResourceClaim():
+            body = {"metadata": {"uid": call.uid, "$deleteFromPrimitiveList/finalizers": [CLAIM_FINALIZER]}}
+            return decode(
+                ResourceClaim, await client.patch(_path(call), body, STRATEGIC_MERGE_PATCH, timeout=WRITE_SECONDS)
+            )
+        case CreateResourceClaim():
+            return decode(
+                ResourceClaim, await client.create(_collection_path(call), _claim_body(call), timeout=WRITE_SECONDS)
+            )
+        case DeleteResourceClaim():
+            await client.delete(_path(call), uid=call.uid or None, timeout=WRITE_SECONDS)
+            return None
+        case ReserveResourceClaim() | UnreserveResourceClaim() | DeallocateResourceClaim():
+            kind = MERGE_PATCH if isinstance(call, DeallocateResourceClaim) else STRATEGIC_MERGE_PATCH
+            answer = await client.patch(_path(call), _claim_status_patch(call), kind, timeout=WRITE_SECONDS)
+            return decode(ResourceClaim, answer)
+    raise TypeError(f"{type(call).__name__} cannot be performed")
+
+
+async def read(client: Client, call: ApiCall[Any]) -> Any:
+    """Returns the object that a call is about, as it is now.
+
+    Raises:
+        ApiError: it cannot be read.
+    """
+    match call:
+        case BindPod() | PatchPodStatus() | DeletePod():
+            return decode(Pod, await client.get(_object_path(call)))
+        case PatchPodGroupStatus():
+            return decode(PodGroup, await _in_either_version(call, None, client.get))
+        case PatchPersistentVolume():
+            return decode(PersistentVolume, await client.get(_object_path(call)))
+        case PatchPersistentVolumeClaim():
+            return decode(PersistentVolumeClaim, await client.get(_object_path(call)))
+        case (
+            ReadResourceClaim()
+            | ProtectResourceClaim()
+            | ReserveResourceClaim()
+            | UnreserveResourceClaim()
+            | DeallocateResourceClaim()
+            | UnprotectResourceClaim()
+            | DeleteResourceClaim()
+        ):
+            return decode(ResourceClaim, await client.get(_object_path(call)))
+    raise TypeError(f"{type(call).__name__} is about no object that could be read")
+
+
+def is_done(call: ApiCall[Any], found: Any) -> bool:
+    """Returns whether the object shows that the call was performed; False for calls that leave no trace in it."""
+    match call, found:
+        case BindPod(), Pod():
+            return call.uid in ("", found.uid) and found.spec.node_name == call.node
+        case PatchPersistentVolume(), PersistentVolume():
+            reference = found.spec.claim_ref
+            return found.metadata.uid == call.uid and reference is not None and reference.uid == call.claim.uid
+        case PatchPersistentVolumeClaim(), PersistentVolumeClaim():
+            return (
+                found.metadata.uid == call.uid
+                and found.metadata.annotations.get(SELECTED_NODE_ANNOTATION) == call.selected_node
+            )
+        case ProtectResourceClaim(), ResourceClaim():
+            return found.metadata.uid == call.uid and CLAIM_FINALIZER in found.metadata.finalizers
+        case ReserveResourceClaim(), ResourceClaim():
+            has_devices = call.allocation is None or _devices(found.status.allocation) == _devices(call.allocation)
+            is_reserved = any(consumer.uid == call.consumer.uid for consumer in found.status.reserved_for)
+            return found.metadata.uid == call.uid and has_devices and is_reserved
+        case UnprotectResourceClaim(), ResourceClaim():
+            return found.metadata.uid == call.uid and CLAIM_FINALIZER not in found.metadata.finalizers
+        case DeallocateResourceClaim(), ResourceClaim():
+            return found.metadata.uid == call.uid and found.status.allocation is None
+    return False
+
+
+def _devices(allocation: AllocationResult | None) -> list[tuple[str, str, str]]:
+    return (
+        [(result.driver, result.pool, result.device) for result in allocation.devices.results]
+        if allocation is not None
+        else []
+    )
+
+
+def _path(call: RequestCall) -> str:
+    return _object_path(call, REQUESTS[type(call)].subresource or None)
+
+
+def _collection_path(call: CreateResourceClaim) -> str:
+    right = REQUESTS[type(call)]
+    return path(right.group, "v1", right.plural, namespace=call.namespace)
+
+
+async def _in_either_version(
+    call: PatchPodGroupStatus, subresource: str | None, request: Callable[[str], Awaitable[T]]
+) -> T:
+    """Returns the answer to a request for a group, by the path of the other version where the server does not serve the
+    first one.
+    """
+    try:
+        return await request(_object_path(call, subresource, POD_GROUPS.version))
+    except NotServed:
+        return await request(_object_path(call, subresource, POD_GROUPS.other_api_version.rpartition("/")[2]))
+
+
+def _object_path(call: RequestCall, subresource: str | None = None, version: str = "v1") -> str:
+    right = REQUESTS[type(call)]
+    namespace = None if isinstance(call, PatchPersistentVolume) else call.namespace
+    return path(right.group, version, right.plural, namespace=namespace, name=call.name, subresource=subresource)
+
+
+def _binding(call: BindPod) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"namespace": call.namespace, "name": call.name, "uid": call.uid},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": call.node},
+    }
+
+
+def _status_patch(call: PatchPodStatus, now: datetime) -> dict[str, Any]:
+    status: dict[str, Any] = {}
+    conditions = []
+    for condition, is_transition in call.changed_conditions:
+        body: dict[str, Any] = {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+        }
+        if condition.observed_generation:
+            body["observedGeneration"] = condition.observed_generation
+        if is_transition:
+            body["lastTransitionTime"] = rfc3339(now)
+        conditions.append(body)
+    if conditions:
+        status["conditions"] = conditions
+    if call.changes_nomination:
+        status["nominatedNodeName"] = call.nominated_node_name or None
+    if call.extended_resource_claim is not None and call.changes_extended_resource_claim:
+        status["extendedResourceClaimStatus"] = _wire(call.extended_resource_claim)
+    # Preconditions: the patch must hit neither a pod that has taken over the name nor one that has changed since.
+    metadata = _preconditions(call)
+    return {"metadata": metadata, "status": status} if metadata else {"status": status}
+
+
+def _group_status_patch(call: PatchPodGroupStatus, now: datetime) -> dict[str, Any]:
+    wanted, known = call.condition, call.known
+    condition = {
+        "type": wanted.type,
+        "status": wanted.status,
+        "reason": wanted.reason,
+        "message": wanted.message,
+        "observedGeneration": wanted.observed_generation,
+        "lastTransitionTime": rfc3339(now),
+    }
+    if known is not None and not call.is_transition:
+        del condition["lastTransitionTime"]
+    return {"metadata": {"uid": call.uid} if call.uid else {}, "status": {"conditions": [condition]}}
+
+
+def _volume_patch(call: PatchPersistentVolume) -> dict[str, Any]:
+    annotations = {"annotations": {BOUND_BY_CONTROLLER_ANNOTATION: "yes"}} if call.bound_by_controller else {}
+    return {"metadata": {**_preconditions(call), **annotations}, "spec": {"claimRef": _wire(call.claim)}}
+
+
+def _volume_claim_patch(call: PatchPersistentVolumeClaim) -> dict[str, Any]:
+    return {"metadata": {**_preconditions(call), "annotations": {SELECTED_NODE_ANNOTATION: call.selected_node}}}
+
+
+def _claim_body(call: CreateResourceClaim) -> dict[str, Any]:
+    meta = call.claim.metadata
+    metadata = {"generateName": call.generate_name, "namespace": call.namespace, "annotations": meta.annotations}
+    metadata["ownerReferences"] = _wire(meta.owner_references)
+    return {
+        "apiVersion": f"{_DEVICES}/v1",
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": _wire(call.claim.spec),
+    }
+
+
+def _claim_status_patch(
+    call: ReserveResourceClaim | UnreserveResourceClaim | DeallocateResourceClaim,
+) -> dict[str, Any]:
+    match call:
+        case ReserveResourceClaim():
+            status: dict[str, Any] = {"reservedFor": [_wire(call.consumer)]}
+            if call.allocation is not None:
+                status["allocation"] = _wire(call.allocation)
+            return {"metadata": _preconditions(call), "status": status}
+        case UnreserveResourceClaim():
+            removal = {"$patch": "delete", "uid": call.pod_uid}
+            return {"metadata": {"uid": call.uid}, "status": {"reservedFor": [removal]}}
+        case DeallocateResourceClaim():
+            return {
+                "metadata": _preconditions(call),
+                "status": {"allocation": None, "reservedFor": None, "devices": None},
+            }
+
+
+def _preconditions(
+    call: PatchPodStatus
+    | PatchPersistentVolume
+    | PatchPersistentVolumeClaim
+    | ProtectResourceClaim
+    | ReserveResourceClaim
+    | DeallocateResourceClaim,
+) -> dict[str, Any]:
+    """Returns the metadata that makes the API server refuse the patch if the object is another one or has changed."""
+    known = (("uid", call.uid), ("resourceVersion", call.resource_version))
+    return {name: value for name, value in known if value}
+
+
+def _wire(value: Any) -> Any:
+    """Returns a value for JSON, without empty members of our own objects. Other values, such as a driver's parameters,
+    are unchanged.
+    """
+    if isinstance(value, msgspec.Struct):
+        members = zip(value.__struct_encode_fields__, msgspec.structs.astuple(value), strict=True)
+        return {name: _wire(member) for name, member in members if member not in (None, "", [], {}, ())}
+    if isinstance(value, list):
+        return [_wire(member) for member in value]
+    return value

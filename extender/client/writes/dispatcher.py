@@ -1,0 +1,207 @@
+"""ApiDispatcher: performs all writes to the API server, in the order of their lanes.
+
+Upstream: pkg/scheduler/backend/api_dispatcher/api_dispatcher.go (v1.36.2).
+"""
+
+import asyncio
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar, final
+
+from extender.client.client import Client
+from extender.client.writes.attempts import Attempts
+from extender.client.writes.call_queue import CLOSED, CallQueue, Lane, Ticket
+from extender.client.writes.event_recorder import EventRecorder
+from extender.engine.framework import ApiCall, CallError, CallSkipped, CallUnknown, RecordEvent
+from extender.values.metrics import Histogram, exponential
+
+T = TypeVar("T")
+
+CALL_TYPES: Final[Mapping[str, str]] = {"BindPod": "pod_binding", "PatchPodStatus": "pod_status_patch"}
+"""Upstream's names for the writes that its dispatcher has. The others, which upstream performs directly, are named
+after their class.
+"""
+
+AT_A_TIME: Final[Mapping[Lane, int]] = {Lane.URGENT: 64, Lane.ORDINARY: 32, Lane.EVENTS: 4}
+"""The most calls that are performed at the same time. Each lane has its own limit: while the API server is away,
+bindings in limbo fill theirs, and must not keep other calls from failing.
+"""
+
+_log = logging.getLogger(__name__)
+
+
+@final
+class ApiDispatcher:
+    """Performs calls while `run` runs; implements the contract `Dispatcher`.
+
+    State: the calls that wait or are being performed, and the events that were recorded lately.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        rng: random.Random,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        instance: str = "",
+        fence: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        """Sends nothing before `run`.
+
+        Arguments:
+            now: the wall clock.
+            instance: tells this process from others that record events under the same name, such as the host's name.
+            fence: returns why nothing may be written at the moment; None if writing is allowed.
+        """
+        self._attempts = Attempts(client, rng=rng, now=now, fence=fence)
+        self._recorder = EventRecorder(client, now=now, instance=instance, fence=fence)
+        self._queue = CallQueue()
+        self._num_in_flight = dict.fromkeys(Lane, 0)
+        self.durations: Final = Histogram(
+            "scheduler_async_api_call_execution_duration_seconds",
+            "Seconds that a write to the API server took, its repetitions included.",
+            ("call_type", "result"),
+            exponential(0.001, 2, 15),
+        )
+        """The durations of all calls but events, by call type and result."""
+        self._wake = asyncio.Event()
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    async def run(self) -> None:
+        """Performs calls until cancelled, which cuts off calls in flight; see `drain`."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._recorder.keep())
+                while True:
+                    self._wake.clear()
+                    while (chosen := self._next()) is not None:
+                        lane, ticket = chosen
+                        self._num_in_flight[lane] += 1
+                        group.create_task(self._work(lane, ticket))
+                    await self._wake.wait()
+        finally:
+            lost = self._queue.num_waiting(Lane.EVENTS)
+            if lost:
+                _log.warning("%d events were not recorded: %s", lost, CLOSED)
+            self._queue.close()
+            self._note_idleness()
+
+    async def perform(self, call: ApiCall[T]) -> T:
+        """Performs the call and returns its result. A caller that is cancelled withdraws a call that was not begun.
+
+        Raises:
+            CallError: see `Dispatcher.perform`.
+        """
+        outcome = self._add(call)
+        try:
+            result: T = await asyncio.shield(outcome)
+        except asyncio.CancelledError:
+            self._queue.withdraw(outcome)
+            self._note_idleness()
+            outcome.add_done_callback(_forget)
+            raise
+        return result
+
+    def submit(self, call: ApiCall[T]) -> "asyncio.Future[T | None]":
+        """Performs the call in the background, and logs a failure."""
+        done: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+
+        def finish(outcome: "asyncio.Future[T]") -> None:
+            failure = outcome.exception()
+            if failure is not None and not isinstance(failure, CallSkipped):
+                _log.warning("%s: %s", type(call).__name__, failure)
+            if not done.done():
+                done.set_result(None if failure is not None else outcome.result())
+
+        self._add(call).add_done_callback(finish)
+        return done
+
+    async def drain(self, within: float) -> bool:
+        """Waits until all calls are done, but at most this many seconds; returns whether they are."""
+        try:
+            async with asyncio.timeout(within):
+                await self._is_idle.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    @property
+    def in_limbo(self) -> Mapping[str, float]:
+        """Pod UID -> the event loop's time since when it is unknown whether the pod is bound."""
+        return self._attempts.in_limbo
+
+    def pending(self) -> Counter[str]:
+        """Returns the number of waiting calls by call type, events not counted."""
+        return Counter(call_type_of(call) for call in self._queue.waiting() if not isinstance(call, RecordEvent))
+
+    def _add(self, call: ApiCall[T]) -> "asyncio.Future[T]":
+        outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.add(call, outcome)
+        self._note_idleness()
+        self._wake.set()
+        return outcome
+
+    def _note_idleness(self) -> None:
+        if self._queue.is_empty:
+            self._is_idle.set()
+        else:
+            self._is_idle.clear()
+
+    def _next(self) -> tuple[Lane, Ticket] | None:
+        for lane in Lane:
+            if self._num_in_flight[lane] >= AT_A_TIME[lane]:
+                continue
+            if lane is Lane.EVENTS and self._queue.num_waiting(Lane.URGENT):
+                continue
+            ticket = self._queue.pop(lane)
+            if ticket is not None:
+                return lane, ticket
+        return None
+
+    async def _work(self, lane: Lane, ticket: Ticket) -> None:
+        succeeded, now = False, asyncio.get_running_loop().time
+        began = now()
+        try:
+            result = await self._performed(ticket.call)
+            succeeded = True
+            if not ticket.outcome.done():
+                ticket.outcome.set_result(result)
+        except asyncio.CancelledError:
+            if not ticket.outcome.done():
+                ticket.outcome.set_exception(CallUnknown(CLOSED))
+            raise
+        except Exception as exc:
+            if not isinstance(exc, CallError):
+                _log.exception("performing %s", type(ticket.call).__name__)
+            if not ticket.outcome.done():
+                ticket.outcome.set_exception(exc)
+        finally:
+            if lane is not Lane.EVENTS:
+                self.durations.observe(now() - began, call_type_of(ticket.call), "success" if succeeded else "error")
+            self._num_in_flight[lane] -= 1
+            self._queue.finish(ticket, succeeded=succeeded)
+            self._note_idleness()
+            self._wake.set()
+
+    async def _performed(self, call: ApiCall[Any]) -> Any:
+        if isinstance(call, RecordEvent):
+            return await self._recorder.record(call)
+        return await self._attempts.perform(call)
+
+
+def call_type_of(call: ApiCall[Any]) -> str:
+    """Returns the name of the call in metrics."""
+    name = type(call).__name__
+    return CALL_TYPES.get(name) or "".join(
+        f"_{letter.lower()}" if letter.isupper() else letter for letter in name
+    ).lstrip("_")
+
+
+def _forget(outcome: "asyncio.Future[Any]") -> None:
+    """Logs the error of a call whose caller was cancelled, so that asyncio does not report it as never retrieved."""
+    if not outcome.cancelled() and outcome.exception() is not None:
+        _log.info("a call whose caller had gone: %s", outcome.exception())

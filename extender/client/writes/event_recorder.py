@@ -1,0 +1,183 @@
+"""EventRecorder: creates the first event of its kind, makes it a series with the second, and counts further ones,
+writing the count from time to time.
+
+Upstream: client-go/tools/events, event_broadcaster.go, event_recorder.go (v1.36.2).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, final
+
+from extender.client.client import STRATEGIC_MERGE_PATCH, Client
+from extender.client.errors import AlreadyExists, ApiError, NotFound
+from extender.client.paths import path
+from extender.engine.framework import CallError, RecordEvent
+from extender.values.golang.times import rfc3339
+from extender.values.objects.storage import ObjectReference
+
+FINISH_INTERVAL: Final = 360.0
+"""Seconds without an event after which a series ends; the next event begins a new one."""
+REFRESH_INTERVAL: Final = 1800.0
+"""Seconds between two writes of the counts of series."""
+LOOKED_AT_ONCE: Final = 1000
+"""Events that are looked at in one step: a backlog of 50,000 pods leaves as many."""
+ATTEMPTS: Final = 12
+PAUSE: Final = 10.0
+LONGEST_NOTE: Final = 1024
+
+_log = logging.getLogger(__name__)
+
+
+@final
+@dataclass(slots=True)
+class _Recorded:
+    """An event on the API server."""
+
+    event: RecordEvent
+    name: str
+    first_observed: str
+    last: float
+    """The event loop's time of the last event."""
+    last_observed: str
+    count: int = 1
+
+
+@final
+class EventRecorder:
+    """Records events. State: the events of the last minutes, by everything that makes them equal, which excludes the
+    note.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        now: Callable[[], datetime],
+        instance: str,
+        fence: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self._client = client
+        self._now = now
+        self._instance = instance
+        self._fence = fence
+        self._recorded: dict[RecordEvent, _Recorded] = {}
+        self._last_name = 0
+
+    async def record(self, event: RecordEvent) -> None:
+        """Writes the event, or counts it.
+
+        Raises:
+            CallError: the API server refused it, or was away for too long.
+        """
+        now = self._now()
+        at, loop_time = rfc3339(now, "microseconds"), asyncio.get_running_loop().time()
+        key = replace(event, note="")
+        known = self._recorded.get(key)
+        if known is None:
+            known = self._recorded[key] = _Recorded(event, self._name(event, now), at, loop_time, at)
+            await self._try(known)
+            return
+        known.count += 1
+        known.last, known.last_observed = loop_time, at
+        if known.count == 2:
+            await self._try(known)
+
+    async def keep(self) -> None:
+        """Ends series, and writes the counts of those that go on, until cancelled."""
+        loop = asyncio.get_running_loop()
+        refreshed = loop.time()
+        while True:
+            await asyncio.sleep(FINISH_INTERVAL)
+            is_refresh = loop.time() - refreshed >= REFRESH_INTERVAL
+            if is_refresh:
+                refreshed = loop.time()
+            for number, (key, known) in enumerate(list(self._recorded.items())):
+                if number % LOOKED_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+                is_over = loop.time() - known.last >= FINISH_INTERVAL
+                if is_over:
+                    del self._recorded[key]
+                if known.count > 1 and (is_over or is_refresh):
+                    try:
+                        await self._try(known)
+                    except CallError as exc:
+                        _log.info("an event series was not written: %s", exc)
+
+    async def _try(self, known: _Recorded) -> None:
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(PAUSE)
+            why_not = self._fence()
+            if why_not is not None:
+                raise CallError(why_not)
+            try:
+                await self._write(known)
+                return
+            except ApiError as exc:
+                refusal = exc
+                if attempt and isinstance(exc, AlreadyExists):
+                    return  # the answer to an earlier attempt was lost
+                # What the API server has refused it would refuse again. Only a lost request is worth another try.
+                if exc.status:
+                    break
+        raise CallError(refusal.message) from refusal
+
+    async def _write(self, known: _Recorded) -> None:
+        events = path("events.k8s.io", "v1", "events", namespace=known.event.namespace)
+        if known.count > 1:
+            with suppress(NotFound):  # the event has expired, so that the series goes on in a new one
+                await self._client.patch(f"{events}/{known.name}", {"series": _series(known)}, STRATEGIC_MERGE_PATCH)
+                return
+        await self._client.create(events, self._body(known))
+
+    def _name(self, event: RecordEvent, now: datetime) -> str:
+        # Upstream names an event by the nanosecond; our clock may not tell two of them apart.
+        self._last_name = max(self._last_name + 1, int(now.timestamp() * 1e6) * 1000)
+        return f"{event.regarding.name}.{self._last_name:x}"
+
+    def _body(self, known: _Recorded) -> dict[str, Any]:
+        event = known.event
+        body: dict[str, Any] = {
+            "apiVersion": "events.k8s.io/v1",
+            "kind": "Event",
+            "metadata": {"name": known.name, "namespace": event.namespace},
+            "eventTime": known.first_observed,
+            "reportingController": event.reporting_controller,
+            "reportingInstance": f"{event.reporting_controller}-{self._instance}",
+            "action": event.action,
+            "reason": event.reason,
+            "type": event.type,
+            "note": _cut(event.note),
+            "regarding": _reference(event.regarding),
+        }
+        if event.related is not None:
+            body["related"] = _reference(event.related)
+        if known.count > 1:
+            body["series"] = _series(known)
+        return body
+
+
+def _series(known: _Recorded) -> dict[str, Any]:
+    return {"count": known.count, "lastObservedTime": known.last_observed}
+
+
+def _cut(note: str) -> str:
+    """Returns the note, cut between two characters if it is too long. Upstream: schedule_one.go, truncateMessage."""
+    text = note.encode()
+    return note if len(text) <= LONGEST_NOTE else text[: LONGEST_NOTE - 4].decode("utf-8", "ignore") + " ..."
+
+
+def _reference(reference: ObjectReference) -> dict[str, str]:
+    members = {
+        "kind": reference.kind,
+        "namespace": reference.namespace,
+        "name": reference.name,
+        "uid": reference.uid,
+        "apiVersion": reference.api_version,
+        "resourceVersion": reference.resource_version,
+    }
+    return {name: value for name, value in members.items() if value}

@@ -1,0 +1,217 @@
+"""The admission plugins: namespace lifecycle, priority, default tolerations, default storage class, topology labels,
+protection of pod groups.
+
+Upstream: apiserver/pkg/admission/plugin/namespace/lifecycle; plugin/pkg/admission/priority, defaulttolerationseconds,
+storage/storageclass/setdefault, podtopologylabels, podgroupprotection (v1.36.2).
+"""
+
+from typing import Final
+
+from extender.cluster import statuses
+from extender.cluster.api_resources import (
+    NAMESPACES,
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    STORAGE_CLASSES,
+    Object,
+    Resource,
+)
+from extender.cluster.store.object_store import Objects
+
+IMMORTAL_NAMESPACES: Final = ("default", "kube-system", "kube-public")
+TOPOLOGY_LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+_DEFAULT_TOLERATION_SECONDS: Final = 300
+GROUP_FINALIZER: Final = "scheduling.k8s.io/podgroup-protection"
+"""Keeps a PodGroup while it has pods."""
+_DEFAULT_CLASS: Final = "storageclass.kubernetes.io/is-default-class"
+_OLD_DEFAULT_CLASS: Final = "storageclass.beta.kubernetes.io/is-default-class"
+
+
+def admit_create(store: Objects, resource: Resource, namespace: str, obj: Object) -> None:
+    """Completes a new object in place.
+
+    Raises:
+        ApiStatus: the object must not be created.
+    """
+    if resource.namespaced:
+        _check_namespace(store, resource, namespace, obj)
+    if resource is PODS:
+        _resolve_priority(store, obj)
+        _tolerate_node_trouble(obj)
+    elif resource is POD_GROUPS:
+        _resolve_group_priority(store, obj)
+        finalizers = obj["metadata"].setdefault("finalizers", [])
+        if GROUP_FINALIZER not in finalizers:
+            finalizers.append(GROUP_FINALIZER)
+    elif resource is PRIORITY_CLASSES:
+        _check_global_default(store, obj)
+    elif resource is PERSISTENT_VOLUME_CLAIMS:
+        _default_storage_class(store, obj)
+
+
+def admit_update(store: Objects, resource: Resource, new: Object, old: Object, subresource: str) -> None:
+    """Completes an updated object in place.
+
+    Raises:
+        ApiStatus: the update must not be done.
+    """
+    if subresource:
+        return
+    if resource is PODS:
+        for name in ("priority", "preemptionPolicy"):
+            if new["spec"].get(name) is None and old["spec"].get(name) is not None:
+                new["spec"][name] = old["spec"][name]
+        _tolerate_node_trouble(new)
+    elif resource is PRIORITY_CLASSES:
+        _check_global_default(store, new)
+
+
+def admit_delete(resource: Resource, name: str) -> None:
+    """Raises ApiStatus 403 for namespaces that every cluster has."""
+    if resource is NAMESPACES and name in IMMORTAL_NAMESPACES:
+        raise statuses.forbidden(resource, name, "this namespace may not be deleted")
+
+
+def topology_labels(store: Objects, node: str) -> dict[str, str]:
+    """Returns the labels of a node that a pod bound to it gets. Upstream: podtopologylabels, admitBinding."""
+    stored = store.get(NODES, "", node)
+    return {} if stored is None else {name: stored.labels[name] for name in TOPOLOGY_LABELS if name in stored.labels}
+
+
+def _check_namespace(store: Objects, resource: Resource, namespace: str, obj: Object) -> None:
+    stored = store.get(NAMESPACES, "", namespace)
+    if stored is None:
+        raise statuses.not_found(NAMESPACES, namespace)
+    if stored.fields[0] == "Terminating":
+        refusal = statuses.forbidden(
+            resource,
+            _name_of(obj),
+            f"unable to create new content in namespace {namespace} because it is being terminated",
+        )
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        raise statuses.ApiStatus(
+            refusal.code, refusal.reason, refusal.message, {**(refusal.details or {}), "causes": [cause]}
+        )
+
+
+def _name_of(obj: Object) -> str:
+    return str(obj["metadata"].get("name") or "")
+
+
+def _resolve_priority(store: Objects, pod: Object) -> None:
+    spec, found = pod["spec"], _class_of(store, PODS, pod)
+    priority, policy = 0, "PreemptLowerPriority"
+    if found is not None:
+        priority, policy = found.get("value", 0), found.get("preemptionPolicy") or policy
+    given = spec.get("priority")
+    if given is not None and given != priority:
+        why = (
+            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"priority admission controller computed {priority} from the given PriorityClass name"
+        )
+        raise statuses.forbidden(PODS, _name_of(pod), why)
+    given = spec.get("preemptionPolicy")
+    if given is not None and given != policy:
+        why = (
+            f"the string value of PreemptionPolicy ({given}) must not be provided in pod spec; "
+            f"priority admission controller computed {policy} from the given PriorityClass name"
+        )
+        raise statuses.forbidden(PODS, _name_of(pod), why)
+    spec["priority"], spec["preemptionPolicy"] = priority, policy
+
+
+def _resolve_group_priority(store: Objects, group: Object) -> None:
+    """Computes the priority of a group from its class. A field that was dropped because its feature is off stays
+    away.
+    """
+    spec = group["spec"]
+    if "disruptionMode" not in spec:
+        return
+    found = _class_of(store, POD_GROUPS, group)
+    priority = 0 if found is None else found.get("value", 0)
+    given = spec.get("priority")
+    if given is not None and given != priority:
+        why = (
+            f"the integer value of priority ({given}) must not be provided in pod group spec; "
+            f"priority admission controller computed {priority} from the given PriorityClass name"
+        )
+        raise statuses.forbidden(POD_GROUPS, _name_of(group), why)
+    spec["priority"] = priority
+
+
+def _class_of(store: Objects, resource: Resource, obj: Object) -> Object | None:
+    """Returns the PriorityClass that the object names, else the default one, whose name it gets then; None if there is
+    none.
+    """
+    name = obj["spec"].get("priorityClassName")
+    if name:
+        stored = store.get(PRIORITY_CLASSES, "", name)
+        if stored is None:
+            raise statuses.forbidden(resource, _name_of(obj), f"no PriorityClass with name {name} was found")
+        return stored.decoded()
+    found = _global_default(store)
+    if found is not None:
+        obj["spec"]["priorityClassName"] = found["metadata"]["name"]
+    return found
+
+
+def _global_default(store: Objects) -> Object | None:
+    """The default class; of several, the one with the lowest value. Upstream: getDefaultPriorityClass."""
+    classes = [obj for stored in store.read(PRIORITY_CLASSES) if (obj := stored.decoded()).get("globalDefault")]
+    return min(classes, key=lambda each: int(each.get("value", 0)), default=None)
+
+
+def _check_global_default(store: Objects, priority_class: Object) -> None:
+    if not priority_class.get("globalDefault"):
+        return
+    existing = _global_default(store)
+    if existing is not None and existing["metadata"]["name"] != _name_of(priority_class):
+        why = f"PriorityClass {existing['metadata']['name']} is already marked as default. Only one default can exist"
+        raise statuses.forbidden(PRIORITY_CLASSES, _name_of(priority_class), why)
+
+
+def _tolerate_node_trouble(pod: Object) -> None:
+    """Adds tolerations of five minutes, unless the pod has its own. Upstream: defaulttolerationseconds, Admit."""
+    tolerations = pod["spec"].get("tolerations") or []
+    for key in (_NOT_READY, _UNREACHABLE):
+        is_said = any(
+            (each.get("key") or key) == key and (each.get("effect") or "NoExecute") == "NoExecute"
+            for each in tolerations
+        )
+        if not is_said:
+            added = {
+                "key": key,
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": _DEFAULT_TOLERATION_SECONDS,
+            }
+            tolerations = pod["spec"]["tolerations"] = [*tolerations, added]
+
+
+def _default_storage_class(store: Objects, claim: Object) -> None:
+    """The newest default class; among those of one second, the first by name. Upstream: storage/util,
+    GetDefaultClass.
+    """
+    annotations = claim["metadata"].get("annotations") or {}
+    if claim["spec"].get("storageClassName") is not None or "volume.beta.kubernetes.io/storage-class" in annotations:
+        return
+    defaults = []
+    for stored in store.read(STORAGE_CLASSES):
+        metadata = stored.decoded()["metadata"]
+        marks = metadata.get("annotations") or {}
+        if "true" in (marks.get(_DEFAULT_CLASS), marks.get(_OLD_DEFAULT_CLASS)):
+            defaults.append(metadata)
+    # Sorted twice: newest first, and among those of one second by name.
+    defaults.sort(key=lambda each: str(each["name"]))
+    defaults.sort(key=lambda each: str(each.get("creationTimestamp")), reverse=True)
+    if defaults:
+        claim["spec"]["storageClassName"] = defaults[0]["name"]

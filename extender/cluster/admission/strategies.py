@@ -1,0 +1,237 @@
+"""What the strategy of a kind does to an object before validation: fields that the request may not set, and the
+generation.
+
+Upstream: pkg/registry, strategy.go of each kind, PrepareForCreate and PrepareForUpdate (v1.36.2).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from extender.cluster.admission.pod_resources import qos_class
+from extender.cluster.api_resources import Object, Resource
+from extender.cluster.schema.api_types import type_of
+from extender.values.config.feature_gates import FeatureGates
+
+_RESET_FOR_STATUS: Final = (
+    "deletionTimestamp",
+    "generation",
+    "labels",
+    "annotations",
+    "finalizers",
+    "ownerReferences",
+    "managedFields",
+)
+"""The metadata that a status update of newer kinds leaves alone. Upstream: metav1.ResetObjectMetaForStatus."""
+
+_BORN_WITH_GENERATION: Final = frozenset(
+    {
+        "Pod", "Deployment", "ReplicaSet", "StatefulSet", "ReplicationController", "PodDisruptionBudget",
+        "PriorityClass",
+        "ResourceSlice", "DeviceClass", "DeviceTaintRule", "PodGroup", "Workload",
+    }
+)  # fmt: skip
+_COUNTS_SPEC_CHANGES: Final = _BORN_WITH_GENERATION - {"PriorityClass"} | {"CSIDriver"}
+_METADATA_KEPT_BY_STATUS: Final[Mapping[str, Iterable[str]]] = {
+    "Pod": ("ownerReferences",),
+    "Deployment": ("labels",),
+    "ResourceClaim": _RESET_FOR_STATUS,
+    "VolumeAttachment": _RESET_FOR_STATUS,
+    "PodGroup": _RESET_FOR_STATUS,
+    "DeviceTaintRule": _RESET_FOR_STATUS,
+}
+
+
+_BEHIND_GATES: Final = {
+    "DeviceClass": ("DRAExtendedResource", "spec", "extendedResourceName"),
+    "Pod": ("DRAExtendedResource", "status", "extendedResourceClaimStatus"),
+}
+"""Kind -> the feature gate, and the part and field that are dropped while it is off."""
+
+
+def drop_disabled(resource: Resource, new: Object, old: Object | None, features: FeatureGates) -> None:
+    """Drops the fields of features that are off, in place, unless the old object has them.
+
+    Upstream: pkg/registry/resource/deviceclass/strategy.go, dropDisabledFields; pkg/api/pod/util.go,
+    dropDisabledPodStatusFields.
+    """
+    gate, part, name = _BEHIND_GATES.get(resource.kind, ("", "", ""))
+    if (
+        gate
+        and not features.enabled(gate)
+        and name in (new.get(part) or {})
+        and name not in ((old or {}).get(part) or {})
+    ):
+        del new[part][name]
+
+
+def prepare_for_create(resource: Resource, obj: Object) -> None:
+    """Clears the fields that a creator may not set, and sets those of the server, in place. Defaults are filled in
+    already.
+    """
+    metadata = obj["metadata"]
+    metadata.pop("generation", None)
+    if resource.kind in _BORN_WITH_GENERATION:
+        metadata["generation"] = 1
+    # Kubelets create nodes with their status.
+    if resource.kind != "Node" and resource.subresource("status") is not None:
+        obj["status"] = type_of(resource).fields["status"].type.zero()
+    rule = _ON_CREATE.get(resource.kind)
+    if rule is not None:
+        rule(obj)
+
+
+def prepare_for_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> None:
+    """Takes back in `new` what this request may not change, and counts the generation, in place.
+
+    Arguments:
+        subresource: `status`, `finalize` or empty.
+    """
+    metadata, former = new["metadata"], old["metadata"]
+    _take(metadata, former, "generation")
+    kind = resource.kind
+    if subresource == "status":
+        _take(new, old, "spec")
+        for name in _METADATA_KEPT_BY_STATUS.get(kind, ()):
+            _take(metadata, former, name)
+        if kind == "Pod":
+            metadata.pop("deletionTimestamp", None)
+            _take(metadata, former, "deletionTimestamp")
+            _keep_observed(new["status"], old.get("status", {}))
+        elif kind == "ResourceClaim":
+            _drop_deallocated(new["status"], old.get("status", {}))
+        return
+    if resource.subresource("status") is not None:
+        _take(new, old, "status")
+    if kind == "Namespace" and subresource != "finalize":
+        _take(new["spec"], old["spec"], "finalizers")
+    if kind in _COUNTS_SPEC_CHANGES and _counts(kind, new, old):
+        metadata["generation"] = former.get("generation", 0) + 1
+
+
+def _counts(kind: str, new: Object, old: Object) -> bool:
+    if kind == "Deployment" and new["metadata"].get("annotations") != old["metadata"].get("annotations"):
+        return True
+    return bool(new.get("spec") != old.get("spec"))
+
+
+def _take(new: Object, old: Object, name: str) -> None:
+    """Gives a member of the new object its old value, which both share then, or removes it."""
+    if name in old:
+        new[name] = old[name]
+    else:
+        new.pop(name, None)
+
+
+def _keep_observed(status: Object, old: Object) -> None:
+    """Keeps the quality of service class, and generations that were observed. Upstream:
+    preserveOldObservedGeneration.
+    """
+    for name in ("qosClass", "observedGeneration"):
+        if name in old and not status.get(name):
+            status[name] = old[name]
+    observed: dict[str, list[int]] = {}
+    for condition in old.get("conditions", ()):
+        observed.setdefault(condition.get("type", ""), []).append(condition.get("observedGeneration", 0))
+    for condition in status.get("conditions", ()):
+        before = observed.get(condition.get("type", ""))
+        generation = before.pop(0) if before else 0
+        if generation and not condition.get("observedGeneration"):
+            condition["observedGeneration"] = generation
+
+
+def _drop_deallocated(status: Object, old: Object) -> None:
+    """Removes what drivers reported of devices that are no longer allocated. Upstream: dropDeallocatedStatusDevices."""
+    gone = _allocated(old) - _allocated(status)
+    if gone and "devices" in status:
+        status["devices"] = [each for each in status["devices"] if _device_id(each) not in gone]
+        if not status["devices"]:
+            del status["devices"]
+
+
+def _allocated(status: Object) -> set[tuple[Any, ...]]:
+    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    return {_device_id(result) for result in results}
+
+
+def _device_id(device: Object) -> tuple[Any, ...]:
+    return device.get("driver"), device.get("pool"), device.get("device")
+
+
+def _pod(pod: Object) -> None:
+    spec, labels = pod["spec"], pod["metadata"].get("labels", {})
+    pod["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+    if spec.get("schedulingGates"):
+        pod["status"]["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": None,
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            }
+        ]
+    affinity = spec.get("affinity") or {}
+    for stanza in (affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}):
+        for weighted in stanza.get("preferredDuringSchedulingIgnoredDuringExecution", ()):
+            _merge_label_keys(weighted["podAffinityTerm"], labels)
+        for term in stanza.get("requiredDuringSchedulingIgnoredDuringExecution", ()):
+            _merge_label_keys(term, labels)
+    for constraint in spec.get("topologySpreadConstraints", ()):
+        _merge_label_keys(constraint, labels)
+
+
+def _merge_label_keys(term: Object, labels: Mapping[str, str]) -> None:
+    """Adds the pod's own values of these keys to the selector. Upstream: applyLabelKeysToLabelSelector."""
+    selector = term.get("labelSelector")
+    if selector is None:
+        return
+    for names, operator in ((term.get("matchLabelKeys", ()), "In"), (term.get("mismatchLabelKeys", ()), "NotIn")):
+        for key in names:
+            if key in labels:
+                selector.setdefault("matchExpressions", []).append(
+                    {"key": key, "operator": operator, "values": [labels[key]]}
+                )
+
+
+def _namespace(namespace: Object) -> None:
+    namespace["status"] = {"phase": "Active"}
+    # Validation refuses a namespace without a name.
+    if name := namespace["metadata"].get("name"):
+        namespace["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = name
+    finalizers = namespace["spec"].setdefault("finalizers", [])
+    if "kubernetes" not in finalizers:
+        finalizers.append("kubernetes")
+
+
+def _pending(volume: Object) -> None:
+    volume["status"] = {"phase": "Pending"}
+
+
+def _claim(claim: Object) -> None:
+    _pending(claim)
+    spec = claim["spec"]
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source and not reference:
+        spec["dataSourceRef"] = dict(source)
+    elif reference and not source and not reference.get("namespace"):
+        spec["dataSource"] = dict(reference)
+
+
+def _service(service: Object) -> None:
+    spec = service["spec"]
+    if spec.get("type") == "ExternalName":
+        return
+    if spec.get("clusterIP"):
+        spec.setdefault("clusterIPs", [spec["clusterIP"]])
+    spec.setdefault("ipFamilies", ["IPv4"])
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+
+
+_ON_CREATE: Final[Mapping[str, Callable[[Object], None]]] = {
+    "Pod": _pod,
+    "Namespace": _namespace,
+    "PersistentVolume": _pending,
+    "PersistentVolumeClaim": _claim,
+    "Service": _service,
+}

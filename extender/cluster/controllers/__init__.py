@@ -1,0 +1,56 @@
+"""The controllers of the embedded cluster: kubelets, workloads, disruption budgets, volumes, garbage collection.
+
+Each controller is level-triggered: it can begin on any state, and what it writes follows from what exists. Scheduling
+is not among them.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from random import Random
+
+from extender.cluster.controllers.cluster_view import ClusterView
+from extender.cluster.controllers.controller_loop import Controller, ControllerContext, Loops
+from extender.cluster.controllers.deployment_controller import Deployments
+from extender.cluster.controllers.disruption_controller import Disruption, StaleDisruptions
+from extender.cluster.controllers.garbage_collector import Garbage
+from extender.cluster.controllers.kubelet import Kubelet
+from extender.cluster.controllers.namespace_controller import Namespaces
+from extender.cluster.controllers.node_lifecycle_controller import NodeTaints, TaintEviction
+from extender.cluster.controllers.pod_garbage_collector import PodGarbage
+from extender.cluster.controllers.pod_group_protection import PodGroupProtection
+from extender.cluster.controllers.replica_set_controller import ReplicaSets, ReplicationControllers
+from extender.cluster.controllers.resource_claim_controller import ClaimsForPods, ResourceClaims
+from extender.cluster.controllers.stateful_set_controller import StatefulSets
+from extender.cluster.controllers.volume_controller import Volumes
+from extender.cluster.registry.object_registry import ObjectRegistry
+
+_CONTROLLERS: tuple[type[Controller], ...] = (
+    Namespaces,
+    NodeTaints,
+    TaintEviction,
+    ReplicationControllers,
+    ReplicaSets,
+    Deployments,
+    StatefulSets,
+    Disruption,
+    StaleDisruptions,
+    PodGarbage,
+    Garbage,
+    Volumes,
+    ClaimsForPods,
+    ResourceClaims,
+    PodGroupProtection,
+)
+
+
+async def run(registry: ObjectRegistry, *, now: Callable[[], datetime], rng: Random, kubelet: bool = True) -> None:
+    """Runs all controllers until it is cancelled.
+
+    Arguments:
+        now: the wall clock, for timestamps.
+        rng: spreads retries.
+        kubelet: whether bound pods run and nodes become ready by themselves.
+    """
+    context = ControllerContext(ClusterView(), now, rng)
+    kinds: tuple[type[Controller], ...] = (*_CONTROLLERS, Kubelet) if kubelet else _CONTROLLERS
+    await Loops(registry, context.cluster, [kind(context) for kind in kinds]).run()

@@ -1,0 +1,234 @@
+"""All objects as controllers see them, with indexes for the questions that controllers ask.
+
+The indexes are exact once every change has been applied: a controller that catches up before it decides needs none of
+upstream's expectations about writes that have not come back yet.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeVar, final
+
+from extender.cluster.api_resources import NODES, PODS, Resource, of_kind
+from extender.cluster.controllers.seen_objects import Key, Labels, Reader, Seen, SeenNode, SeenPod
+
+K = TypeVar("K")
+L = TypeVar("L")
+V = TypeVar("V")
+
+Ref = tuple[str, str, str]
+"""The address of an object of any kind: (the name under which the resource is stored, namespace, name)."""
+
+_REMEMBERED: Final = 10_000
+"""The number of removed owners that are remembered, for dependents that appear late."""
+
+
+@final
+class OwnedPods:
+    """The pods of one controller, counted as they come and go.
+
+    Attributes:
+        active: the number of pods that are neither finished nor being deleted.
+        ready: the number of active pods that are ready.
+        terminating: the number of pods that are being deleted and not finished.
+        labels: the number of pods with each set of labels.
+    """
+
+    __slots__ = ("active", "labels", "pods", "ready", "terminating")
+
+    def __init__(self) -> None:
+        self.pods: Final[dict[Key, SeenPod]] = {}
+        self.active = 0
+        self.ready = 0
+        self.terminating = 0
+        self.labels: Final[Counter[Labels]] = Counter()
+
+    def add(self, pod: SeenPod) -> None:
+        self.pods[pod.key] = pod
+        self.labels[pod.labels] += 1
+        self._count(pod, 1)
+
+    def remove(self, pod: SeenPod) -> None:
+        del self.pods[pod.key]
+        self.labels[pod.labels] -= 1
+        if not self.labels[pod.labels]:
+            del self.labels[pod.labels]
+        self._count(pod, -1)
+
+    def _count(self, pod: SeenPod, one: int) -> None:
+        if pod.is_active:
+            self.active += one
+            self.ready += one * pod.is_ready
+        elif not pod.is_finished:
+            self.terminating += one
+
+
+_NO_PODS: Final = OwnedPods()
+
+
+@final
+class ClusterView:
+    """All objects, by key, by node, by owner and by namespace."""
+
+    def __init__(self) -> None:
+        self._reader = Reader()
+        self.pods: Final[dict[Key, SeenPod]] = {}
+        self._objects: dict[str, dict[Key, Seen]] = {}
+        self._on_node: dict[str, dict[Key, SeenPod]] = {}
+        self._groups: dict[str, OwnedPods] = {}
+        self._loose: dict[str, dict[Labels, dict[Key, SeenPod]]] = {}
+        self._dependents: dict[str, dict[Ref, Seen]] = {}
+        self._in_namespace: dict[str, dict[Ref, Seen]] = {}
+        self._labelled: dict[str, dict[Labels, dict[Key, SeenPod]]] = {}
+        self._gone: dict[str, None] = {}
+
+    def apply(self, resource: Resource, key: Key, raw: bytes | None) -> tuple[Seen | None, Seen | None]:
+        """Takes note of an object of any kind but pods; returns it as it was and as it is.
+
+        Arguments:
+            raw: the bytes of the object; None if it is removed.
+
+        Raises:
+            DecodeError: the bytes hold no such object; nothing has changed.
+        """
+        objects = self._objects.setdefault(resource.stored_as, {})
+        old, new = objects.get(key), None if raw is None else self._reader.read(resource, raw)
+        if new is None:
+            objects.pop(key, None)
+        else:
+            objects[key] = new
+        self._relate(old, new)
+        return old, new
+
+    def apply_pod(self, key: Key, raw: bytes | None) -> tuple[SeenPod | None, SeenPod | None]:
+        """Takes note of a pod, as `apply`."""
+        old, new = self.pods.get(key), None if raw is None else self._reader.pod(raw)
+        if old is not None:
+            self._unindex_pod(old)
+        if new is None:
+            self.pods.pop(key, None)
+        else:
+            self.pods[key] = new
+            self._index_pod(new)
+        self._relate(old, new)
+        return old, new
+
+    def _relate(self, old: Seen | None, new: Seen | None) -> None:
+        if old is not None:
+            self._unindex(old)
+            if new is None or new.uid != old.uid:
+                self._remember_gone(old)
+        if new is not None:
+            self._index(new)
+
+    def all(self, resource: Resource) -> Mapping[Key, Seen]:
+        """Returns the objects of a resource. Beware: the mapping changes while other tasks run."""
+        return self.pods if resource is PODS else self._objects.get(resource.stored_as, {})
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Seen | None:
+        return self.all(resource).get((namespace, name))
+
+    def node(self, name: str) -> SeenNode | None:
+        node = self.all(NODES).get(("", name))
+        return node if isinstance(node, SeenNode) else None
+
+    def pods_on(self, node: str) -> Mapping[Key, SeenPod]:
+        """Returns the pods bound to a node, whether the node exists or not."""
+        return self._on_node.get(node, {})
+
+    def pods_of(self, owner_uid: str) -> OwnedPods:
+        """Returns the pods whose controller is this owner."""
+        return self._groups.get(owner_uid, _NO_PODS)
+
+    def pods_in(self, namespace: str) -> Mapping[Labels, Mapping[Key, SeenPod]]:
+        """Returns the pods of a namespace by their labels, so that a selector is asked once for each set of labels."""
+        return self._labelled.get(namespace, {})
+
+    def loose_pods(self, namespace: str) -> Mapping[Labels, Mapping[Key, SeenPod]]:
+        """Returns the active pods of a namespace without a controller, by their labels."""
+        return self._loose.get(namespace, {})
+
+    def dependents(self, owner_uid: str) -> Mapping[Ref, Seen]:
+        """Returns the objects with an owner reference to this owner."""
+        return self._dependents.get(owner_uid, {})
+
+    def controlled(self, resource: Resource, owner_uid: str) -> Iterator[Seen]:
+        """Yields the objects of a resource whose controller is this owner."""
+        for seen in self.dependents(owner_uid).values():
+            owner = seen.controller
+            if seen.resource is resource and owner is not None and owner.uid == owner_uid:
+                yield seen
+
+    def in_namespace(self, namespace: str) -> Mapping[Ref, Seen]:
+        return self._in_namespace.get(namespace, {})
+
+    def owner(self, seen: Seen, api_version: str, kind: str, name: str) -> Seen | None:
+        """Returns the object that an owner reference names by its kind and name, whatever its uid."""
+        resource = of_kind(api_version, kind)
+        if resource is None:
+            return None
+        return self.get(resource, seen.namespace if resource.namespaced else "", name)
+
+    def is_gone(self, uid: str) -> bool:
+        """Returns True if an object of this uid has been removed. Removals of long ago are forgotten."""
+        return uid in self._gone
+
+    def _index(self, seen: Seen) -> None:
+        for owner in seen.owners:
+            self._dependents.setdefault(owner.uid, {})[ref_of(seen)] = seen
+        if seen.namespace:
+            self._in_namespace.setdefault(seen.namespace, {})[ref_of(seen)] = seen
+
+    def _index_pod(self, pod: SeenPod) -> None:
+        self._labelled.setdefault(pod.namespace, {}).setdefault(pod.labels, {})[pod.key] = pod
+        if pod.node:
+            self._on_node.setdefault(pod.node, {})[pod.key] = pod
+        controller = pod.controller
+        if controller is not None:
+            self._groups.setdefault(controller.uid, OwnedPods()).add(pod)
+        elif pod.is_active:
+            self._loose.setdefault(pod.namespace, {}).setdefault(pod.labels, {})[pod.key] = pod
+
+    def _unindex(self, seen: Seen) -> None:
+        for owner in seen.owners:
+            _drop(self._dependents, owner.uid, ref_of(seen))
+        if seen.namespace:
+            _drop(self._in_namespace, seen.namespace, ref_of(seen))
+
+    def _unindex_pod(self, pod: SeenPod) -> None:
+        _drop_labelled(self._labelled, pod)
+        if pod.node:
+            _drop(self._on_node, pod.node, pod.key)
+        controller = pod.controller
+        if controller is not None:
+            group = self._groups[controller.uid]
+            group.remove(pod)
+            if not group.pods:
+                del self._groups[controller.uid]
+        elif pod.is_active:
+            _drop_labelled(self._loose, pod)
+
+    def _remember_gone(self, seen: Seen) -> None:
+        self._gone[seen.uid] = None
+        if len(self._gone) > _REMEMBERED:
+            del self._gone[next(iter(self._gone))]
+
+
+def ref_of(seen: Seen) -> Ref:
+    """Returns the address of an object."""
+    return seen.resource.stored_as, seen.namespace, seen.name
+
+
+def _drop(index: dict[K, dict[L, V]], outer: K, inner: L) -> None:
+    entries = index.get(outer)
+    if entries is None:
+        return
+    entries.pop(inner, None)
+    if not entries:
+        del index[outer]
+
+
+def _drop_labelled(index: dict[str, dict[Labels, dict[Key, SeenPod]]], pod: SeenPod) -> None:
+    by_labels = index[pod.namespace]
+    _drop(by_labels, pod.labels, pod.key)
+    if not by_labels:
+        del index[pod.namespace]

@@ -1,0 +1,276 @@
+"""The status of PodDisruptionBudgets: how many of their pods are healthy, and how many may be disrupted.
+
+Pods are counted as they change, not all at once. A controller of pods that this cluster never held (as in a dump of
+nodes and pods) counts with the pods that are here; upstream's controller gives up.
+
+Upstream: pkg/controller/disruption/disruption.go; component-helpers/apps/poddisruptionbudget/helpers.go (v1.36.2).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final, final
+
+from extender.cluster.api_resources import (
+    DEPLOYMENTS,
+    POD_DISRUPTION_BUDGETS,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
+    STATEFUL_SETS,
+    Object,
+    of_kind,
+)
+from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps
+from extender.cluster.controllers.controller_writes import LookAgain, Looked, Update
+from extender.cluster.controllers.pod_tallies import PodTallies, PodTally, is_healthy
+from extender.cluster.controllers.seen_objects import Key, Seen, SeenOwner, SeenPod
+from extender.cluster.registry.conditions import condition, with_condition
+from extender.values.golang.times import moment_of
+from extender.values.objects.label_selectors import Selector
+from extender.values.workloads.availability import desired_healthy, needs_scale
+from extender.values.workloads.selectors import selector_in
+
+_SCALED: Final = (REPLICATION_CONTROLLERS, REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS)
+_WITHOUT_SCALE: Final = ("DaemonSet", "Job", "Node")
+"""Kinds that own pods and have no scale subresource, so that upstream does not know the expected number of pods."""
+_STALE: Final = timedelta(minutes=2)
+"""The time after which a pod that was announced as a victim must be deleted. Upstream: stalePodDisruptionTimeout."""
+
+
+_SELECTORS_AT_ONCE: Final = 500
+"""The number of selectors that are matched at once, which takes a millisecond or two."""
+
+
+class _NoScaleError(Exception):
+    """The expected number of pods is unknown."""
+
+
+@final
+class Disruption(Controller):
+    """Controls policy/v1 PodDisruptionBudgets. Keys are those of budgets, and (namespace, "") for the budgets of pods
+    that have changed.
+    """
+
+    name = "disruption"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._selectors: defaultdict[str, dict[str, Selector]] = defaultdict(dict)
+        self._pods: defaultdict[str, PodTallies] = defaultdict(PodTallies)
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        seen = new or old
+        if seen is None:
+            return
+        if seen.resource is POD_DISRUPTION_BUDGETS:
+            if new is None:
+                self._selectors[seen.namespace].pop(seen.name, None)
+                return
+            self._selectors[new.namespace][new.name] = selector_in(new.content())
+            self.queue.add(new.key)
+        elif new is not None and new.resource in _SCALED:
+            self._observe_workload(new)
+
+    def _observe_workload(self, workload: Seen) -> None:
+        owners = (
+            [workload, *self.cluster.controlled(REPLICA_SETS, workload.uid)]
+            if workload.resource is DEPLOYMENTS
+            else [workload]
+        )
+        for owner in owners:
+            for labels in self.cluster.pods_of(owner.uid).labels:
+                self._pods[workload.namespace].changed(labels)
+        self._look_at_changed(workload.namespace)
+
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        if old is not None and new is not None and _counts_alike(old, new):
+            return
+        for pod, one in ((old, -1), (new, 1)):
+            if pod is not None:
+                self._pods[pod.namespace].count(pod, one)
+                self._look_at_changed(pod.namespace)
+
+    def _look_at_changed(self, namespace: str) -> None:
+        self.queue.add_after((namespace, ""), SETTLING)
+
+    def reconcile(self, key: Key) -> Steps:
+        namespace, name = key
+        if not name:
+            yield from self._reconcile_changed(namespace)
+            return
+        seen, selector = self.cluster.get(POD_DISRUPTION_BUDGETS, *key), self._selectors[namespace].get(name)
+        if seen is None or selector is None:
+            return
+        content = seen.content()
+        tally, num_looked_at = self._pods[namespace].of(selector)
+        again = None
+        try:
+            expected = self._expected(namespace, tally) if needs_scale(content["spec"]) else tally.total
+            names = (content.get("status") or {}).get("disruptedPods") or {}
+            pods = [(each, self.cluster.pods.get((namespace, each))) for each in names]
+            named = {each: pod for each, pod in pods if pod is not None and selector.matches(pod.labels.of)}
+            status, again = budget_status(
+                content, expected=expected, healthy=tally.healthy, named=named, now=self.now()
+            )
+        except (_NoScaleError, ValueError) as exc:
+            status = failed_status(content, str(exc), self.now())
+        if status != (content.get("status") or {}):
+            yield Update(seen, content | {"status": status}, "status")
+        if again is not None:
+            yield LookAgain(again)
+        yield Looked(num_looked_at)
+
+    def _reconcile_changed(self, namespace: str) -> Steps:
+        """Looks at the budgets of which pods have changed."""
+        pods = self._pods[namespace]
+        changed, selectors = pods.take_changed(), iter([*self._selectors[namespace].items()])
+        while part := [*islice(selectors, _SELECTORS_AT_ONCE)]:
+            for name, selector in part:
+                if pods.selected(selector) & changed:
+                    self.queue.add((namespace, name))
+            yield Looked(len(part))
+        pods.drop_empty()
+        if pods.is_empty:
+            del self._pods[namespace]
+
+    def _expected(self, namespace: str, tally: PodTally) -> int:
+        """The replicas that the controllers of the pods want in total; pods without one do not count. Upstream:
+        getExpectedScale.
+        """
+        scales: dict[str, int] = {}
+        for owner, here, pod in tally.owners.values():
+            uid, scale = self._scale(namespace, owner, here, pod)
+            scales[uid] = max(scale, scales.get(uid, 0))
+        return sum(scales.values())
+
+    def _scale(self, namespace: str, owner: SeenOwner, here: int, pod: str) -> tuple[str, int]:
+        resource = of_kind(owner.api_version, owner.kind)
+        seen = (
+            self.cluster.get(resource, namespace, owner.name) if resource in _SCALED and resource is not None else None
+        )
+        if seen is None or seen.uid != owner.uid:
+            if owner.kind in _WITHOUT_SCALE or self.cluster.is_gone(owner.uid):
+                raise _NoScaleError(f'found no controllers for pod "{pod}"')
+            return owner.uid, here
+        above = seen.controller
+        if resource is REPLICA_SETS and above is not None and above.kind == DEPLOYMENTS.kind:
+            deployment = self.cluster.get(DEPLOYMENTS, namespace, above.name)
+            if deployment is not None and deployment.uid == above.uid:
+                seen = deployment
+        return seen.uid, _replicas(seen.content())
+
+
+@final
+class StaleDisruptions(Controller):
+    """Takes back the DisruptionTarget of pods that were not deleted in time. Keys are those of pods. Upstream:
+    syncStalePodDisruption.
+    """
+
+    name = "stale disruption"
+
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        if new is not None and new.is_victim and not new.deleted:
+            self.queue.add_after(new.key, _STALE.total_seconds())
+
+    def reconcile(self, key: Key) -> Steps:
+        pod = self.cluster.pods.get(key)
+        if pod is None or not pod.is_victim or not pod.is_active:
+            return
+        content = pod.content()
+        target = condition(content["status"].get("conditions"), "DisruptionTarget") or {}
+        since = moment_of(target.get("lastTransitionTime"))
+        left = (since + _STALE - self.now()).total_seconds() if since is not None else 0.0
+        if left > 0:
+            yield LookAgain(left)
+        elif target.get("reason") != "TerminationByKubelet":
+            conditions = with_condition(
+                content["status"]["conditions"], {"type": "DisruptionTarget", "status": "False"}, self.now()
+            )
+            yield Update(pod, content | {"status": content["status"] | {"conditions": conditions}}, "status")
+
+
+def _replicas(content: Object) -> int:
+    replicas = content["spec"].get("replicas", 1)
+    return replicas if isinstance(replicas, int) else 1
+
+
+def _counts_alike(old: SeenPod, new: SeenPod) -> bool:
+    return is_healthy(old) == is_healthy(new) and old.labels is new.labels and old.controller == new.controller
+
+
+DELETION_TIMEOUT: Final = timedelta(minutes=2)
+"""The time for which a pod whose eviction was granted counts as gone. Upstream: DeletionTimeout."""
+_DISRUPTION_ALLOWED: Final = "DisruptionAllowed"
+
+
+def budget_status(
+    budget: Object, *, expected: int, healthy: int, named: Mapping[str, SeenPod], now: datetime
+) -> tuple[Object, float | None]:
+    """Returns the status, and the seconds until a granted eviction expires.
+
+    Arguments:
+        expected: the number of pods that there should be, or that there are, whichever counts.
+        healthy: the number of healthy pods, granted evictions included.
+        named: the pods that `status.disruptedPods` names and that exist, by name.
+
+    Raises:
+        ValueError: a percentage cannot be read.
+    """
+    spec, old = budget["spec"], budget.get("status") or {}
+    disrupted, again = {}, None
+    # An eviction that was granted counts as done until the pod is deleted, or until the grant expires.
+    for name, at in (old.get("disruptedPods") or {}).items():
+        pod, since = named.get(name), moment_of(at)
+        if pod is None or pod.deleted or since is None or since + DELETION_TIMEOUT < now:
+            continue
+        disrupted[name] = at
+        left = (since + DELETION_TIMEOUT - now).total_seconds()
+        again = left if again is None else min(again, left)
+        healthy -= is_healthy(pod) and left > 0
+    desired = desired_healthy(spec, expected)
+    allowed = max(healthy - desired, 0) if expected > 0 else 0
+    generation = budget["metadata"].get("generation", 0)
+    status: Object = {
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": expected,
+        "disruptionsAllowed": allowed,
+        **({"disruptedPods": disrupted} if disrupted else {}),
+        **({"observedGeneration": generation} if generation else {}),
+    }
+    wanted: Object = {
+        "type": _DISRUPTION_ALLOWED,
+        "status": "True" if allowed else "False",
+        "reason": "SufficientPods" if allowed else "InsufficientPods",
+        "message": "",
+        **({"observedGeneration": generation} if generation else {}),
+    }
+    status["conditions"] = _kept(old.get("conditions") or [], wanted, now)
+    # Looked at a moment too early, the grant would still hold, and again and again: half a second is added.
+    return status, None if again is None else again + 0.5
+
+
+def failed_status(budget: Object, message: str, now: datetime) -> Object:
+    """Returns the status when it cannot be calculated: nothing may be disrupted. Upstream: failSafe."""
+    status = dict(budget.get("status") or {})
+    status["disruptionsAllowed"] = 0
+    observed = status.get("observedGeneration")
+    wanted: Object = {
+        "type": _DISRUPTION_ALLOWED,
+        "status": "False",
+        "reason": "SyncFailed",
+        "message": message,
+        **({"observedGeneration": observed} if observed else {}),
+    }
+    status["conditions"] = _kept(status.get("conditions") or [], wanted, now)
+    for name in ("currentHealthy", "desiredHealthy", "expectedPods"):
+        status.setdefault(name, 0)
+    return status
+
+
+def _kept(conditions: list[Object], wanted: Object, now: datetime) -> list[Object]:
+    known = condition(conditions, wanted["type"])
+    if known is not None and all(known.get(name) == value for name, value in wanted.items()):
+        return conditions
+    return with_condition(conditions, wanted, now)

@@ -1,0 +1,250 @@
+"""ReplicaSets and ReplicationControllers: a number of pods from a template.
+
+Upstream: pkg/controller/replicaset, replica_set.go, replica_set_utils.go; controller_utils.go, ActivePodsWithRanks
+(v1.36.2).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Any, ClassVar, Final, final
+
+from extender.cluster.api_resources import PODS, REPLICA_SETS, REPLICATION_CONTROLLERS, Object, Resource
+from extender.cluster.controllers.cluster_view import OwnedPods
+from extender.cluster.controllers.controller_loop import SETTLING, Controller, ControllerContext, Steps, in_parts
+from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Looked, Update, adopted, released
+from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.controllers.selector_index import SelectorIndex
+from extender.cluster.registry.conditions import condition, seconds_since, with_condition, without_condition
+from extender.cluster.statuses import ApiStatus
+from extender.values.golang.times import moment_of
+from extender.values.workloads.scale_down import DELETION_COST, deletion_rank
+from extender.values.workloads.templates import pod_from_template
+
+BURST: Final = 500
+"""The number of pods created or deleted before the workload is looked at again. Upstream: BurstReplicas."""
+
+
+class _Replicas(Controller):
+    resource: ClassVar[Resource]
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._selecting = SelectorIndex()
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        if new is not None and new.resource is self.resource:
+            self._selecting.put(new.key, new.content())
+            self.queue.add(new.key)
+        elif new is None and old is not None and old.resource is self.resource:
+            self._selecting.remove(old.key)
+
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        if old is not None and new is not None and _same_for_its_owner(old, new):
+            return
+        for pod in (old, new):
+            if pod is None:
+                continue
+            owner = pod.controller
+            if owner is None:
+                if pod is new and pod.is_active:
+                    for key in self._selecting.selecting(pod.namespace, pod.labels):
+                        self.queue.add(key)
+            elif owner.kind == self.resource.kind and owner.api_version == self.resource.api_version:
+                self.queue.add_after((pod.namespace, owner.name), SETTLING)
+
+    def reconcile(self, key: Key) -> Steps:
+        seen = self.cluster.get(self.resource, *key)
+        if seen is None:
+            return
+        content = seen.content()
+        group = self.cluster.pods_of(seen.uid)
+        moves = list(islice(self._moves(seen, group), BURST))
+        if moves:
+            yield from moves
+            yield LookAgain(0)
+            return
+        status, again = yield from self._status(content, group)
+        surplus = group.active - content["spec"].get("replicas", 1)
+        if seen.deleted or not surplus:
+            yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
+        elif surplus > 0:
+            related = [
+                pod
+                for each in self._siblings(seen)
+                for pod in self.cluster.pods_of(each.uid).pods.values()
+                if pod.is_active
+            ]
+            crowd = Counter(pod.node for pod in related if pod.node)
+            doomed: Sequence[SeenPod] = ()
+            for part in in_parts(group.pods.values()):
+                active = [pod for pod in part if pod.is_active]
+                doomed = pods_to_delete([*doomed, *active], crowd, min(surplus, BURST), self.now())
+                yield Looked(len(part))
+            yield from self._say(seen, content, status.get("conditions") or [], status)
+            for pod in doomed:
+                yield Delete(pod)
+        else:
+            yield from self._grow(seen, content, status, min(-surplus, BURST))
+        if again is not None:
+            yield LookAgain(again)
+
+    def _grow(self, seen: Seen, content: Object, status: Object, count: int) -> Steps:
+        template = content["spec"].get("template") or {}
+        try:
+            for _ in range(count):
+                pod = pod_from_template(template, content)
+                pod["metadata"]["generateName"] = f"{seen.name}-"
+                yield Create(PODS, seen.namespace, pod)
+        except ApiStatus as refused:
+            failure = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": refused.message}
+            conditions = status.get("conditions") or []
+            if (condition(conditions, "ReplicaFailure") or {}).get("message") != refused.message:
+                conditions = with_condition(conditions, failure, self.now())
+            yield from self._say(seen, content, conditions, status)
+            raise
+        yield from self._say(seen, content, without_condition(status.get("conditions"), "ReplicaFailure"), status)
+
+    def _moves(self, seen: Seen, group: OwnedPods) -> Iterator[Update]:
+        """Yields the writes that adopt and release pods."""
+        selector = self._selecting.selector(seen.key)
+        strangers = {labels for labels in group.labels if not selector.matches(labels.of)}
+        if strangers:
+            yield from (released(pod, seen.uid) for pod in group.pods.values() if pod.labels in strangers)
+        if not seen.deleted:
+            for labels, pods in self.cluster.loose_pods(seen.namespace).items():
+                if seen.key in self._selecting.selecting(seen.namespace, labels):
+                    yield from (adopted(pod, seen) for pod in pods.values())
+
+    def _siblings(self, seen: Seen) -> Sequence[Seen]:
+        owner = seen.controller
+        return [seen] if owner is None else list(self.cluster.controlled(self.resource, owner.uid))
+
+    def _status(self, content: Object, group: OwnedPods) -> Generator[Looked, None, tuple[Object, float | None]]:
+        """The status that follows from the pods, and the seconds after which it changes without a write."""
+        spec = content["spec"]
+        available, again = group.ready, None
+        if spec.get("minReadySeconds"):
+            available, again = yield from self._available(group, spec["minReadySeconds"])
+        wanted = (spec.get("template") or {}).get("metadata", {}).get("labels") or {}
+        status = dict(content.get("status") or {})
+        counts = {
+            "replicas": group.active,
+            "fullyLabeledReplicas": _num_with_labels(group, wanted),
+            "readyReplicas": group.ready,
+            "availableReplicas": available,
+        }
+        for name, number in counts.items():
+            if number or name == "replicas":
+                status[name] = number
+            else:
+                status.pop(name, None)
+        if self.resource is REPLICA_SETS:
+            status["terminatingReplicas"] = group.terminating
+        status["observedGeneration"] = content["metadata"].get("generation", 0)
+        return status, again
+
+    def _available(self, group: OwnedPods, seconds: int) -> Generator[Looked, None, tuple[int, float | None]]:
+        available, again = 0, None
+        now = self.now()
+        for part in in_parts(group.pods.values()):
+            for pod in part:
+                if not (pod.is_active and pod.is_ready):
+                    continue
+                ready = condition((pod.content().get("status") or {}).get("conditions"), "Ready") or {}
+                since = moment_of(ready.get("lastTransitionTime"))
+                left = seconds - (now - since).total_seconds() if since is not None else 0.0
+                if left <= 0:
+                    available += 1
+                else:
+                    again = left if again is None else min(again, left)
+            yield Looked(len(part))
+        return available, again
+
+    def _say(self, seen: Seen, content: Object, conditions: list[Object], status: Object) -> Steps:
+        wanted = dict(status)
+        if conditions:
+            wanted["conditions"] = conditions
+        else:
+            wanted.pop("conditions", None)
+        if wanted != (content.get("status") or {}):
+            yield Update(seen, content | {"status": wanted}, "status")
+
+
+@final
+class ReplicaSets(_Replicas):
+    """Controls apps/v1 ReplicaSets."""
+
+    name = "replicaset"
+    resource = REPLICA_SETS
+
+
+@final
+class ReplicationControllers(_Replicas):
+    """Controls v1 ReplicationControllers."""
+
+    name = "replicationcontroller"
+    resource = REPLICATION_CONTROLLERS
+
+
+def _num_with_labels(group: OwnedPods, wanted: Mapping[str, str]) -> int:
+    if all(wanted.items() <= labels.of.items() for labels in group.labels):
+        return group.active
+    return sum(1 for pod in group.pods.values() if pod.is_active and wanted.items() <= pod.labels.of.items())
+
+
+def _same_for_its_owner(old: SeenPod, new: SeenPod) -> bool:
+    return (
+        old.uid == new.uid
+        and old.is_ready == new.is_ready
+        and old.phase == new.phase
+        and bool(old.deleted) == bool(new.deleted)
+        and old.labels is new.labels
+        and old.controller == new.controller
+    )
+
+
+_NEVER: Final = -1
+
+
+def pods_to_delete(pods: Iterable[SeenPod], crowd: Mapping[str, int], count: int, now: datetime) -> Sequence[SeenPod]:
+    """Returns the `count` pods to delete first. Upstream: getPodsToDelete.
+
+    Arguments:
+        pods: active pods of the controller.
+        crowd: the number of active pods of it and of its siblings under the same Deployment, by node: those on crowded
+            nodes go first.
+    """
+    candidates = list(pods)
+    if count >= len(candidates):
+        return candidates
+    candidates.sort(key=lambda pod: _rank(pod, crowd.get(pod.node, 0), now))
+    return candidates[:count]
+
+
+def _rank(pod: SeenPod, neighbours: int, now: datetime) -> tuple[Any, ...]:
+    """The sort key of a pod; the smallest is deleted first."""
+    content = pod.content()
+    status = content.get("status") or {}
+    ready = condition(status.get("conditions"), "Ready") if pod.is_ready else None
+    restarts = max((each.get("restartCount") or 0 for each in status.get("containerStatuses") or ()), default=0)
+    cost = (content["metadata"].get("annotations") or {}).get(DELETION_COST, "0")
+    return (
+        *deletion_rank(node=pod.node, phase=pod.phase, is_ready=pod.is_ready, cost=cost, neighbours=neighbours),
+        _age_class(None if ready is None else ready.get("lastTransitionTime"), now),
+        -restarts,
+        _age_class(pod.created, now),
+        pod.uid,
+    )
+
+
+def _age_class(since: str | None, now: datetime) -> int:
+    """The order of magnitude of an age, by powers of two, so that not always the youngest go. Upstream:
+    logarithmicRankDiff.
+    """
+    seconds = seconds_since(since, now)
+    if seconds is None:
+        return _NEVER
+    return 0 if seconds < 1e-9 else max(0, int(math.log2(seconds * 1e9)))

@@ -1,0 +1,198 @@
+"""StatefulSets: pods with ordinals, created and deleted one after the other, each with its own claims.
+
+There are no ControllerRevisions: a pod that is recreated always gets the current template.
+
+Upstream: pkg/controller/statefulset/stateful_set_control.go (v1.36.2).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final, final
+
+from extender.cluster.api_resources import PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS, Object
+from extender.cluster.controllers.controller_loop import (
+    PODS_AT_ONCE,
+    SETTLING,
+    Controller,
+    ControllerContext,
+    Steps,
+    in_parts,
+)
+from extender.cluster.controllers.controller_writes import Create, Delete, LookAgain, Looked, Update, adopted, released
+from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.controllers.selector_index import SelectorIndex
+from extender.values.objects.label_selectors import Selector
+from extender.values.workloads.stateful_sets import REVISION_LABEL, claims_of, ordinal_of, pod_of, revision_name
+
+Ordinals = Mapping[int, SeenPod]
+
+
+@final
+class StatefulSets(Controller):
+    """Controls apps/v1 StatefulSets. Keys are those of StatefulSets."""
+
+    name = "statefulset"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self._selecting = SelectorIndex()
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        if new is not None and new.resource is STATEFUL_SETS:
+            self._selecting.put(new.key, new.content())
+            self.queue.add(new.key)
+        elif new is None and old is not None and old.resource is STATEFUL_SETS:
+            self._selecting.remove(old.key)
+
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        for pod in (old, new):
+            if pod is None:
+                continue
+            owner = pod.controller
+            if owner is not None:
+                if owner.kind == STATEFUL_SETS.kind and owner.api_version == STATEFUL_SETS.api_version:
+                    self.queue.add_after((pod.namespace, owner.name), SETTLING)
+            elif pod is new:
+                for key in self._selecting.selecting(pod.namespace, pod.labels):
+                    if ordinal_of(pod.name, key[1]) is not None:
+                        self.queue.add(key)
+
+    def reconcile(self, key: Key) -> Steps:
+        seen = self.cluster.get(STATEFUL_SETS, *key)
+        if seen is None:
+            return
+        content = seen.content()
+        selector = self._selecting.selector(seen.key)
+        moves: list[Update] = []
+        pods: dict[int, SeenPod] = {}
+        counts = Counts()
+        for part in in_parts(self.cluster.pods_of(seen.uid).pods.values()):
+            for pod in part:
+                if not selector.matches(pod.labels.of):
+                    moves.append(released(pod, seen.uid))
+                elif (ordinal := ordinal_of(pod.name, seen.name)) is not None:
+                    pods[ordinal] = pod
+                    counts.add(pod)
+            yield Looked(len(part))
+        if not seen.deleted:
+            moves += islice(self._adoptions(seen, selector), PODS_AT_ONCE)
+        if moves:
+            yield from moves
+            yield LookAgain(0)
+            return
+        revision = revision_name(content)
+        status = stateful_status(content, counts, revision)
+        if status != (content.get("status") or {}):
+            yield Update(seen, content | {"status": status}, "status")
+        if not seen.deleted:
+            yield from self._advance(seen, content, pods, revision)
+
+    def _adoptions(self, seen: Seen, selector: Selector) -> Iterator[Update]:
+        for labels, pods in self.cluster.loose_pods(seen.namespace).items():
+            if selector.matches(labels.of):
+                yield from (adopted(pod, seen) for pod in pods.values() if ordinal_of(pod.name, seen.name) is not None)
+
+    def _advance(self, seen: Seen, content: Object, pods: Ordinals, revision: str) -> Steps:
+        spec = content["spec"]
+        first = (spec.get("ordinals") or {}).get("start", 0)
+        wanted = range(first, first + spec.get("replicas", 1))
+        in_turn = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
+        for number, ordinal in enumerate(wanted, 1):
+            if number % PODS_AT_ONCE == 0:
+                yield Looked(PODS_AT_ONCE)
+            pod = pods.get(ordinal)
+            if pod is not None and pod.is_finished and not pod.deleted:
+                yield Delete(pod)
+            elif pod is None:
+                yield from self._claims(seen, content, ordinal)
+                yield Create(PODS, seen.namespace, pod_of(content, ordinal))
+            elif pod.is_ready and pod.is_active:
+                continue
+            if in_turn:
+                return
+        for ordinal in sorted((each for each in pods if each not in wanted), reverse=True):
+            if not pods[ordinal].deleted:
+                yield Delete(pods[ordinal])
+            if in_turn:
+                return
+        yield from _renewed(content, pods, wanted, revision)
+
+    def _claims(self, seen: Seen, content: Object, ordinal: int) -> Steps:
+        for claim in claims_of(content, ordinal):
+            if self.cluster.get(PERSISTENT_VOLUME_CLAIMS, seen.namespace, claim["metadata"]["name"]) is None:
+                yield Create(PERSISTENT_VOLUME_CLAIMS, seen.namespace, claim)
+
+
+def _renewed(content: Object, pods: Ordinals, wanted: Sequence[int], revision: str) -> Steps:
+    """Deletes the last pod of an old template, if all pods after it are ready. Upstream: the end of
+    updateStatefulSet.
+    """
+    strategy = content["spec"].get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return
+    first = max((strategy.get("rollingUpdate") or {}).get("partition", 0), 0)
+    for number, ordinal in enumerate(reversed(wanted), 1):
+        if number % PODS_AT_ONCE == 0:
+            yield Looked(PODS_AT_ONCE)
+        if ordinal < first:
+            return
+        pod = pods.get(ordinal)
+        if pod is None or pod.deleted:
+            return
+        if pod.labels.of.get(REVISION_LABEL) != revision:
+            yield Delete(pod)
+            return
+        if not pod.is_ready:
+            return
+
+
+@final
+class Counts:
+    """How many pods there are that are not finished.
+
+    Attributes:
+        living: the number of all of them.
+        ready: the number of those that are ready and not being deleted.
+        revisions: the number of those that are not being deleted, by the revision of their template.
+    """
+
+    __slots__ = ("living", "ready", "revisions")
+
+    def __init__(self, pods: Iterable[SeenPod] = ()) -> None:
+        self.living = self.ready = 0
+        self.revisions: Final[Counter[str | None]] = Counter()
+        for pod in pods:
+            self.add(pod)
+
+    def add(self, pod: SeenPod) -> None:
+        if pod.is_finished:
+            return
+        self.living += 1
+        if not pod.deleted:
+            self.ready += pod.is_ready
+            self.revisions[pod.labels.of.get(REVISION_LABEL)] += 1
+
+
+def stateful_status(content: Object, counted: Counts, revision: str) -> Object:
+    """Returns the status that follows from the pods."""
+    old: Final = content.get("status") or {}
+    replicas = content["spec"].get("replicas", 1)
+    current = old.get("currentRevision") or revision
+    if counted.revisions[revision] == replicas == counted.ready == counted.living:
+        current = revision
+    counts = {
+        "readyReplicas": counted.ready,
+        "currentReplicas": counted.revisions[current],
+        "updatedReplicas": counted.revisions[revision],
+    }
+    return {
+        **{name: value for name, value in old.items() if name not in counts},
+        "observedGeneration": content["metadata"].get("generation", 0),
+        "replicas": counted.living,
+        "availableReplicas": counted.ready,
+        "currentRevision": current,
+        "updateRevision": revision,
+        "collisionCount": old.get("collisionCount", 0),
+        **{name: number for name, number in counts.items() if number},
+    }

@@ -1,0 +1,195 @@
+"""OwnCluster: a Kubernetes cluster in memory, with the controllers that change it."""
+
+import asyncio
+import logging
+import random
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, final
+
+from extender.cluster import controllers
+from extender.cluster.api_resources import EVENTS, RESOURCE_CLAIM_TEMPLATES, RESOURCES, Object, Resource
+from extender.cluster.controllers.namespace_controller import SYSTEM_NAMESPACES
+from extender.cluster.dumps.seeding import SeedReport, seed
+from extender.cluster.dumps.state_file import save, saved_version
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.store import versions
+from extender.cluster.store.event_expiry import expire_events
+from extender.cluster.store.object_store import ObjectStore
+from extender.cluster.store.stored_object import Stored
+from extender.cluster.transport import EmbeddedTransport
+from extender.cluster.trial_registry import TrialRegistry
+from extender.values.concurrency.replaced_file import remove_leftovers
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.objects.priority_classes import SYSTEM_CLASSES
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+SAVE_EVERY: Final = 60.0
+"""Seconds between two checks for changes to save."""
+
+_UNSAVED_VERSIONS: Final = 100_000
+"""As many changes a cluster may have made since it was saved, until it was killed."""
+
+_CRITICAL: Final = {
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+    "system-cluster-critical": "Used for system critical pods that must run in the cluster, but can be moved to "
+    "another node if necessary.",
+}
+"""Priority classes that every API server makes. Upstream: pkg/apis/scheduling/v1/helpers.go, SystemPriorityClasses
+(v1.36.2).
+"""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OwnCluster:
+    """The API of a cluster in memory, and the report about the objects it was started with."""
+
+    api: KubeApi
+    report: SeedReport
+    unsaved: Callable[[], str]
+    """Returns why the state was not saved at the end; empty if it was, or if there is no file."""
+
+    def admission(self) -> TrialRegistry:
+        """Returns a registry to try objects in, which knows the ResourceClaimTemplates of this cluster. May be called
+        from any thread.
+        """
+        return TrialRegistry(self._template, self.api.registry.features)
+
+    def _template(self, namespace: str, name: str) -> Object | None:
+        stored = self.api.registry.store.get(RESOURCE_CLAIM_TEMPLATES, namespace, name)
+        return None if stored is None else stored.decoded()
+
+    def transport(self) -> EmbeddedTransport:
+        """Returns a transport by which an httpx client reaches the API without a socket."""
+        return EmbeddedTransport(self.api)
+
+
+@asynccontextmanager
+async def own_cluster(
+    objects: Iterable[Object] = (),
+    *,
+    kubelet: bool = True,
+    save_to: Path | None = None,
+    address: str = "",
+    rng: random.Random | None = None,
+    features: FeatureGates = DEFAULT_FEATURES,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> AsyncIterator[OwnCluster]:
+    """Opens a cluster in memory until the end of the block.
+
+    Arguments:
+        objects: the objects it starts with; they must not be changed afterwards.
+        kubelet: whether bound pods run and deleted pods end by themselves.
+        save_to: the file for its state, which is written at the start, each minute if something has changed, and at the
+            end.
+        address: `host:port` under which other processes reach it.
+        features: the features that are on.
+        now: the time of day, for what its objects say of when they were made and when they started.
+    """
+    chance = rng or random.Random()
+    # A cluster that is started again does not repeat the versions of the one before, so that clients of that one have
+    # to list again. The clock is ahead of them, unless it was set back meanwhile.
+    version = int(now().timestamp() * 10_000)
+    last_version = saved_version(save_to) + _UNSAVED_VERSIONS if save_to is not None else 0
+    registry = ObjectRegistry(
+        ObjectStore(resource_version=max(version, last_version)), now=now, rng=chance, features=features
+    )
+    # These exist from the first request on. Objects that are given replace them.
+    seed(
+        registry, ({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in SYSTEM_NAMESPACES)
+    )
+    seed(registry, (_priority_class(name, description) for name, description in _CRITICAL.items()))
+    report = seed(registry, objects)
+    saved = _SavedState(registry, save_to) if save_to is not None else None
+    if saved is not None:
+        # The file says which versions the cluster gives from now on, should it be killed before anything changes.
+        await saved.save_changes()
+    cluster = OwnCluster(KubeApi(registry, address=address), report, str if saved is None else saved.why_lost)
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(controllers.run(registry, now=now, rng=chance, kubelet=kubelet), name="controllers"),
+            group.create_task(expire_events(registry.store), name="expiry of events"),
+        ]
+        if saved is not None:
+            tasks.append(group.create_task(saved.keep(), name="saving"))
+        try:
+            yield cluster
+        finally:
+            for task in tasks:
+                task.cancel()
+            if saved is not None:
+                saved.finish()
+
+
+def _priority_class(name: str, description: str) -> Object:
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    return kind | {"metadata": {"name": name}, "value": SYSTEM_CLASSES[name], "description": description}
+
+
+@final
+class _SavedState:
+    """The file of the state, and the version of the cluster that was saved in it."""
+
+    def __init__(self, registry: ObjectRegistry, path: Path) -> None:
+        self._registry = registry
+        self._path = path
+        self._version = 0
+        self._lost = ""
+        self._writing = threading.Lock()
+        remove_leftovers(path)
+
+    async def keep(self) -> None:
+        """Saves what has changed, each minute until cancelled."""
+        while True:
+            await asyncio.sleep(SAVE_EVERY)
+            await self.save_changes()
+
+    async def save_changes(self) -> None:
+        """Saves the state if it has changed. A failure, such as a full disk, is logged, and the next call tries
+        again.
+        """
+        version = self._registry.store.resource_version
+        if version == self._version:
+            return
+        try:
+            # Collected here, so that the file is of one moment, but decoded and written in a thread.
+            await asyncio.to_thread(self.write, _stored(self._registry), version)
+        except OSError as exc:
+            _LOGGER.error(
+                "the cluster could not be saved to %s, and will be tried again: %s", self._path, exc.strerror or exc
+            )
+        else:
+            self._version = version
+
+    def finish(self) -> None:
+        """Saves the state for the last time."""
+        try:
+            self.write(_stored(self._registry), self._registry.store.resource_version)
+        except OSError as exc:
+            self._lost = (
+                f"the cluster could not be saved to {self._path}, which is as it was before: "
+                f"{(exc.strerror or str(exc)).lower()}"
+            )
+            _LOGGER.error("%s", self._lost)
+
+    def why_lost(self) -> str:
+        """Returns why saving for the last time failed; empty if it did not, or has not happened yet."""
+        return self._lost
+
+    def write(self, objects: list[tuple[Resource, Stored]], version: int) -> None:
+        """Writes the objects. Calls are serialized, because a thread goes on after its task was cancelled."""
+        with self._writing:
+            save(self._path, (versions.shown(resource, stored) for resource, stored in objects), version)
+
+
+def _stored(registry: ObjectRegistry) -> list[tuple[Resource, Stored]]:
+    """Returns the stored objects that are worth saving, which are all but events."""
+    kinds = {resource.stored_as: resource for resource in reversed(RESOURCES) if resource.stored_as != EVENTS.stored_as}
+    return [(resource, stored) for resource in kinds.values() for stored in registry.store.read(resource)]

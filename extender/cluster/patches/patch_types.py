@@ -1,0 +1,168 @@
+"""The four types of patches, and their application to an object.
+
+Upstream: apiserver/pkg/endpoints/handlers/patch.go (v1.36.2); RFC 6902 by the jsonpatch library, RFC 7386.
+"""
+
+import copy
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, final
+
+import jsonpatch
+import orjson
+
+from extender.cluster import statuses
+from extender.cluster.api_resources import Object, Resource
+from extender.cluster.patches import server_side_apply
+from extender.cluster.patches.strategic_merge import PatchError, PatchFormatError, merge
+from extender.cluster.requests.request_options import WriteOptions
+from extender.cluster.schema import api_types
+from extender.values.golang import field_errors
+from extender.values.golang.json import JsonError, cannot_unmarshal, type_word
+from extender.values.golang.schema import Struct
+
+JSON: Final = "application/json-patch+json"
+MERGE: Final = "application/merge-patch+json"
+STRATEGIC: Final = "application/strategic-merge-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+TYPES: Final = (JSON, MERGE, STRATEGIC, APPLY)
+
+_MAP: Final = "map[string]interface {}"
+
+MAX_OPERATIONS: Final = 10_000
+"""The largest number of operations in a JSON patch. Upstream: maxJSONPatchOperations."""
+MAX_COPIED: Final = 3 * 1024 * 1024
+"""The bytes that copy operations may add: copies of copies could fill the memory. Upstream: JSONPatchMaxCopyBytes."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A patch of one type.
+
+    Attributes:
+        type: the media type.
+        body: the patch as JSON values, which are not changed.
+    """
+
+    type: str
+    body: Any
+
+    def of(self, struct: Struct, original: Object) -> Object:
+        """Returns a new object: the original after any patch but server-side apply.
+
+        The original is not changed. What a merge patch does not name is shared with it.
+
+        Raises:
+            ApiStatus: the patch is malformed or cannot be applied.
+        """
+        if self.type == JSON:
+            return _json_patched(original, self.body)
+        if not isinstance(self.body, dict):
+            raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(self.body), _MAP)}")
+        if self.type == MERGE:
+            return merged(original, self.body)
+        try:
+            return merge(struct, original, copy.deepcopy(self.body))
+        except PatchFormatError as error:
+            raise statuses.bad_request(str(error)) from error
+        except PatchError as error:
+            raise statuses.ApiStatus(500, "", str(error)) from error
+
+    def read(self, resource: Resource, patched: Any, write: WriteOptions, kept: Collection[str] = ()) -> Object:
+        """Returns the patched object by its type.
+
+        Arguments:
+            kept: the members that are taken as they are, because the patch left them as they were stored.
+
+        Raises:
+            ApiStatus: 422 if it does not fit.
+        """
+        try:
+            new, problems = api_types.read(
+                resource, {name: patched[name] for name in patched if name not in kept} if kept else patched
+            )
+        except JsonError as error:
+            raise self._unreadable(patched, str(error)) from error
+        if problems and write.field_validation == "Strict":
+            raise self._unreadable(patched, f"strict decoding error: {', '.join(problems)}")
+        if write.field_validation == "Warn":
+            write.warnings += problems
+        if not kept:
+            return new
+        new |= {name: patched[name] for name in kept}
+        return {name: new[name] for name in api_types.type_of(resource).fields if name in new}
+
+    def applied(
+        self, resource: Resource, live: Object | None, write: WriteOptions, subresource: str, now: datetime
+    ) -> Object:
+        """Returns the object after server-side apply by its type, with its managedFields.
+
+        Raises:
+            ApiStatus: 409 if others own what is applied; or it cannot be applied.
+        """
+        if not isinstance(self.body, dict):
+            why = cannot_unmarshal(type_word(self.body), _MAP)
+            raise statuses.bad_request(f"error decoding patch: error unmarshaling JSON: while decoding JSON: {why}")
+        result = server_side_apply.apply(
+            resource, live, self.body, manager=write.manager, force=write.force, subresource=subresource, now=now
+        )
+        return self.read(resource, result, write)
+
+    def _unreadable(self, patched: Any, why: str) -> statuses.ApiStatus:
+        # Upstream names no kind here.
+        return statuses.invalid("", "", "", [field_errors.invalid("patch", orjson.dumps(patched).decode(), why)])
+
+
+def merged(original: Any, patch: Mapping[str, Any]) -> Object:
+    """Returns a new object: the original with a JSON merge patch applied; null removes a member. What it does not name
+    is shared.
+    """
+    result = dict(original) if isinstance(original, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        elif isinstance(value, dict):
+            result[name] = merged(result.get(name), value)
+        else:
+            result[name] = copy.deepcopy(value)
+    return result
+
+
+def _json_patched(original: Object, operations: Any) -> Object:
+    if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
+        wrong = (
+            operations
+            if not isinstance(operations, list)
+            else next(each for each in operations if not isinstance(each, dict))
+        )
+        wanted = "[]handlers.jsonPatchOp" if wrong is operations else "handlers.jsonPatchOp"
+        raise statuses.bad_request(f"error decoding patch: {cannot_unmarshal(type_word(wrong), wanted)}")
+    if len(operations) > MAX_OPERATIONS:
+        message = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        raise statuses.ApiStatus(413, "RequestEntityTooLarge", f"Request entity too large: {message}")
+    patched: Any = orjson.loads(orjson.dumps(original))
+    copied = 0
+    try:
+        for operation in copy.deepcopy(operations):
+            if operation.get("op") == "copy":
+                copied += len(orjson.dumps(jsonpatch.JsonPointer(operation["from"]).resolve(patched)))
+                if copied > MAX_COPIED:
+                    raise ValueError("copied too much")
+            patched = jsonpatch.JsonPatch([operation]).apply(patched, in_place=True)
+    except (
+        jsonpatch.JsonPatchException,
+        jsonpatch.JsonPointerException,
+        TypeError,
+        KeyError,
+        ValueError,
+        IndexError,
+    ) as error:
+        # The library raises Python's own errors where a path leads through something that is no container.
+        raise statuses.ApiStatus(
+            422, "Invalid", "the server rejected our request due to an error in our request", {}
+        ) from error
+    if not isinstance(patched, dict):
+        raise statuses.ApiStatus(422, "Invalid", "the server rejected our request due to an error in our request", {})
+    return patched

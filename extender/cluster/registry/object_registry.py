@@ -1,0 +1,438 @@
+"""What may be done with objects under the rules of the API: read, create, update, patch, delete. Objects are JSON
+values.
+
+Callers in the same process use the registry; requests reach it through `kube_api`.
+
+Upstream: apiserver/pkg/registry/generic/registry/store.go; endpoints/handlers, create.go, update.go, patch.go
+(v1.36.2).
+"""
+
+import copy
+import random
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import Any, Final, final
+
+import orjson
+
+from extender.cluster import statuses, validation
+from extender.cluster.admission import admission_plugins, strategies
+from extender.cluster.admission.defaults import set_defaults
+from extender.cluster.api_resources import NAMESPACES, NEW_EVENTS, PODS, TOKEN_REVIEWS, Object, Resource
+from extender.cluster.patches import managed_fields
+from extender.cluster.patches.patch_types import APPLY, Patch
+from extender.cluster.registry import deletion, scale_subresource
+from extender.cluster.requests import request_bodies
+from extender.cluster.requests.request_options import WriteOptions
+from extender.cluster.schema import api_types
+from extender.cluster.store import versions
+from extender.cluster.store.object_store import Objects, ObjectStore
+from extender.cluster.store.stored_object import Stored
+from extender.cluster.validation.pod_group_rules import drop_group_fields
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.golang.field_errors import FieldError
+from extender.values.golang.times import rfc3339
+
+NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""The letters of generated names; without vowels they spell no words. Upstream: apimachinery/pkg/util/rand."""
+MAX_GENERATED_BASE: Final = 58
+GENERATE_ATTEMPTS: Final = 8
+
+_USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
+_SYSTEM_FIELDS: Final = ("creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+
+
+@final
+class ObjectRegistry:
+    """The objects of an ObjectStore under the rules of the API.
+
+    Arguments:
+        now: the wall clock, for timestamps.
+        rng: the source of uids and generated names.
+        features: the features that are on; they decide what objects may ask for.
+        objects: what `create`, `update` and `patch` read and write in place of the store: a transaction.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        *,
+        now: Callable[[], datetime],
+        rng: random.Random,
+        features: FeatureGates = DEFAULT_FEATURES,
+        objects: Objects | None = None,
+    ) -> None:
+        self.store: Final = store
+        self._objects: Final = objects or store
+        self.now: Final = now
+        self.rng: Final = rng
+        self.features: Final = features
+
+    def within(self, transaction: Objects) -> "ObjectRegistry":
+        """Returns a registry with the same rules whose writes are those of a transaction, at the present time."""
+        now = self.now()  # in the event loop, whose time it may be
+        return ObjectRegistry(self.store, now=lambda: now, rng=self.rng, features=self.features, objects=transaction)
+
+    def get(self, resource: Resource, namespace: str, name: str, subresource: str = "") -> Object:
+        """Returns an object, or its Scale. Raises ApiStatus 404 if it does not exist."""
+        obj = versions.shown(resource, self._stored(resource, namespace, name))
+        return scale_subresource.scale_of(resource, obj) if subresource == "scale" else obj
+
+    def list(self, resource: Resource, namespace: str | None = None) -> "list[Object]":
+        """Returns the objects of one namespace or of all."""
+        return [versions.shown(resource, stored) for stored in self.store.read(resource, namespace or "")]
+
+    def create(self, resource: Resource, namespace: str, obj: Object, options: WriteOptions | None = None) -> Object:
+        """Stores a new object; returns it as it was stored.
+
+        Arguments:
+            obj: JSON values, which are not changed; kind and apiVersion may be missing.
+
+        Raises:
+            ApiStatus: the object is refused.
+        """
+        write = options or WriteOptions()
+        new = _read(resource, obj, write)
+        if not resource.is_stored:
+            return _reviewed(resource, new)
+        _wipe(new["metadata"])
+        _place(resource, namespace, new["metadata"])
+        _drop_duplicate_owners(new["metadata"], write)
+        self._own(resource, None, new, write)
+        return self._create(resource, namespace, new, write)
+
+    def update(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        obj: Object,
+        options: WriteOptions | None = None,
+        *,
+        subresource: str = "",
+    ) -> Object:
+        """Replaces an object or a subresource; returns it as it was stored.
+
+        Arguments:
+            obj: JSON values, which are not changed. Its resourceVersion, if any, is that of the object it was made
+                from.
+
+        Raises:
+            ApiStatus: 409 if the object has changed since; or the update is refused.
+        """
+        write = options or WriteOptions()
+        if subresource == "scale":
+            return self._rescale(resource, namespace, name, lambda _: obj, write)
+        new = _read(resource, obj, write)
+        _place(resource, namespace, new["metadata"])
+        _check_name(new["metadata"], namespace, name)
+        _drop_duplicate_owners(new["metadata"], write)
+        stored = self._objects.get(resource, namespace, name)
+        uid = new["metadata"].get("uid")
+        if stored is None:
+            # A uid says that an object is to be replaced, so that none must be created in its place.
+            if uid or subresource or not resource.created_by_update:
+                raise statuses.not_found(resource, name)
+            _wipe(new["metadata"])
+            write.created = True
+            self._own(resource, None, new, write)
+            return self._create(resource, namespace, new, write)
+        old = versions.shown(resource, stored)
+        if uid and uid != old["metadata"]["uid"]:
+            raise statuses.wrong_uid(resource, stored.key, name, uid, old["metadata"]["uid"])
+        self._own(resource, old, new, write, subresource)
+        return self._replace(resource, stored, old, new, write, subresource)
+
+    def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: Patch,
+        options: WriteOptions | None = None,
+        *,
+        subresource: str = "",
+    ) -> Object:
+        """Patches an object or a subresource; returns it as it was stored. Server-side apply creates an object that
+        does not exist.
+
+        Raises:
+            ApiStatus: the patch is refused.
+        """
+        write = options or WriteOptions()
+        if subresource == "scale":
+            return self._rescale(
+                resource, namespace, name, lambda scale: patch.of(scale_subresource.scale_type(), scale), write
+            )
+        stored = self._objects.get(resource, namespace, name)
+        if stored is None and (patch.type != APPLY or subresource):
+            raise statuses.not_found(resource, name)
+        old = None if stored is None else versions.shown(resource, stored)
+        # Apply computes the owners itself, from what is applied; the other types from what they changed.
+        if patch.type == APPLY:
+            new = patch.applied(resource, old, write, subresource, self.now())
+            set_defaults(resource, new)
+        else:
+            patched = patch.of(api_types.type_of(resource), old or {})
+            kept = _kept(resource, old or {}, patched)
+            new = patch.read(resource, patched, write, kept)
+            set_defaults(resource, new, kept)
+            self._own(resource, old, new, write, subresource)
+        _place(resource, namespace, new["metadata"])
+        if stored is None or old is None:
+            # Only apply creates. A uid says that the caller means an object that is gone.
+            if new["metadata"].get("uid"):
+                why = (
+                    f"uid mismatch: the provided object specified uid {new['metadata']['uid']}, and no existing object "
+                    "was found"
+                )
+                raise statuses.conflict(resource, name, why)
+            _check_name(new["metadata"], namespace, name)
+            _wipe(new["metadata"])
+            write.created = True
+            return self._create(resource, namespace, new, write)
+        _check_name(new["metadata"], namespace, name)
+        return self._replace(resource, stored, old, new, write, subresource)
+
+    def delete(self, resource: Resource, namespace: str, name: str, options: Object | None = None) -> Object:
+        """Deletes an object, or begins to; returns the answer: its last state, its present one, or a Status. Objects
+        are sparse copies.
+
+        Arguments:
+            options: a metav1.DeleteOptions, checked; None: the defaults.
+
+        Raises:
+            ApiStatus: the object does not exist, or a precondition does not hold.
+        """
+        return deletion.delete(self.store, resource, self._stored(resource, namespace, name), options or {}, self.now())
+
+    def report(self, resource: Resource, namespace: str, name: str, new: Object) -> Object:
+        """Replaces an object as `replace` does.
+
+        Raises:
+            ApiStatus: 409 if it has changed since the copy was made that `new` was made from.
+        """
+        stored = self._objects.get(resource, namespace, name)
+        if stored is None or str(stored.resource_version) != new["metadata"]["resourceVersion"]:
+            raise statuses.conflict(resource, name)
+        return self.replace(resource, stored, new)
+
+    def replace(self, resource: Resource, stored: Stored, new: Object, *, dry_run: bool = False) -> Object:
+        """Writes an object that the API itself has changed, without validation and managedFields; returns it as it was
+        stored.
+        """
+        if not dry_run:
+            self._objects.put(resource, stored.namespace, stored.name, versions.stored_form(resource, new))
+        return versions.typed(resource, new)
+
+    def _stored(self, resource: Resource, namespace: str, name: str) -> Stored:
+        stored = self._objects.get(resource, namespace, name)
+        if stored is None:
+            raise statuses.not_found(resource, name)
+        return stored
+
+    def _own(
+        self, resource: Resource, old: Object | None, new: Object, write: WriteOptions, subresource: str = ""
+    ) -> None:
+        owned = managed_fields.updated(
+            resource, old, new, manager=write.manager, subresource=subresource, now=self.now()
+        )
+        if owned:
+            new["metadata"]["managedFields"] = owned
+        else:
+            new["metadata"].pop("managedFields", None)
+
+    def _create(self, resource: Resource, namespace: str, obj: Object, write: WriteOptions) -> Object:
+        metadata = obj["metadata"]
+        drop_group_fields(resource, obj, None, self.features)
+        admission_plugins.admit_create(self._objects, resource, namespace, obj)
+        metadata["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
+        metadata["creationTimestamp"] = rfc3339(self.now())
+        is_generated = bool(metadata.get("generateName") and not metadata.get("name"))
+        if is_generated:
+            metadata["name"] = self._free_name(resource, namespace, metadata["generateName"])
+        strategies.drop_disabled(resource, obj, None, self.features)
+        strategies.prepare_for_create(resource, obj)
+        name = metadata.get("name", "")
+        _refuse_invalid(
+            resource,
+            name,
+            [*validation.validate_create(resource, obj), *validation.behind_gates(obj, None, self.features)],
+        )
+        existing = self._objects.get(resource, namespace, name)
+        if metadata.get("resourceVersion") not in (None, "", "0"):
+            raise statuses.ApiStatus(500, "", "resourceVersion should not be set on objects to be created")
+        metadata.pop("resourceVersion", None)
+        if existing is not None:
+            error = statuses.generate_name_conflict if metadata.get("generateName") else statuses.already_exists
+            refusal = error(resource, name)
+            if existing.member("metadata", "deletionTimestamp"):
+                message = f"object is being deleted: {refusal.message}"
+                refusal = statuses.ApiStatus(refusal.code, refusal.reason, message, refusal.details, refusal.headers)
+            raise refusal
+        if not write.dry_run:
+            self._objects.put(resource, namespace, name, versions.stored_form(resource, obj))
+        return versions.typed(resource, obj)
+
+    def _replace(
+        self, resource: Resource, stored: Stored, old: Object, new: Object, write: WriteOptions, subresource: str
+    ) -> Object:
+        metadata, former = new["metadata"], old["metadata"]
+        drop_group_fields(resource, new, old, self.features)
+        admission_plugins.admit_update(self._objects, resource, new, old, subresource)
+        _check_version(resource, metadata, stored)
+        strategies.drop_disabled(resource, new, old, self.features)
+        strategies.prepare_for_update(resource, new, old, subresource)
+        metadata["uid"] = metadata.get("uid") or former["uid"]
+        metadata["creationTimestamp"] = former["creationTimestamp"]
+        for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+            if name in former:
+                metadata[name] = former[name]
+            else:
+                metadata.pop(name, None)
+        metadata["resourceVersion"] = former["resourceVersion"]
+        errors = validation.validate_update(resource, new, old, subresource)
+        _refuse_invalid(resource, stored.name, [*errors, *validation.behind_gates(new, old, self.features)])
+        if _is_same(old, new):
+            return versions.typed(resource, old)
+        if _is_done(resource, old, new):
+            if not write.dry_run:
+                self._objects.remove(resource, stored.namespace, stored.name)
+            return versions.typed(resource, new)
+        return self.replace(resource, stored, new, dry_run=write.dry_run)
+
+    def _rescale(
+        self, resource: Resource, namespace: str, name: str, changed: Callable[[Object], Any], write: WriteOptions
+    ) -> Object:
+        stored = self._stored(resource, namespace, name)
+        old = versions.shown(resource, stored)
+        scale = scale_subresource.checked(resource, old, changed(scale_subresource.scale_of(resource, old)), write)
+        new = copy.deepcopy(old)
+        new["spec"]["replicas"] = scale["spec"].get("replicas", 0)
+        new["metadata"]["resourceVersion"] = scale["metadata"].get("resourceVersion", "")
+        self._own(resource, old, new, write, "scale")
+        return scale_subresource.scale_of(resource, self._replace(resource, stored, old, new, write, ""))
+
+    def _free_name(self, resource: Resource, namespace: str, base: str) -> str:
+        name = ""
+        for _ in range(GENERATE_ATTEMPTS):
+            name = base[:MAX_GENERATED_BASE] + "".join(self.rng.choice(NAME_ALPHABET) for _ in range(5))
+            if self._objects.get(resource, namespace, name) is None:
+                break
+        return name
+
+
+def _read(resource: Resource, obj: Any, write: WriteOptions) -> Object:
+    """Returns an object by its type, with its defaults."""
+    new = request_bodies.read(api_types.type_of(resource), obj, write, resource.kind, resource.version)
+    set_defaults(resource, new)
+    return new
+
+
+def _kept(resource: Resource, old: Object, patched: Object) -> Collection[str]:
+    """Returns the members that are not read again after a patch: the spec of a pod, which may be long, in a patch of
+    its status.
+    """
+    return ("spec",) if resource is PODS and "spec" in old and patched.get("spec") is old["spec"] else ()
+
+
+def _refuse_invalid(resource: Resource, name: str, errors: Sequence[FieldError]) -> None:
+    if errors:
+        # Refusals of events name the core group in both versions.
+        group = "" if resource is NEW_EVENTS else resource.group
+        raise statuses.invalid(group, resource.kind, name, errors)
+
+
+def _wipe(metadata: Object) -> None:
+    for name in _SYSTEM_FIELDS:
+        metadata.pop(name, None)
+
+
+def _place(resource: Resource, namespace: str, metadata: Object) -> None:
+    """Puts the object into the namespace of the request. Upstream: EnsureObjectNamespaceMatchesRequestNamespace."""
+    if not resource.namespaced:
+        metadata.pop("namespace", None)
+    elif metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise statuses.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    else:
+        metadata["namespace"] = namespace
+
+
+def _check_name(metadata: Object, namespace: str, name: str) -> None:
+    if not metadata.get("name"):
+        raise statuses.bad_request(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        )
+    if metadata["name"] != name:
+        raise statuses.bad_request(
+            f"the name of the object ({metadata['name']}) does not match the name on the URL ({name})"
+        )
+
+
+def _check_version(resource: Resource, metadata: Object, stored: Stored) -> None:
+    wanted = metadata.get("resourceVersion") or "0"
+    if wanted == "0":
+        if resource.needs_version:
+            raise statuses.version_required(resource, stored.name)
+    elif wanted != str(stored.resource_version):
+        raise statuses.conflict(resource, stored.name)
+
+
+def _drop_duplicate_owners(metadata: Object, write: WriteOptions) -> None:
+    """Upstream: handlers/rest.go, dedupOwnerReferencesAndAddWarning."""
+    owners = metadata.get("ownerReferences") or []
+    kept: dict[bytes, Object] = {}
+    # Their fields are in the order of their type, so that equal ones have equal JSON.
+    dropped = [
+        str(owner.get("uid", "")) for owner in owners if kept.setdefault(orjson.dumps(owner), owner) is not owner
+    ]
+    if dropped:
+        metadata["ownerReferences"] = list(kept.values())
+        write.warnings.append(
+            f".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, "
+            "and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+            f"{', '.join(dropped)}"
+        )
+
+
+def _is_same(old: Object, new: Object) -> bool:
+    """True if nothing is to be written; the times of managedFields do not count. Upstream:
+    IgnoreManagedFieldsTimestampsTransformer.
+    """
+    return _without_times(old) == _without_times(new)
+
+
+def _without_times(obj: Object) -> Object:
+    metadata = dict(obj["metadata"])
+    metadata["managedFields"] = [
+        {name: value for name, value in entry.items() if name != "time"}
+        for entry in metadata.get("managedFields") or ()
+    ]
+    return {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")} | {
+        "metadata": metadata
+    }
+
+
+def _is_done(resource: Resource, old: Object, new: Object) -> bool:
+    """True if this update removes the last finalizer of an object that is being deleted. Upstream:
+    ShouldDeleteDuringUpdate.
+    """
+    if new["metadata"].get("finalizers") or "deletionTimestamp" not in old["metadata"]:
+        return False
+    if resource is NAMESPACES and new["spec"].get("finalizers"):
+        return False
+    return not old["metadata"].get("deletionGracePeriodSeconds")
+
+
+def _reviewed(resource: Resource, review: Object) -> Object:
+    """Returns a review with its status: every caller is the administrator, and may do everything."""
+    status: Object = {"allowed": True}
+    if resource is TOKEN_REVIEWS:
+        status = {"authenticated": True, "user": copy.deepcopy(_USER)}
+        audiences = review["spec"].get("audiences")
+        if audiences:
+            status["audiences"] = audiences
+    return {**review, "kind": resource.kind, "apiVersion": resource.api_version, "status": status}

@@ -1,0 +1,304 @@
+"""The binding and eviction subresources of pods.
+
+Upstream: pkg/registry/core/pod/storage, storage.go, BindingREST, setPodNodeAndMetadata; eviction.go (v1.36.2).
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from extender.cluster import statuses, validation
+from extender.cluster.admission import admission_plugins
+from extender.cluster.api_resources import BINDINGS, POD_DISRUPTION_BUDGETS, PODS, Object, Resource
+from extender.cluster.registry import object_registry
+from extender.cluster.registry.conditions import with_condition
+from extender.cluster.requests import request_bodies
+from extender.cluster.requests.request_options import WriteOptions, dry_run_errors, options_invalid
+from extender.cluster.schema import api_types
+from extender.cluster.statuses import ApiStatus
+from extender.cluster.store import versions
+from extender.cluster.store.stored_object import Stored
+from extender.values.golang.times import rfc3339
+from extender.values.objects import decoding
+from extender.values.objects.meta import ApiObject, LabelSelector
+from extender.values.workloads.selectors import parsed_selector
+
+
+def bind(
+    reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None
+) -> Object:
+    """Assigns a pod to the node that a Binding names, whether the node exists or not; returns a Status.
+
+    Arguments:
+        name: the name of the pod; empty if the Binding says it.
+
+    Raises:
+        ApiStatus: 409 if the pod has a node, is being deleted, is gated or has another UID; 404 if it does not exist.
+    """
+    binding = _read(raw, write or WriteOptions())
+    metadata = binding["metadata"]
+    if metadata.get("namespace") and metadata["namespace"] != namespace:
+        raise statuses.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    name = name or metadata.get("name", "")
+    if metadata.get("name", "") != name:
+        raise statuses.bad_request("name in URL does not match name in Binding object")
+    node = binding["target"].get("name", "")
+    stored = reg.store.get(PODS, namespace, name)
+    if stored is None:
+        raise statuses.not_found(PODS, name)
+    pod = versions.shown(PODS, stored)
+    _check_identity(stored, pod, metadata.get("uid") or None, metadata.get("resourceVersion") or None)
+    _check_assignable(pod)
+    _assign(pod, node, metadata.get("annotations", {}), admission_plugins.topology_labels(reg.store, node), reg.now())
+    reg.replace(PODS, stored, pod, dry_run=write is not None and write.dry_run)
+    return statuses.success(201)
+
+
+def _read(raw: Any, write: WriteOptions) -> Object:
+    binding = request_bodies.read(api_types.type_of(BINDINGS), raw, write, "Binding")
+    errors = validation.validate_create(BINDINGS, binding)
+    if errors:
+        texts = list(dict.fromkeys(map(str, errors)))
+        # Upstream returns these errors bare, which makes them errors of the server.
+        raise statuses.ApiStatus(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+    return binding
+
+
+def _check_identity(stored: Stored, pod: Object, uid: str | None, version: str | None) -> None:
+    if uid is not None and uid != pod["metadata"]["uid"]:
+        raise statuses.wrong_uid(PODS, stored.key, stored.name, uid, pod["metadata"]["uid"])
+    if version is not None and version != str(stored.resource_version):
+        raise statuses.wrong_version(PODS, stored.key, stored.name, version, str(stored.resource_version))
+
+
+def _check_assignable(pod: Object) -> None:
+    name, spec = pod["metadata"]["name"], pod["spec"]
+    why = ""
+    if "deletionTimestamp" in pod["metadata"]:
+        why = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif spec.get("nodeName"):
+        why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+    elif spec.get("schedulingGates"):
+        why = f"pod {name} has non-empty .spec.schedulingGates"
+    if why:
+        raise statuses.conflict(PODS, name, why, subresource="binding")
+
+
+def _assign(pod: Object, node: str, annotations: Object, labels: dict[str, str], now: datetime) -> None:
+    metadata, status = pod["metadata"], pod.setdefault("status", {})
+    pod["spec"]["nodeName"] = node
+    status.pop("nominatedNodeName", None)
+    if annotations:
+        metadata["annotations"] = {**metadata.get("annotations", {}), **annotations}
+    # The pod's own labels win.
+    merged = {**labels, **metadata.get("labels", {})}
+    if merged:
+        metadata["labels"] = merged
+    scheduled = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
+    status["conditions"] = with_condition(status.get("conditions"), scheduled, now)
+
+
+MAX_DISRUPTED_PODS: Final = 2000
+"""The largest number of evictions that the disruption controller has not confirmed."""
+_TOO_MANY: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+_BUDGET: Final = Resource("policy", "v1", "poddisruptionbudget", "poddisruptionbudget", "PodDisruptionBudget", True)
+"""The resource as refusals name it: upstream leaves out the plural."""
+
+
+def evict(
+    reg: object_registry.ObjectRegistry, namespace: str, name: str, raw: Any, write: WriteOptions | None = None
+) -> Object:
+    """Deletes a pod if its disruption budget allows it; returns a Status.
+
+    Raises:
+        ApiStatus: 429 if the budget does not allow it now; 404 if the pod does not exist.
+    """
+    options = _delete_options(name, raw, write or WriteOptions())
+    stored = reg.store.get(PODS, namespace, name)
+    if stored is None:
+        raise statuses.not_found(PODS, name)
+    pod = versions.sparse(PODS, stored, "status")
+    if _is_beyond_budgets(pod):
+        if _is_pending(pod):
+            _pin(options, pod)
+        reg.delete(PODS, namespace, name, _disrupted(reg, stored, pod, options))
+        return statuses.success(201)
+    budgets = _budgets_of(reg, namespace, stored)
+    if len(budgets) > 1:
+        message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise ApiStatus(500, "", message)
+    for kept in budgets:
+        budget = versions.shown(POD_DISRUPTION_BUDGETS, kept)
+        if _needs_no_budget(pod, budget):
+            _pin(options, pod)
+        else:
+            _spend(reg, kept, budget, name, is_dry_run=bool(options.get("dryRun")))
+    reg.delete(PODS, namespace, name, _disrupted(reg, stored, pod, options))
+    return statuses.success(201)
+
+
+def _delete_options(name: str, raw: Any, write: WriteOptions) -> Object:
+    """The DeleteOptions of an Eviction."""
+    eviction = request_bodies.read(api_types.lookup("policy", "v1", "Eviction"), raw, write, "Eviction")
+    if eviction["metadata"].get("name", "") != name:
+        raise statuses.bad_request("name in URL does not match name in Eviction object")
+    options: Object = dict(eviction.get("deleteOptions") or {})
+    errors = dry_run_errors(options.get("dryRun") or ())
+    if errors:
+        raise options_invalid("DeleteOptions", errors)
+    if write.dry_run:
+        options["dryRun"] = ["All"]
+    return options
+
+
+def _is_beyond_budgets(pod: Object) -> bool:
+    """True for pods that are finished, pending or terminating, which disrupt nothing. Upstream: canIgnorePDB."""
+    return _is_pending(pod) or _is_done(pod)
+
+
+def _is_pending(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") == "Pending" and "deletionTimestamp" not in pod["metadata"]
+
+
+def _is_done(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed") or "deletionTimestamp" in pod["metadata"]
+
+
+def _pin(options: Object, pod: Object) -> None:
+    """The pod is deleted only if it is still as it was looked at."""
+    wanted = options["preconditions"] = dict(options.get("preconditions") or {})
+    wanted.setdefault("resourceVersion", pod["metadata"]["resourceVersion"])
+
+
+def _disrupted(reg: object_registry.ObjectRegistry, stored: Stored, pod: Object, options: Object) -> Object:
+    """Notes the reason on the pod; returns the options for the pod as it is then. Upstream:
+    addConditionAndDeletePod.
+    """
+    wanted = options.get("preconditions") or {}
+    _check_identity(stored, pod, wanted.get("uid"), wanted.get("resourceVersion"))
+    if options.get("dryRun"):
+        return options
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+        "lastProbeTime": None,
+    }
+    status = pod.setdefault("status", {})
+    status["conditions"] = with_condition(status.get("conditions"), condition, reg.now())
+    if versions.differs(PODS, stored, pod):
+        reg.replace(PODS, stored, pod)
+    return {**options, "preconditions": {**wanted, "resourceVersion": pod["metadata"]["resourceVersion"]}}
+
+
+def _budgets_of(reg: object_registry.ObjectRegistry, namespace: str, pod: Stored) -> list[Stored]:
+    """Returns the budgets that select the pod, but not more than two, which is one too many."""
+    selecting = (stored for stored in reg.store.read(POD_DISRUPTION_BUDGETS, namespace) if _selects(stored, pod.labels))
+    return [*islice(selecting, 2)]
+
+
+class _BudgetSpec(ApiObject, frozen=True):
+    selector: msgspec.Raw = msgspec.Raw(b"")
+
+
+class _Budget(ApiObject, frozen=True):
+    """What is read of each budget of a namespace: there may be thousands."""
+
+    spec: _BudgetSpec
+
+
+def _selects(budget: Stored, labels: Mapping[str, str]) -> bool:
+    """Returns whether the budget selects objects with these labels. A selector that cannot be read selects nothing."""
+    try:
+        raw = bytes(decoding.decode(_Budget, budget.body).spec.selector)
+        selector = decoding.decode(LabelSelector, raw) if raw not in _NO_SELECTORS else None
+    except decoding.DecodeError:
+        return False
+    return selector is not None and _may_select(selector, labels) and parsed_selector(raw).matches(labels)
+
+
+_NO_SELECTORS: Final = (b"", b"null", b"{}")
+
+
+def _may_select(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+    """Returns False if a selector does not select objects with these labels, without parsing it, which takes several
+    times as long.
+    """
+    if any(labels.get(key) != value for key, value in selector.match_labels.items()):
+        return False
+    for each in selector.match_expressions:
+        value = labels.get(each.key)
+        is_named = value is not None and value in each.values
+        if (each.operator == "In" and not is_named) or (each.operator == "NotIn" and is_named):
+            return False
+        if (each.operator == "Exists" and value is None) or (each.operator == "DoesNotExist" and value is not None):
+            return False
+    return True
+
+
+def _needs_no_budget(pod: Object, budget: Object) -> bool:
+    """True for a pod that is not ready, if enough others are or if the budget allows it."""
+    status = budget["status"]
+    conditions = pod.get("status", {}).get("conditions", ())
+    if any(each.get("type") == "Ready" and each.get("status") == "True" for each in conditions):
+        return False
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    return bool(0 < status.get("desiredHealthy", 0) <= status.get("currentHealthy", 0))
+
+
+def _spend(reg: object_registry.ObjectRegistry, stored: Stored, budget: Object, pod: str, *, is_dry_run: bool) -> None:
+    """Takes one disruption from the budget. Upstream: checkAndDecrement."""
+    status, name = budget["status"], stored.name
+    if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
+        raise _too_many(f"The disruption budget {name} is still being processed by the server.", 10)
+    allowed, disrupted = status.get("disruptionsAllowed", 0), status.get("disruptedPods", {})
+    if allowed < 0:
+        raise statuses.forbidden(_BUDGET, name, "pdb disruptions allowed is negative")
+    if len(disrupted) > MAX_DISRUPTED_PODS:
+        raise statuses.forbidden(
+            _BUDGET, name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        )
+    if allowed == 0:
+        raise _too_many(_shortage(name, status), 0)
+    if is_dry_run:
+        return
+    status["disruptionsAllowed"] = allowed - 1
+    status["disruptedPods"] = {**disrupted, pod: rfc3339(reg.now())}
+    if allowed == 1:
+        condition = {
+            "type": "DisruptionAllowed",
+            "status": "False",
+            "observedGeneration": status.get("observedGeneration", 0),
+            "reason": "InsufficientPods",
+            "message": "",
+        }
+        status["conditions"] = with_condition(status.get("conditions"), condition, reg.now())
+    reg.replace(POD_DISRUPTION_BUDGETS, stored, budget)
+
+
+def _shortage(name: str, status: Object) -> str:
+    desired, healthy = status.get("desiredHealthy", 0), status.get("currentHealthy", 0)
+    for condition in status.get("conditions", ()):
+        if (
+            condition["type"] == "DisruptionAllowed"
+            and condition["status"] == "False"
+            and condition["reason"] == "SyncFailed"
+        ):
+            return (
+                f"The disruption budget {name} does not allow evicting pods currently because it failed sync: "
+                f"{condition['message']}"
+            )
+    if healthy <= desired:
+        return f"The disruption budget {name} needs {desired} healthy pods and has {healthy} currently"
+    return f"The disruption budget {name} does not allow evicting pods currently"
+
+
+def _too_many(why: str, retry_after: int) -> ApiStatus:
+    return statuses.too_many_requests(_TOO_MANY, retry_after, [{"reason": "DisruptionBudget", "message": why}])

@@ -1,0 +1,120 @@
+"""A request as a value, and what it asks for: which resource, which object, which verb.
+
+Upstream: apiserver/pkg/endpoints/request/requestinfo.go, NewRequestInfo (v1.36.2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, final
+
+from extender.cluster import statuses
+from extender.cluster.api_resources import NAMESPACES, Resource, find, served
+from extender.cluster.requests import request_options
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+
+_VERBS_OF_OBJECTS: Final = {"GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS_OF_COLLECTIONS: Final = {"GET": "list", "HEAD": "list", "POST": "create", "DELETE": "deletecollection"}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request.
+
+    Attributes:
+        method: in upper case.
+        path: percent-decoded, without the query.
+        headers: with names in lower case.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RequestInfo:
+    """What a request is about: a collection, an object, or a subresource, and what is to be done with it.
+
+    Attributes:
+        namespace: empty for all namespaces, and for kinds without any.
+        verb: `get`, `list`, `create`, `update`, `patch`, `delete` or `deletecollection`; a watch is a `list`.
+        is_watch: the path itself asks for a watch: `/api/v1/watch/pods`.
+    """
+
+    resource: Resource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    verb: str = ""
+    is_watch: bool = False
+
+
+def request_info(request: Request, features: FeatureGates = DEFAULT_FEATURES) -> RequestInfo | None:
+    """Returns what the request is about; None if its path names no resource, but perhaps a document.
+
+    Arguments:
+        features: the features that are on; they decide which resources are served.
+
+    Raises:
+        ApiStatus: 404 if the group and version are served, but not this path; 405 if the path does not know the method.
+    """
+    info = _of_path(request.path, features)
+    return None if info is None else replace(info, verb=_verb(request, info))
+
+
+def _of_path(path: str, features: FeatureGates) -> RequestInfo | None:
+    match [part for part in path.split("/") if part]:
+        case ["api", version, *rest]:
+            group = ""
+        case ["apis", group, version, *rest]:
+            pass
+        case _:
+            return None
+    if not rest or not any((each.group, each.version) == (group, version) for each in served(features)):
+        return None
+    info = _below(group, version, rest)
+    if info is None or (info.resource.gate and info.resource not in served(features)):
+        raise statuses.page_not_found()
+    return info
+
+
+def _below(group: str, version: str, parts: list[str]) -> RequestInfo | None:
+    is_watch = len(parts) > 1 and parts[0] == "watch"
+    if is_watch:
+        parts = parts[1:]
+    namespace = ""
+    if parts[0] == "namespaces" and len(parts) > 2:
+        # The third part may be a subresource of the namespace itself.
+        if not group and len(parts) == 3 and NAMESPACES.subresource(parts[2]) is not None:
+            return RequestInfo(NAMESPACES, "", parts[1], parts[2])
+        namespace, parts = parts[1], parts[2:]
+    resource = find(group, version, parts[0])
+    if resource is None or len(parts) > 3:
+        return None
+    if bool(namespace) != resource.namespaced and (namespace or len(parts) > 1):
+        return None
+    name, subresource = (*parts[1:], "", "")[:2]
+    return RequestInfo(resource, namespace, name, subresource, is_watch=is_watch)
+
+
+def _verb(request: Request, info: RequestInfo) -> str:
+    if info.subresource and request.method == "POST" and info.name:
+        verb = "create"
+    else:
+        verb = (_VERBS_OF_OBJECTS if info.name else _VERBS_OF_COLLECTIONS).get(request.method, "")
+    offered = info.resource.verbs
+    if info.subresource:
+        below = info.resource.subresource(info.subresource)
+        if below is None:
+            raise statuses.page_not_found()
+        offered = below.verbs
+    lacks_namespace = verb == "create" and info.resource.namespaced and not info.namespace
+    if verb not in offered or lacks_namespace:
+        raise statuses.method_not_allowed()
+    if info.is_watch or (verb == "get" and not info.subresource and request_options.flag(request.query, "watch")):
+        return "list"
+    return verb

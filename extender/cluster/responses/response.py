@@ -1,0 +1,139 @@
+"""An answer as a value, and objects in the form that a caller wants: as they are, as tables, or their metadata only.
+
+Upstream: apiserver/pkg/endpoints/handlers/response.go (v1.36.2).
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, cast, final
+
+import orjson
+
+from extender.cluster import statuses
+from extender.cluster.api_resources import NEW_EVENTS, Object, Resource
+from extender.cluster.requests.media_types import Form
+from extender.cluster.responses.tables.table import IncludeObject, table_of
+from extender.cluster.store import versions
+from extender.cluster.store.list_pages import Page
+from extender.cluster.store.stored_object import Stored
+
+_INCLUDED: Final = ("None", "Metadata", "Object")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer. The headers include Content-Type."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StreamResponse:
+    """The answer to a watch, which goes on. Closing the iterator ends it.
+
+    Attributes:
+        chunks: whole watch events, each ending in a line feed.
+    """
+
+    status: int
+    chunks: AsyncGenerator[bytes, None]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Presenter:
+    """Turns objects into the bodies of answers.
+
+    Attributes:
+        include_object: the part of the object that comes with each row of a table; empty: the metadata.
+        kind: the kind of the objects, if it is not the resource's own.
+    """
+
+    resource: Resource
+    form: Form
+    include_object: str
+    now: Callable[[], datetime]
+    kind: str = ""
+
+    @property
+    def shows_stored(self) -> bool:
+        """Returns whether objects are shown as they are stored, so that none is decoded for a list."""
+        return not self.form.shape and self.resource is not NEW_EVENTS
+
+    def one(self, obj: Object) -> bytes:
+        """Returns an object or a Status."""
+        if not self.form.shape or obj.get("kind") == "Status":
+            return orjson.dumps(obj)
+        if self.form.shape == "Table":
+            return orjson.dumps(self._table([obj], {"resourceVersion": obj["metadata"].get("resourceVersion", "")}))
+        return orjson.dumps(self._partial(obj))
+
+    def listed(self, page: Page) -> bytes:
+        """Returns a list. In its plain form it is the stored bytes, joined."""
+        resource = self.resource
+        if self.form.shape == "Table":
+            return orjson.dumps(self._table([versions.shown(resource, each) for each in page.objects], page.metadata))
+        if self.form.shape:
+            partial = [self._partial(versions.shown(resource, each)) for each in page.objects]
+            kind = {"kind": "PartialObjectMetadataList", "apiVersion": self.form.api_version}
+            return orjson.dumps({**kind, "metadata": page.metadata, "items": partial})
+        head = b'{"kind":"%sList","apiVersion":"%s","metadata":%s,"items":[' % (
+            resource.kind.encode(),
+            resource.api_version.encode(),
+            orjson.dumps(page.metadata),
+        )
+        items = [versions.item(resource, each) for each in page.objects]
+        if not items:
+            return head + b"]}"
+        # Joined in one go: a long list is not copied a second time.
+        items[0] = head + items[0]
+        items[-1] += b"]}"
+        return b",".join(items)
+
+    def event(self) -> Callable[[Stored], bytes]:
+        """Returns how a watch shows objects. Only the first table of a watch describes its columns."""
+        resource = self.resource
+        if not self.form.shape:
+            return lambda stored: versions.body(resource, stored)
+        if self.form.shape != "Table":
+            return lambda stored: orjson.dumps(self._partial(versions.shown(resource, stored)))
+        headers = [True]
+
+        def as_table(stored: Stored) -> bytes:
+            obj = versions.shown(resource, stored)
+            rows = self._table([obj], {"resourceVersion": obj["metadata"]["resourceVersion"]}, headers=headers[0])
+            headers[0] = False
+            return orjson.dumps(rows)
+
+        return as_table
+
+    def bookmark(self, obj: Object) -> bytes:
+        """Returns an object that has only a resourceVersion."""
+        if self.form.shape == "Table":
+            return orjson.dumps(self._table([], obj["metadata"], headers=False))
+        return orjson.dumps(self._partial(obj) if self.form.shape else obj)
+
+    def _partial(self, obj: Object) -> Object:
+        return {"kind": "PartialObjectMetadata", "apiVersion": self.form.api_version, "metadata": obj["metadata"]}
+
+    def _table(self, objects: Iterable[Object], metadata: Object, *, headers: bool = True) -> Object:
+        included = self.include_object or "Metadata"
+        if included not in _INCLUDED:
+            raise statuses.bad_request(f'unrecognized includeObject value: "{included}"')
+        include = cast(IncludeObject, included)
+        rows = table_of(
+            self.resource,
+            objects,
+            include_object=include,
+            now=self.now(),
+            metadata=metadata,
+            headers=headers,
+            kind=self.kind,
+        )
+        return {**rows, "apiVersion": self.form.api_version}

@@ -1,0 +1,366 @@
+"""The objects, one resourceVersion counter for all of them, and their latest changes.
+
+An object is kept as its JSON, encoded once and without `kind` and `apiVersion`, so that a list is these bytes joined.
+The store knows no rules of any kind; whatever is written has been checked.
+
+Upstream: apiserver/pkg/storage; pkg/registry, the GetAttrs and SelectableFields of each kind (v1.36.2).
+"""
+
+import asyncio
+import bisect
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
+from typing import Final, Literal, final
+
+from extender.cluster import statuses
+from extender.cluster.api_resources import RESOURCES, Object, Resource
+from extender.cluster.store.stored_object import Stored, at_version, stored_object
+
+MAX_OBJECT: Final = 3 * 2**19
+"""Bytes of an object, as JSON. Upstream: etcd, server/embed/config.go, DefaultMaxRequestBytes, of an object as
+protobuf.
+"""
+
+HISTORY: Final = 20_000
+"""The number of changes of each kind that are remembered: a watch, or a page of a list, may lag so far behind."""
+
+HISTORY_BYTES: Final = 2**26
+"""The bytes of objects in the changes of a kind that are remembered: large objects that change often are remembered for
+fewer changes.
+"""
+
+AT_ONCE: Final = 1024
+"""The number of keys that a View looks up together."""
+
+ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StoredChange:
+    """One write.
+
+    Attributes:
+        stored_as: the name under which objects of this kind are kept.
+        old: the object before; None if there was none.
+        new: the object afterwards; for a removal, the last state with the resourceVersion of the removal.
+    """
+
+    type: ChangeType
+    stored_as: str
+    old: Stored | None
+    new: Stored
+
+    @property
+    def resource_version(self) -> int:
+        return self.new.resource_version
+
+
+class CompactedError(Exception):
+    """Changes that are asked for are no longer remembered."""
+
+
+def field_paths(stored_as: str) -> tuple[str, ...]:
+    """Returns the paths of all selectable fields of the objects kept under a name, in all versions. Name and namespace
+    are in the key.
+    """
+    return _FIELD_PATHS[stored_as]
+
+
+def _paths_of(stored_as: str) -> tuple[str, ...]:
+    paths = {path for each in RESOURCES if each.stored_as == stored_as for path in each.fields.values()}
+    return tuple(sorted(paths - {"metadata.name", "metadata.namespace"}))
+
+
+_FIELD_PATHS: Final = {each.stored_as: _paths_of(each.stored_as) for each in RESOURCES}
+
+
+@final
+class _Kept:
+    """The objects of one kind, and their latest changes.
+
+    State: `first` is the position of the first remembered change, counted from the beginning; `compacted` is the newest
+    resourceVersion whose change is forgotten; `waiting` holds the readers that wait for a change, in order of arrival,
+    so that a run can be repeated.
+    """
+
+    def __init__(self, stored_as: str, history: int) -> None:
+        self.paths: Final = _FIELD_PATHS[stored_as]
+        self.history: Final = history
+        self.objects: Final[dict[str, Stored]] = {}
+        self.changes: Final[list[StoredChange]] = []
+        self.first = 0
+        self.compacted = 0
+        self._num_bytes = 0
+        self.waiting: Final[dict[asyncio.Future[None], None]] = {}
+        self._keys: list[str] = []
+        self._added: list[str] = []
+        self._has_removed = False
+
+    def record(self, change: StoredChange) -> None:
+        key = change.new.key
+        if change.type == "DELETED":
+            del self.objects[key]
+            self._has_removed = True
+            self._added.clear()
+        else:
+            if change.old is None and not self._has_removed:
+                self._added.append(key)
+            self.objects[key] = change.new
+        self.changes.append(change)
+        self._num_bytes += len(change.new.body)
+        # Forgetting moves the whole list, so that it is done once for a quarter of the history.
+        if len(self.changes) > self.history + self.history // 4:
+            self.forget(len(self.changes) - self.history)
+        if self._num_bytes > HISTORY_BYTES + HISTORY_BYTES // 4:
+            kept = accumulate(len(each.new.body) for each in reversed(self.changes))
+            self.forget(len(self.changes) - sum(1 for _ in takewhile(HISTORY_BYTES.__ge__, kept)))
+        for future in self.waiting:
+            if not future.done():
+                future.set_result(None)
+        self.waiting.clear()
+
+    def forget(self, count: int) -> None:
+        if count > 0:
+            self.compacted = max(self.compacted, self.changes[count - 1].resource_version)
+            self._num_bytes -= sum(len(each.new.body) for each in self.changes[:count])
+            del self.changes[:count]
+            self.first += count
+
+    def keys(self) -> list[str]:
+        """All keys in order. The first call after a creation or removal sorts them."""
+        if self._has_removed:
+            self._keys = sorted(self.objects)
+        elif self._added:
+            self._keys.extend(self._added)
+            self._keys.sort()
+        self._added.clear()
+        self._has_removed = False
+        return self._keys
+
+    def position_after(self, resource_version: int) -> int:
+        """The position of the first change after a resourceVersion. Raises CompactedError if changes after it are
+        forgotten.
+        """
+        if resource_version < self.compacted:
+            raise CompactedError
+        return self.first + bisect.bisect_right(self.changes, resource_version, key=_resource_version)
+
+    def as_of(self, resource_version: int) -> dict[str, Stored | None]:
+        """Of the objects that have changed since a resourceVersion, their state then; None for those that did not
+        exist.
+        """
+        earlier: dict[str, Stored | None] = {}
+        for change in reversed(self.changes[self.position_after(resource_version) - self.first :]):
+            earlier[change.new.key] = change.old
+        return earlier
+
+
+def _resource_version(change: StoredChange) -> int:
+    return change.resource_version
+
+
+class Objects(ABC):
+    """The objects of a cluster, as the rules of the API read and write them."""
+
+    @abstractmethod
+    def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+        """Returns an object; None if it does not exist."""
+
+    @abstractmethod
+    def read(self, resource: Resource, namespace: str = "") -> Iterable[Stored]:
+        """Returns the objects of a kind, of one namespace or of all, in order of their keys."""
+
+    @abstractmethod
+    def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> object:
+        """Creates or replaces an object; sets its metadata.resourceVersion."""
+
+    @abstractmethod
+    def remove(self, resource: Resource, namespace: str, name: str) -> object:
+        """Removes an object that exists."""
+
+
+@final
+class ObjectStore(Objects):
+    """State, home of the embedded cluster: objects, their latest changes, the resourceVersion.
+
+    Arguments:
+        history: the least number of changes of each kind that are remembered.
+        resource_version: the start of the counter; earlier changes count as forgotten.
+    """
+
+    def __init__(self, *, history: int = HISTORY, resource_version: int = 1) -> None:
+        self._kept: Final = {name: _Kept(name, history) for name in _FIELD_PATHS}
+        self._resource_version = resource_version
+        self.compact(resource_version)
+
+    @property
+    def resource_version(self) -> int:
+        """Returns the resourceVersion of the latest write."""
+        return self._resource_version
+
+    def get(self, resource: Resource, namespace: str, name: str) -> Stored | None:
+        return self._kept[resource.stored_as].objects.get(key_of(resource, namespace, name))
+
+    def put(self, resource: Resource, namespace: str, name: str, obj: Object) -> Stored:
+        """Creates or replaces an object; sets its metadata.resourceVersion.
+
+        Arguments:
+            obj: the object, or a `sparse` copy of the present one with changes.
+
+        Raises:
+            ApiStatus: the object is too large; nothing has changed.
+        """
+        kept = self._kept[resource.stored_as]
+        key = key_of(resource, namespace, name)
+        old = kept.objects.get(key)
+        version = self._resource_version + 1
+        obj["metadata"]["resourceVersion"] = str(version)
+        new = stored_object(key, version, obj, kept.paths, old)
+        if len(new.body) > MAX_OBJECT:
+            raise statuses.too_large_object()
+        self._resource_version = version
+        kept.record(StoredChange("ADDED" if old is None else "MODIFIED", resource.stored_as, old, new))
+        return new
+
+    def remove(self, resource: Resource, namespace: str, name: str) -> Stored:
+        """Removes an object that exists; returns its last state, with the resourceVersion of the removal."""
+        kept = self._kept[resource.stored_as]
+        old = kept.objects[key_of(resource, namespace, name)]
+        self._resource_version += 1
+        last = at_version(old, self._resource_version)
+        kept.record(StoredChange("DELETED", resource.stored_as, old, last))
+        return last
+
+    def read(self, resource: Resource, namespace: str = "", *, at: int | None = None, start: str = "") -> "View":
+        """Returns the objects in order of their keys, from `start` on, as they are or were at a resourceVersion.
+
+        Raises:
+            CompactedError: changes since then are forgotten.
+        """
+        kept = self._kept[resource.stored_as]
+        low, high = (
+            max(f"{namespace}/" if namespace else "", start),
+            f"{namespace}0" if namespace else "",
+        )  # "0" comes after "/"
+        earlier = kept.as_of(at) if at is not None and at < self._resource_version else {}
+        keys = kept.keys()
+        begin, end = bisect.bisect_left(keys, low), bisect.bisect_left(keys, high) if high else len(keys)
+        if earlier:
+            earlier = {key: stored for key, stored in earlier.items() if key >= low and (not high or key < high)}
+            gone = [key for key, stored in earlier.items() if stored is not None and key not in kept.objects]
+            if gone:
+                keys = sorted([*keys[begin:end], *gone])
+                begin, end = 0, len(keys)
+        return View(keys, begin, end, kept.objects, earlier)
+
+    def all(self, resource: Resource) -> list[Stored]:
+        """Returns the objects of a kind in the order of their creation. May be called in any thread: nobody can write
+        meanwhile.
+        """
+        return list(self._kept[resource.stored_as].objects.values())
+
+    def compact(self, resource_version: int) -> None:
+        """Forgets the changes up to this resourceVersion, as etcd does every few minutes."""
+        for kept in self._kept.values():
+            kept.forget(bisect.bisect_right(kept.changes, resource_version, key=_resource_version))
+            kept.compacted = max(kept.compacted, min(resource_version, self._resource_version))
+
+    def compacted(self, resource: Resource) -> int:
+        """Returns the newest resourceVersion of which changes of this kind are forgotten."""
+        return self._kept[resource.stored_as].compacted
+
+    def follow(self, resources: Iterable[Resource], after: int) -> "Cursor":
+        """Returns a reader of the changes of these kinds after a resourceVersion.
+
+        Raises:
+            CompactedError: some of these changes are forgotten.
+        """
+        return Cursor([self._kept[name] for name in dict.fromkeys(each.stored_as for each in resources)], after)
+
+
+@final
+class View:
+    """Some objects in order of their keys. Beware: it has to be used up before the next write."""
+
+    def __init__(
+        self,
+        keys: Sequence[str],
+        begin: int,
+        end: int,
+        objects: Mapping[str, Stored],
+        earlier: Mapping[str, Stored | None],
+    ) -> None:
+        self._keys: Final = keys
+        self._begin: Final = begin
+        self._end: Final = end
+        self._objects: Final = objects
+        self._earlier: Final = earlier
+
+    def __len__(self) -> int:
+        created_since = sum(stored is None and key in self._objects for key, stored in self._earlier.items())
+        return self._end - self._begin - created_since
+
+    def __iter__(self) -> Iterator[Stored]:
+        objects, earlier = self._objects, self._earlier
+        # In pieces: a page reads few of many keys.
+        for begin in range(self._begin, self._end, AT_ONCE):
+            keys = self._keys[begin : min(begin + AT_ONCE, self._end)]
+            if not earlier:
+                yield from map(objects.__getitem__, keys)
+                continue
+            for key in keys:
+                state = earlier[key] if key in earlier else objects[key]
+                if state is not None:
+                    yield state
+
+
+@final
+class Cursor:
+    """A reader's place in the history of some kinds. It holds no changes, so that a slow reader costs nothing: it is
+    overtaken.
+    """
+
+    def __init__(self, kept: Sequence[_Kept], after: int) -> None:
+        self._kept: Final = kept
+        self._positions: Final = [each.position_after(after) for each in kept]
+
+    def take(self, limit: int = sys.maxsize) -> list[StoredChange]:
+        """Returns the changes since the last call, in order of their resourceVersions; about `limit` of each kind at
+        most.
+
+        Raises:
+            CompactedError: the reader was too slow; some changes are forgotten.
+        """
+        found: list[StoredChange] = []
+        for number, kept in enumerate(self._kept):
+            begin = self._positions[number] - kept.first
+            if begin < 0:
+                raise CompactedError
+            taken = kept.changes[begin : begin + limit] if begin < len(kept.changes) else []
+            self._positions[number] += len(taken)
+            found += taken
+        if len(self._kept) > 1:
+            found.sort(key=_resource_version)
+        return found
+
+    async def wait(self) -> None:
+        """Returns once there are changes to take."""
+        if any(self._positions[number] < kept.first + len(kept.changes) for number, kept in enumerate(self._kept)):
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        for kept in self._kept:
+            kept.waiting[future] = None
+        try:
+            await future
+        finally:
+            for kept in self._kept:
+                kept.waiting.pop(future, None)
+
+
+def key_of(resource: Resource, namespace: str, name: str) -> str:
+    """Returns the key of an object."""
+    return f"{namespace}/{name}" if resource.namespaced else name

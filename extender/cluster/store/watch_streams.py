@@ -1,0 +1,204 @@
+"""Watches: the objects that exist, then their changes, for as long as the caller listens.
+
+A watch holds a place in the store's history, and no events. A caller that reads too slowly is overtaken by the history
+and cut off; it begins again.
+
+Upstream: apiserver/pkg/storage/cacher, cacher.go, cache_watcher.go; pkg/endpoints/handlers/watch.go (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar, final
+
+import orjson
+
+from extender.cluster import statuses
+from extender.cluster.api_resources import Object, Resource
+from extender.cluster.requests.request_options import ListOptions
+from extender.cluster.schema import api_types
+from extender.cluster.store import list_pages, versions
+from extender.cluster.store.object_store import ChangeType, CompactedError, Cursor, ObjectStore, StoredChange
+from extender.cluster.store.selections import ObjectSelection
+from extender.cluster.store.stored_object import Stored, at_version
+
+BOOKMARK_SECONDS: Final = 60.0
+BEFORE_DEADLINE_SECONDS: Final = 2.0
+"""The time between the last bookmark and the end of a watch."""
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+AT_ONCE: Final = 500
+BYTES_AT_ONCE: Final = 2**16
+"""The largest number of events in a chunk, and of the bytes of their objects, if there are several."""
+
+T = TypeVar("T")
+
+Shown = Callable[[Stored], bytes]
+"""Turns a stored object into the JSON that the caller wants."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A watch from its request on.
+
+    Attributes:
+        initial: the objects that exist, if the caller asked for them, those that are not selected included.
+        begin: events are sent for changes after this resourceVersion.
+        seconds: the duration of the watch.
+    """
+
+    store: ObjectStore
+    resource: Resource
+    selected: ObjectSelection
+    namespace: str
+    cursor: Cursor
+    initial: list[Stored]
+    begin: int
+    bookmarks: bool
+    ends_initial: bool
+    seconds: float
+    shown: Shown
+    shown_bookmark: Callable[[Object], bytes]
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """Yields the events; each is a line of JSON."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self.seconds
+        for portion in _portions(self.initial, _length):
+            lines = b"".join(_line(b"ADDED", self.shown(stored)) for stored in self.selected.of(portion))
+            if lines:
+                yield lines
+            await asyncio.sleep(0)
+        self.initial.clear()
+        if self.ends_initial:
+            yield self._bookmark(self.begin, is_end=True)
+        bookmark_at = _next_bookmark(clock(), deadline)
+        while True:
+            try:
+                changes = self.cursor.take(AT_ONCE)
+            except CompactedError:
+                return
+            for place, some in enumerate(_portions(changes, lambda change: _length(change.new))):
+                if place:
+                    await asyncio.sleep(0)
+                lines = b"".join(self._events(some))
+                if lines:
+                    yield lines
+            if changes:
+                continue
+            now = clock()
+            if now >= deadline:
+                return
+            if self.bookmarks and now >= bookmark_at:
+                # A watch that begins in the future gets no bookmark before, as upstream.
+                if self.store.resource_version >= self.begin:
+                    yield self._bookmark(self.store.resource_version, is_end=False)
+                bookmark_at = _next_bookmark(clock(), deadline)
+            try:
+                async with asyncio.timeout_at(min(deadline, bookmark_at) if self.bookmarks else deadline):
+                    await self.cursor.wait()
+            except TimeoutError:
+                continue
+
+    def _events(self, changes: Sequence[StoredChange]) -> Iterator[bytes]:
+        for change in changes:
+            if change.resource_version <= self.begin:
+                continue
+            event = self._event(change)
+            if event is not None:
+                yield _line(event[0].encode(), self.shown(event[1]))
+
+    def _event(self, change: StoredChange) -> tuple[ChangeType, Stored] | None:
+        """What a change is to a caller who sees only the selected objects; None if it is nothing to them."""
+        if self.namespace and not change.new.key.startswith(f"{self.namespace}/"):
+            return None
+        if self.selected.is_everything:
+            return change.type, change.new
+        is_selected = change.type != "DELETED" and self.selected.matches(change.new)
+        was_selected = change.old is not None and self.selected.matches(change.old)
+        if is_selected:
+            return ("MODIFIED" if was_selected else "ADDED"), change.new
+        if not was_selected or change.old is None:
+            return None
+        # An object that leaves the selection is shown as it was, with the resourceVersion of the change.
+        return "DELETED", change.new if change.type == "DELETED" else at_version(change.old, change.resource_version)
+
+    def _bookmark(self, resource_version: int, *, is_end: bool) -> bytes:
+        metadata: Object = {"resourceVersion": str(resource_version)}
+        if is_end:
+            metadata["annotations"] = {INITIAL_EVENTS_END: "true"}
+        empty, _ = api_types.read(self.resource, {"metadata": metadata})
+        return _line(b"BOOKMARK", self.shown_bookmark(versions.typed(self.resource, empty)))
+
+
+def _portions(items: Sequence[T], length: Callable[[T], int]) -> Iterator[Sequence[T]]:
+    """Yields the items in order, as many at once as are sent in one chunk."""
+    begin = num_bytes = 0
+    for place, item in enumerate(items):
+        num_bytes += length(item)
+        if place > begin and (num_bytes > BYTES_AT_ONCE or place - begin >= AT_ONCE):
+            yield items[begin:place]
+            begin, num_bytes = place, length(item)
+    if begin < len(items):
+        yield items[begin:]
+
+
+def _length(stored: Stored) -> int:
+    return len(stored.body)
+
+
+def _next_bookmark(now: float, deadline: float) -> float:
+    last = deadline - BEFORE_DEADLINE_SECONDS
+    return min(now + BOOKMARK_SECONDS, last) if last > now else deadline + 1
+
+
+def _line(event: bytes, shown: bytes) -> bytes:
+    return b'{"type":"%s","object":%s}\n' % (event, shown)
+
+
+def watch(
+    store: ObjectStore,
+    resource: Resource,
+    namespace: str,
+    selected: ObjectSelection,
+    options: ListOptions,
+    *,
+    seconds: float,
+    shown: Shown,
+    shown_bookmark: Callable[[Object], bytes],
+) -> Watch:
+    """Returns a watch that begins now.
+
+    Raises:
+        ApiStatus: 400 if the request cannot be read; 410 if its resourceVersion is forgotten, 504 if it does not exist
+            yet; these two are sent within the stream.
+    """
+    asked = list_pages.parse_resource_version(options.resource_version)
+    current = store.resource_version
+    wants_initial = options.send_initial_events
+    if wants_initial is None and not options.resource_version_match and not asked:
+        # A watch without a resourceVersion begins with the objects that exist. Upstream: since before
+        # sendInitialEvents.
+        wants_initial = True
+    initial: list[Stored] = []
+    begin = asked
+    if wants_initial:
+        if asked > current:
+            raise statuses.too_large_resource_version(asked, current)
+        initial, begin = list(store.read(resource, namespace)), current
+    elif not asked:
+        begin = current
+    try:
+        cursor = store.follow([resource], begin)
+    except CompactedError as error:
+        raise statuses.expired(f"too old resource version: {asked} ({store.compacted(resource)})") from error
+    bookmarks = options.allow_watch_bookmarks
+    return Watch(
+        store, resource, selected, namespace, cursor, initial, begin, bookmarks, bookmarks and bool(wants_initial),
+        seconds, shown, shown_bookmark,
+    )  # fmt: skip
+
+
+def error_event(refusal: statuses.ApiStatus) -> bytes:
+    """Returns a refusal as the only event of a watch."""
+    return _line(b"ERROR", orjson.dumps(refusal.as_object()))

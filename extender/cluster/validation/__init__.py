@@ -1,0 +1,133 @@
+"""The rules by which the API refuses objects, in upstream's words. Objects have been read and defaulted; nothing is
+changed or looked up.
+
+Whether a namespace or a priority class exists is a question for admission.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, final
+
+from extender.cluster.api_resources import Object, Resource
+from extender.cluster.validation import (
+    core_rules,
+    device_rules,
+    placement_rules,
+    pod_group_rules,
+    pod_rules,
+    policy_rules,
+    storage_rules,
+    workload_rules,
+)
+from extender.cluster.validation.metadata_rules import object_meta_update
+from extender.values.config.feature_gates import FeatureGates
+from extender.values.golang.field_errors import FieldError
+
+_New = Callable[[Object], list[FieldError]]
+_Change = Callable[[Object, Object], list[FieldError]]
+
+
+def _metadata_update(new: Object, old: Object) -> list[FieldError]:
+    return object_meta_update(new["metadata"], old["metadata"])
+
+
+@final
+class _Rules(NamedTuple):
+    """The rules of a kind: for new objects, and for objects and statuses that replace others (new, old)."""
+
+    create: _New
+    update: _Change = _metadata_update
+    status: _Change = _metadata_update
+
+
+def validate_create(resource: Resource, obj: Object) -> list[FieldError]:
+    """Returns what is wrong with a new object or Binding. Reviews and Evictions have no rules."""
+    rules = _RULES.get((resource.group, resource.kind))
+    return rules.create(obj) if rules is not None else []
+
+
+def validate_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> list[FieldError]:
+    """Returns what is wrong with an object that replaces another one.
+
+    Arguments:
+        new: after `strategies.prepare_for_update`, with the resourceVersion of the object that it replaces.
+        subresource: `status`, `finalize` or empty.
+    """
+    rules = _RULES[resource.group, resource.kind]
+    return (rules.status if subresource else rules.update)(new, old)
+
+
+def behind_gates(new: Object, old: Object | None, features: FeatureGates) -> list[FieldError]:
+    """Returns what is wrong with an object because features are off. What the old object uses already, the new one may
+    use, too.
+
+    Upstream: pkg/api/pod, GetValidationOptionsFromPodSpecAndMeta.
+    """
+    if features.enabled("TaintTolerationComparisonOperators"):
+        return []
+    path, values = _tolerations(new)
+    errors = placement_rules.comparing_tolerations(path, values)
+    return [] if errors and old is not None and placement_rules.comparing_tolerations(*_tolerations(old)) else errors
+
+
+def _tolerations(obj: Object) -> tuple[str, Sequence[Object]]:
+    """Returns the tolerations in the pod spec of an object, with their path."""
+    path, spec = "spec", obj.get("spec") or {}
+    if isinstance(spec, dict) and isinstance(spec.get("template"), dict):
+        path, spec = "spec.template.spec", spec["template"].get("spec") or {}
+    found = spec.get("tolerations") if isinstance(spec, dict) else None
+    return f"{path}.tolerations", found if isinstance(found, list) else ()
+
+
+_RULES: Final[Mapping[tuple[str, str], _Rules]] = {
+    ("", "Binding"): _Rules(pod_rules.binding),
+    ("", "Event"): _Rules(core_rules.event, core_rules.event_update),
+    ("", "Namespace"): _Rules(core_rules.namespace, status=core_rules.namespace_status_update),
+    ("", "Node"): _Rules(core_rules.node, core_rules.whole_node_update, core_rules.node_update),
+    ("", "PersistentVolume"): _Rules(storage_rules.persistent_volume, storage_rules.persistent_volume_update),
+    ("", "PersistentVolumeClaim"): _Rules(
+        storage_rules.persistent_volume_claim, storage_rules.persistent_volume_claim_update
+    ),
+    ("", "Pod"): _Rules(pod_rules.pod, pod_rules.pod_update, pod_rules.pod_status_update),
+    ("", "ReplicationController"): _Rules(
+        workload_rules.replication_controller,
+        workload_rules.replication_controller_update,
+        workload_rules.status_update,
+    ),
+    ("", "Service"): _Rules(core_rules.service, core_rules.service_update),
+    ("apps", "Deployment"): _Rules(
+        workload_rules.deployment, workload_rules.deployment_update, workload_rules.status_update
+    ),
+    ("apps", "ReplicaSet"): _Rules(
+        workload_rules.replica_set, workload_rules.replica_set_update, workload_rules.status_update
+    ),
+    ("apps", "StatefulSet"): _Rules(
+        workload_rules.stateful_set, workload_rules.stateful_set_update, workload_rules.status_update
+    ),
+    ("coordination.k8s.io", "Lease"): _Rules(policy_rules.lease, policy_rules.lease_update),
+    ("events.k8s.io", "Event"): _Rules(core_rules.new_event, core_rules.new_event_update),
+    ("policy", "PodDisruptionBudget"): _Rules(
+        policy_rules.budget, policy_rules.budget_update, policy_rules.budget_status_update
+    ),
+    ("resource.k8s.io", "DeviceClass"): _Rules(device_rules.device_class, device_rules.device_class_update),
+    ("resource.k8s.io", "DeviceTaintRule"): _Rules(
+        device_rules.device_taint_rule, device_rules.device_taint_rule_update
+    ),
+    ("resource.k8s.io", "ResourceClaim"): _Rules(
+        device_rules.claim, device_rules.claim_update, device_rules.claim_status_update
+    ),
+    ("resource.k8s.io", "ResourceClaimTemplate"): _Rules(
+        device_rules.claim_template, device_rules.claim_template_update
+    ),
+    ("resource.k8s.io", "ResourceSlice"): _Rules(device_rules.resource_slice, device_rules.resource_slice_update),
+    ("scheduling.k8s.io", "PodGroup"): _Rules(pod_group_rules.pod_group, pod_group_rules.pod_group_update),
+    ("scheduling.k8s.io", "PriorityClass"): _Rules(policy_rules.priority_class, policy_rules.priority_class_update),
+    ("scheduling.k8s.io", "Workload"): _Rules(pod_group_rules.workload, pod_group_rules.workload_update),
+    ("storage.k8s.io", "CSIDriver"): _Rules(storage_rules.csi_driver),
+    ("storage.k8s.io", "CSINode"): _Rules(storage_rules.csi_node, storage_rules.csi_node_update),
+    ("storage.k8s.io", "CSIStorageCapacity"): _Rules(
+        storage_rules.storage_capacity, storage_rules.storage_capacity_update
+    ),
+    ("storage.k8s.io", "StorageClass"): _Rules(storage_rules.storage_class, storage_rules.storage_class_update),
+    ("storage.k8s.io", "VolumeAttachment"): _Rules(storage_rules.attachment, storage_rules.attachment_update),
+}
+"""By group and kind."""

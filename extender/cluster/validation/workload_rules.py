@@ -1,0 +1,259 @@
+"""Rules for Deployment, ReplicaSet, StatefulSet, ReplicationController and Scale.
+
+Upstream: pkg/apis/apps/validation/validation.go; pkg/apis/core/validation/validation.go, ValidateReplicationController
+(v1.36.2).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from extender.cluster.api_resources import Object
+from extender.cluster.validation.metadata_rules import (
+    is_empty,
+    label_selector,
+    object_meta,
+    object_meta_update,
+    percent_errors,
+)
+from extender.cluster.validation.pod_spec_rules import pod_template
+from extender.cluster.validation.storage_rules import claim_spec
+from extender.values.golang.field_errors import (
+    FieldError,
+    forbidden,
+    immutable,
+    invalid,
+    non_negative,
+    not_supported,
+    required,
+)
+from extender.values.objects.name_syntax import dns_label_errors
+
+_TOO_MANY: Final = "cannot be greater than status.replicas"
+_PARTS: Final = ("fullyLabeledReplicas", "updatedReplicas", "currentReplicas", "readyReplicas", "availableReplicas")
+_MUTABLE: Final = (
+    "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+)  # fmt: skip
+_FROZEN: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+    "'revisionHistoryLimit', "
+    "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+)
+_RETENTION: Final = ("Retain", "Delete")
+_MAX_PERCENT: Final = 100
+
+
+def deployment(obj: Object) -> list[FieldError]:
+    """Returns what is wrong with a new Deployment."""
+    return object_meta(obj["metadata"], namespaced=True) + _deployment_spec(obj["spec"])
+
+
+def deployment_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a Deployment that replaces another one: its selector is immutable."""
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _deployment_spec(new["spec"])
+    return errors + immutable("spec.selector", new["spec"].get("selector"), old["spec"].get("selector"))
+
+
+def replica_set(obj: Object) -> list[FieldError]:
+    """Returns what is wrong with a new ReplicaSet."""
+    return object_meta(obj["metadata"], namespaced=True) + _replica_set_spec(obj["spec"])
+
+
+def replica_set_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a ReplicaSet that replaces another one: its selector is immutable."""
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _replica_set_spec(new["spec"])
+    return errors + immutable("spec.selector", new["spec"].get("selector"), old["spec"].get("selector"))
+
+
+def stateful_set(obj: Object) -> list[FieldError]:
+    """Returns what is wrong with a new StatefulSet."""
+    errors = object_meta(obj["metadata"], namespaced=True, rule=dns_label_errors)
+    return errors + _stateful_set_spec(obj["spec"])
+
+
+def stateful_set_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a StatefulSet that replaces another one: few of its fields may change."""
+    errors = object_meta_update(new["metadata"], old["metadata"]) + _stateful_set_spec(new["spec"])
+    rest = [{name: value for name, value in obj["spec"].items() if name not in _MUTABLE} for obj in (new, old)]
+    if rest[0] != rest[1]:
+        errors.append(forbidden("spec", _FROZEN))
+    return errors
+
+
+def replication_controller(obj: Object) -> list[FieldError]:
+    """Returns what is wrong with a new ReplicationController."""
+    spec = obj["spec"]
+    errors = object_meta(obj["metadata"], namespaced=True)
+    errors += non_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    selector = {"matchLabels": spec.get("selector") or {}}
+    if is_empty(selector):
+        errors.append(required("spec.selector"))
+    errors += non_negative("spec.replicas", spec.get("replicas"))
+    template = spec.get("template")
+    if template is None:
+        return [*errors, required("spec.template")]
+    return errors + _template("spec.template", template, selector, "ReplicationController")
+
+
+def replication_controller_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with a ReplicationController that replaces another one."""
+    return object_meta_update(new["metadata"], old["metadata"]) + replication_controller(new)
+
+
+def status_update(new: Object, old: Object) -> list[FieldError]:
+    """Returns what is wrong with the status of any of these."""
+    status = new.get("status") or {}
+    errors = object_meta_update(new["metadata"], old["metadata"])
+    for name, value in status.items():
+        if isinstance(value, int):
+            errors += non_negative(f"status.{name}", value)
+    counts = {name: status.get(name, 0) for name in (*_PARTS, "replicas")}
+    errors += [
+        invalid(f"status.{name}", counts[name], _TOO_MANY) for name in _PARTS if counts[name] > counts["replicas"]
+    ]
+    if counts["availableReplicas"] > counts["readyReplicas"]:
+        errors.append(
+            invalid("status.availableReplicas", counts["availableReplicas"], "cannot be greater than readyReplicas")
+        )
+    return errors
+
+
+def validate_scale(obj: Object) -> list[FieldError]:
+    """Returns what is wrong with a Scale. Upstream: pkg/apis/autoscaling/validation, ValidateScale."""
+    return object_meta(obj["metadata"], namespaced=True) + non_negative("spec.replicas", obj["spec"].get("replicas"))
+
+
+def positive_int_or_percent(path: str, value: int | str) -> list[FieldError]:
+    """Returns what is wrong with a count or percentage. Upstream: ValidatePositiveIntOrPercent,
+    IsNotMoreThan100Percent.
+    """
+    if isinstance(value, int):
+        return non_negative(path, value)
+    wrong = percent_errors(value)
+    if not wrong and int(value[:-1]) > _MAX_PERCENT:
+        wrong = ["must not be greater than 100%"]
+    return [invalid(path, value, error) for error in wrong]
+
+
+def _deployment_spec(spec: Object) -> list[FieldError]:
+    errors = non_negative("spec.replicas", spec.get("replicas")) + _selected(spec, "deployment")
+    errors += _strategy("spec.strategy", spec.get("strategy") or {})
+    for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
+        errors += non_negative(f"spec.{name}", spec.get(name))
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
+    return errors
+
+
+def _replica_set_spec(spec: Object) -> list[FieldError]:
+    errors = non_negative("spec.replicas", spec.get("replicas")) + non_negative(
+        "spec.minReadySeconds", spec.get("minReadySeconds")
+    )
+    return errors + _selected(spec, "deployment")
+
+
+def _stateful_set_spec(spec: Object) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if spec.get("podManagementPolicy") not in ("OrderedReady", "Parallel"):
+        errors.append(
+            invalid(
+                "spec.podManagementPolicy", spec.get("podManagementPolicy", ""), "must be 'OrderedReady' or 'Parallel'"
+            )
+        )
+    strategy = spec.get("updateStrategy") or {}
+    rolling = strategy.get("rollingUpdate")
+    if strategy.get("type") not in ("RollingUpdate", "OnDelete"):
+        errors.append(invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'"))
+    elif strategy["type"] == "OnDelete" and rolling is not None:
+        errors.append(
+            invalid("spec.updateStrategy.rollingUpdate", rolling, "only allowed for updateStrategy 'RollingUpdate'")
+        )
+    elif rolling is not None:
+        errors += non_negative("spec.updateStrategy.rollingUpdate.partition", rolling.get("partition"))
+    for name in ("whenDeleted", "whenScaled"):
+        policy = (spec.get("persistentVolumeClaimRetentionPolicy") or {}).get(name)
+        if policy is not None and policy not in _RETENTION:
+            errors.append(not_supported(f"spec.persistentVolumeClaimRetentionPolicy.{name}", policy, _RETENTION))
+    for name in ("replicas", "minReadySeconds", "revisionHistoryLimit"):
+        errors += non_negative(f"spec.{name}", spec.get(name))
+    errors += non_negative("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"))
+    templates = spec.get("volumeClaimTemplates") or ()
+    for place, template in enumerate(templates):
+        errors += claim_spec(f"spec.volumeClaimTemplates[{place}].spec", template.get("spec") or {})
+    return errors + _selected(_with_claims(spec), "statefulset")
+
+
+def _with_claims(spec: Object) -> Object:
+    """The spec as its pods have it: with a volume for each claim template, in place of one of the same name."""
+    names = [template["metadata"].get("name", "") for template in spec.get("volumeClaimTemplates") or ()]
+    template = spec.get("template") or {}
+    if not names:
+        return spec
+    inner = template.get("spec") or {}
+    kept = [volume for volume in inner.get("volumes") or () if volume.get("name") not in names]
+    volumes = [*kept, *({"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names)]
+    return spec | {"template": template | {"spec": inner | {"volumes": volumes}}}
+
+
+def _selected(spec: Object, kind: str) -> list[FieldError]:
+    """The selector must select something, and must select the labels of the template."""
+    selector = spec.get("selector")
+    pods_of = "StatefulSet" if kind == "statefulset" else "ReplicaSet"
+    errors = label_selector("spec.selector", selector) if selector is not None else [required("spec.selector")]
+    if selector is not None and errors:
+        return [*errors, invalid("spec.selector", selector, "invalid label selector")]
+    if selector is not None and is_empty(selector):
+        errors.append(invalid("spec.selector", selector, f"empty selector is invalid for {kind}"))
+    return errors + _template("spec.template", spec.get("template") or {}, selector, pods_of)
+
+
+def _template(path: str, template: Object, selector: Mapping[str, Any] | None, kind: str) -> list[FieldError]:
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    errors: list[FieldError] = []
+    # A missing selector selects nothing, an empty one everything.
+    if selector is None or not (is_empty(selector) or _matches(selector, labels)):
+        errors.append(invalid(f"{path}.metadata.labels", labels or None, "`selector` does not match template `labels`"))
+    errors += pod_template(path, template)
+    spec = template.get("spec") or {}
+    if spec.get("restartPolicy") != "Always":
+        errors.append(not_supported(f"{path}.spec.restartPolicy", spec.get("restartPolicy", ""), ("Always",)))
+    if spec.get("activeDeadlineSeconds") is not None:
+        errors.append(
+            forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {kind} is not Supported")
+        )
+    return errors
+
+
+def _matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
+        return False
+    for requirement in selector.get("matchExpressions") or ():
+        value, values = labels.get(requirement["key"]), requirement.get("values") or ()
+        holds = {
+            "In": value is not None and value in values,
+            "NotIn": value is None or value not in values,
+            "Exists": value is not None,
+            "DoesNotExist": value is None,
+        }
+        if not holds.get(requirement["operator"], False):
+            return False
+    return True
+
+
+def _strategy(path: str, strategy: Object) -> list[FieldError]:
+    """Upstream: ValidateDeploymentStrategy."""
+    rolling = strategy.get("rollingUpdate")
+    if strategy.get("type") == "Recreate":
+        detail = "may not be specified when strategy `type` is 'Recreate'"
+        return [forbidden(f"{path}.rollingUpdate", detail)] if rolling is not None else []
+    if strategy.get("type") != "RollingUpdate":
+        return [not_supported(path, strategy, ("Recreate", "RollingUpdate"))]
+    rolling = rolling or {}
+    unavailable, surge = rolling.get("maxUnavailable", 0), rolling.get("maxSurge", 0)
+    errors = positive_int_or_percent(f"{path}.rollingUpdate.maxUnavailable", unavailable)
+    if isinstance(surge, int) or percent_errors(surge):
+        errors += positive_int_or_percent(f"{path}.rollingUpdate.maxSurge", surge)
+    if unavailable in (0, "0%") and surge in (0, "0%"):
+        errors.append(invalid(f"{path}.rollingUpdate.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0"))
+    return errors

@@ -1,0 +1,58 @@
+"""Buffers: arrays with more room than is in use, which are replaced when they must grow, and read-only views of
+them.
+"""
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from extender.engine.snapshot.axes import Index, Int64s
+from extender.values.golang.int64 import wrap
+
+D = TypeVar("D", bound=np.generic)
+
+
+def zeros(*shape: int) -> Int64s:
+    """Returns zeros; those that are never written take no memory."""
+    return np.zeros(shape, np.int64)
+
+
+def add(amounts: Int64s, place: int, amount: int) -> None:
+    """Adds as Go does: a sum that overflows wraps."""
+    amounts[place] = wrap(int(amounts[place]) + amount)
+
+
+def resized(array: npt.NDArray[D], room: int, fill: int = 0, used: int | None = None) -> npt.NDArray[D]:
+    """Returns a copy with this much room on the last axis; of the first axis as many are copied as are used. Zeros that
+    are never written take no memory.
+    """
+    shape = (*array.shape[:-1], room)
+    copy = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
+    kept = min(room, array.shape[-1])
+    copy[..., :kept][:used] = array[..., :kept][:used]
+    return copy
+
+
+def moved(array: npt.NDArray[D], to: Index | slice, places: Index | slice, count: int, fill: int = 0) -> npt.NDArray[D]:
+    """Returns an array with so many entries on the last axis, of which those at `to` are the ones that were at
+    `places`.
+    """
+    shape = (*array.shape[:-1], count)
+    copy = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)
+    copy[..., to] = array[..., places]
+    return copy
+
+
+def with_more_resources(array: Int64s, count: int) -> Int64s:
+    """Returns a copy with room for this many resources, which are on the first axis."""
+    grown = np.zeros((count, array.shape[1]), np.int64)
+    grown[: len(array)] = array
+    return grown
+
+
+def view(array: npt.NDArray[D]) -> npt.NDArray[D]:
+    """Returns a read-only view, so that readers of a snapshot cannot write to the buffers."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,524 @@
+"""Cache: the scheduler's view of the cluster, and the one writer of the columns.
+
+Its state, in full: the nodes (and ghosts: nodes that were deleted while pods are still on them), the pods that have a
+node, which of them are only assumed, the images, the other objects, and the changes since the last snapshot. Every pod
+is on one node, or on none.
+
+Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
+from typing import Final, final
+
+from extender.engine.cache.column_writer import ColumnWriter
+from extender.engine.cache.dump import NodeDump, dump_entry
+from extender.engine.cache.group_members import GroupMembers
+from extender.engine.cache.image_states import ImageState, counted_images
+from extender.engine.cache.node_entry import NodeEntry
+from extender.engine.cache.node_tree import NodeTree, common_length
+from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.columns import ImagesOnNode, image_names
+from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey
+
+AT_ONCE: Final = 500
+"""Pods and nodes whose changes are applied together: five to ten milliseconds of work."""
+
+Move = tuple[int, str, int]
+"""The slot of a pod, the name of a node, and +1 if the pod came to it or -1 if it left it."""
+
+
+class CacheError(Exception):
+    """The call contradicts the state of the cache.
+
+    The cache is unchanged, with one exception, as upstream: a node that is removed under zone labels other than those
+    it was added with is removed nevertheless.
+    """
+
+
+@final
+class Cache:
+    """Takes nodes, pods and other objects; makes Snapshots."""
+
+    def __init__(self) -> None:
+        self.objects: ClusterObjects = ClusterObjects()
+        self.members: GroupMembers = GroupMembers()
+        """The pods of each pod group, with a node or without."""
+        self._nodes: dict[str, NodeEntry] = {}
+        self._present: set[str] = set()
+        """The names of the nodes that are no ghosts."""
+        self._owner = object()
+        self._tree = NodeTree()
+        self._images: dict[str, ImageState] = {}
+        self._images_version = 0
+        self._images_written: dict[str, int] = {}
+        """Node -> the version of the images at which its own were written to the columns."""
+        self._pods: dict[str, Pod] = {}
+        self._assumed: set[str] = set()
+        self._slots: dict[str, int] = {}
+        self._nominated: dict[str, int] = {}
+        self._writer: ColumnWriter = ColumnWriter(self.objects)
+        # Since the last snapshot: pods that came (+1) or left (-1), nodes to write again, and slots of pods no longer
+        # nominated.
+        self._moves: list[Move] = []
+        self._rewritten: set[str] = set()
+        self._unnominated: list[int] = []
+        # The columns may have changes that are in no snapshot, and nodes that are not at their places in the visiting
+        # order.
+        self._is_ahead = False
+        self._is_in_order = True
+        # The last snapshot, the names of the nodes in it, and the number of nodes that the tree listed for it.
+        self._snapshot: Snapshot | None = None
+        self._laid_out: set[str] = set()
+        self._order: list[str] = []
+        """The names of the nodes that have places, in visiting order."""
+        self._num_listed = 0
+
+    def fork(self) -> "Cache":
+        """Returns an independent copy, which another thread may use.
+
+        Pods and nodes are not read again; the last snapshot of this cache stays valid.
+        """
+        other = Cache()
+        other.objects = self.objects.copy()
+        other.members = self.members.copy()
+        other._writer = self._writer.fork(other.objects)
+        other._tree, other._present = self._tree.copy(), self._present.copy()
+        other._images = {name: state.copy() for name, state in self._images.items()}
+        other._images_version, other._images_written = self._images_version, self._images_written.copy()
+        # The entries of nodes are copied on write: with a new owner on either side, the first cache to modify one makes
+        # a copy.
+        self._owner, other._nodes = object(), self._nodes.copy()
+        for name, entry in self._nodes.items():
+            if entry.node is None:
+                other._own(name).images = {image: state.copy() for image, state in entry.images.items()}
+        other._pods, other._slots, other._nominated = self._pods.copy(), self._slots.copy(), self._nominated.copy()
+        other._assumed = self._assumed.copy()
+        other._moves, other._rewritten, other._unnominated = (
+            self._moves.copy(),
+            self._rewritten.copy(),
+            self._unnominated.copy(),
+        )
+        other._is_ahead, other._is_in_order = self._is_ahead, self._is_in_order
+        # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the
+        # snapshot of the original is not handed out.
+        other._snapshot = self._snapshot
+        other._laid_out, other._order, other._num_listed = self._laid_out.copy(), self._order.copy(), self._num_listed
+        return other
+
+    def _own(self, name: str) -> NodeEntry:
+        """Returns the entry of a node for modification, a new one for an unknown node."""
+        entry = self._nodes.get(name)
+        if entry is None:
+            entry = self._nodes[name] = NodeEntry(self._owner)
+        elif entry.owner is not self._owner:
+            entry = self._nodes[name] = entry.owned_by(self._owner)
+        return entry
+
+    # Nodes.
+
+    def add_node(self, node: Node) -> None:
+        """Adds the node; pods that were added before it are on it now."""
+        entry = self._own(node.name)
+        self._forget_images(entry.node)
+        self._tree.add(node)
+        self._set_node(entry, node)
+
+    def update_node(self, old: Node | None, new: Node) -> None:
+        """Updates the node. If its zone changed, its place in the visiting order changes when the nodes are next laid
+        out.
+        """
+        if new.name not in self._nodes:
+            self._tree.add(new)
+        entry = self._own(new.name)
+        self._tree.update(old, new)
+        has_same_images = entry.node is not None and entry.node.status.images == new.status.images
+        # An image that no other node has gets the size that this one reports now: it may still have that of a node
+        # which is gone.
+        if has_same_images and all(len(state.nodes) > 1 for state in entry.images.values()):
+            entry.node = new
+            self._present.add(new.name)
+            self._rewritten.add(new.name)
+        else:
+            self._forget_images(entry.node)
+            self._set_node(entry, new)
+
+    def remove_node(self, node: Node) -> None:
+        """Removes the node. As long as it has pods, it stays as a ghost that is in no snapshot.
+
+        Raises:
+            CacheError: the node is unknown, or not in the zone that its labels name.
+        """
+        if node.name not in self._nodes:
+            raise CacheError(f"node {node.name} is not found")
+        entry = self._own(node.name)
+        entry.node = None
+        self._present.discard(node.name)
+        self._rewritten.add(node.name)
+        if not entry.slots:
+            del self._nodes[node.name]
+        error = self._tree.remove(node)
+        if error is not None:
+            raise CacheError(error)
+        self._forget_images(node)
+
+    def _set_node(self, entry: NodeEntry, node: Node) -> None:
+        entry.node = node
+        self._present.add(node.name)
+        entry.images = {}
+        self._images_version += 1
+        for name, size in image_names(node.status.images).items():
+            state = self._images.setdefault(name, ImageState(size))
+            state.own_nodes().add(node.name)
+            entry.images[name] = state
+        self._rewritten.add(node.name)
+
+    def _forget_images(self, node: Node | None) -> None:
+        if node is None:
+            return
+        self._images_version += 1
+        for name in image_names(node.status.images):
+            state = self._images.get(name)
+            if state is not None:
+                state.own_nodes().discard(node.name)
+                if not state.nodes:
+                    del self._images[name]
+
+    # Pods.
+
+    def add_pod(self, pod: Pod) -> None:
+        """Adds a pod that runs on spec.nodeName. This confirms an assumed pod, on whichever node it was assumed.
+
+        Raises:
+            CacheError: the pod has no UID, or was added before.
+            QuantityError, DecodeError: the pod cannot be read.
+        """
+        uid = _uid(pod)
+        known = self._pods.get(uid)
+        if known is None:
+            self._put(pod, self._writer.allocate_slot(pod))
+        elif uid in self._assumed:
+            self._replace(known, pod)
+        else:
+            raise CacheError(f"pod {_id(pod)} was already in added state")
+
+    def update_pod(self, old: Pod, new: Pod) -> None:
+        """Updates a pod on its node.
+
+        Raises:
+            CacheError: the pod is unknown or only assumed, or the update names another node or another pod.
+            QuantityError, DecodeError: the new pod cannot be read.
+        """
+        uid = _uid(old)
+        if new.uid != uid:
+            raise CacheError(f"pod {_id(old)} cannot be updated to {_id(new)}, which is another pod")
+        known = self._pods.get(uid)
+        if known is None:
+            raise CacheError(f"pod {_id(old)} is not added to scheduler cache, so cannot be updated")
+        if uid in self._assumed:
+            raise CacheError(f"assumed pod {_id(old)} should not be updated")
+        if known.spec.node_name != new.spec.node_name:
+            # Upstream ends the process here, because its cache is corrupt. This one is not: nothing has changed yet.
+            raise CacheError(f"pod {_id(old)} updated on a different node than previously added to")
+        self._replace(known, new)
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Removes the pod.
+
+        Raises:
+            CacheError: the pod is unknown, or on a node other than its spec.nodeName.
+        """
+        uid = _uid(pod)
+        known = self._pods.get(uid)
+        if known is None:
+            raise CacheError(f"pod {_id(pod)} is not found in scheduler cache, so cannot be removed from it")
+        if pod.spec.node_name not in ("", known.spec.node_name):
+            raise CacheError(f"pod {_id(pod)} was added to a different node than it was assumed to be on")
+        self._take(known)
+
+    def assume_pod(self, pod: Pod) -> None:
+        """Counts the pod on spec.nodeName from now on, until it is confirmed, forgotten or removed.
+
+        Raises:
+            CacheError: the pod has no UID, or is in the cache.
+            QuantityError, DecodeError: the pod cannot be read.
+        """
+        uid = _uid(pod)
+        if uid in self._pods:
+            raise CacheError(f"pod {_id(pod)} is in the cache, so can't be assumed")
+        self._put(pod, self._writer.allocate_slot(pod))
+        self._assumed.add(uid)
+
+    def forget_pod(self, pod: Pod) -> None:
+        """Withdraws the assumption. A pod that is not in the cache is ignored.
+
+        Raises:
+            CacheError: the pod was not assumed, or on another node.
+        """
+        uid = _uid(pod)
+        known = self._pods.get(uid)
+        if known is not None and known.spec.node_name != pod.spec.node_name:
+            raise CacheError(
+                f"pod {_id(pod)} was assumed on {pod.spec.node_name} but assigned to {known.spec.node_name}"
+            )
+        if known is None:
+            return
+        if uid not in self._assumed:
+            raise CacheError(f"pod {_id(pod)} wasn't assumed so cannot be forgotten")
+        self._take(known)
+
+    def group_members(self, group: GroupKey) -> Mapping[str, Pod]:
+        """Returns UID -> pod of all known pods of a pod group, with a node or without."""
+        return self.members.of(group)
+
+    def is_assumed(self, pod: Pod) -> bool:
+        """True between `assume_pod` and the pod's confirmation or withdrawal."""
+        return pod.uid in self._assumed
+
+    def node(self, name: str) -> Node | None:
+        """Returns the node; None if there is none, even if there are pods on it."""
+        entry = self._nodes.get(name)
+        return entry.node if entry is not None else None
+
+    def pod(self, uid: str) -> Pod | None:
+        """Returns the pod with this UID if it has a node."""
+        return self._pods.get(uid)
+
+    @property
+    def pods(self) -> list[Pod]:
+        """All pods that have a node, in order of arrival."""
+        return list(self._pods.values())
+
+    def num_pods_on(self, name: str) -> int:
+        """Returns the number of pods on a node, assumed ones as well."""
+        entry = self._nodes.get(name)
+        return len(entry.slots) if entry is not None else 0
+
+    def _put(self, pod: Pod, slot: int) -> None:
+        entry = self._own(pod.spec.node_name)
+        entry.slots.append(slot)
+        entry.used_ports.update(self._writer.host_ports(slot))
+        self._pods[pod.uid] = pod
+        self._slots[pod.uid] = slot
+        self._moves.append((slot, pod.spec.node_name, +1))
+
+    def _take(self, pod: Pod) -> None:
+        name, slot = pod.spec.node_name, self._slots.pop(pod.uid)
+        del self._pods[pod.uid]
+        self._assumed.discard(pod.uid)
+        entry = self._own(name)
+        # The last pod moves into the hole, as in upstream's NodeInfo: preemption depends on the order.
+        hole = entry.slots.index(slot)
+        last = entry.slots.pop()
+        if last != slot:
+            entry.slots[hole] = last
+        entry.used_ports.difference_update(self._writer.host_ports(slot))
+        if not entry.slots and entry.node is None:
+            del self._nodes[name]
+        self._moves.append((slot, name, -1))
+
+    def _replace(self, old: Pod, new: Pod) -> None:
+        slot = self._writer.allocate_slot(
+            new
+        )  # first, since it raises for a pod that cannot be read, and the old one must then stay
+        self._take(old)
+        self._put(new, slot)
+
+    # For debugging.
+
+    @property
+    def assumed_pods(self) -> frozenset[str]:
+        """UIDs of the pods that are only assumed."""
+        return frozenset(self._assumed)
+
+    def dump(self) -> dict[str, NodeDump]:
+        """Returns all nodes, ghosts included, in their present state (a snapshot may be older)."""
+        return {name: dump_entry(entry, self._writer, self._images) for name, entry in self._nodes.items()}
+
+    # Nominated pods.
+
+    def nominate(self, pod: Pod) -> int:
+        """Returns a slot for a pending pod, so that hypotheses can place it. Idempotent."""
+        slot = self._nominated.get(pod.uid)
+        if slot is None:
+            slot = self._nominated[pod.uid] = self._writer.allocate_slot(pod)
+        return slot
+
+    def unnominate(self, uid: str) -> None:
+        """Releases the slot of a pending pod. Readers of the last snapshot still find the pod in it."""
+        slot = self._nominated.pop(uid, None)
+        if slot is not None:
+            self._unnominated.append(slot)
+
+    # Snapshots.
+
+    def update_snapshot(self) -> Snapshot:
+        """Returns the present state of the cluster. The previous snapshot becomes invalid.
+
+        Raises:
+            CacheError: the order of nodes is inconsistent, because a node was added twice or removed under zone labels
+                other than those it was added with. The next call has recovered.
+        """
+        is_current = self._writer.views_are_current and not (self._moves or self._rewritten or self._is_ahead)
+        if self._snapshot is not None and is_current and self._num_listed == self._tree.num_nodes:
+            return self._snapshot
+        if (
+            self._rewritten
+            or not self._is_in_order
+            or self._snapshot is None
+            or len(self._laid_out) > self._tree.num_nodes
+        ):
+            self._update_nodes()
+        else:
+            self._apply_changes(self._moves, self._rewritten)
+        self._settle_slots(self._moves)
+        for slot in self._unnominated:
+            self._writer.free_slot(slot)
+        self._unnominated.clear()
+        self._is_ahead = False
+        if self._writer.has_unused_symbols:
+            self._writer.drop_unused_symbols()
+        if self._writer.is_bloated:
+            self._writer.drop_unused_values()
+        self._snapshot = self._writer.snapshot()
+        if self._num_listed != self._tree.num_nodes:
+            num_listed, self._num_listed = self._num_listed, self._lay_out()
+            raise CacheError(
+                f"snapshot state is not consistent, length of NodeInfoList={num_listed} not equal to length of nodes "
+                "in tree="
+                f"{self._tree.num_nodes} , length of NodeInfoMap={len(self._laid_out)}, length of nodes in "
+                f"cache={len(self._nodes)}"
+                ", trying to recover"
+            )
+        return self._snapshot
+
+    def catching_up(self, at_once: int = AT_ONCE) -> Iterator[None]:
+        """Applies changes to the columns in portions, until `update_snapshot`, which comes next, has no more than one
+        left to apply.
+
+        The previous snapshot becomes invalid. After each portion others may have their turn and change the cache.
+        """
+        while len(self._moves) + len(self._rewritten) > at_once:
+            self._is_ahead = True
+            # A node that came is written with the pods that are on it now, so that no older move of a pod may be left
+            # then.
+            moves = self._moves[:at_once]
+            names = islice(self._rewritten, at_once) if len(moves) == len(self._moves) else ()
+            self._apply_in_any_order(moves, set(names))
+            self._settle_slots(moves)
+            yield
+
+    def _apply_in_any_order(self, moves: Sequence[Move], names: Set[str]) -> None:
+        """Writes changes to the columns. For the time being, nodes that came get the last places, and those that left
+        keep theirs.
+        """
+        present = names & self._present
+        came = self._without_place(present)
+        if came:
+            self._writer.lay_out(len(self._order), [*came], came)
+            self._order += came
+        self._apply_changes(moves, present, came.keys())
+        self._laid_out |= came.keys()
+        self._is_in_order = self._is_in_order and not came and present == names
+        self._rewritten -= names
+
+    def _without_place(self, names: Iterable[str]) -> dict[str, tuple[Node, list[int]]]:
+        """Returns those of these nodes that have no place yet, each with the slots of its pods."""
+        known, places = self._nodes, self._writer.places
+        new = [(name, known[name]) for name in names if name not in places]
+        return {name: (entry.node, entry.slots) for name, entry in new if entry.node is not None}
+
+    def _settle_slots(self, moves: Sequence[Move]) -> None:
+        """Makes added pods findable by UID, and frees the slots of pods that left; these are the oldest moves, which
+        are done now.
+        """
+        for slot, _, sign in moves:
+            if sign > 0:
+                self._writer.index_pod(slot)
+            else:
+                self._writer.free_slot(slot)
+        del self._moves[: len(moves)]
+
+    def _update_nodes(self) -> None:
+        """Lays the nodes out again if others are to be listed than before, or applies the changes in place."""
+        present = self._rewritten & self._present
+        came = present - self._laid_out
+        self._laid_out |= came
+        has_too_many = len(self._laid_out) > self._tree.num_nodes
+        if has_too_many:
+            self._laid_out &= self._present
+        if came or has_too_many or not self._is_in_order or self._snapshot is None:
+            self._num_listed = self._lay_out()
+        elif not present <= self._writer.places.keys() or not self._writer.places.keys().isdisjoint(
+            self._rewritten - present
+        ):
+            # Events contradict each other: a node is back that was a ghost when the nodes were laid out last, or one is
+            # gone that the tree still lists. Upstream shows neither until its numbers of nodes differ.
+            self._lay_out()
+        else:
+            self._apply_changes(self._moves, self._rewritten)
+        self._rewritten.clear()
+        self._is_in_order = True
+
+    def _lay_out(self) -> int:
+        """Renumbers the nodes.
+
+        Returns:
+            The number of names that the tree listed. A node that was added in two zones is listed twice, but has one
+            place.
+        """
+        listed = list(filter(self._laid_out.__contains__, self._tree.names()))
+        order = list(dict.fromkeys(filter(self._present.__contains__, listed)))
+        first = common_length(order, self._order)
+        came = self._without_place(order[first:])
+        self._writer.lay_out(first, order[first:], came)
+        for name in self._images_written.keys() - self._writer.places.keys():
+            del self._images_written[name]
+        self._order = order
+        self._apply_changes(self._moves, self._rewritten, came.keys())
+        return len(listed)
+
+    def _apply_changes(self, moves: Sequence[Move], rewritten: Set[str], came: Set[str] = frozenset()) -> None:
+        """Writes what changed to the columns.
+
+        Arguments:
+            came: nodes that were laid out just now, with the pods they have at present.
+        """
+        places = self._writer.places
+        touched = set(came)
+        for name in rewritten - came:
+            entry, place = self._nodes.get(name), places.get(name)
+            if entry is not None and entry.node is not None and place is not None:
+                self._writer.write_node(place, entry.node)
+                touched.add(name)
+        for slot, name, sign in moves:
+            place = places.get(name)
+            if place is None or name in came:
+                continue
+            if sign > 0:
+                self._writer.put_on_node(slot, place)
+            else:
+                self._writer.take_off_node(slot)
+            if (entry := self._nodes.get(name)) is not None and entry.node is not None:
+                touched.add(name)
+        counted: ImagesOnNode = {}
+        for name in touched:
+            entry, place = self._nodes[name], places[name]
+            self._writer.write_order(place, entry.slots)
+            self._writer.write_ports(place, frozenset(entry.used_ports))
+            if self._images_written.get(name) != self._images_version:
+                self._images_written[name] = self._images_version
+                self._writer.write_images(place, counted_images(entry.images, self._images, counted))
+
+
+def _uid(pod: Pod) -> str:
+    if not pod.uid:
+        raise CacheError("cannot get cache key for pod with empty UID")
+    return pod.uid
+
+
+def _id(pod: Pod) -> str:
+    return f"{pod.uid}({pod.key})"

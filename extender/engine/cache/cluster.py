@@ -1,0 +1,279 @@
+"""Cluster: the cluster as the scheduler knows it, kept up to date by (old, new) changes of its objects.
+
+Its state, in full: the cache, the nodes in it, the pods without a node, and the pods that cannot be read. Every pod
+that has not finished is in exactly one of the cache, `pending` and `unreadable`; only an assumed pod is both pending
+and in the cache. A change never fails: where it contradicts the present state, the change wins. `ClusterFeed` passes
+changes on to several subscribers.
+
+Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Final, final
+
+from extender.engine.cache import Cache, CacheError
+from extender.values.klog.logger import Logger
+from extender.values.objects import decoding
+from extender.values.objects.cluster import ClusterState, identified
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+
+Nominee = tuple[int, Pod]
+"""(slot in the cache, pod)."""
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+class Cluster:
+    """Applies changes to the cache, and keeps the pending pods and their nominations."""
+
+    def __init__(self, cache: Cache | None = None) -> None:
+        self.cache = cache or Cache()
+        self.nodes: dict[str, Node] = {}
+        self.changes = 0
+        """Counts the changes and assumptions: equal numbers mean that the cluster has not changed."""
+        self.pending: dict[str, Pod] = {}
+        """UID -> pod without spec.nodeName, in order of arrival. Assumed pods are in the cache, too."""
+        self.unreadable: dict[str, tuple[str, str]] = {}
+        """UID -> (namespace/name, the error)."""
+        self._nominated: dict[str, Pod] = {}
+        self._nominees: Mapping[str, tuple[Nominee, ...]] | None = None
+
+    @staticmethod
+    def of(state: ClusterState) -> "Cluster":
+        """Returns a cluster with the objects of a state file, as the scheduler knows it after its first list."""
+        cluster = Cluster()
+        for item in state.items():
+            cluster.changed(None, item)
+        return cluster
+
+    def fork(self) -> "Cluster":
+        """Returns an independent copy, which another thread may use."""
+        other = Cluster(self.cache.fork())
+        other.nodes, other.pending, other.unreadable = self.nodes.copy(), self.pending.copy(), self.unreadable.copy()
+        other._nominated = self._nominated.copy()
+        return other
+
+    def find(self, key: str) -> Pod | None:
+        """Returns the pod namespace/name, None if there is none that can be read. It searches all pods, and is meant
+        for users' requests only.
+        """
+        namespace, _, name = key.partition("/")
+        for pods in (self.pending.values(), self.cache.pods):
+            for pod in pods:
+                if pod.metadata.name == name and (pod.metadata.namespace or "default") == namespace:
+                    return pod
+        return None
+
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Applies a change: an object was added (`old` is None), updated, or deleted (`new` is None)."""
+        self.changes += 1
+        match old if new is None else new:
+            case Node():
+                self._node_changed(old, new)
+            case Pod():
+                self._pod_changed(_pod(old), _pod(new))
+            case _:
+                self.cache.objects.changed(old, new)
+
+    async def catch_up(self) -> bool:
+        """Applies many changes to the columns in portions, so that the next snapshot is soon taken. The last one may
+        not be in use.
+
+        Returns:
+            Whether others had their turn in between.
+        """
+        waited = False
+        for _ in self.cache.catching_up():
+            waited = True
+            await asyncio.sleep(0)
+        return waited
+
+    # Nodes.
+
+    def _node_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        if isinstance(new, Node):
+            self.set_node(new)
+        elif isinstance(old, Node):
+            self.drop_node(old.name)
+
+    def set_node(self, node: Node) -> None:
+        """Adds or updates the node."""
+        known = self.nodes.get(node.name)
+        self.nodes[node.name] = node
+        if known is None:
+            self.cache.add_node(node)
+        elif known is not node and known != node:
+            self.cache.update_node(known, node)
+
+    def drop_node(self, name: str) -> None:
+        """Removes the node. Idempotent."""
+        known = self.nodes.pop(name, None)
+        if known is not None:
+            self.cache.remove_node(known)
+
+    # Pods.
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        before = identified(old).uid if old is not None else None
+        pod = identified(new) if new is not None else None
+        if old is not None and before is not None and (pod is None or pod.uid != before):
+            # The name now belongs to another pod, or to none.
+            self._forget(before)
+            self.cache.members.drop(identified(old))
+        if pod is None:
+            return
+        if pod.spec.scheduling_group is not None:
+            self.cache.members.drop(pod) if pod.is_terminal else self.cache.members.put(pod)
+        if pod.is_terminal:
+            self._forget(pod.uid)
+        elif pod.spec.node_name:
+            self._place(pod)
+        else:
+            self._pend(pod)
+
+    def _pend(self, pod: Pod) -> None:
+        self.unreadable.pop(pod.uid, None)
+        self.pending[pod.uid] = pod
+        if self.cache.is_assumed(pod):
+            return  # it is about to be bound, and this is its state from before that
+        self._leave_node(pod.uid)
+        self._unnominate(pod.uid)
+        if pod.status.nominated_node_name:
+            self._nominated[pod.uid] = pod
+            self._nominees = None
+
+    def assume(self, uid: str, node: str) -> Pod | None:
+        """Counts the pending pod on this node, until it is seen there or elsewhere, forgotten or deleted.
+
+        Returns:
+            The pod with its node; None if there is no such pod, or it is assumed already.
+
+        Raises:
+            QuantityError, DecodeError: the pod cannot be read.
+        """
+        pod = self.pending.get(uid)
+        if pod is None or self.cache.is_assumed(pod):
+            return None
+        assumed = decoding.replaced(pod, spec=decoding.replaced(pod.spec, node_name=node))
+        self.cache.assume_pod(assumed)
+        self.changes += 1
+        self._unnominate(uid)
+        return assumed
+
+    def forget(self, uid: str) -> None:
+        """Withdraws the assumption: the pod is pending again. Idempotent."""
+        known = self.cache.pod(uid)
+        if known is not None and self.cache.is_assumed(known):
+            self.cache.forget_pod(known)
+            self.changes += 1
+            pod = self.pending.get(uid)
+            if pod is not None:
+                self._pend(pod)
+
+    def _place(self, pod: Pod) -> None:
+        self.pending.pop(pod.uid, None)
+        self._unnominate(pod.uid)
+        known = self.cache.pod(pod.uid)
+        try:
+            if known is not None and known.spec.node_name != pod.spec.node_name and not self.cache.is_assumed(known):
+                self.cache.remove_pod(known)
+                known = None
+            if known is None or self.cache.is_assumed(known):
+                self.cache.add_pod(pod)
+            else:
+                self.cache.update_pod(known, pod)
+        except (ValueError, CacheError) as exc:
+            # A pod that cannot be read (for example, one with an invalid quantity) must not keep other pods from being
+            # scheduled.
+            self._leave_node(pod.uid)
+            if self.unreadable.get(pod.uid) != (pod.key, str(exc)):
+                _LOG.error(exc, "Scheduler cache AddPod failed", pod=pod)
+            self.unreadable[pod.uid] = pod.key, str(exc)
+        else:
+            self.unreadable.pop(pod.uid, None)
+
+    def _forget(self, uid: str) -> None:
+        self._leave_node(uid)
+        self.pending.pop(uid, None)
+        self.unreadable.pop(uid, None)
+        self._unnominate(uid)
+
+    def _leave_node(self, uid: str) -> None:
+        known = self.cache.pod(uid)
+        if known is not None:
+            self.cache.remove_pod(known)
+
+    # Nominations.
+
+    def _unnominate(self, uid: str) -> None:
+        if self._nominated.pop(uid, None) is not None:
+            self.cache.unnominate(uid)
+            self._nominees = None
+
+    def nominees(
+        self, profiles: Container[str], further: Sequence[tuple[Pod, str]] = ()
+    ) -> Mapping[str, tuple[Nominee, ...]]:
+        """Returns node -> the pods nominated there: pending pods by their status, then `further` ones. Call it before
+        the snapshot is taken.
+
+        Pods of other schedulers and gated pods are in no queue, so that their nominations do not count. Pods that
+        cannot be read are moved to `unreadable`.
+
+        Arguments:
+            profiles: scheduler names; the same at each call.
+        """
+        if further:
+            return self._by_node(profiles, further)
+        if self._nominees is None:
+            found = self._by_node(profiles, ())
+            self._nominees = found
+            return found
+        return self._nominees
+
+    def _by_node(
+        self, profiles: Container[str], further: Sequence[tuple[Pod, str]]
+    ) -> Mapping[str, tuple[Nominee, ...]]:
+        own = [(pod, pod.status.nominated_node_name) for pod in self._nominated.values()]
+        by_node: dict[str, list[Nominee]] = {}
+        for pod, node in [*own, *further]:
+            if node and pod.scheduler_name in profiles and not pod.spec.scheduling_gates:
+                try:
+                    by_node.setdefault(node, []).append((self.cache.nominate(pod), pod))
+                except ValueError as exc:
+                    self._forget(pod.uid)
+                    self.unreadable[pod.uid] = pod.key, str(exc)
+        return {node: tuple(pods) for node, pods in by_node.items()}
+
+
+def _pod(item: HasMetadata | None) -> Pod | None:
+    return item if isinstance(item, Pod) else None
+
+
+Subscriber = Callable[[HasMetadata | None, HasMetadata | None], None]
+"""Takes (old, new): an object was added (`old` is None), updated, or deleted (`new` is None)."""
+
+
+@final
+class ClusterFeed:
+    """Passes each change to every subscriber, in the order in which they subscribed."""
+
+    def __init__(self, *subscribers: Subscriber) -> None:
+        self._subscribers = list(subscribers)
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Adds a subscriber for all further changes."""
+        self._subscribers.append(subscriber)
+
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Passes a change on. If a subscriber fails, the error is logged, and the others and later changes are served
+        as usual.
+        """
+        for subscriber in self._subscribers:
+            try:
+                subscriber(old, new)
+            except Exception as exc:
+                _LOG.exception(exc, "A change was not taken in", oldObj=old, newObj=new)

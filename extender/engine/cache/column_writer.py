@@ -1,0 +1,529 @@
+"""ColumnWriter: maintains the arrays behind a Snapshot.
+
+The buffers have room to grow; snapshots get read-only views of the part in use. The cache reports what changed since
+the last snapshot, and the writer updates only that. When nodes come, leave or change places, the columns over axis N
+are moved, without reading the others again.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from extender.engine.cache.buffers import add, moved, resized, view, with_more_resources, zeros
+from extender.engine.cache.pod_encoding import PodReader
+from extender.engine.snapshot.axes import NATIVE_RESOURCES, Index, Int64s
+from extender.engine.snapshot.change_log import ChangeLog
+from extender.engine.snapshot.columns import (
+    ImageColumn,
+    ImagesOnNode,
+    LabelColumn,
+    NodeColumns,
+    PodColumns,
+    scalar_amounts,
+)
+from extender.engine.snapshot.pod_attributes import Attribute, HostPort
+from extender.engine.snapshot.snapshot import Snapshot
+from extender.engine.snapshot.symbols import ABSENT, SymbolTable
+from extender.engine.snapshot.tallies import Tallies
+from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import allocatable
+
+NO_NODE = -1
+
+SPARE_SYMBOLS = 1024
+"""The symbols of an attribute that may stay though no pod has them, besides as many as there are pods."""
+
+
+@final
+class ColumnWriter:
+    """Owns the buffers. State: the arrays, the symbol tables, the free slots, and the last snapshot."""
+
+    def __init__(self, objects: ClusterObjects) -> None:
+        self._objects = objects
+        self.resources: SymbolTable[str] = SymbolTable(*NATIVE_RESOURCES)
+        self._taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]] = SymbolTable()
+        self._tallies: Tallies = Tallies()
+        self._generation = 0
+        self._changes = ChangeLog()
+        self._node_changes = ChangeLog()
+
+        self._allocatable = zeros(8, 64)  # (K, N), so that each resource is contiguous; views are transposed
+        self._filled_resources = 3  # the places on axis K that have been filled from the nodes
+        self._offered: set[str] = set()
+        self._unoffered: dict[str, dict[int, int]] = {}
+        self._unoffered_of: dict[int, list[str]] = {}  # slot -> the resources that no node offered when the pod came
+        self._label_keys: set[str] = set()
+        self._most_names = 1024  # with more label keys and resources, those of no node are dropped
+        self._scalar_columns: dict[str, Int64s] = {}
+        self._requested = zeros(8, 64)
+        self._non_zero_requested = zeros(2, 64)
+        self._allowed_pods = zeros(64)
+        self._pod_count = zeros(64)
+        self._unschedulable = np.zeros(64, np.bool_)
+        self._taint_set = np.full(64, ABSENT, np.int32)
+        self._nodes: list[Node] = []
+        self._index: dict[str, int] = {}
+        self._invalid: dict[int, str] = {}
+        self._label_columns: dict[str, LabelColumn] = {}
+        self._images_on: list[ImagesOnNode] = []
+        self._image_columns: dict[str, ImageColumn] = {}
+        self._used_ports: list[frozenset[HostPort]] = []
+        self._port_columns: dict[HostPort, npt.NDArray[np.bool_]] = {}
+        self._on_node: list[list[int]] = []
+
+        self._reader = PodReader()
+        self._pods: list[Pod | None] = []
+        self._slots: dict[str, int] = {}
+        self._free: list[int] = []
+        self._node = np.full(256, NO_NODE, np.intp)
+        self._position = zeros(256)
+        self._requests = zeros(8, 256)
+        self._non_zero_requests = zeros(2, 256)
+        self._priority = zeros(256)
+        self._start_time = zeros(256)
+        self._codes = np.full((len(Attribute), 256), ABSENT, np.int32)
+
+        self._snapshot: Snapshot | None = None
+
+    def fork(self, objects: ClusterObjects) -> "ColumnWriter":
+        """Returns an independent copy with its own buffers and codes, which another thread may use.
+
+        Values that are replaced and never modified (the slots, images and ports of a node, the names of what a pod asks
+        for) are shared.
+
+        Arguments:
+            objects: the other objects of the new writer's cluster.
+        """
+        other = ColumnWriter(objects)
+        for name, value in vars(self).items():
+            if (
+                isinstance(value, np.ndarray | list | dict | set | SymbolTable | Tallies)
+                and value is not self._requests
+            ):
+                setattr(other, name, value.copy())
+        # The requests are the largest array: only the part in use is copied.
+        used = np.s_[: len(self.resources), : len(self._pods)]
+        other._requests = zeros(*self._requests.shape)
+        other._requests[used] = self._requests[used]
+        other._unoffered = {name: amounts.copy() for name, amounts in self._unoffered.items()}
+        other._label_columns = {key: column.copy() for key, column in self._label_columns.items()}
+        other._image_columns = {key: column.copy() for key, column in self._image_columns.items()}
+        other._scalar_columns = {key: column.copy() for key, column in self._scalar_columns.items()}
+        other._port_columns = {key: column.copy() for key, column in self._port_columns.items()}
+        other._filled_resources, other._generation, other._most_names = (
+            self._filled_resources,
+            self._generation,
+            self._most_names,
+        )
+        other._changes.all_changed()
+        other._node_changes.all_changed()
+        return other
+
+    # Pods, by slot.
+
+    def allocate_slot(self, pod: Pod) -> int:
+        """Puts the pod into a slot and returns it; the pod is on no node until `put_on_node`.
+
+        Raises:
+            QuantityError, DecodeError: the pod cannot be read; nothing has changed.
+        """
+        encoding, codes = self._reader.read(pod, self._tallies.symbols)
+        slot = self._free.pop() if self._free else self._new_slot()
+        self._pods[slot] = pod
+        self._requests[: len(self.resources), slot] = 0
+        for name, amount in encoding.requests:
+            place = self.resources.code_of(name)
+            if place == ABSENT:
+                self._unoffered.setdefault(name, {})[slot] = amount
+                self._unoffered_of.setdefault(slot, []).append(name)
+                if name in self._offered:
+                    self._add_resource(name)
+            else:
+                self._requests[place, slot] = amount
+        self._non_zero_requests[:, slot] = encoding.non_zero
+        self._priority[slot] = encoding.priority
+        self._start_time[slot] = encoding.start_time
+        self._codes[:, slot] = codes
+        return slot
+
+    def index_pod(self, slot: int) -> None:
+        """Makes the pod in the slot findable by its UID, in place of an earlier pod with that UID."""
+        self._slots[self.pod(slot).uid] = slot
+
+    def free_slot(self, slot: int) -> None:
+        """Frees a slot whose pod is on no node."""
+        pod = self._pods[slot]
+        if pod is not None and self._slots.get(pod.uid) == slot:
+            del self._slots[pod.uid]
+        for name in self._unoffered_of.pop(slot, ()):
+            if (asked := self._unoffered.get(name)) is not None:
+                asked.pop(slot, None)
+                if not asked:
+                    del self._unoffered[name]
+        self._pods[slot] = None
+        self._free.append(slot)
+
+    def pod(self, slot: int) -> Pod:
+        """Returns the pod in a slot that is in use."""
+        pod = self._pods[slot]
+        if pod is None:
+            raise LookupError(f"pod slot {slot} is free")
+        return pod
+
+    def requests(self, slot: int) -> tuple[dict[str, int], int, int]:
+        """Returns resource -> what the pod in a slot requests, without zeros; and its cpu and memory with defaults."""
+        amounts = dict(zip(self.resources, self._requests[: len(self.resources), slot].tolist(), strict=True))
+        amounts |= {
+            name: self._unoffered[name][slot] for name in self._unoffered_of.get(slot, ()) if name in self._unoffered
+        }
+        cpu, memory = self._non_zero_requests[:, slot].tolist()
+        return {name: amount for name, amount in amounts.items() if amount}, cpu, memory
+
+    def put_on_node(self, slot: int, node: int) -> None:
+        """Counts the pod on the node at this place."""
+        self._node[slot] = node
+        self._count(slot, node, +1)
+
+    def take_off_node(self, slot: int) -> None:
+        """Stops counting the pod on its node."""
+        node = int(self._node[slot])
+        self._node[slot] = NO_NODE
+        self._count(slot, node, -1)
+
+    def write_order(self, node: int, slots: list[int]) -> None:
+        """Writes the order of the pods of the node at this place, which marks the node as changed."""
+        self._changes.changed(node)
+        before, self._on_node[node] = self._on_node[node], list(slots)
+        first = (
+            len(before) if slots[: len(before)] == before else 0
+        )  # most often a pod came, after those that were there
+        for position in range(first, len(slots)):
+            self._position[slots[position]] = position
+
+    def _count(self, slot: int, node: int, sign: int) -> None:
+        # Arrays of int64 wrap when a sum overflows, as Go does.
+        used = len(self.resources)
+        change = np.add if sign > 0 else np.subtract
+        requested, non_zero = self._requested[:used, node], self._non_zero_requested[:, node]
+        change(requested, self._requests[:used, slot], requested)
+        change(non_zero, self._non_zero_requests[:, slot], non_zero)
+        self._pod_count[node] += sign
+        self._tallies.count(tuple(self._codes[:, slot].tolist()), node, sign)
+
+    @property
+    def has_unused_symbols(self) -> bool:
+        """True if most known symbols of pods (their labels, ports, affinity or volumes) are no longer those of any pod.
+
+        The pods of each Job have labels of their own: a cluster with Jobs would otherwise take ever more memory.
+        """
+        most = 2 * (len(self._pods) - len(self._free)) + SPARE_SYMBOLS
+        return max(map(len, self._tallies.symbols)) > most
+
+    def drop_unused_symbols(self) -> None:
+        """Renumbers the symbols, keeping those of the pods in slots, and drops all sums, which are made of codes."""
+        in_use = np.fromiter((pod is not None for pod in self._pods), np.bool_, len(self._pods))
+        codes = self._codes[:, : len(in_use)]
+        codes[:, ~in_use] = ABSENT
+        used = [np.unique(of_pods[of_pods != ABSENT]) for of_pods in codes]
+        for of_pods, old, symbols in zip(codes, used, self._tallies.symbols, strict=True):
+            new = np.full(len(symbols) + 1, ABSENT, np.int32)  # the last entry is for ABSENT, which indexes it
+            new[old] = np.arange(len(old))
+            of_pods[:] = new[of_pods]
+        self._tallies = self._tallies.of_symbols(used)
+        self._snapshot = None
+
+    def _new_slot(self) -> int:
+        slot = len(self._pods)
+        self._pods.append(None)
+        if slot >= len(self._node):
+            room = 2 * len(self._node)
+            self._node = resized(self._node, room, NO_NODE)
+            self._position = resized(self._position, room)
+            self._requests = resized(self._requests, room, used=len(self.resources))
+            self._non_zero_requests = resized(self._non_zero_requests, room)
+            self._priority = resized(self._priority, room)
+            self._start_time = resized(self._start_time, room)
+            self._codes = resized(self._codes, room, ABSENT)
+            self._snapshot = None
+        return slot
+
+    # Nodes, by place.
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Name -> place on axis N."""
+        return self._index
+
+    def write_node(self, place: int, node: Node) -> None:
+        """Writes the node at this place; its name and its zone have not changed."""
+        self._node_changes.changed(place)
+        self._nodes[place] = node
+        self._label_keys.update(node.metadata.labels)
+        self._invalid.pop(place, None)
+        self._allocatable[:, place] = 0
+        try:
+            resources, allowed_pods = allocatable(node)
+        except QuantityError as exc:
+            self._invalid[place] = str(exc)
+            self._allowed_pods[place] = 0
+        else:
+            self._allocatable[:3, place] = resources.milli_cpu, resources.memory, resources.ephemeral_storage
+            for name, amount in resources.scalar.items():
+                self._offered.add(name)
+                if name in self._unoffered:
+                    self._add_resource(name)
+                code = self.resources.code_of(name)
+                if 0 <= code < self._filled_resources:
+                    self._allocatable[code, place] = amount
+            self._allowed_pods[place] = allowed_pods
+        for name, scalars in self._scalar_columns.items():
+            scalars[place] = scalar_amounts(name, [node], () if place not in self._invalid else (0,))[0]
+        self._unschedulable[place] = node.spec.unschedulable
+        self._taint_set[place] = self._taint_sets.intern(
+            tuple((taint.key, taint.value, taint.effect) for taint in node.spec.taints)
+        )
+        for column in self._label_columns.values():
+            column.set(place, node)
+
+    def write_images(self, place: int, images: ImagesOnNode) -> None:
+        """Writes the images of the node at this place. How many nodes have an image may change without the node."""
+        if images == self._images_on[place]:
+            return
+        self._node_changes.changed(place)
+        self._images_on[place] = images
+        for column in self._image_columns.values():
+            column.set(place, images)
+
+    def write_ports(self, place: int, used: frozenset[HostPort]) -> None:
+        """Writes the host ports in use on the node at this place."""
+        self._used_ports[place] = used
+        for port, column in self._port_columns.items():
+            column[place] = port in used
+
+    def host_ports(self, slot: int) -> tuple[HostPort, ...]:
+        """Returns the host ports of the pod in a slot."""
+        code = int(self._codes[Attribute.HOST_PORTS, slot])
+        ports = self._tallies.symbols[Attribute.HOST_PORTS][code] if code >= 0 else ()
+        return ports if isinstance(ports, tuple) else ()
+
+    def lay_out(self, first: int, names: Sequence[str], came: Mapping[str, tuple[Node, list[int]]]) -> None:
+        """Renumbers the nodes from a place on, in visiting order. Pods stay on their nodes; those of nodes that left
+        are on no node.
+
+        Images and ports of nodes that came are still to be written.
+
+        Arguments:
+            first: the nodes before this place stay there.
+            names: those from there on.
+            came: of these the nodes that had no place, each with the slots of its pods, in order; they are written now.
+        """
+        old = np.fromiter(map(self._index.get, names, repeat(NO_NODE)), np.intp, len(names))
+        has_place, count = old != NO_NODE, first + len(names)
+        self._snapshot = None
+        self._changes.all_changed()
+        self._node_changes.all_changed()
+        self._tallies.forget()
+        if has_place.any() or first < len(self._nodes):
+            stay = np.arange(first)
+            kept = np.concatenate((stay, first + np.flatnonzero(has_place)))
+            self._move(kept, np.concatenate((stay, old[has_place])), count)
+            self._drop_unused_taint_sets(kept)
+        else:
+            self._move(slice(first), slice(first), count)
+        index = self._index.copy() if first else {}
+        for node in self._nodes[first:] if first else ():
+            del index[node.metadata.name]
+        index.update(zip(names, range(first, count), strict=True))
+        self._index, places = index, old.tolist()
+        self._nodes = self._nodes[:first] + [
+            self._nodes[place] if place != NO_NODE else came[name][0] for name, place in zip(names, places, strict=True)
+        ]
+        # A place of NO_NODE takes the last item, which stands for a node that came.
+        self._on_node = self._on_node[:first] + list(map([*self._on_node, []].__getitem__, places))
+        self._used_ports = self._used_ports[:first] + list(map([*self._used_ports, frozenset()].__getitem__, places))
+        self._images_on = self._images_on[:first] + list(map([*self._images_on, {}].__getitem__, places))
+        new = [at for at, place in enumerate(places) if place == NO_NODE] if came else []
+        for at in new:
+            self.write_node(first + at, came[names[at]][0])
+        self._place_pods(first + np.array(new, np.intp), [came[names[at]][1] for at in new])
+
+    def _move(self, kept: Index | slice, old: Index | slice, count: int) -> None:
+        """Moves the columns over axis N to new places, and the pods with them.
+
+        The columns become as long as there are nodes: without spare room, those of several resources are contiguous, so
+        that rows are taken fast.
+
+        Arguments:
+            kept: the places of nodes that had a place before.
+            old: those places, in the same order.
+            count: the number of nodes.
+        """
+        new_places = np.full(len(self._nodes) + 1, NO_NODE, np.intp)  # the last entry is for NO_NODE, which indexes it
+        new_places[old] = np.arange(count)[kept]
+        used = len(self._pods)
+        self._node[:used] = new_places[self._node[:used]]
+        self._invalid = {place: why for at, why in self._invalid.items() if (place := int(new_places[at])) != NO_NODE}
+        self._allocatable, self._requested = (
+            moved(self._allocatable, kept, old, count),
+            moved(self._requested, kept, old, count),
+        )
+        self._non_zero_requested = moved(self._non_zero_requested, kept, old, count)
+        self._allowed_pods, self._pod_count = (
+            moved(self._allowed_pods, kept, old, count),
+            moved(self._pod_count, kept, old, count),
+        )
+        self._unschedulable = moved(self._unschedulable, kept, old, count)
+        self._taint_set = moved(self._taint_set, kept, old, count, ABSENT)
+        # Of other columns, those that can be moved without reading each node stay.
+        self._label_columns = {
+            key: column.moved(kept, old, count) for key, column in self._label_columns.items() if column.is_shared
+        }
+        self._scalar_columns = {name: moved(column, kept, old, count) for name, column in self._scalar_columns.items()}
+        self._port_columns = {port: moved(column, kept, old, count) for port, column in self._port_columns.items()}
+        self._image_columns = {}
+
+    def _drop_unused_taint_sets(self, carried: Index) -> None:
+        """Renumbers the lists of taints, keeping those of the nodes at these places: plugins evaluate every list."""
+        old, self._taint_sets = self._taint_sets, SymbolTable()
+        # `inverse` holds, per carried node, the index of its old code in `codes`.
+        codes, inverse = np.unique(self._taint_set[carried], return_inverse=True)
+        self._taint_set[carried] = np.array([self._taint_sets.intern(old[code]) for code in codes.tolist()], np.int32)[
+            inverse
+        ]
+
+    @property
+    def is_bloated(self) -> bool:
+        """True if most known label keys, label values, resources or lists of taints are no longer those of any node."""
+        most = 2 * len(self._nodes) + 1024
+        if len(self._taint_sets) > most or any(len(column.values) > most for column in self._label_columns.values()):
+            return True
+        return len(self._label_keys) + len(self._offered) > self._most_names
+
+    def drop_unused_values(self) -> None:
+        """Forgets the label keys, label values, resources and lists of taints that no node has."""
+        self._label_keys = {key for node in self._nodes for key in node.metadata.labels}
+        self._offered = {name for node in self._nodes for name in node.status.allocatable}
+        self._most_names = 2 * (len(self._label_keys) + len(self._offered)) + 1024
+        self._label_columns = {}
+        self._drop_unused_taint_sets(np.arange(len(self._nodes)))
+        self._changes.all_changed()
+        self._node_changes.all_changed()
+        self._tallies.forget()
+        self._snapshot = None
+
+    def _place_pods(self, came: Index, pods_on: list[list[int]]) -> None:
+        """Puts pods on the nodes at these places, on which nothing is counted yet."""
+        for place, on_node in zip(came.tolist(), pods_on, strict=True):
+            self._on_node[place] = list(on_node)
+        # Vectorized: `slots` and `nodes` have an entry per pod, node by node; the subtraction restarts the count of
+        # positions at each node.
+        counts = np.fromiter(map(len, pods_on), np.int64, len(pods_on))
+        slots = np.fromiter(chain.from_iterable(pods_on), np.intp, int(counts.sum()))
+        nodes = np.repeat(came, counts)
+        self._node[slots] = nodes
+        self._position[slots] = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
+        self._pod_count[came] = counts
+        for per_node, per_pod in (
+            (self._requested, self._requests),
+            (self._non_zero_requested, self._non_zero_requests),
+        ):
+            for into, amounts in zip(per_node, per_pod, strict=True):
+                np.add.at(into, nodes, amounts[slots])
+
+    def _add_resource(self, name: str) -> None:
+        """Puts a resource that pods request and a node offers on axis K, with what the pods that are there take.
+
+        Nodes may offer any number of resources, and pods may request any: only those of which both is true have a
+        place, so that neither the author of a node nor that of a pod alone makes the arrays grow.
+        """
+        place = self.resources.intern(name)
+        self._grow_resources(place + 1)
+        for slot, amount in self._unoffered.pop(name).items():
+            self._requests[place, slot] = amount
+            if (node := int(self._node[slot])) != NO_NODE:
+                add(self._requested[place], node, amount)
+
+    def _grow_resources(self, count: int) -> None:
+        if count > len(self._allocatable):
+            self._allocatable = with_more_resources(self._allocatable, 2 * count)
+            self._requested = with_more_resources(self._requested, 2 * count)
+            self._requests = with_more_resources(self._requests, 2 * count)
+            self._snapshot = None
+
+    # Snapshots.
+
+    def snapshot(self) -> Snapshot:
+        """Returns views of the columns as they are now, at a new generation."""
+        self._generation += 1
+        self._changes.close(self._generation)
+        self._node_changes.close(self._generation)
+        if self._snapshot is not None and self.views_are_current:
+            self._snapshot = self._snapshot.at(self._generation)
+        else:
+            self._snapshot = self._with_new_views()
+        return self._snapshot
+
+    @property
+    def views_are_current(self) -> bool:
+        """True while the last snapshot's views cover the columns, which may have been reallocated or have more
+        resources since.
+        """
+        return self._snapshot is not None and self._snapshot.nodes.allocatable.shape[1] == len(self.resources)
+
+    def _with_new_views(self) -> Snapshot:
+        num_nodes, num_resources = len(self._nodes), len(self.resources)
+        self._grow_resources(num_resources)
+        for code in range(self._filled_resources, num_resources):
+            self._allocatable[code, :num_nodes] = scalar_amounts(self.resources[code], self._nodes, self._invalid)
+        self._filled_resources = num_resources
+        nodes = NodeColumns(
+            objects=self._nodes,
+            index=self._index,
+            allocatable=view(self._allocatable[:num_resources, :num_nodes].T),
+            allowed_pods=view(self._allowed_pods[:num_nodes]),
+            requested=view(self._requested[:num_resources, :num_nodes].T),
+            non_zero_requested=view(self._non_zero_requested[:, :num_nodes].T),
+            pod_count=view(self._pod_count[:num_nodes]),
+            unschedulable=view(self._unschedulable[:num_nodes]),
+            scalar_columns=self._scalar_columns,
+            offered=self._offered,
+            taint_set=view(self._taint_set[:num_nodes]),
+            taint_sets=self._taint_sets,
+            invalid=self._invalid,
+            label_columns=self._label_columns,
+            label_keys=self._label_keys,
+            images_on=self._images_on,
+            image_columns=self._image_columns,
+            used_ports=self._used_ports,
+            port_columns=self._port_columns,
+        )
+        pods = PodColumns(
+            objects=self._pods,
+            slots=self._slots,
+            node=view(self._node),
+            position=view(self._position),
+            requests=view(self._requests[:num_resources].T),
+            unoffered=self._unoffered,
+            non_zero_requests=view(self._non_zero_requests.T),
+            priority=view(self._priority),
+            start_time=view(self._start_time),
+            codes=view(self._codes),
+            on_node=self._on_node,
+        )
+        return Snapshot(
+            generation=self._generation,
+            changes=self._changes,
+            node_changes=self._node_changes,
+            nodes=nodes,
+            pods=pods,
+            resources=self.resources,
+            tallies=self._tallies,
+            all_nodes=view(np.arange(num_nodes)),
+            objects=self._objects,
+        )

@@ -1,0 +1,168 @@
+"""The nodes of the cache and of a snapshot in one comparable form, for debugging and tests.
+
+Upstream: pkg/scheduler/backend/cache/cache.go, Dump; framework/types.go, NodeInfo (v1.36.2).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from extender.engine.cache.column_writer import ColumnWriter
+from extender.engine.cache.image_states import ImageState, counted_images
+from extender.engine.cache.node_entry import NodeEntry
+from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.axes import NATIVE_RESOURCES
+from extender.engine.snapshot.columns import ImagesOnNode
+from extender.engine.snapshot.pod_attributes import HostPort
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import QuantityError
+from extender.values.objects.resource_amounts import Resources, allocatable
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeDump:
+    """One node with the fields of upstream's NodeInfo."""
+
+    has_node: bool
+    """False for a ghost: the node was deleted, its pods were not."""
+    requested: dict[str, int]
+    non_zero_requested: tuple[int, int]
+    allocatable: dict[str, int]
+    allowed_pods: int
+    pods: tuple[str, ...]
+    """namespace/name, in NodeInfo order."""
+    pods_with_affinity: tuple[str, ...]
+    pods_with_required_anti_affinity: tuple[str, ...]
+    used_ports: frozenset[HostPort]
+    images: dict[str, tuple[int, int]]
+    """Name -> (size, number of nodes that have it)."""
+    pvc_ref_counts: dict[str, int]
+
+
+def dump_snapshot(snapshot: Snapshot) -> dict[str, NodeDump]:
+    """Returns every node of a snapshot, in visiting order, read back from its columns."""
+    names = list(snapshot.resources)
+    unoffered: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for name, asked in snapshot.pods.unoffered.items():
+        for slot, amount in asked.items():
+            unoffered[int(snapshot.pods.node[slot])][name] += amount
+    dumps: dict[str, NodeDump] = {}
+    for place, node in enumerate(snapshot.nodes.objects):
+        pods = [snapshot.pod_at(slot) for slot in snapshot.pods.on_node[place]]
+        dumps[node.name] = node_dump(
+            has_node=True,
+            requested=_named(names, snapshot.nodes.requested[place].tolist())
+            | {name: amount for name, amount in unoffered[place].items() if amount},
+            non_zero=(
+                int(snapshot.nodes.non_zero_requested[place, 0]),
+                int(snapshot.nodes.non_zero_requested[place, 1]),
+            ),
+            allocatable={} if place in snapshot.nodes.invalid else by_name(allocatable(node)[0]),
+            allowed_pods=int(snapshot.nodes.allowed_pods[place]),
+            pods=pods,
+            used_ports=snapshot.nodes.used_ports[place],
+            images=snapshot.nodes.images_on[place],
+        )
+    return dumps
+
+
+def dump_entry(entry: NodeEntry, writer: ColumnWriter, images: Mapping[str, ImageState]) -> NodeDump:
+    """Returns a node, or a ghost, as the cache knows it.
+
+    Arguments:
+        images: those of all nodes.
+    """
+    requested: Counter[str] = Counter()
+    cpu = memory = 0
+    for slot in entry.slots:
+        amounts_of_pod, cpu_of_pod, memory_of_pod = writer.requests(slot)
+        requested.update(amounts_of_pod)
+        cpu, memory = cpu + cpu_of_pod, memory + memory_of_pod
+    amounts, allowed_pods = allocatable_of(entry.node)
+    return node_dump(
+        has_node=entry.node is not None,
+        requested=dict(requested),
+        non_zero=(cpu, memory),
+        allocatable=amounts,
+        allowed_pods=allowed_pods,
+        pods=[writer.pod(slot) for slot in entry.slots],
+        used_ports=frozenset(entry.used_ports),
+        # A ghost may have an image that no node has any more, or that other nodes have pulled again since.
+        images=counted_images(entry.images, entry.images if entry.node is None else images, {}),
+    )
+
+
+def node_dump(
+    *,
+    has_node: bool,
+    requested: dict[str, int],
+    non_zero: tuple[int, int],
+    allocatable: dict[str, int],
+    allowed_pods: int,
+    pods: Iterable[Pod],
+    used_ports: frozenset[HostPort],
+    images: ImagesOnNode,
+) -> NodeDump:
+    """Makes the dump of a node, with the fields that follow from its pods."""
+    pods = list(pods)
+    return NodeDump(
+        has_node=has_node,
+        requested=requested,
+        non_zero_requested=non_zero,
+        allocatable=allocatable,
+        allowed_pods=allowed_pods,
+        pods=tuple(pod.key for pod in pods),
+        pods_with_affinity=tuple(pod.key for pod in pods if _has_pod_affinity(pod)),
+        pods_with_required_anti_affinity=tuple(pod.key for pod in pods if _has_required_anti_affinity(pod)),
+        used_ports=used_ports,
+        images=dict(images),
+        pvc_ref_counts=dict(Counter(_claims_used(pods))),
+    )
+
+
+def by_name(resources: Resources) -> dict[str, int]:
+    """Returns the amounts by resource name, without zeros."""
+    native = (resources.milli_cpu, resources.memory, resources.ephemeral_storage)
+    return _named(list(NATIVE_RESOURCES), list(native)) | {
+        name: amount for name, amount in resources.scalar.items() if amount
+    }
+
+
+def _claims_used(pods: Iterable[Pod]) -> Iterator[str]:
+    """Yields namespace/name of every claim that the pods name. Like upstream, it leaves out the claims of generic
+    ephemeral volumes.
+    """
+    for pod in pods:
+        for volume in pod.spec.volumes:
+            if volume.persistent_volume_claim is not None:
+                yield f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}"
+
+
+def _named(names: list[str], amounts: list[int]) -> dict[str, int]:
+    return {name: amount for name, amount in zip(names, amounts, strict=False) if amount}
+
+
+def _has_pod_affinity(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+
+
+def _has_required_anti_affinity(pod: Pod) -> bool:
+    affinity = pod.spec.affinity
+    return affinity is not None and affinity.pod_anti_affinity is not None and bool(affinity.pod_anti_affinity.required)
+
+
+def allocatable_of(node: Node | None) -> tuple[dict[str, int], int]:
+    """Returns (allocatable, allowed pods) of a node; nothing for a ghost and for a node whose allocatable is
+    invalid.
+    """
+    if node is None:
+        return {}, 0
+    try:
+        resources, allowed_pods = allocatable(node)
+    except QuantityError:
+        return {}, 0
+    return by_name(resources), allowed_pods

@@ -1,0 +1,51 @@
+"""GroupMembers: the pods of each pod group, whether they have a node or not, and whether the group exists or not.
+
+Upstream: pkg/scheduler/backend/cache/podgroupstate.go (v1.36.2).
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from types import MappingProxyType
+from typing import Final, final
+
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey, group_of
+
+_NONE: Final[Mapping[str, Pod]] = MappingProxyType({})
+
+
+@final
+class GroupMembers:
+    """Group -> UID -> pod, in order of arrival. A pod without a group takes no place."""
+
+    def __init__(self) -> None:
+        self._members: dict[GroupKey, dict[str, Pod]] = {}
+
+    def copy(self) -> "GroupMembers":
+        """Returns an independent copy."""
+        other = GroupMembers()
+        other._members = {key: pods.copy() for key, pods in self._members.items()}
+        return other
+
+    def put(self, pod: Pod) -> None:
+        """Adds a member, or replaces it."""
+        key = group_of(pod)
+        if key is not None:
+            self._members.setdefault(key, {})[pod.uid] = pod
+
+    def drop(self, pod: Pod) -> None:
+        """Removes a member. Idempotent."""
+        key = group_of(pod)
+        members = self._members.get(key) if key is not None else None
+        if key is not None and members is not None:
+            members.pop(pod.uid, None)
+            if not members:
+                del self._members[key]
+
+    def uids(self) -> Iterator[str]:
+        """Yields the UIDs of all pods that are in a group."""
+        return chain.from_iterable(self._members.values())
+
+    def of(self, key: GroupKey) -> Mapping[str, Pod]:
+        """Returns UID -> pod of a group's members; a view."""
+        return self._members.get(key, _NONE)

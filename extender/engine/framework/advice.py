@@ -1,0 +1,89 @@
+"""The advice of plugins to people whose pod is pending. It has no part in any decision.
+
+A plugin that derives from `AdvicePlugin` beside its extension points is asked for advice while a refusal is explained:
+how much the pod lacks on each node, and which changes of the pod are worth a try. Every suggestion is evaluated with
+all Filters before it is shown, so a plugin may suggest a change without knowing that it helps; a suggestion that opens
+no node is dropped.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, final
+
+from extender.engine.framework.interface import Plugin
+from extender.engine.snapshot import Rows
+from extender.engine.snapshot.axes import Int64s
+from extender.values.objects.pod import Pod
+
+SuggestionKind = Literal["request", "toleration", "affinity", "spread", "ports", "volume", "node", "other"]
+"""What is changed. Of the suggestions of a kind that open the same nodes, only the first is shown."""
+
+MAX_ONE_BY_ONE: Final = 3
+"""The number of taints, labels, ports, terms or volumes that it is reasonable to suggest to drop one by one."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A resource of which some of the rows have too little left for the pod.
+
+    Attributes:
+        requested: how much the pod requests: base units, millicores for cpu.
+        free: (R,) how much is left, in the same unit; below zero on overcommitted nodes.
+    """
+
+    resource: str
+    requested: int
+    free: Int64s
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A change that may let the pod fit.
+
+    Attributes:
+        text: what to do, as half a sentence: `tolerate the taint dedicated=gpu:NoSchedule`. It must not name another
+            pod, since a caller may read it who must not see that pod.
+        pod: the pod for which the change would be as good as made; it is evaluated, and nothing is written.
+    """
+
+    kind: SuggestionKind
+    text: str
+    pod: Pod
+
+
+class AdvicePlugin(Plugin):
+    """The base of plugins that give advice. Each method may be left as it is. Rows count the pods that are nominated to
+    the nodes.
+    """
+
+    def shortages(self, pod: Pod, rows: Rows) -> Iterable[Shortage]:
+        """Returns the resources of which the plugin finds too little on some of the rows."""
+        return ()
+
+    def suggest(self, pod: Pod, rows: Rows) -> Iterable[Suggestion]:
+        """Returns changes that may satisfy the plugin, the smallest first.
+
+        Arguments:
+            rows: the nodes that no other plugin refuses, the nearest first; none if PreFilter refused the pod.
+        """
+        return ()
+
+    def suggest_for_node(self, pod: Pod, rows: Rows) -> Suggestion | None:
+        """Returns a change after which the plugin lets the pod pass on one node; None if there is none.
+
+        It is asked where several plugins refuse each node: their changes are made one after the other, and tried
+        together.
+
+        Arguments:
+            pod: the pod with the changes that other plugins have suggested.
+            rows: the node, as a single row.
+        """
+        return next(iter(self.suggest(pod, rows)), None)
+
+
+def listed(noun: str, things: Sequence[str]) -> str:
+    """Returns `taint a`, `taints a and b`, or `taints a, b and c`."""
+    *others, last = things
+    return f"{noun}s {', '.join(others)} and {last}" if others else f"{noun} {last}"

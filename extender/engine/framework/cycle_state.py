@@ -1,0 +1,162 @@
+"""CycleState, which holds what plugins keep during one scheduling cycle, and PodMemo, which holds what they keep for
+equal pods.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar, final
+
+from extender.engine.framework.status import Verdicts
+from extender.engine.snapshot import Rows, Snapshot
+from extender.values.metrics import Unanswered
+
+T = TypeVar("T")
+
+
+class NotFoundError(LookupError):
+    """No value was written under the key in this cycle. Upstream: fwk.ErrNotFound."""
+
+
+@final
+class LongWork(Unanswered):
+    """Raised by a plugin at PreFilter, Filter, PostFilter, PreScore or Score if its answer would hold the event loop
+    for too long.
+
+    A plugin raises it only where `Handle.may_defer` is true. The cycle, which has had no effect yet, is dropped and
+    `work` is called in a thread. Then a new cycle begins, in which the plugin answers with what `work` found. `work`
+    reads frozen values only, because the snapshot of the cycle changes meanwhile. It does not raise: the plugin keeps
+    its errors, too, and raises them in the new cycle. It is called with a function that returns whether its result is
+    still wanted, and ends soon once that returns False. Work of the same `thread` is done one after the other.
+    Computing belongs into the default one, waiting into one of the plugin's own. The runner keeps this object until the
+    attempt is over, so that a plugin can refer to its results weakly.
+    """
+
+    def __init__(self, work: Callable[[Callable[[], bool]], None], thread: str = "") -> None:
+        super().__init__("the answer takes longer than the event loop may be held")
+        self.work = work
+        self.thread = thread
+
+
+@final
+class StateKey(Generic[T]):
+    """A key and the type of the values under it. A plugin creates its keys once, at module level."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"StateKey({self.name!r})"
+
+
+class CycleState:
+    """What plugins computed for this pod in PreFilter and PreScore, read back in Filter, Score and later points.
+
+    The cycle of a framework is a CycleState, too (`extender.engine.runtime.cycle.Cycle`): it has the snapshot, and runs
+    the profile's Filters. A plain CycleState is enough to call a plugin's PreFilter, Filter and Score by hand.
+
+    Upstream: pkg/scheduler/framework/cycle_state.go (v1.36.2). There is no Clone, because hypotheses live in `Rows`.
+    """
+
+    __slots__ = ("_values", "depends_on_devices", "memos", "pod_signature", "skip_filter_plugins", "skip_score_plugins")
+
+    def __init__(self) -> None:
+        self._values: dict[StateKey[Any], Any] = {}
+        self.pod_signature = b""
+        """Equal for pods with equal spec, labels, annotations and namespace; empty if it was not computed."""
+        self.memos: dict[Hashable, Any] | None = None
+        """What the memos of plugins keep for a long pod, as long as the plugins are prepared for it; None for other
+        pods.
+        """
+        self.depends_on_devices = False
+        """Set by a PreFilter where results of plugins that look only at a node follow from device classes and devices
+        as well, for this pod: nothing is remembered for equal pods then. Upstream: SignPod of NodeResourcesFit.
+        """
+        self.skip_filter_plugins: frozenset[str] = frozenset()
+        """Plugins whose PreFilter answered Skip: their Filter does not run."""
+        self.skip_score_plugins: frozenset[str] = frozenset()
+        """Plugins whose PreScore answered Skip: their Score does not run."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster that this cycle decides over.
+
+        Raises:
+            RuntimeError: the state does not belong to the cycle of a framework.
+        """
+        raise RuntimeError("this state belongs to no cycle of a framework")
+
+    def run_filters_with_nominated_pods(self, rows: Rows, *, only_pods_changed: bool = False) -> Verdicts:
+        """Returns the verdicts of all Filters of the profile on the cycle's pod; nominated pods of equal or higher
+        priority count.
+
+        Arguments:
+            rows: R hypothetical nodes over the cycle's snapshot.
+            only_pods_changed: True if the rows were filtered before and differ only in the pods on them. Filters that
+                do not look at pods are not run again then.
+
+        Raises:
+            PluginError: a plugin failed.
+            RuntimeError: the state does not belong to the cycle of a framework.
+
+        Upstream: framework/runtime/framework.go, RunFilterPluginsWithNominatedPods.
+        """
+        raise RuntimeError("this state belongs to no cycle of a framework")
+
+    def write(self, key: StateKey[T], value: T) -> None:
+        """Keeps a value until the end of the cycle."""
+        self._values[key] = value
+
+    def read(self, key: StateKey[T]) -> T:
+        """Returns the value under the key.
+
+        Raises:
+            NotFoundError: no value was written.
+        """
+        try:
+            value: T = self._values[key]
+        except KeyError:
+            raise NotFoundError("not found") from None
+        return value
+
+    def find(self, key: StateKey[T]) -> T | None:
+        """Returns the value under the key; None if no value was written."""
+        value: T | None = self._values.get(key)
+        return value
+
+
+KEPT = 256
+"""Values that a PodMemo keeps; the oldest one is dropped first. Those for long pods are kept with what is prepared for
+them.
+"""
+
+
+@final
+class PodMemo(Generic[T]):
+    """A plugin's memo by pod signature, which spares it computing the same value for each of many equal pods.
+
+    A value may depend only on the pod's spec, labels, annotations and namespace, and on what is passed as `also`.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[bytes, Hashable], T] = OrderedDict()
+
+    def of(self, state: CycleState, compute: Callable[[], T], also: Hashable = None) -> T:
+        """Returns the value for the pod of this cycle. It is computed each time when the cycle has no pod signature."""
+        if state.memos is not None:
+            if (self, also) not in state.memos:
+                state.memos[self, also] = compute()
+            kept: T = state.memos[self, also]
+            return kept
+        if not state.pod_signature:
+            return compute()
+        key = state.pod_signature, also
+        value = self._kept.get(key)
+        if value is None:
+            value = self._kept[key] = compute()
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        return value

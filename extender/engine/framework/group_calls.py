@@ -1,0 +1,81 @@
+"""The write about a pod group, and the group as the Permit plugins of its cycle see it.
+
+Upstream: pkg/scheduler/util/utils.go, PatchPodGroupStatus; pkg/scheduler/schedule_one_podgroup.go,
+updatePodGroupCondition (v1.36.2).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, final
+
+from extender.engine.framework.api_calls import ApiCall
+from extender.engine.framework.cycle_state import StateKey
+from extender.values.objects.meta import Condition
+from extender.values.objects.pod_groups import PodGroup
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupCondition:
+    """A condition as it should be. Its times are set when it is written."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    observed_generation: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PatchPodGroupStatus(ApiCall[None]):
+    """Sets a condition of a pod group, but not of another one that has the name by now."""
+
+    relevance: ClassVar[int] = 1
+
+    namespace: str
+    name: str
+    uid: str
+    condition: GroupCondition
+    known: Condition | None
+    """The condition of this type as it was last seen."""
+
+    @classmethod
+    def of(cls, group: PodGroup, condition: GroupCondition) -> "PatchPodGroupStatus":
+        """Returns the patch of this group's status."""
+        known = next((each for each in group.status.conditions if each.type == condition.type), None)
+        return cls(group.namespace, group.name, group.uid, condition, known)
+
+    @property
+    def object_key(self) -> str:
+        return self.uid or f"podgroups/{self.namespace}/{self.name}"
+
+    @property
+    def is_transition(self) -> bool:
+        """Whether the status of the condition changes, and not only its words."""
+        return self.known is None or self.known.status != self.condition.status
+
+    @property
+    def is_no_op(self) -> bool:
+        known, wanted = self.known, self.condition
+        return known is not None and (known.status, known.reason, known.message) == (
+            wanted.status,
+            wanted.reason,
+            wanted.message,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupCycle:
+    """A pod group in its own cycle, in which members are assumed only to find out whether the group fits."""
+
+    group: PodGroup | None
+    """None if it does not exist."""
+    num_scheduled: int
+    """The number of members that have a node or are assumed on one in this cycle, the one that is asked about included.
+    """
+
+
+GROUP_CYCLE: Final = StateKey[GroupCycle | None]("PodGroupSchedulingCycle")
+"""The key of the GroupCycle in the state of a member; None, or nothing, is under it where a node was chosen for good.
+"""

@@ -1,0 +1,466 @@
+"""The extension points, in the order in which a pod meets them, and what a plugin may reach.
+
+| point | signature | result | may suspend |
+|---|---|---|---|
+| QueueSort | `sort_key(pod, timestamp)` | tuple | no |
+| PreEnqueue | `pre_enqueue(pod)` | Status | no |
+| PreFilter | `pre_filter(state, pod, snapshot)` | PreFilterResult | no |
+| Filter | `filter(state, pod, rows)` | Verdicts (R) | no |
+| PostFilter | `post_filter(state, pod, statuses)` | PostFilterResult | yes |
+| PreScore | `pre_score(state, pod, rows)` | Status | no |
+| Score | `score(state, pod, rows)`, `normalize_score(state, pod, scores)` | int64 (R,), 0..100 after normalising | no |
+| Reserve | `reserve(state, pod, node)`, `unreserve(state, pod, node)` | Status | no |
+| Permit | `permit(state, pod, node)` | Status, seconds | no |
+| PreBind | `pre_bind_pre_flight(state, pod, node)`, `pre_bind(state, pod, node)` | PreFlight, Status | no, yes |
+| Bind | `bind(state, pod, node)` | Status | yes |
+| PostBind | `post_bind(state, pod, node)` | nothing | yes |
+
+A plugin is a class, and its base classes are the extension points where it runs. One instance per profile is made, with
+its arguments and a `Handle`. Filters and Scores get `Rows`, which are hypothetical nodes as arrays; plugins derived
+from `EachNodeFilterPlugin` and `EachNodeScorePlugin` get one node at a time instead. Any plugin may also derive from
+`AdvicePlugin`, for people who ask why a pod is pending; see `extender.engine.framework.advice`.
+
+Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go (v1.36.2).
+"""
+
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from extender.engine.framework.api_calls import Dispatcher, EventType, LiveCluster
+from extender.engine.framework.cycle_state import CycleState, StateKey
+from extender.engine.framework.events import ALL_EVENTS, ClusterEventWithHint
+from extender.engine.framework.preemption import Candidate, PreemptionExtender, PreemptionOutcome, PreemptionRules
+from extender.engine.framework.status import SUCCESS, NodeStatuses, Status, Verdicts
+from extender.engine.framework.waiting import WaitingPods
+from extender.engine.snapshot import NodeInfo, Rows, Snapshot
+from extender.engine.snapshot.axes import Int64s, Mask
+from extender.engine.snapshot.columns import LabelColumn
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.metrics import PluginMetrics
+from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.pod import Pod
+
+T = TypeVar("T")
+
+MAX_NODE_SCORE = 100
+"""The highest score after normalising; the lowest is 0. Upstream: fwk.MaxNodeScore."""
+
+
+class Handle(Protocol):
+    """Everything that a plugin may use beyond its arguments.
+
+    Upstream: staging/src/k8s.io/kube-scheduler/framework/interface.go, Handle (v1.36.2).
+    """
+
+    @property
+    def random(self) -> random.Random:
+        """The source of chance, seedable so that ties can be replayed."""
+
+    @property
+    def extenders(self) -> Sequence[PreemptionExtender]:
+        """The HTTP extenders that take part in preemption, in calling order."""
+
+    @property
+    def dispatcher(self) -> Dispatcher | None:
+        """Performs writes to the API server; None where there is none."""
+
+    @property
+    def live(self) -> LiveCluster | None:
+        """The cluster as it is known at this moment, also after the cycle; None where it is not kept up to date."""
+
+    @property
+    def is_exhaustive(self) -> bool:
+        """True in evaluations for people, where limits that only save time do not apply."""
+
+    @property
+    def may_defer(self) -> bool:
+        """Whether cycles run on an event loop whose runner does `LongWork` in a thread; elsewhere plugins do all work
+        at once.
+        """
+
+    @property
+    def feature_gates(self) -> FeatureGates:
+        """The features that are on. Upstream: the feature.Features that plugin factories are given."""
+
+    @property
+    def objects(self) -> ClusterObjects:
+        """The objects of `live`, or none without it. For hints and PreEnqueue, which belong to no cycle."""
+
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        """The pods of all profiles that Permit plugins hold."""
+
+    def shared(self, key: StateKey[T], make: Callable[[], T]) -> T:
+        """Returns the value that the plugins of all profiles share under the key; the first call makes it."""
+
+    def now(self) -> datetime:
+        """Returns the wall clock's time, for times that are written into objects. Durations are measured by the event
+        loop.
+        """
+
+    def record_event(self, pod: Pod, event_type: EventType, reason: str, action: str, note: str) -> None:
+        """Records an event about the pod if there is an API server."""
+
+
+class Plugin(ABC):  # noqa: B024  (the abstract methods are those of the extension points)
+    """A plugin of a profile.
+
+    Its name is that of the class, unless `name` is set. `arguments` is what the profile's pluginConfig holds for the
+    plugin: the args value of an in-tree plugin, the mapping as written for others, None if there is nothing.
+    """
+
+    name: ClassVar[str] = ""
+    deadline: ClassVar[float] = 1.0
+    """Seconds that a call may take which is not awaited. It holds the event loop, and with it all scheduling, for as
+    long as it takes: a call cannot be interrupted, but a plugin from outside the tree that overruns again and again is
+    quarantined, as one that fails is.
+    """
+    async_deadline: ClassVar[float] = 600.0
+    """Seconds after which an awaited call is cancelled; those that a plugin with `blocking` may take for one attempt in
+    all.
+    """
+    blocking: ClassVar[bool] = False
+    """True has Filter and Score of a plugin that looks at one node at a time called in a thread of the plugin's own, so
+    that they may wait for something. Other pods are scheduled meanwhile. `state` is then that of an earlier cycle of
+    the attempt, and answers are kept for as long as a node and its pods are the same. It is without effect on plugins
+    that look at rows, which change with the next cycle.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
+    def __init__(self, arguments: Any = None, handle: Handle | None = None) -> None:
+        self.arguments = arguments
+        self._handle = handle
+
+    @property
+    def handle(self) -> Handle:
+        """The Handle. Only plugins that a framework made have one.
+
+        Raises:
+            RuntimeError: the plugin has no Handle.
+        """
+        if self._handle is None:
+            raise RuntimeError(f"plugin {self.name} was made without a Handle")
+        return self._handle
+
+    @property
+    def may_defer(self) -> bool:
+        """True if the plugin may raise `LongWork`."""
+        return self._handle is not None and self._handle.may_defer
+
+    @property
+    def feature_gates(self) -> FeatureGates:
+        """The features that are on; the defaults without a Handle."""
+        return DEFAULT_FEATURES if self._handle is None else self._handle.feature_gates
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Returns the events that may make a pod schedulable that this plugin refused, preferably with hints; all
+        events by default.
+
+        A pod that several plugins refused is requeued as soon as the hint of one of them answers QUEUE.
+
+        Upstream: EnqueueExtensions.EventsToRegister.
+        """
+        return ALL_EVENTS
+
+    def prepare(self, state: CycleState, pod: Pod) -> None:  # noqa: B027  (most plugins have nothing to prepare)
+        """Works out what follows from the pod alone, for a cache of the plugin's such as a `PodMemo`, which is then
+        found in the cycle; by default nothing.
+
+        Called in a thread before the first cycle of a pod with a long spec, where `Handle.may_defer` is true. What is
+        wrong with the pod is said in the cycle: an exception here is only logged.
+        """
+
+
+class SignPlugin(Plugin):
+    """Says which part of a pod it looks at, so that what it answered about a node is reused for pods that differ
+    elsewhere.
+
+    It serves Filters and Scores that promise `looks_only_at_node`. Without it, only pods with equal spec, labels,
+    annotations and namespace share answers.
+
+    Upstream: SignPlugin.
+    """
+
+    @abstractmethod
+    def sign_pod(self, pod: Pod) -> Hashable:
+        """Returns a value that is equal for pods about which the plugin's Filter and Score give the same answers on the
+        same row.
+        """
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the pods in the active queue. A profile has exactly one."""
+
+    @abstractmethod
+    def sort_key(self, pod: Pod, timestamp: float) -> tuple[Any, ...]:
+        """Returns the sort key of a pod; smaller is earlier.
+
+        Arguments:
+            timestamp: when the pod entered the queue, in seconds.
+        """
+
+
+class PreEnqueuePlugin(Plugin):
+    """Gates pods: keeps them out of the active queue."""
+
+    @abstractmethod
+    def pre_enqueue(self, pod: Pod) -> Status:
+        """Returns Success to let the pod into the active queue; anything else gates it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """The status of a PreFilter, and the nodes to which it narrows the search (None: it does not)."""
+
+    status: Status
+    node_names: frozenset[str] | None = None
+
+
+class PreFilterPlugin(Plugin):
+    """Looks at the pod once, before any node."""
+
+    @abstractmethod
+    def pre_filter(self, state: CycleState, pod: Pod, snapshot: Snapshot) -> PreFilterResult:
+        """Returns Success, a refusal, or Skip, which switches the plugin's Filter off for this pod; see also
+        `SKIP_EQUAL_PODS` and `SUCCESS_EQUAL_PODS`.
+
+        What it keeps in `state` must hold for every hypothesis over the snapshot.
+        """
+
+
+class FilterPlugin(Plugin):
+    """Decides on which nodes a pod cannot run. Three laws, checked by `extender.testing.check_filter`:
+
+    1. A row is an honest hypothesis: `filter(rows.changed(c))` equals `filter` on a snapshot where those pods really
+       moved.
+    2. Rows do not talk: `filter(rows.take(mask))` equals `filter(rows)` at `mask`.
+    3. `fits(rows)` equals `filter(rows).ok`, or is None.
+    """
+
+    looks_at_pods: ClassVar[bool] = True
+    """False promises that the verdict does not depend on which pods are on the node."""
+
+    looks_only_at_node: ClassVar[bool] = False
+    """True promises that a row's verdict follows from the pod's spec, labels, annotations and namespace and from that
+    row alone (its node and the pods on it), so that it is reused for equal pods while the node is unchanged.
+    """
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: Pod, rows: Rows) -> Verdicts:
+        """Returns a verdict per row, usually `accept(len(rows))` or `reject(mask, reason)`."""
+
+    def fits(self, state: CycleState, pod: Pod, rows: Rows) -> Mask | None:
+        """Returns (R,) the rows that pass, for a plugin that finds them faster without reasons; None to have `filter`
+        asked.
+
+        Most decisions ask for no reasons.
+        """
+        return None
+
+
+class EachNodeFilterPlugin(Plugin):
+    """A Filter that looks at one node at a time, for when arrays are not worth the effort."""
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status:
+        """Returns Success, or why the pod cannot run on the node with the pods it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What a PostFilter achieved."""
+
+    status: Status
+    nominated_node: str | None = None
+    """The node to nominate the pod to; "" clears its nomination, None leaves it as it is."""
+    candidate: Candidate | None = None
+    """The node to make free, with the pods to evict from it."""
+    preemption: PreemptionOutcome | None = None
+    """The whole outcome of the search for candidates, for explanations."""
+    plugin: str = ""
+    """The plugin that succeeded. Only the framework sets it."""
+    retry_after: float = math.inf
+    """Seconds after which another attempt is worth while, even if nothing happens in the cluster."""
+
+
+class PostFilterPlugin(Plugin):
+    """Tries to make room after no node was feasible."""
+
+    chooses_candidates: ClassVar[bool] = False
+    """True if the plugin preempts. An evaluation reports then what its search found, or that it was not tried."""
+    preemption_rules: PreemptionRules | None = None
+    """The rules by which it preempts, so that the preempt verb and answers follow them, too; None for those of
+    kube-scheduler 1.36.
+    """
+
+    @abstractmethod
+    async def post_filter(self, state: CycleState, pod: Pod, statuses: NodeStatuses) -> PostFilterResult:
+        """Returns the result. Success and unresolvable end the chain; unschedulable passes on to the next plugin.
+
+        Arguments:
+            statuses: why each node refused the pod.
+        """
+
+
+class PreScorePlugin(Plugin):
+    """Looks at the pod and the feasible rows once, before scoring."""
+
+    @abstractmethod
+    def pre_score(self, state: CycleState, pod: Pod, rows: Rows) -> Status:
+        """Returns Success, or Skip, which switches the plugin's Score off for this pod; see also `SKIP_EQUAL_PODS` and
+        `SUCCESS_EQUAL_PODS`."""
+
+
+class ScorePlugin(Plugin):
+    """Ranks the feasible rows."""
+
+    looks_only_at_node: ClassVar[bool] = False
+    """True promises that a row's score, before normalising, follows from the pod's spec, labels, annotations and
+    namespace and from that row alone, and that its normalised score follows from these and from the scores of all rows;
+    see `FilterPlugin.looks_only_at_node`.
+    """
+
+    looks_at_pods: ClassVar[bool] = True
+    """False promises that the score does not depend on which pods are on the node, either; see
+    `FilterPlugin.looks_at_pods`.
+    """
+
+    scores_nothing_when_skipped: ClassVar[bool] = False
+    """True promises that all scores of a pod that the plugin's PreFilter skipped are 0, normalised or not: they are not
+    asked for then.
+    """
+
+    normalizes_by_extremes: ClassVar[bool] = False
+    """True promises that the normalised score of a row follows from the pod, its own score, and the least and the
+    highest of all rows'. In large clusters equal scores are then normalised once.
+    """
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: Pod, rows: Rows) -> Int64s:
+        """Returns (R,) scores from 0 to 100, or on any scale if `normalize_score` brings them there."""
+
+    def score_by_label(self, state: CycleState, pod: Pod) -> "LabelScores | None":
+        """Returns the same scores by the value of one label, if they depend on nothing else; by default None.
+
+        It is asked before `score` of plugins that normalise by extremes.
+        """
+        return None
+
+    def normalize_score(self, state: CycleState, pod: Pod, scores: Int64s) -> Int64s:
+        """Returns (R,) the scores on the scale 0..100; by default unchanged."""
+        return scores
+
+
+class LabelScores(NamedTuple):
+    """The scores of nodes by their value of a label."""
+
+    column: LabelColumn
+    by_value: Int64s
+    """(V + 1,) by code; the last entry is for nodes without the label."""
+
+
+class EachNodeScorePlugin(Plugin):
+    """A Score that looks at one node at a time."""
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """Returns a score from 0 to 100, or on any scale if `normalize_score` brings it there."""
+
+    def normalize_score(self, state: CycleState, pod: Pod, scores: Int64s) -> Int64s:
+        """Returns (R,) the scores on the scale 0..100; by default unchanged."""
+        return scores
+
+
+class ReservePlugin(Plugin):
+    """Reserves something for the pod once a node was chosen."""
+
+    @abstractmethod
+    def reserve(self, state: CycleState, pod: Pod, node: str) -> Status:
+        """Reserves it. Any status but Success undoes the reservations of all plugins."""
+
+    @abstractmethod
+    def unreserve(self, state: CycleState, pod: Pod, node: str) -> None:
+        """Gives the reservation back. It must be idempotent, and is also called when `reserve` was not."""
+
+
+class PermitPlugin(Plugin):
+    """May hold a pod before it is bound."""
+
+    follows_group_cycle: ClassVar[bool] = False
+    """True promises that in the cycle of a pod group the answer follows from the `GroupCycle` alone, and stays Success
+    once it is.
+    """
+
+    @abstractmethod
+    def permit(self, state: CycleState, pod: Pod, node: str) -> tuple[Status, float]:
+        """Returns Success, a refusal, or Wait with the seconds to wait at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreFlight:
+    """Whether a PreBind has something to do for a pod (Success or Skip), and whether it may run beside others.
+
+    Upstream: fwk.PreBindPreFlightResult and the Status beside it.
+    """
+
+    status: Status
+    allow_parallel: bool = False
+
+
+class PreBindPlugin(Plugin):
+    """Prepares the node or the pod's volumes before binding."""
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node: str) -> PreFlight:
+        """Returns Skip if there is nothing to do for this pod. Called before the pod waits at Permit; it is light and
+        changes nothing.
+        """
+        return PreFlight(SUCCESS)
+
+    @abstractmethod
+    async def pre_bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+        """Returns Success, or why the binding fails."""
+
+
+class BindPlugin(Plugin):
+    """Binds the pod. The first plugin that does not answer Skip has handled it."""
+
+    @abstractmethod
+    async def bind(self, state: CycleState, pod: Pod, node: str) -> Status:
+        """Returns Success, Skip, or why the binding failed."""
+
+
+class PostBindPlugin(Plugin):
+    """Is called after a pod was bound."""
+
+    @abstractmethod
+    async def post_bind(self, state: CycleState, pod: Pod, node: str) -> None:
+        """Cleans up. The pod can no longer be refused."""
+
+
+def default_normalize_score(scores: Int64s, *, reverse: bool = False, highest: int = MAX_NODE_SCORE) -> Int64s:
+    """Returns (R,) each score as a share of the highest one, in whole numbers from 0 to `highest`; reversed if less is
+    better.
+
+    Upstream: pkg/scheduler/framework/plugins/helper/normalize_score.go, DefaultNormalizeScore (v1.36).
+    """
+    top = max(int(scores[scores.argmax()]), 0) if len(scores) else 0  # argmax is faster than max
+    if top == 0:
+        return np.full_like(scores, highest) if reverse else scores
+    # Raw scores are never negative, so floor division equals Go's truncation.
+    shares = highest * scores // top
+    return highest - shares if reverse else shares
+
+
+PLUGIN_METRICS: Final = StateKey[PluginMetrics]("PluginMetrics")
+"""The key of the plugin metrics of all profiles under `Handle.shared`."""

@@ -1,0 +1,207 @@
+"""Writes about pods: binding, status, deletion.
+
+Upstream: pkg/scheduler/framework/api_calls, pod_binding.go, pod_status_patch.go, api_calls.go;
+pkg/scheduler/util/utils.go, PatchPodStatus, DeletePod; pkg/api/v1/pod/util.go, UpdatePodCondition (v1.36.2).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, final
+
+from extender.engine.framework.api_calls import ApiCall
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import Condition
+from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, PodStatus
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BindPod(ApiCall[None]):
+    """Binds the pod to the node. It succeeds if the pod is bound there already, and never binds another pod that has
+    the name by now.
+    """
+
+    relevance: ClassVar[int] = 2
+    is_urgent: ClassVar[bool] = True
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+
+    @classmethod
+    def of(cls, pod: Pod, node: str) -> "BindPod":
+        """Returns the binding of this pod."""
+        return cls(pod.namespace, pod.name, pod.uid, node)
+
+    @property
+    def object_key(self) -> str:
+        return self.uid
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    """A condition as it should be. Its times are set when it is written."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    """The generation of the pod that was judged; 0 leaves the field out."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PatchPodStatus(ApiCall[None]):
+    """Sets conditions, the nomination and the special claim of a pod; the rest of its status is not touched.
+
+    If the pod has changed since it was last seen, the API server refuses the patch and it is worked out again: a patch
+    whose answer was lost, and which is performed after later ones, does no harm then. What concerns a pod that waits
+    for a node is not written to one that has got it.
+
+    Upstream patches whatever is there.
+    """
+
+    relevance: ClassVar[int] = 1
+
+    namespace: str
+    name: str
+    uid: str
+    known: PodStatus
+    """The status as it was last seen. What it already contains need not be written."""
+    conditions: tuple[PodCondition, ...] = ()
+    nominated_node_name: str | None = None
+    """None leaves the nomination as it is, "" clears it, a name sets it."""
+    resource_version: str = ""
+    """The version of the pod that was last seen; "" patches whatever is there."""
+    extended_resource_claim: PodExtendedResourceClaimStatus | None = None
+    """The claim for extended resources that device classes back; None leaves it as it is."""
+
+    @classmethod
+    def of(
+        cls,
+        pod: Pod,
+        *conditions: PodCondition,
+        nominated_node_name: str | None = None,
+        extended_resource_claim: PodExtendedResourceClaimStatus | None = None,
+    ) -> "PatchPodStatus":
+        """Returns the patch of this pod's status."""
+        version = pod.metadata.resource_version
+        return cls(
+            pod.namespace,
+            pod.name,
+            pod.uid,
+            pod.status,
+            conditions,
+            nominated_node_name,
+            version,
+            extended_resource_claim,
+        )
+
+    @property
+    def object_key(self) -> str:
+        return self.uid
+
+    @property
+    def changed_conditions(self) -> list[tuple[PodCondition, bool]]:
+        """The conditions that differ from the known ones, each with whether its status differs, too. A new observed
+        generation is no difference.
+        """
+        known = {condition.type: condition for condition in self.known.conditions}
+        changed: list[tuple[PodCondition, bool]] = []
+        for wanted in self.conditions:
+            old = known.get(wanted.type)
+            if old is None or (old.status, old.reason, old.message) != (wanted.status, wanted.reason, wanted.message):
+                changed.append((wanted, old is None or old.status != wanted.status))
+        return changed
+
+    @property
+    def changes_nomination(self) -> bool:
+        """Whether the patch changes the known nomination."""
+        return self.nominated_node_name is not None and self.nominated_node_name != self.known.nominated_node_name
+
+    @property
+    def changes_extended_resource_claim(self) -> bool:
+        """Whether the patch changes the known special claim."""
+        return (
+            self.extended_resource_claim is not None
+            and self.extended_resource_claim != self.known.extended_resource_claim_status
+        )
+
+    @property
+    def is_no_op(self) -> bool:
+        return not self.changes_nomination and not self.changed_conditions and not self.changes_extended_resource_claim
+
+    def rebased_on(self, pod: Pod) -> "PatchPodStatus | None":
+        """Returns the patch for the pod as it is now.
+
+        It is None if this is another pod, or if the patch is about the pod's wait for a node and it has one.
+        """
+        is_about_waiting = (
+            self.nominated_node_name is not None
+            or self.extended_resource_claim is not None
+            or any(condition.type == "PodScheduled" for condition in self.conditions)
+        )
+        if pod.uid != self.uid or (is_about_waiting and pod.spec.node_name):
+            return None
+        return replace(self, known=pod.status, resource_version=pod.metadata.resource_version)
+
+    def merged_with(self, older: ApiCall[Any]) -> "PatchPodStatus":
+        """Returns this patch with the conditions of other types, the nomination and the special claim of the older one,
+        where this one has none.
+        """
+        if not isinstance(older, PatchPodStatus):
+            return self
+        types = {condition.type for condition in self.conditions}
+        taken_over = tuple(condition for condition in older.conditions if condition.type not in types)
+        nomination = self.nominated_node_name if self.nominated_node_name is not None else older.nominated_node_name
+        special = self.extended_resource_claim or older.extended_resource_claim
+        return replace(
+            self,
+            conditions=self.conditions + taken_over,
+            nominated_node_name=nomination,
+            extended_resource_claim=special,
+        )
+
+    def after(self, earlier: ApiCall[Any]) -> "PatchPodStatus":
+        """Returns this patch with the known status as the earlier call left it."""
+        if not isinstance(earlier, PatchPodStatus):
+            return self
+        written = {
+            wanted.type: Condition(type=wanted.type, status=wanted.status, reason=wanted.reason, message=wanted.message)
+            for wanted in earlier.conditions
+        }
+        kept = [condition for condition in self.known.conditions if condition.type not in written]
+        nomination = earlier.nominated_node_name
+        known = replaced(
+            self.known,
+            conditions=[*kept, *written.values()],
+            nominated_node_name=self.known.nominated_node_name if nomination is None else nomination,
+            extended_resource_claim_status=earlier.extended_resource_claim or self.known.extended_resource_claim_status,
+        )
+        return replace(self, known=known)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DeletePod(ApiCall[None]):
+    """Deletes the pod with its own grace period, and never another pod that has its name by now.
+
+    Upstream deletes by name alone.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    grace_period_seconds: int | None = None
+    """None for the pod's own."""
+
+    @classmethod
+    def of(cls, pod: Pod) -> "DeletePod":
+        """Returns the deletion of this pod."""
+        return cls(pod.namespace, pod.name, pod.uid)
+
+    @property
+    def object_key(self) -> str:
+        return self.uid

@@ -1,0 +1,248 @@
+"""What preemption finds: candidates, which are nodes with the victims that would have to go, and the outcome of a whole
+search.
+
+And the rules by which it does: `PreemptionRules`, whose values for several releases are in
+`extender.engine.preemption.rules`.
+
+Upstream: pkg/scheduler/framework/preemption, candidate.go, preemption.go; extenderv1.Victims (v1.36.2).
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import numpy as np
+
+from extender.engine.framework.status import Code, NodeStatuses, Status
+from extender.engine.snapshot import Rows, Snapshot
+from extender.engine.snapshot.axes import Index, Int64s, Mask
+from extender.values.objects.grouping import PodDisruptionBudget
+from extender.values.objects.pod import Pod
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node on which the preemptor would fit once the victims have gone. Upstream: preemption.Candidate."""
+
+    node: str
+    victims: tuple[Pod, ...]
+    """In the order of the rules: the most important one comes first."""
+    num_pdb_violations: int
+    """The number of victims whose eviction violates a PodDisruptionBudget."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """M candidates as arrays: the victims of candidate m are `slots[first[m]:first[m + 1]]`."""
+
+    snapshot: Snapshot
+    node: Index
+    """(M,) place on axis N."""
+    slots: Index
+    """(V,) pod slots of the victims, candidate by candidate, most important first."""
+    first: Index
+    """(M + 1,) where each candidate's victims begin; every candidate has at least one."""
+    num_pdb_violations: Int64s
+    """(M,)"""
+    rules: "PreemptionRules"
+    """Those by which they were found, and by which one of them is chosen."""
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def at(self, candidate: int) -> Candidate:
+        """Returns one candidate as a value."""
+        slots = self.slots[self.first[candidate] : self.first[candidate + 1]].tolist()
+        return Candidate(
+            node=self.snapshot.nodes.objects[int(self.node[candidate])].name,
+            victims=tuple(self.snapshot.pod_at(slot) for slot in slots),
+            num_pdb_violations=int(self.num_pdb_violations[candidate]),
+        )
+
+    def listed(self) -> list[Candidate]:
+        """Returns all candidates as values."""
+        return [self.at(candidate) for candidate in range(len(self))]
+
+    def take(self, chosen: Index) -> "Candidates":
+        """Returns only these candidates, in this order."""
+        counts = self.first[chosen + 1] - self.first[chosen]
+        first = np.zeros(len(counts) + 1, np.intp)
+        np.cumsum(counts, out=first[1:])
+        # Each victim's place is its position in the result, moved by how far its candidate's victims have moved.
+        places = np.repeat(self.first[chosen] - first[:-1], counts) + np.arange(first[-1])
+        return Candidates(
+            self.snapshot, self.node[chosen], self.slots[places], first, self.num_pdb_violations[chosen], self.rules
+        )
+
+    def joined(self, others: "Candidates") -> "Candidates":
+        """Returns these candidates and then the others, which are over the same snapshot."""
+        return Candidates(
+            self.snapshot,
+            np.r_[self.node, others.node],
+            np.r_[self.slots, others.slots],
+            np.r_[self.first, self.first[-1] + others.first[1:]],
+            np.r_[self.num_pdb_violations, others.num_pdb_violations],
+            self.rules,
+        )
+
+    @staticmethod
+    def of(snapshot: Snapshot, listed: Sequence[Candidate], rules: "PreemptionRules") -> "Candidates":
+        """Returns candidates as arrays.
+
+        Raises:
+            KeyError: the snapshot does not have one of the nodes or victims.
+        """
+        counts = [len(candidate.victims) for candidate in listed]
+        return Candidates(
+            snapshot,
+            np.array([snapshot.nodes.index[candidate.node] for candidate in listed], np.intp),
+            np.array([snapshot.pods.slots[pod.uid] for candidate in listed for pod in candidate.victims], np.intp),
+            np.r_[0, np.cumsum(counts)].astype(np.intp),
+            np.array([candidate.num_pdb_violations for candidate in listed], np.int64),
+            rules,
+        )
+
+
+ScoreFunction = Callable[[Candidates], Int64s]
+"""Returns (M,) a number per candidate, the higher the better."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PodsByBudget:
+    """Some PodDisruptionBudgets, and what they are to pods."""
+
+    budgets: Sequence[PodDisruptionBudget]
+    pods: Index
+    """(S,) the places, ascending, of the pods that any of the budgets selects."""
+    marked: Mask
+    """(S, number of budgets) the pods that a budget selects, or those that violate it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreemptionRules:
+    """The rules by which a preemption chooses a node and its victims, each a function or a switch of its own.
+
+    In the functions over arrays, `slots` are (C,) pods and `row` (C,) the number of the node that each runs on,
+    ascending.
+    """
+
+    name: str
+    """The release that has these rules, such as v1.36."""
+    by_importance: Callable[[Snapshot, Index, Index], Index]
+    """(snapshot, slots, row) -> the order that sorts the pods by row, and in a row the most important first."""
+    violated: Callable[[Snapshot, Index, Index, Mask], Iterable[PodsByBudget]]
+    """(snapshot, slots, row, wanted) -> the budgets that evicting pods may violate, some at a time, with the pods whose
+    eviction violates each.
+
+    The pods are all possible victims of their nodes, by importance. `wanted` are (C,) those about which more is to be
+    known: the caller clears the others meanwhile, and what concerns only those may be left out.
+    """
+    as_listed: Callable[[Snapshot, Index, Index, Mask], Index]
+    """(snapshot, slots, row, violates) -> the order of the victims in a candidate, row by row; they come in their order
+    of reprieve.
+    """
+    criteria: Sequence[ScoreFunction]
+    """They choose the candidate; each only decides between those that tie in the ones before it."""
+    code_of: Callable[[Status], Code]
+    """Returns what the rules make of a refusal: preemption is tried on nodes whose refusal is Unschedulable."""
+    waits_for: Callable[[Pod], bool]
+    """Returns whether a pod of lower priority on its nominated node keeps a preemptor from preempting again."""
+    may_go: Callable[[Pod], bool] | None = None
+    """Returns whether a pod of lower priority may be a victim; None: all may."""
+    protects: Callable[[Snapshot, Pod, Index], Mask] | None = None
+    """(snapshot, preemptor, slots) -> (C,) which of these pods of lower priority may be no victims of this preemptor at
+    this moment.
+    """
+    budgets_are_hard: bool = False
+    """A pod whose eviction would violate a budget may not be a victim."""
+    is_going: Callable[[], Collection[str]] = tuple
+    """Returns the UIDs of pods that are about to be evicted, which hard budgets count though the snapshot may not show
+    it yet.
+    """
+    too_costly: Callable[[Candidates], Iterable[tuple[str, Mask]]] | None = None
+    """candidates -> reasons, each with (M,) the candidates that are not allowed because of it."""
+    also_by: Sequence["PreemptionRules"] = ()
+    """Rules by which victims are chosen as well: on each node those count that are better by `criteria`."""
+    without_policies: "PreemptionRules | None" = None
+    """What the rules would be without victim policies, so that it can be said what these change; None if there are
+    none.
+    """
+    delay_of: Callable[[Pod], float] | None = None
+    """Returns for how many more seconds the preemptor has to wait; 0 if it need not."""
+    gives_up_unresolvable: bool = True
+    """A preemptor whose nominated node is unresolvable need not wait for the pods there."""
+    tries_all_nodes: bool = False
+    """The search does not end when there are enough candidates."""
+    takes_free_nodes: bool = False
+    """A node on which the pod fits as it is wins, and nothing is evicted. It happens where an extender refused the
+    node.
+    """
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreemptionOutcome:
+    """The result of a whole search for candidates, with everything found on the way to it."""
+
+    status: Status
+    nominated_node: str | None
+    """The node to nominate, "" to clear a nomination, None to leave it alone."""
+    why_not_eligible: str | None = None
+    potential: Index | None = None
+    """(B,) places of the nodes where evicting pods might help; None if the search did not come so far."""
+    candidates: Candidates | None = None
+    statuses: NodeStatuses | None = None
+    """Why the dry run failed on which of these nodes."""
+    best: Index | None = None
+    """(B,) places in `candidates` that no criterion tells apart."""
+    chosen: Candidate | None = None
+    last_room_taken_by: tuple[Pod, ...] | None = None
+    """The pods that took the room which the preemptor's last preemption has made; None unless it helped nobody."""
+    without_policies: Candidate | None = None
+    """What would be chosen without the victim policies of the rules; None if there are none, or if nothing would be
+    chosen.
+    """
+
+    @property
+    def num_potential(self) -> int:
+        """The number of nodes where evicting pods might help."""
+        return 0 if self.potential is None else len(self.potential)
+
+    @property
+    def potential_nodes(self) -> tuple[str, ...]:
+        """The names of these nodes."""
+        if self.potential is None or self.candidates is None:
+            return ()
+        return tuple(Rows.of(self.candidates.snapshot, self.potential).names)
+
+
+class PreemptionExtender(Protocol):
+    """An HTTP extender that takes part in preemption.
+
+    Upstream: staging/src/k8s.io/kube-scheduler/framework/extender.go, Extender, the preemption part (v1.36.2).
+    """
+
+    @property
+    def name(self) -> str:
+        """The address of the extender."""
+
+    @property
+    def is_ignorable(self) -> bool:
+        """Whether scheduling goes on when the extender fails."""
+
+    def is_interested(self, pod: Pod) -> bool:
+        """Returns whether the pod requests a resource that the extender manages."""
+
+    async def process_preemption(
+        self, pod: Pod, candidates: Sequence[Candidate], snapshot: Snapshot
+    ) -> Sequence[Candidate]:
+        """Returns the candidates that the extender accepts, with the victims it chose. Their nodes and pods are those
+        of the snapshot.
+
+        Raises:
+            ExtenderError: it failed, or names nodes or pods that the snapshot does not have.
+        """

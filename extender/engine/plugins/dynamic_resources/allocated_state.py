@@ -1,0 +1,152 @@
+"""AllocatedState: the devices of the cluster that allocated claims hold.
+
+Upstream: framework/plugins/dynamicresources/allocateddevices.go, foreachAllocatedDevice;
+dynamic-resource-allocation/structured/schedulerapi/types.go (v1.36.2).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, final
+
+from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.quantity import nanos_of
+
+
+class PoolId(NamedTuple):
+    """A pool of a driver."""
+
+    driver: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.name}"
+
+
+class DeviceId(NamedTuple):
+    """A device of a pool."""
+
+    driver: str
+    pool: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.pool}/{self.device}"
+
+
+NANO = 10**9
+
+Amounts = dict[str, int]
+"""Name of a capacity or counter -> nanos."""
+
+
+PoolState = frozenset[tuple[DeviceId, bool, tuple[tuple[str, int], ...]]]
+"""The devices of a pool that are in use: whether as a whole, and what is consumed of their capacities."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AllocatedState:
+    """Devices that are allocated as a whole, devices that are shared, and what is consumed of those."""
+
+    devices: set[DeviceId] = field(default_factory=set)
+    shared: set[DeviceId] = field(default_factory=set)
+    capacity: dict[DeviceId, Amounts] = field(default_factory=dict)
+    versions: dict[PoolId, int] = field(default_factory=dict)
+    """Equal versions of a pool, in states of the same `AllocatedDevices`, mean that the same is left of it; 0 if it
+    never was in use.
+    """
+
+    def by_pool(self) -> Mapping[PoolId, PoolState]:
+        """Returns what is allocated of each pool; two states of a pool are equal if the same is left of it."""
+        devices: dict[PoolId, list[tuple[DeviceId, bool, tuple[tuple[str, int], ...]]]] = {}
+        for device in self.devices | self.shared:
+            consumed = tuple(sorted(self.capacity.get(device, {}).items()))
+            devices.setdefault(PoolId(device.driver, device.pool), []).append(
+                (device, device in self.devices, consumed)
+            )
+        return {pool: frozenset(states) for pool, states in devices.items()}
+
+    def is_in_use(self, device: DeviceId) -> bool:
+        """True if the device is allocated, as a whole or in part."""
+        return device in self.devices or device in self.shared
+
+    def version_of(self, pool: PoolId) -> int:
+        return self.versions.get(pool, 0)
+
+
+def allocated_state_of(claims: Iterable[ResourceClaim]) -> AllocatedState:
+    """Returns everything that the claims hold."""
+    return AllocatedDevices().held_by(claims)
+
+
+@final
+class AllocatedDevices:
+    """The devices that claims hold, from one cycle to the next. State: the claims of the last cycle, and what they
+    hold.
+
+    A cycle follows only the claims that have changed; upstream follows the events of claims.
+    """
+
+    __slots__ = ("_claims", "_last_version", "_shares", "_state", "_wholes")
+
+    def __init__(self) -> None:
+        # By id(claim); the claim is kept, so that no other one can get its id.
+        self._claims: dict[int, ResourceClaim] = {}
+        self._wholes: Counter[DeviceId] = Counter()
+        """How many claims hold the device as a whole; a claim counts twice while it is pending and written."""
+        self._shares: Counter[DeviceId] = Counter()
+        self._state = AllocatedState()
+        self._last_version = 0
+
+    def held_by(self, claims: Iterable[ResourceClaim]) -> AllocatedState:
+        """Returns everything that the claims hold. Admin access holds nothing. Nothing changes the state later; threads
+        may use it.
+        """
+        now = dict(zip(map(id, held := list(claims)), held, strict=True))
+        gone, new = self._claims.keys() - now.keys(), now.keys() - self._claims.keys()
+        changes = [(self._claims[each], -1) for each in gone] + [(now[each], +1) for each in new]
+        self._claims = now
+        if any(claim.status.allocation is not None for claim, _ in changes):
+            old = self._state
+            self._state = AllocatedState(set(old.devices), set(old.shared), dict(old.capacity), dict(old.versions))
+            self._last_version += 1
+            for claim, sign in changes:
+                self._apply(claim, sign)
+        return self._state
+
+    def _apply(self, claim: ResourceClaim, sign: int) -> None:
+        allocation, state = claim.status.allocation, self._state
+        for result in allocation.devices.results if allocation is not None else ():
+            if result.admin_access:
+                continue
+            device = DeviceId(result.driver, result.pool, result.device)
+            state.versions[PoolId(result.driver, result.pool)] = self._last_version
+            if result.share_id is None:
+                _count(self._wholes, device, sign, state.devices)
+                continue
+            _count(self._shares, device, sign, state.shared)
+            if result.consumed_capacity:
+                # A dictionary of its own for this state: earlier ones keep theirs.
+                consumed = dict(state.capacity.get(device, {}))
+                add_amounts(
+                    consumed, {name: nanos_of(amount) for name, amount in result.consumed_capacity.items()}, sign
+                )
+                state.capacity[device] = consumed
+            if device not in state.shared:
+                state.capacity.pop(device, None)
+
+
+def _count(holders: Counter[DeviceId], device: DeviceId, sign: int, held: set[DeviceId]) -> None:
+    holders[device] += sign
+    if holders[device]:
+        held.add(device)
+    else:
+        del holders[device]
+        held.discard(device)
+
+
+def add_amounts(to: Amounts, amounts: Amounts, sign: int = 1) -> None:
+    """Adds every amount, or subtracts it with sign -1."""
+    for name, amount in amounts.items():
+        to[name] = to.get(name, 0) + sign * amount

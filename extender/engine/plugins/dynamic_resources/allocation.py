@@ -1,0 +1,142 @@
+"""Allocator: allocates the claims of a pod on one node after the other.
+
+Upstream: dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go, Allocate (v1.36.2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.engine.plugins.dynamic_resources import capacities
+from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState
+from extender.engine.plugins.dynamic_resources.constraints import constraints_of
+from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
+from extender.engine.plugins.dynamic_resources.errors import AllocationError, NodeAllocationError
+from extender.engine.plugins.dynamic_resources.pod_claims import each_once
+from extender.engine.plugins.dynamic_resources.pools import Offer, Pool, Slices
+from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative, alternatives_of
+from extender.engine.plugins.dynamic_resources.results import allocation_result
+from extender.engine.plugins.dynamic_resources.search import MOST_RESULTS, Demand, Search
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches, Selection
+from extender.engine.plugins.dynamic_resources.suitable_devices import SuitableDevices
+from extender.values.objects.devices import AllocationResult, DeviceClass, ResourceClaim
+from extender.values.objects.node import Node
+
+FIRST_REQUEST_STEPS: Final = 3
+"""The steps that each request counts for when the claims are read first."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Allocations:
+    """What was found on a node."""
+
+    of_claims: tuple[AllocationResult, ...] | None
+    """An allocation for each claim; None if the node has not enough devices."""
+    num_pools: int
+    """How many of the node's first pools this depends on."""
+
+
+@final
+class Allocator:
+    """Allocates the same claims on any node. What does not depend on the node is computed once."""
+
+    __slots__ = (
+        "_alternatives",
+        "_features",
+        "_matches",
+        "_num_requests",
+        "allocated",
+        "claims",
+        "classes",
+        "slices",
+        "suitable",
+    )
+
+    def __init__(
+        self,
+        claims: Sequence[ResourceClaim],
+        classes: Mapping[str, DeviceClass],
+        slices: Slices,
+        allocated: AllocatedState,
+        matches: Matches,
+        features: DeviceFeatures = ALL_FEATURES,
+    ) -> None:
+        self.slices = slices
+        self.allocated = allocated
+        self.claims = claims
+        self.classes = classes
+        self.suitable = SuitableDevices()
+        """What is known from earlier searches for claims of the same content, slices and classes."""
+        self._matches = matches
+        self._features = features
+        self._num_requests = sum(len(claim.spec.devices.requests) for claim in claims)
+        self._alternatives: list[list[list[DeviceRequestAlternative]]] | None = None
+
+    def allocate(self, node: Node, allowance: Allowance) -> Allocations:
+        """Returns what can be allocated on the node.
+
+        Raises:
+            AllocationError: a claim, class or slice is invalid.
+            NodeAllocationError: a pool of the node is invalid, and the others have not enough devices.
+            OutOfStepsError: the search has to go on elsewhere, or later.
+            TimedOutError: the time is up.
+        """
+        allowance.spend(1 + self._num_requests * (1 if self._alternatives is not None else FIRST_REQUEST_STEPS))
+        selection = Selection(self.slices, self._matches, allowance, self._features)
+        pools = self.slices.pools_for(node)
+        demands = self._demands(node, pools, selection)
+        constraints = [constraints_of(claim) for claim in self.claims]
+        search = Search(node, pools, demands, constraints, self.allocated, selection, self.suitable, self._features)
+        if search.find():
+            found = tuple(
+                allocation_result(claim, picks, node) for claim, picks in zip(self.claims, search.picks, strict=True)
+            )
+            return Allocations(found, search.num_pools)
+        if any(pool.is_invalid for pool in pools):
+            raise NodeAllocationError("invalid resource pools were encountered")
+        return Allocations(None, len(pools))
+
+    def _demands(self, node: Node, pools: Sequence[Pool], selection: Selection) -> list[list[list[Demand]]]:
+        """Returns, per claim and request, its alternatives on the node."""
+        if self._alternatives is None:
+            of_each = {id(claim): alternatives_of(claim, self.classes) for claim in each_once(self.claims)}
+            self._alternatives = [of_each[id(claim)] for claim in self.claims]
+        demands = [
+            [[self._demand(alternative, node, pools, selection) for alternative in request] for request in requests]
+            for requests in self._alternatives
+        ]
+        for claim, requests in zip(self.claims, demands, strict=True):
+            least = sum(min(demand.count for demand in alternatives) for alternatives in requests)
+            if least > MOST_RESULTS:
+                raise AllocationError(
+                    f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_RESULTS}"
+                )
+        return demands
+
+    def _demand(
+        self, alternative: DeviceRequestAlternative, node: Node, pools: Sequence[Pool], selection: Selection
+    ) -> Demand:
+        if alternative.count is not None:
+            return Demand(alternative, alternative.count)
+        for pool in pools:
+            if pool.is_incomplete or pool.is_invalid:
+                state = "being updated" if pool.is_incomplete else "invalid"
+                raise AllocationError(
+                    f"claim {alternative.claim.key}, request {alternative.name}: asks for all devices, but resource "
+                    f"pool {pool.id} "
+                    f"is currently {state}"
+                )
+        all_devices = tuple(
+            offer
+            for pool in pools
+            for offer in pool.offers
+            if selection.selects(alternative, offer, node) and self._has_capacity(alternative, offer)
+        )
+        return Demand(alternative, len(all_devices), all_devices)
+
+    def _has_capacity(self, alternative: DeviceRequestAlternative, offer: Offer) -> bool:
+        taken = self.allocated.capacity.get(offer.id, {})
+        return capacities.has_capacity(
+            alternative.capacity, offer.device, taken, in_fractions=self._features.fractional_ranges
+        )

@@ -1,0 +1,166 @@
+"""Writes the allocations and reservations of a pod's claims, and waits until drivers have prepared the devices.
+
+Upstream: framework/plugins/dynamicresources/dynamicresources.go, bindClaim, isPodReadyForBinding (v1.36.2). The special
+claim is created and deleted by `special_claim_writes`.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Final
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.dynamic_resources.pod_claims import BindingFailedError, is_overdue, is_ready
+from extender.values.golang.quoting import quoted
+from extender.values.golang.times import rfc3339
+from extender.values.objects.cluster import Key
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
+
+ATTEMPTS: Final = 5
+PAUSE: Final = 0.01
+"""Seconds between two attempts. Upstream: client-go/util/retry, DefaultRetry."""
+CHECK_INTERVAL: Final = 5.0
+
+
+class ClaimBindingError(Exception):
+    """A claim of the pod could not be bound, or its devices will not get ready. The message is upstream's."""
+
+
+class ClaimUncertainError(ClaimBindingError):
+    """It is unknown whether the claim was written."""
+
+
+async def bind_claim(
+    claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
+) -> ResourceClaim:
+    """Allocates the claim, reserves it for the pod, and returns it as the API server has it then.
+
+    After a conflict the claim is read again, and the write is repeated a few times.
+
+    Arguments:
+        allocation: None if the claim is allocated.
+
+    Raises:
+        ClaimUncertainError: the outcome is unknown.
+        ClaimBindingError: the API server refused, or the claim was deleted or allocated by another client.
+    """
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            await asyncio.sleep(PAUSE)
+            try:
+                claim = await read_claim(claim, dispatcher)
+            except fwk.CallError as exc:
+                raise ClaimBindingError(f"get updated claim {claim.key} after conflict: {exc}") from exc
+        try:
+            return await _write(claim, allocation, pod, dispatcher, now)
+        except fwk.CallConflict as exc:
+            refusal = str(exc)
+    raise ClaimBindingError(refusal)
+
+
+async def read_claim(claim: ResourceClaim, dispatcher: fwk.Dispatcher) -> ResourceClaim:
+    """Returns the claim as the API server has it now."""
+    return await dispatcher.perform(fwk.ReadResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid))
+
+
+async def _write(
+    claim: ResourceClaim, allocation: AllocationResult | None, pod: fwk.Pod, dispatcher: fwk.Dispatcher, now: datetime
+) -> ResourceClaim:
+    """Makes one attempt of `bind_claim`.
+
+    Raises:
+        CallConflict: the claim has changed; the message names the write.
+        ClaimBindingError: as `bind_claim`.
+    """
+    if claim.metadata.deletion_timestamp is not None:
+        raise ClaimBindingError(f"claim {claim.key} got deleted in the meantime")
+    if allocation is not None:
+        if claim.status.allocation is not None:
+            raise ClaimBindingError(f"claim {claim.key} got allocated elsewhere in the meantime")
+        if fwk.CLAIM_FINALIZER not in claim.metadata.finalizers:
+            with errors_of(f"add finalizer to claim {claim.key}"):
+                claim = await dispatcher.perform(fwk.ProtectResourceClaim(*_id(claim), claim.metadata.resource_version))
+        allocation = replaced(allocation, allocation_timestamp=rfc3339(now))
+    consumer = ResourceClaimConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
+    reservation = fwk.ReserveResourceClaim(*_id(claim), claim.metadata.resource_version, consumer, allocation)
+    with errors_of(f"add {'allocation and ' if allocation is not None else ''}reservation to claim {claim.key}"):
+        return await dispatcher.perform(reservation)
+
+
+@contextmanager
+def errors_of(action: str) -> Iterator[None]:
+    """Turns errors of API calls in its block into those of `bind_claim`, with the action that failed in front."""
+    try:
+        yield
+    except fwk.CallConflict as exc:
+        raise fwk.CallConflict(f"{action}: {exc}") from exc
+    except fwk.CallUnknown as exc:
+        raise ClaimUncertainError(f"{action}: {exc}") from exc
+    except fwk.CallError as exc:
+        raise ClaimBindingError(f"{action}: {exc}") from exc
+
+
+def _id(claim: ResourceClaim) -> tuple[str, str, str]:
+    return claim.namespace, claim.metadata.name, claim.metadata.uid
+
+
+def drivers_to_wait_for(claims: Iterable[ResourceClaim]) -> set[str]:
+    """Returns the drivers that have to prepare a device of the claims."""
+    allocations = (claim.status.allocation for claim in claims)
+    return {
+        result.driver
+        for each in allocations
+        if each is not None
+        for result in each.devices.results
+        if result.binding_conditions
+    }
+
+
+def outcome_of_wait(failed: ClaimBindingError | None) -> str:
+    """Returns the label of the end of `wait_for_devices` in metrics."""
+    if failed is None:
+        return "success"
+    if isinstance(failed.__cause__, BindingFailedError):
+        return "failure"
+    return "timeout" if str(failed).endswith("timeout") else "error"
+
+
+async def wait_for_devices(
+    claims: Iterable[ResourceClaim],
+    latest: Callable[[], Mapping[Key, ResourceClaim]],
+    within: timedelta,
+    now: Callable[[], datetime],
+) -> None:
+    """Waits until drivers report that the devices of all claims are usable on the node.
+
+    Arguments:
+        latest: returns the latest known claims of the cluster.
+        within: how long a driver may take.
+
+    Raises:
+        ClaimBindingError: a driver failed, or took too long.
+    """
+    keys = [(claim.namespace, claim.metadata.name) for claim in claims]
+
+    def are_ready() -> bool:
+        known = latest()
+        for key in keys:
+            claim = known.get(key)
+            if claim is None:
+                raise ClaimBindingError(f"could not find ResourceClaim {quoted('/'.join(key))}")
+            try:
+                if is_ready(claim):
+                    continue
+            except BindingFailedError as exc:
+                raise ClaimBindingError(str(exc)) from exc
+            if is_overdue(claim, within, now()):
+                raise ClaimBindingError(f"claim {claim.metadata.name} binding timeout")
+            return False
+        return True
+
+    try:
+        await fwk.poll(are_ready, every=CHECK_INTERVAL, within=within.total_seconds(), at_once=True)
+    except TimeoutError as exc:
+        raise ClaimBindingError("device binding timeout") from exc

@@ -1,0 +1,114 @@
+"""Constraints of a claim: attributes that its devices must have in common, or must not have in common.
+
+A constraint checks each device when it is added, and is notified when one is removed. Once it refuses, adding more
+devices cannot help.
+
+Upstream: dynamic-resource-allocation/structured/internal/incubating, allocator_incubating.go, constraint.go (v1.36.2).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import final
+
+from extender.engine.plugins.dynamic_resources.errors import AllocationError
+from extender.engine.plugins.dynamic_resources.pools import Offer
+from extender.engine.plugins.dynamic_resources.suitable_devices import Block, attribute_of
+from extender.values.objects.devices import DeviceAttribute, DeviceConstraint, ResourceClaim
+
+
+class AttributeConstraint(ABC):
+    """Follows one attribute over the devices allocated to a claim so far."""
+
+    __slots__ = ("_attribute", "_requests")
+
+    def __init__(self, attribute: str, requests: Sequence[str]) -> None:
+        self._attribute = attribute
+        self._requests = frozenset(requests)
+
+    def concerns(self, request: str, full_name: str) -> bool:
+        """True if the constraint applies to the request: by its name, or to a subrequest by `request/subrequest`;
+        without names, to all.
+        """
+        return not self._requests or request in self._requests or full_name in self._requests
+
+    def excludes(self, block: Block) -> bool:
+        """True if no device of the block can be added to those that the constraint has."""
+        return False
+
+    def add(self, request: str, offer: Offer) -> bool:
+        """Adds the device if the constraint allows it; returns whether it did."""
+        attribute = attribute_of(offer, self._attribute)
+        return attribute is not None and self._add(request, attribute)
+
+    @abstractmethod
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        """Adds a device with this attribute if the constraint allows it; returns whether it did."""
+
+    @abstractmethod
+    def remove(self, request: str) -> None:
+        """Removes the device that was added last for the request."""
+
+
+@final
+class MatchAttribute(AttributeConstraint):
+    """All devices must have the same value."""
+
+    __slots__ = ("_num_devices", "_value")
+
+    def __init__(self, attribute: str, requests: Sequence[str]) -> None:
+        super().__init__(attribute, requests)
+        self._value = DeviceAttribute()
+        self._num_devices = 0
+
+    def excludes(self, block: Block) -> bool:
+        return bool(self._num_devices) and self._value not in block.values_of(self._attribute)
+
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        if self._num_devices and (attribute != self._value or attribute == DeviceAttribute()):
+            return False
+        self._value = attribute
+        self._num_devices += 1
+        return True
+
+    def remove(self, request: str) -> None:
+        self._num_devices -= 1
+
+
+@final
+class DistinctAttribute(AttributeConstraint):
+    """All devices must have different values. As upstream, of several devices for one request only the last is
+    remembered.
+    """
+
+    __slots__ = ("_values",)
+
+    def __init__(self, attribute: str, requests: Sequence[str]) -> None:
+        super().__init__(attribute, requests)
+        self._values: dict[str, DeviceAttribute] = {}
+
+    def _add(self, request: str, attribute: DeviceAttribute) -> bool:
+        taken = self._values.values()
+        if attribute in taken or (taken and attribute == DeviceAttribute()):
+            return False
+        self._values[request] = attribute
+        return True
+
+    def remove(self, request: str) -> None:
+        self._values.pop(request, None)
+
+
+def constraints_of(claim: ResourceClaim) -> list[AttributeConstraint]:
+    """Returns the claim's constraints, without devices yet.
+
+    Raises:
+        AllocationError: a constraint is of an unknown kind.
+    """
+    return [_constraint(claim, place, constraint) for place, constraint in enumerate(claim.spec.devices.constraints)]
+
+
+def _constraint(claim: ResourceClaim, place: int, constraint: DeviceConstraint) -> AttributeConstraint:
+    if constraint.match_attribute is not None:
+        return MatchAttribute(constraint.match_attribute, constraint.requests)
+    if constraint.distinct_attribute is not None:
+        return DistinctAttribute(constraint.distinct_attribute, constraint.requests)
+    raise AllocationError(f"claim {claim.key}, constraint #{place}: empty constraint (unsupported constraint type?)")

@@ -1,0 +1,107 @@
+"""How many devices of a class nodes have, and how many of them are allocated, for plugins that score by extended
+resources.
+
+Upstream: framework/plugins/noderesources/resource_allocation.go, calculateDRAResourceTotals, deviceMatchesClass
+(v1.36.2).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, DeviceId
+from extender.engine.plugins.dynamic_resources.errors import AllocationError, OutOfStepsError
+from extender.engine.plugins.dynamic_resources.node_allocations import FIRST_SLICE, LOOP_STEPS
+from extender.engine.plugins.dynamic_resources.pools import Offer, Slices
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.engine.snapshot.axes import Int64s
+from extender.values.cel import CelError
+from extender.values.klog.logger import Logger
+from extender.values.objects.devices import DeviceClass
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+class ClassDevices:
+    """The devices of each class on each node, as long as the slices are the same. State: a cache."""
+
+    def __init__(self, slices: Slices, matches: Matches) -> None:
+        self._slices = slices
+        self._matches = matches
+        self._found: dict[tuple[str, str], tuple[DeviceClass, fwk.Node, tuple[DeviceId, ...]]] = {}
+
+    def on(self, node: fwk.Node, device_class: DeviceClass, allowance: Allowance) -> tuple[DeviceId, ...]:
+        """Returns the devices that match the selectors of the class; none if a selector or slice is invalid, which is
+        logged.
+
+        Raises:
+            OutOfStepsError: the search has to go on elsewhere, or later.
+        """
+        key = device_class.name, node.name
+        known = self._found.get(key)
+        if known is not None and known[0] is device_class and known[1] is node:
+            return known[2]
+        try:
+            devices = tuple(
+                offer.id for offer in self._slices.offers_for(node) if self._is_of(device_class, offer, allowance)
+            )
+        except (AllocationError, CelError) as exc:
+            named = {"node": node.name, "deviceClass": device_class.name}
+            _LOG.exception(exc, "Failed to calculate DRA resource capacity and allocated", **named)
+            devices = ()
+        self._found[key] = device_class, node, devices
+        return devices
+
+    def find(self, device_class: DeviceClass, nodes: Sequence[fwk.Node], is_wanted: Callable[[], bool]) -> None:
+        """Searches nodes for the time of a slice. Called in a thread."""
+        allowance = Allowance(slice_seconds=FIRST_SLICE, is_wanted=is_wanted)
+        try:
+            for node in nodes:
+                self.on(node, device_class, allowance)
+        except OutOfStepsError:
+            # The next cycle has the rest searched: which devices match is kept.
+            return
+
+    def _is_of(self, device_class: DeviceClass, offer: Offer, allowance: Allowance) -> bool:
+        allowance.spend()
+        expressions = (selector.cel.expression for selector in device_class.spec.selectors if selector.cel is not None)
+        return all(self._matches.matches(expression, offer, allowance) for expression in expressions)
+
+
+@final
+class DeviceCounts(fwk.DeviceTotals):
+    """Counts devices in one cycle."""
+
+    def __init__(
+        self, devices: ClassDevices, classes: Mapping[str, DeviceClass], allocated: AllocatedState, *, may_defer: bool
+    ) -> None:
+        """Counts nothing yet.
+
+        Arguments:
+            classes: extended resource -> the class that backs it.
+            allocated: the devices that are in use.
+            may_defer: whether counting may go on in a thread.
+        """
+        self._devices = devices
+        self._classes = classes
+        self._allocated = allocated
+        self._may_defer = may_defer
+
+    def of(self, resource: str, rows: fwk.Rows) -> tuple[Int64s, Int64s]:
+        there, in_use = np.zeros((2, len(rows)), np.int64)
+        device_class = self._classes.get(resource)
+        if device_class is None:
+            return there, in_use
+        nodes = [rows.snapshot.nodes.objects[place] for place in rows.node.tolist()]
+        allowance = Allowance(steps=LOOP_STEPS) if self._may_defer else Allowance()
+        try:
+            for row, node in enumerate(nodes):
+                devices = self._devices.on(node, device_class, allowance)
+                there[row], in_use[row] = len(devices), sum(map(self._allocated.is_in_use, devices))
+        except OutOfStepsError:
+            raise fwk.LongWork(partial(self._devices.find, device_class, nodes)) from None
+        return there, in_use

@@ -1,0 +1,278 @@
+"""NodeAllocations: what the allocator found on each node for the claims of one pod, and the search that goes on in a
+thread.
+
+Upstream searches all nodes in parallel threads, and stops after filterTimeout:
+framework/plugins/dynamicresources/dynamicresources.go, Filter (v1.36.2).
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar, final
+
+import msgspec
+
+from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState, PoolId, PoolState
+from extender.engine.plugins.dynamic_resources.allocation import Allocator
+from extender.engine.plugins.dynamic_resources.errors import (
+    AllocationError,
+    NodeAllocationError,
+    OutOfStepsError,
+    TimedOutError,
+)
+from extender.engine.plugins.dynamic_resources.pod_claims import each_once
+from extender.engine.plugins.dynamic_resources.pools import NodePools, Pool, Slices
+from extender.engine.plugins.dynamic_resources.selection import Allowance
+from extender.engine.plugins.dynamic_resources.suitable_devices import SuitableDevices
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import (
+    AllocationResult,
+    DeviceClaim,
+    DeviceClass,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
+from extender.values.objects.node import Node
+
+R = TypeVar("R", ExactDeviceRequest, DeviceSubRequest)
+
+NOT_ENOUGH: Final = "cannot allocate all claims"
+
+LOOP_STEPS: Final = 4_000
+"""The steps of a cycle in the event loop. They take about 20 ms."""
+RESUMED_STEPS: Final = 500
+"""The steps of a cycle after a search in the thread: what the thread found may hold no longer, but the next search is
+usually shorter.
+"""
+FIRST_SLICE: Final = 0.25
+"""Seconds that the thread spends on one pod before it turns to the next. Doubled as long as they are not enough for one
+node.
+"""
+
+
+_CONTENTS: Final = 4
+"""The contents of claims for which results are kept."""
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeAllocation:
+    """An allocation for each unallocated claim of the pod on one node, or the reason why there is none."""
+
+    allocations: tuple[AllocationResult, ...] = ()
+    refusal: str = ""
+    error: AllocationError | None = None
+    """A claim, class or slice is invalid, so that the cycle fails."""
+    num_pools: int | None = None
+    """How many of the node's first pools the result depends on; None for all of them."""
+
+
+_NOT_ENOUGH: Final = NodeAllocation(refusal=NOT_ENOUGH)
+_NOTHING: Final = (None, None)
+
+
+def allocation_on(node: Node, allocator: Allocator, allowance: Allowance) -> NodeAllocation:
+    """Returns what the allocator finds on the node.
+
+    Raises:
+        OutOfStepsError: the search has to go on elsewhere, or later.
+        TimeoutError: the time is up.
+    """
+    try:
+        found = allocator.allocate(node, allowance)
+    except NodeAllocationError as exc:
+        return NodeAllocation(refusal=str(exc))
+    except AllocationError as exc:
+        return NodeAllocation(error=AllocationError(str(exc)))
+    except TimedOutError as exc:
+        raise TimeoutError(f"node {node.name}: timed out trying to allocate devices") from exc
+    return _NOT_ENOUGH if found.of_claims is None else NodeAllocation(found.of_claims, num_pools=found.num_pools)
+
+
+@final
+class KnownAllocations:
+    """What was found on nodes for claims of one content, such as those of one template, as long as nothing that matters
+    there changes.
+
+    Between two pods usually the devices of one node change. What was found in pools that are alike for many nodes is
+    found once for all of them. State: the results, those that depend on each pool, and its versions.
+    """
+
+    __slots__ = ("_found", "_results_of", "_versions", "suitable")
+
+    def __init__(self) -> None:
+        # By the name of the node, or by the id of the first pools of nodes.
+        self._found: dict[str | int, tuple[Node | tuple[Pool, ...], NodeAllocation]] = {}
+        self._results_of: dict[PoolId, set[str | int]] = {}
+        self._versions: dict[PoolId, int] = {}
+        self.suitable = SuitableDevices()
+
+    def follow(self, allocated: AllocatedState) -> None:
+        """Drops what depends on pools of which other devices are in use now."""
+        for pool, _ in allocated.versions.items() - self._versions.items():
+            for key in self._results_of.pop(pool, ()):
+                self._found.pop(key, None)
+        self._versions = allocated.versions
+
+    def on(self, node: Node, pools: NodePools) -> NodeAllocation | None:
+        """Returns what was found on the node, or on one with the same first pools; None if that is not known, or no
+        longer true.
+        """
+        if pools.head:
+            for shared in (pools.head, pools):
+                then, found = self._found.get(id(shared), _NOTHING)
+                if then is shared:
+                    return found
+        then, found = self._found.get(node.metadata.name, _NOTHING)
+        return found if then is node else None
+
+    def remember(self, node: Node, pools: NodePools, found: NodeAllocation) -> None:
+        """Keeps what was found on the node, unless it is an error, which names the claim."""
+        if found.error is not None:
+            return
+        depends_on = pools[: found.num_pools]
+        key: str | int = node.name
+        of: Node | tuple[Pool, ...] = node
+        if pools.head and len(depends_on) <= len(pools.head):
+            # A refusal also depends on there being no other pools.
+            of = pools if found.refusal else pools.head
+            key = id(of)
+        for pool in depends_on:
+            self._results_of.setdefault(pool.id, set()).add(key)
+        self._found[key] = (of, found)
+
+
+@final
+class KnownContents:
+    """`KnownAllocations` for the last few contents of claims, for the same slices. State: these."""
+
+    __slots__ = ("_by_content", "_slices")
+
+    def __init__(self) -> None:
+        self._slices: Slices | None = None
+        self._by_content: OrderedDict[bytes, KnownAllocations] = OrderedDict()
+
+    def of(self, allocator: Allocator) -> KnownAllocations:
+        """Returns what is known of the allocator's claims with the devices that are in use."""
+        if allocator.slices is not self._slices:
+            self._slices = allocator.slices
+            self._by_content.clear()
+        content = _content_of(allocator.claims, allocator.classes)
+        known = self._by_content.setdefault(content, KnownAllocations())
+        self._by_content.move_to_end(content)
+        if len(self._by_content) > _CONTENTS:
+            self._by_content.popitem(last=False)
+        known.follow(allocator.allocated)
+        allocator.suitable = known.suitable
+        return known
+
+
+def _content_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> bytes:
+    """What allocations depend on besides slices and devices in use. Classes count by what they say, and by which of
+    them are the same: a resource of its own for each pod may mean a class of its own for each, and all these classes
+    ask for the same.
+    """
+    numbers: dict[str, int] = {}
+
+    def numbered(one: R) -> R:
+        return replaced(one, device_class_name=str(numbers.setdefault(one.device_class_name, len(numbers))))
+
+    contents: dict[int, DeviceClaim] = {}
+    for claim in each_once(claims):
+        requests = [
+            replaced(
+                request,
+                exactly=None if request.exactly is None else numbered(request.exactly),
+                first_available=[numbered(one) for one in request.first_available],
+            )
+            for request in claim.spec.devices.requests
+        ]
+        contents[id(claim)] = replaced(claim.spec.devices, requests=requests)
+    said = [classes[name].spec if name in classes else None for name in numbers]
+    selected = [None if spec is None else (spec.selectors, spec.config) for spec in said]
+    return _ENCODER.encode(([contents[id(claim)] for claim in claims], selected))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A result, and what it depends on besides the claims."""
+
+    node: Node
+    pools: Sequence[Pool]
+    in_use: tuple[PoolState, ...]
+    allocation: NodeAllocation
+
+
+@final
+@dataclass(slots=True, eq=False, weakref_slot=True)
+class LongSearch:
+    """The search for the claims of one pod, as far as it is done in the thread. It lasts for several cycles of the
+    pod's attempt.
+
+    The cluster changes between these cycles. A result holds as long as the node, its pools and what is in use of them
+    are the same.
+    """
+
+    inputs: tuple[ResourceClaim | DeviceClass, ...]
+    """The claims and their device classes."""
+    timeout: float
+    """Seconds; infinite for no limit."""
+    _found: dict[str, _Found] = field(default_factory=dict)
+    _timed_out: str = ""
+    _spent: float = 0.0
+    _slice: float = FIRST_SLICE
+
+    def allocation_on(
+        self, node: Node, allocator: Allocator, in_use: Mapping[PoolId, PoolState]
+    ) -> NodeAllocation | None:
+        """Returns what was found on the node, None if it is not known, or no longer true.
+
+        Raises:
+            AllocationError: a slice's node selector is invalid.
+            TimeoutError: the search took longer than it may.
+        """
+        pools = allocator.slices.pools_for(node)
+        found = self._found.get(node.name)
+        if found is not None and found.node is node and found.pools is pools and found.in_use == _in_use(pools, in_use):
+            return found.allocation
+        if self._timed_out:
+            raise TimeoutError(self._timed_out)
+        return None
+
+    def search(self, nodes: Sequence[tuple[Node, Allocator]], is_wanted: Callable[[], bool]) -> None:
+        """Searches nodes for the time of a slice. Called in a thread.
+
+        Arguments:
+            nodes: each with the allocator for it; all allocators know the same devices.
+        """
+        began = time.monotonic()
+        allowance = Allowance(seconds=self.timeout - self._spent, slice_seconds=self._slice, is_wanted=is_wanted)
+        in_use = nodes[0][1].allocated.by_pool()
+        known: dict[Allocator, KnownAllocations] = {}
+        num_done = 0
+        try:
+            for node, allocator in nodes:
+                pools = allocator.slices.pools_for(node)
+                known_here = known.setdefault(allocator, KnownAllocations())
+                allocation = known_here.on(node, pools)
+                if allocation is None:
+                    allocation = allocation_on(node, allocator, allowance)
+                    known_here.remember(node, pools, allocation)
+                self._found[node.name] = _Found(node, pools, _in_use(pools, in_use), allocation)
+                num_done += 1
+        except OutOfStepsError:
+            self._slice = FIRST_SLICE if num_done else 2 * self._slice
+        except TimeoutError as exc:
+            self._timed_out = str(exc)
+        except AllocationError:
+            # The slices of this node are invalid. The cycle finds the same error when it comes to this node.
+            pass
+        self._spent += time.monotonic() - began
+
+
+def _in_use(pools: Sequence[Pool], in_use: Mapping[PoolId, PoolState]) -> tuple[PoolState, ...]:
+    return tuple(in_use.get(pool.id, frozenset()) for pool in pools)

@@ -1,0 +1,169 @@
+"""The claims that have to be allocated on each node: those of the pod, and the special claim for extended resources
+that the node lacks.
+
+Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, filterExtendedResources; dynamicresources.go,
+PreFilter, Filter (v1.36.2).
+"""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.dynamic_resources.allocation import Allocator
+from extender.engine.plugins.dynamic_resources.pod_claims import each_once
+from extender.engine.plugins.dynamic_resources.special_claim import is_in_memory, requests_and_mappings, with_requests
+from extender.engine.snapshot.axes import Mask
+from extender.values.objects.devices import DeviceClass, DeviceRequest, ResourceClaim
+from extender.values.objects.pod import ContainerExtendedResourceRequest
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExtendedRequests:
+    """What a pod requests of extended resources, some of which device classes back."""
+
+    pod: fwk.Pod
+    resources: tuple[str, ...]
+    """All of them."""
+    classes: Mapping[str, DeviceClass]
+    """Extended resource -> the class that backs it."""
+    claim: ResourceClaim
+    """The special claim: that of an earlier attempt, or one in memory without requests."""
+
+    @property
+    def is_of_earlier_attempt(self) -> bool:
+        """Whether an earlier attempt wrote the claim. It has to be deleted, because its devices may not be what the pod
+        needs now.
+        """
+        return not is_in_memory(self.claim)
+
+    def not_offered(self, rows: fwk.Rows) -> Mask:
+        """(R,) the rows whose nodes do not know a resource that no device class backs."""
+        unbacked = frozenset(self.resources).difference(self.classes)
+        if not unbacked:
+            return np.zeros(len(rows), np.bool_)
+        # A node may name it and offer none: that is for NodeResourcesFit to judge.
+        nodes = (rows.snapshot.nodes.objects[place] for place in rows.node.tolist())
+        return np.array([not unbacked <= node.status.allocatable.keys() for node in nodes], np.bool_)
+
+    def lacking(self, rows: fwk.Rows) -> Mask:
+        """(R, C) whether the row's node offers none of the resource, for each that device classes back."""
+        return np.stack([rows.allocatable_of(resource) == 0 for resource in self.classes], axis=1)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimsToAllocate:
+    """What has to be allocated for a pod on some nodes."""
+
+    allocator: Allocator
+    """For the claims of the pod that have no devices, and the special claim."""
+    special: ResourceClaim | None = None
+    """The special claim with its requests."""
+    mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+    """Which container uses which request of the special claim."""
+
+
+@final
+class NodeClaims:
+    """The claims to allocate on each node. There are as many different ones as there are sets of resources that nodes
+    lack.
+    """
+
+    def __init__(
+        self,
+        unallocated: Sequence[ResourceClaim],
+        extended: ExtendedRequests | None,
+        classes: Mapping[str, DeviceClass],
+        allocator_of: Callable[[Sequence[ResourceClaim]], Allocator],
+    ) -> None:
+        """Allocates nothing yet.
+
+        Arguments:
+            unallocated: the claims of the pod's spec without devices.
+            classes: all device classes.
+            allocator_of: returns an allocator for claims.
+        """
+        self._unallocated = unallocated
+        self._extended = extended
+        self._allocator_of = allocator_of
+        self._by_lack: dict[bytes, ClaimsToAllocate | None] = {}
+        distinct = each_once(unallocated)
+        self.inputs = (
+            *distinct,
+            *_classes_of(distinct, classes),
+            *(extended.classes.values() if extended is not None else ()),
+        )
+        """What a search depends on besides the node and its devices: claims and device classes."""
+
+    def on(self, rows: fwk.Rows) -> list[ClaimsToAllocate | None]:
+        """Returns what has to be allocated on each row; None for nothing."""
+        if self._extended is None:
+            return [self._for(b"")] * len(rows)
+        return [self._for(lack.tobytes()) for lack in self._extended.lacking(rows)]
+
+    def _for(self, lack: bytes) -> ClaimsToAllocate | None:
+        """Returns what has to be allocated where these resources are lacking: a byte for each, which is 1 or 0."""
+        if lack not in self._by_lack:
+            self._by_lack[lack] = self._made_for(lack)
+        return self._by_lack[lack]
+
+    def _made_for(self, lack: bytes) -> ClaimsToAllocate | None:
+        if self._extended is None or not any(lack):
+            return ClaimsToAllocate(self._allocator_of(self._unallocated)) if self._unallocated else None
+        extended = self._extended
+        lacking = {
+            resource: found.name
+            for (resource, found), is_lacking in zip(extended.classes.items(), lack, strict=True)
+            if is_lacking
+        }
+        requests, mappings = requests_and_mappings(extended.pod, lacking)
+        special = with_requests(extended.claim, requests)
+        return ClaimsToAllocate(self._allocator_of([*self._unallocated, special]), special, tuple(mappings))
+
+
+def are_same(some: Sequence[object], others: Sequence[object]) -> bool:
+    """Returns whether both have the same objects in the same order."""
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
+def refusal_of_requests(
+    claim: ResourceClaim, classes: Mapping[str, DeviceClass], *, reads_lists: bool
+) -> fwk.Status | None:
+    """Returns what is wrong with the claim's requests, for any node; None if nothing is.
+
+    Arguments:
+        reads_lists: whether requests may list alternatives, the best first: the feature gate DRAPrioritizedList.
+    """
+    for request in claim.spec.devices.requests:
+        if request.first_available and not reads_lists:
+            why = "has subrequests, but the DRAPrioritizedList feature is disabled"
+            return fwk.unresolvable(f"resource claim {claim.key}, request {request.name}: {why}")
+        requested = _requested_classes(request)
+        if not requested:
+            return fwk.unresolvable(f"resource claim {claim.key}, request {request.name}: unknown request type")
+        for name, device_class in requested:
+            if not device_class:
+                return fwk.error(f"request {name}: unsupported request type")
+            if device_class not in classes:
+                return fwk.unresolvable(f"request {name}: device class {device_class} does not exist")
+    return None
+
+
+def _requested_classes(request: DeviceRequest) -> list[tuple[str, str]]:
+    """Returns (request name, device class) of the request or of each subrequest."""
+    if request.exactly is not None:
+        return [(request.name, request.exactly.device_class_name)]
+    return [
+        (f"{request.name}/{alternative.name}", alternative.device_class_name) for alternative in request.first_available
+    ]
+
+
+def _classes_of(claims: Sequence[ResourceClaim], classes: Mapping[str, DeviceClass]) -> Iterator[DeviceClass]:
+    for claim in claims:
+        for request in claim.spec.devices.requests:
+            yield from (classes[name] for _, name in _requested_classes(request) if name in classes)

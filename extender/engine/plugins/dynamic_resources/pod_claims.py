@@ -1,0 +1,256 @@
+"""The resource claims of a pod, their readiness, and claims that were written but not yet observed.
+
+Upstream: dynamic-resource-allocation/resourceclaim/resourceclaim.go;
+framework/plugins/dynamicresources/dynamicresources.go, foreachPodResourceClaim, isClaimReadyForBinding, isClaimTimeout;
+framework/plugins/dynamicresources/dra_manager.go, claimTracker (v1.36.2).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Final, final
+
+from extender.values.golang.quoting import quoted
+from extender.values.golang.times import moment_of
+from extender.values.objects.cluster import Key
+from extender.values.objects.devices import AllocatedDeviceStatus, DeviceRequestAllocationResult, ResourceClaim
+from extender.values.objects.meta import Condition, version
+from extender.values.objects.pod import Pod, PodResourceClaim
+
+
+class ClaimError(Exception):
+    """A claim of the pod is missing or not the pod's. The message is upstream's."""
+
+
+def claims_of(pod: Pod, claims: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
+    """Returns the pod's claims in the order of its spec. Templates for which no claim was needed are left out.
+
+    Raises:
+        ClaimError: a claim does not exist yet, is being deleted, or was made for another pod.
+    """
+    found: list[ResourceClaim] = []
+    known: dict[str, ResourceClaim] = {}  # a pod may refer to one thousands of times
+    generated: dict[str, str | None] | None = None
+    for reference in pod.spec.resource_claims:
+        if reference.resource_claim_name in known:
+            found.append(known[reference.resource_claim_name])
+            continue
+        if generated is None and reference.resource_claim_name is None:
+            generated = {each.name: each.resource_claim_name for each in reversed(pod.status.resource_claim_statuses)}
+        name, is_generated = _claim_name(pod, reference, generated or {})
+        if name is None:
+            continue
+        claim = claims.get((pod.namespace, name))
+        if claim is None:
+            raise ClaimError(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+        if claim.metadata.deletion_timestamp is not None:
+            raise ClaimError(f'resourceclaim "{name}" is being deleted')
+        if is_generated and not _is_controlled_by(claim, pod):
+            raise ClaimError(f"ResourceClaim {claim.key} was not created for Pod {pod.key} (Pod is not owner)")
+        found.append(claim)
+        if not is_generated:
+            known[name] = claim
+    return found
+
+
+def each_once(claims: Iterable[ResourceClaim]) -> list[ResourceClaim]:
+    """Returns the claims in order, without repetitions."""
+    return [*{id(claim): claim for claim in claims}.values()]
+
+
+def _claim_name(pod: Pod, reference: PodResourceClaim, generated: Mapping[str, str | None]) -> tuple[str | None, bool]:
+    """Returns the claim's name (None if none was needed), and whether it was generated from a template.
+
+    Arguments:
+        generated: name in the pod -> the claim that was generated, if one was needed.
+    """
+    if reference.resource_claim_name is not None:
+        return reference.resource_claim_name, False
+    if reference.resource_claim_template_name is None:
+        raise ClaimError(
+            f'pod "{pod.key}", spec.resourceClaim "{reference.name}": none of the supported fields are set'
+        )
+    if reference.name in generated:
+        return generated[reference.name], True
+    raise ClaimError(f'pod "{pod.key}": ResourceClaim not created yet')
+
+
+def _is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
+    controllers = [owner for owner in claim.metadata.owner_references if owner.controller]
+    return bool(controllers) and controllers[0].uid == pod.uid
+
+
+def identity(claim: ResourceClaim) -> str:
+    """Returns the claim's UID, or its key if it has none, as in a dump made by hand."""
+    return claim.metadata.uid or claim.key
+
+
+def is_held_by_others(claim: ResourceClaim, pod: Pod) -> bool:
+    """True if another consumer has reserved the claim, so that it must stay allocated."""
+    return any(consumer.uid != pod.uid for consumer in claim.status.reserved_for) or len(claim.status.reserved_for) > 1
+
+
+def is_reserved_for(claim: ResourceClaim, pod: Pod) -> bool:
+    """True if the claim is reserved for the pod. Upstream: resourceclaim.go, IsReservedForPod."""
+    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for)
+
+
+class BindingFailedError(Exception):
+    """A driver could not prepare a device for the pod. The message is upstream's."""
+
+
+def has_binding_conditions(claim: ResourceClaim) -> bool:
+    """True if a device of the claim has to be prepared before the pod can be bound."""
+    allocation = claim.status.allocation
+    return allocation is not None and any(result.binding_conditions for result in allocation.devices.results)
+
+
+def is_ready(claim: ResourceClaim) -> bool:
+    """True once drivers have prepared all devices of the claim that need it. Upstream: isClaimReadyForBinding.
+
+    Raises:
+        BindingFailedError: a driver reports that it failed.
+    """
+    allocation = claim.status.allocation
+    if allocation is None:
+        return False
+    for result in allocation.devices.results:
+        if not result.binding_conditions:
+            continue
+        device = _device_status(claim, result)
+        if device is None:
+            return False
+        failed = next(
+            (true for kind in result.binding_failure_conditions if (true := _true(device, kind)) is not None), None
+        )
+        if failed is not None:
+            raise BindingFailedError(
+                f"claim {claim.metadata.name} binding failed: reason={failed.reason}, message={quoted(failed.message)}"
+            )
+        if any(_true(device, kind) is None for kind in result.binding_conditions):
+            return False
+    return True
+
+
+def is_overdue(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
+    """True if drivers have had enough time to prepare the claim's devices. Upstream: isClaimTimeout."""
+    allocation = claim.status.allocation
+    if allocation is None or allocation.allocation_timestamp is None or not has_binding_conditions(claim):
+        return False
+    since = moment_of(allocation.allocation_timestamp)
+    # Only hand-made objects have invalid times; more time for the driver does no harm.
+    return since is not None and now - since > timeout
+
+
+def has_failed_binding(claim: ResourceClaim, timeout: timedelta, now: datetime) -> bool:
+    """True if waiting for the claim's devices is pointless: a driver reports failure, or has reported nothing for too
+    long.
+
+    Arguments:
+        timeout: how long a driver may take.
+    """
+    try:
+        return not is_ready(claim) and is_overdue(claim, timeout, now)
+    except BindingFailedError:
+        return True
+
+
+def _device_status(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> AllocatedDeviceStatus | None:
+    wanted = (result.driver, result.pool, result.device)
+    return next(
+        (status for status in claim.status.devices if (status.driver, status.pool, status.device) == wanted), None
+    )
+
+
+def _true(device: AllocatedDeviceStatus, kind: str) -> Condition | None:
+    """Returns the condition if it is true."""
+    condition = next((condition for condition in device.conditions if condition.type == kind), None)
+    return condition if condition is not None and condition.status == "True" else None
+
+
+CREATED_SHOWS_WITHIN: Final = timedelta(seconds=120)
+"""How long a claim that was created counts while the watch does not show it. Upstream:
+AssumeExtendedResourceTimeoutDefaultSeconds.
+"""
+
+
+@final
+class ClaimTracker:
+    """Claims that the scheduler has allocated or written, until the watch shows them.
+
+    State: the claims allocated for pods that are not bound yet, until the API server has them; and claims as the API
+    server returned them when they were written, until the watch shows as much. All profiles share one tracker, so that
+    they do not allocate a device twice.
+    """
+
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._now = now
+        self._pending: dict[str, ResourceClaim] = {}
+        self._written: dict[Key, ResourceClaim] = {}
+        self._created: dict[Key, datetime] = {}
+        """Claims that the watch has not shown since they were created -> until when they count."""
+
+    def is_pending(self, claim: ResourceClaim) -> bool:
+        """True if the claim is being allocated for a pod."""
+        return identity(claim) in self._pending
+
+    def add_pending(self, claim: ResourceClaim) -> None:
+        """Records a claim with the allocation that is about to be written. Upstream: SignalClaimPendingAllocation."""
+        self._pending[identity(claim)] = claim
+
+    def remove_pending(self, claim: ResourceClaim) -> None:
+        """Drops the pending allocation of the claim. Idempotent. Upstream: RemoveClaimPendingAllocation."""
+        self._pending.pop(identity(claim), None)
+
+    def assume(self, claim: ResourceClaim) -> None:
+        """Records a claim as the API server returned it. Upstream: AssumeClaimAfterAPICall."""
+        key = (claim.namespace, claim.metadata.name)
+        known = self._written.get(key)
+        if known is None or version(known.metadata) <= version(claim.metadata):
+            self._written[key] = claim
+
+    def assume_created(self, claim: ResourceClaim) -> None:
+        """Records a claim that was created, which the watch may not show for a moment. Upstream:
+        waitForExtendedClaimInAssumeCache.
+        """
+        self.assume(claim)
+        self._created[claim.namespace, claim.metadata.name] = self._now() + CREATED_SHOWS_WITHIN
+
+    def is_shown(self, claim: ResourceClaim, table: Mapping[Key, ResourceClaim]) -> bool:
+        """True if the watch has shown the claim that was created, now or at an earlier call, or can no longer be
+        expected to. From then on it is deleted once the watch does not show it.
+        """
+        key = (claim.namespace, claim.metadata.name)
+        if key in self._created and (key in table or self._now() >= self._created[key]):
+            del self._created[key]
+        return key not in self._created
+
+    def forget(self, claim: ResourceClaim) -> None:
+        """Drops what is known of a claim that was deleted."""
+        key = (claim.namespace, claim.metadata.name)
+        self._written.pop(key, None)
+        self._created.pop(key, None)
+
+    def latest(self, table: Mapping[Key, ResourceClaim]) -> Mapping[Key, ResourceClaim]:
+        """Returns all claims in their latest known state.
+
+        Arguments:
+            table: the claims that the watch shows.
+        """
+        for key, written in list(self._written.items()):
+            shown = table.get(key)
+            if shown is None and not self.is_shown(written, table):
+                continue
+            self._created.pop(key, None)
+            # A claim missing from the watch was deleted: one that was written had been shown before, or was created
+            # long ago.
+            if (
+                shown is None
+                or identity(shown) != identity(written)
+                or version(shown.metadata) >= version(written.metadata)
+            ):
+                del self._written[key]
+        return {**table, **self._written} if self._written else table
+
+    def holders(self, table: Mapping[Key, ResourceClaim]) -> list[ResourceClaim]:
+        """Returns all claims that may hold devices."""
+        return [*self.latest(table).values(), *self._pending.values()]

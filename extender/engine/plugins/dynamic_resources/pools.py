@@ -1,0 +1,296 @@
+"""Pools of devices as one node sees them.
+
+A driver publishes a pool as one or more slices of one generation. A slice is for one node, for the nodes that a
+selector matches, or for all nodes. While a driver replaces a generation, the pool is incomplete.
+
+Upstream: dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go (v1.36.2).
+"""
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
+from typing import Final, final
+
+from extender.engine.plugins.dynamic_resources.allocated_state import Amounts, DeviceId, PoolId
+from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
+from extender.engine.plugins.dynamic_resources.errors import AllocationError
+from extender.values.objects.devices import Device, DeviceTaintRule, ResourceSlice, with_taints_of
+from extender.values.objects.label_selectors import SelectorError
+from extender.values.objects.meta import NodeSelector
+from extender.values.objects.node import Node
+from extender.values.objects.node_selectors import ParsedNodeSelector, strict_node_selector_of
+from extender.values.objects.quantity import nanos_of
+
+MOST_NODES: Final = 32_768
+"""The most nodes whose pools are remembered."""
+
+
+@final
+class Offer:
+    """A device that a node can use."""
+
+    __slots__ = ("device", "id", "pool", "slice")
+
+    def __init__(self, pool: "Pool", resource_slice: ResourceSlice, device: Device) -> None:
+        self.pool = pool
+        self.slice = resource_slice
+        self.device = device
+        self.id = DeviceId(pool.id.driver, pool.id.name, device.name)
+
+
+@final
+class Pool:
+    """A pool as one node sees it. It offers no devices while it is incomplete or invalid."""
+
+    __slots__ = ("counters", "id", "is_alike", "is_incomplete", "is_invalid", "offers", "slices")
+
+    def __init__(
+        self,
+        pool_id: PoolId,
+        usable: Sequence[ResourceSlice] = (),
+        slices: Sequence[ResourceSlice] = (),
+        counters: Mapping[str, Amounts] | None = None,
+        *,
+        is_incomplete: bool = False,
+        is_invalid: bool = False,
+    ) -> None:
+        self.id = pool_id
+        self.slices = tuple(slices)
+        """All slices of the generation, for whichever nodes."""
+        self.counters = dict(counters or {})
+        """Counter set -> counter -> what the devices of the pool share."""
+        self.is_incomplete = is_incomplete
+        self.is_invalid = is_invalid
+        self.offers = tuple(
+            Offer(self, resource_slice, device) for resource_slice in usable for device in resource_slice.spec.devices
+        )
+        """By slice name, then in the slice's order: allocation takes the first device that fits."""
+        self.is_alike = not any(
+            one.spec.node_name is not None
+            or one.spec.per_device_node_selection
+            or any(device.binds_to_node for device in one.spec.devices)
+            for one in usable
+        )
+        """True if an allocation of its devices does not depend on the node."""
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """True if a device of it takes time to prepare; such pools are tried last."""
+        return any(offer.device.binding_conditions for offer in self.offers)
+
+
+@final
+class NodePools(tuple[Pool, ...]):
+    """The pools with devices for some nodes, in the order in which they are tried."""
+
+    head: tuple[Pool, ...]
+    """The first of them, as far as they are alike for all nodes; the same object for all nodes that begin with them."""
+
+
+@final
+class Slices:
+    """All slices of the cluster, until a driver publishes others. Caches the pools of nodes."""
+
+    __slots__ = (
+        "_all", "_by_pool", "_features", "_for_node", "_heads", "_made", "_of_node", "_pools", "_selectors", "_shared",
+        "num_devices",
+    )  # fmt: skip
+
+    def __init__(self, slices: Sequence[ResourceSlice] = (), features: DeviceFeatures = ALL_FEATURES) -> None:
+        self._all = slices
+        self._features = features
+        self._for_node: dict[str, list[ResourceSlice]] = {}
+        self._shared: list[ResourceSlice] = []
+        self._by_pool: dict[PoolId, list[ResourceSlice]] = {}
+        # Slices live as long as this object, so that their ids are valid keys.
+        self._made: dict[tuple[int, ...], Pool | None] = {}
+        self._pools: dict[tuple[int, ...], NodePools] = {}
+        self._heads: dict[tuple[int, ...], tuple[Pool, ...]] = {}
+        self._of_node: dict[str, tuple[Node, NodePools]] = {}
+        self._selectors: dict[int, ParsedNodeSelector] = {}
+        self.num_devices = 0
+        for resource_slice in slices:
+            spec = resource_slice.spec
+            self.num_devices += len(spec.devices)
+            self._by_pool.setdefault(_pool_of(resource_slice), []).append(resource_slice)
+            if (spec.shared_counters or spec.per_device_node_selection is not None) and not features.partitions:
+                continue  # it counts among the slices of its pool all the same
+            if spec.node_name and not spec.shared_counters:
+                self._for_node.setdefault(spec.node_name, []).append(resource_slice)
+            else:
+                self._shared.append(resource_slice)
+
+    def are_same(self, slices: Sequence[ResourceSlice]) -> bool:
+        """True if these are exactly the same slices."""
+        return len(slices) == len(self._all) and all(map(operator.is_, slices, self._all))
+
+    def pools_for(self, node: Node) -> NodePools:
+        """Returns the pools with devices for the node, in the order in which they are tried.
+
+        Raises:
+            AllocationError: a slice's node selector is invalid.
+        """
+        known = self._of_node.get(node.name)
+        if known is not None and known[0] is node:
+            return known[1]
+        relevant = self._relevant_for(node)
+        key = tuple(map(id, relevant))
+        pools = self._pools.get(key)
+        if pools is None:
+            pools = self._pools[key] = self._pools_of(relevant)
+        if len(self._of_node) >= MOST_NODES:
+            self._of_node.clear()
+        self._of_node[node.name] = node, pools
+        return pools
+
+    def offers_for(self, node: Node) -> Iterator[Offer]:
+        """Yields all devices for the node, also those of pools that are incomplete or invalid.
+
+        Raises:
+            AllocationError: a slice's node selector is invalid.
+        """
+        for resource_slice in self._relevant_for(node):
+            yield from (
+                offer for offer in Pool(_pool_of(resource_slice), [resource_slice]).offers if self.is_for(offer, node)
+            )
+
+    def is_for(self, offer: Offer, node: Node) -> bool:
+        """True if the device itself is for the node, in a slice that selects nodes per device."""
+        return not offer.slice.spec.per_device_node_selection or self._device_matches(offer.slice, offer.device, node)
+
+    def _relevant_for(self, node: Node) -> list[ResourceSlice]:
+        return [
+            *self._for_node.get(node.name, ()),
+            *(shared for shared in self._shared if self._is_relevant(shared, node)),
+        ]
+
+    def _is_relevant(self, resource_slice: ResourceSlice, node: Node) -> bool:
+        spec = resource_slice.spec
+        if spec.shared_counters:
+            # A pool needs its counters on every node.
+            return True
+        if spec.node_name or spec.all_nodes or spec.node_selector is not None:
+            try:
+                return self._matches(node, spec.node_name, spec.all_nodes, spec.node_selector)
+            except SelectorError as exc:
+                raise AllocationError(
+                    "gather pool information: failed to perform node selection for slice "
+                    f"{resource_slice.metadata.name}: "
+                    f"failed to parse node selector: {exc}"
+                ) from exc
+        if not spec.per_device_node_selection:
+            return False
+        return any(self._device_matches(resource_slice, device, node) for device in spec.devices)
+
+    def _device_matches(self, resource_slice: ResourceSlice, device: Device, node: Node) -> bool:
+        try:
+            return self._matches(node, device.node_name, device.all_nodes, device.node_selector)
+        except SelectorError as exc:
+            raise AllocationError(
+                f"gather pool information: failed to perform node selection for device {device.name} in slice "
+                f"{resource_slice.metadata.name}: failed to parse node selector: {exc}"
+            ) from exc
+
+    def _matches(
+        self, node: Node, node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None
+    ) -> bool:
+        if node_name:
+            return node.name == node_name
+        if all_nodes or selector is None:
+            return bool(all_nodes)
+        # The selector belongs to a slice, which lives as long as this object, so that its id is a valid key.
+        parsed = self._selectors.get(id(selector))
+        if parsed is None:
+            parsed = self._selectors[id(selector)] = strict_node_selector_of(selector)
+        return parsed.matches(node)
+
+    def _pools_of(self, relevant: Iterable[ResourceSlice]) -> NodePools:
+        by_pool: dict[PoolId, list[ResourceSlice]] = {}
+        for resource_slice in relevant:
+            same = by_pool.setdefault(_pool_of(resource_slice), [])
+            generation = resource_slice.spec.pool.generation
+            if same and generation > same[0].spec.pool.generation:
+                same.clear()
+            if not same or generation == same[0].spec.pool.generation:
+                same.append(resource_slice)
+        found = [
+            pool for pool_id, slices in sorted(by_pool.items()) if (pool := self._pool(pool_id, slices)) is not None
+        ]
+        pools = NodePools(sorted(found, key=lambda pool: pool.has_binding_conditions))
+        head = tuple(takewhile(lambda pool: pool.is_alike, pools))
+        pools.head = self._heads.setdefault(tuple(map(id, head)), head)
+        return pools
+
+    def _pool(self, pool_id: PoolId, usable: list[ResourceSlice]) -> Pool | None:
+        """Returns the pool, the same one for all nodes that can use these slices of it; None as for `_new_pool`."""
+        key = tuple(map(id, usable))
+        if key not in self._made:
+            self._made[key] = self._new_pool(pool_id, usable)
+        return self._made[key]
+
+    def _new_pool(self, pool_id: PoolId, usable: list[ResourceSlice]) -> Pool | None:
+        """Returns the pool; None if there is a newer generation, which has nothing for the node."""
+        described = usable[0].spec.pool
+        slices = usable
+        if len(usable) != described.resource_slice_count:
+            all_slices = self._by_pool[pool_id]
+            if any(other.spec.pool.generation > described.generation for other in all_slices):
+                return None
+            slices = [other for other in all_slices if other.spec.pool.generation == described.generation]
+            if len(slices) != described.resource_slice_count:
+                return Pool(pool_id, is_incomplete=True)
+        with_devices = sorted(
+            (one for one in usable if not one.spec.shared_counters), key=lambda one: one.metadata.name
+        )
+        names = [device.name for resource_slice in with_devices for device in resource_slice.spec.devices]
+        counters = _counters(usable)
+        has_counters = self._features.partitions
+        if len(names) != len(set(names)) or counters is None or (has_counters and not _are_known(counters, slices)):
+            return Pool(pool_id, is_invalid=True)
+        return Pool(pool_id, with_devices, slices, counters)
+
+
+def _pool_of(resource_slice: ResourceSlice) -> PoolId:
+    return PoolId(resource_slice.spec.driver, resource_slice.spec.pool.name)
+
+
+def _counters(slices: Iterable[ResourceSlice]) -> dict[str, Amounts] | None:
+    """Returns counter set -> counter -> nanos; None if two sets have the same name."""
+    sets = [counter_set for resource_slice in slices for counter_set in resource_slice.spec.shared_counters]
+    counters = {one.name: {name: nanos_of(counter.value) for name, counter in one.counters.items()} for one in sets}
+    return counters if len(counters) == len(sets) else None
+
+
+def _are_known(counters: Mapping[str, Amounts], slices: Iterable[ResourceSlice]) -> bool:
+    """True if every counter that a device consumes exists."""
+    return all(
+        consumption.counter_set in counters and counters[consumption.counter_set].keys() >= consumption.counters.keys()
+        for resource_slice in slices
+        for device in resource_slice.spec.devices
+        for consumption in device.consumes_counters
+    )
+
+
+@final
+class TaintedSlices:
+    """The slices with the taints of DeviceTaintRules. State: the rules that were applied last, and what became of each
+    slice.
+    """
+
+    def __init__(self) -> None:
+        self._rules: list[DeviceTaintRule] = []
+        self._tainted: dict[str, tuple[ResourceSlice, ResourceSlice]] = {}
+
+    def of(self, slices: Mapping[str, ResourceSlice], rules: Iterable[DeviceTaintRule]) -> list[ResourceSlice]:
+        """Returns the slices; the same objects as before for those to which nothing has happened."""
+        listed = [*rules]
+        if len(listed) != len(self._rules) or not all(map(operator.is_, listed, self._rules)):
+            self._rules, self._tainted = listed, {}
+        if not listed:
+            return [*slices.values()]
+        before, self._tainted = self._tainted, {}
+        for name, resource_slice in slices.items():
+            known = before.get(name)
+            of_slice = known if known is not None and known[0] is resource_slice else None
+            self._tainted[name] = of_slice or (resource_slice, with_taints_of(listed, resource_slice))
+        return [tainted for _, tainted in self._tainted.values()]

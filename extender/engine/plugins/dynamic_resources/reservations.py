@@ -1,0 +1,197 @@
+"""Reservations: the devices that pods get, from the choice of their node until the API server has them.
+
+Upstream: framework/plugins/dynamicresources/dynamicresources.go, Reserve, Unreserve, PreBind;
+extendeddynamicresources.go, unreserveExtendedResourceClaim (v1.36.2).
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import final
+from uuid import UUID
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.dynamic_resources.claim_binding import (
+    ClaimBindingError,
+    ClaimUncertainError,
+    bind_claim,
+    read_claim,
+)
+from extender.engine.plugins.dynamic_resources.cycle_claims import ClaimsOfCycle
+from extender.engine.plugins.dynamic_resources.node_claims import ClaimsToAllocate
+from extender.engine.plugins.dynamic_resources.pod_claims import ClaimTracker, identity, is_reserved_for
+from extender.engine.plugins.dynamic_resources.results import NOT_SHARED_YET
+from extender.engine.plugins.dynamic_resources.special_claim_writes import (
+    create_special_claim,
+    delete_special_claim_in_background,
+    name_special_claim,
+)
+from extender.values.objects.cluster import Key
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import AllocationResult, ResourceClaim
+
+
+@final
+class Reservations:
+    """Makes, writes and withdraws reservations. State: those that are being withdrawn."""
+
+    def __init__(self, tracker: ClaimTracker, rng: random.Random, now: Callable[[], datetime]) -> None:
+        self._tracker = tracker
+        self._rng = rng
+        self._now = now
+        self._withdrawing: dict[tuple[str, str], asyncio.Future[ResourceClaim | None]] = {}
+
+    def reserve(self, cycle: ClaimsOfCycle, node: str) -> fwk.Status:
+        """Reserves the devices found on the node, so that no other pod gets them."""
+        if cycle.to_allocate is None:
+            return fwk.SUCCESS
+        wanted, found = cycle.claims_on.get(node), cycle.node_allocations.get(node)
+        if wanted is None and not cycle.unallocated:
+            # The device plugins of the node offer all the extended resources.
+            return fwk.SUCCESS
+        if wanted is None or found is None or found.refusal:
+            return fwk.error("claim allocation not found for node")
+        for claim, allocation in zip(wanted.allocator.claims, found.allocations, strict=True):
+            chosen = cycle.reserved[identity(claim)] = self._with_share_ids(allocation)
+            self._tracker.add_pending(replaced(claim, status=replaced(claim.status, allocation=chosen)))
+        return fwk.SUCCESS
+
+    def withdraw(self, cycle: ClaimsOfCycle, pod: fwk.Pod, node: str, dispatcher: fwk.Dispatcher | None) -> None:
+        """Releases the devices. What was already written is withdrawn in the background."""
+        for claim in cycle.claims:
+            latest = cycle.written.get(identity(claim), claim)
+            is_written = latest.status.allocation is not None and is_reserved_for(latest, pod)
+            if dispatcher is not None and (is_written or identity(claim) in cycle.uncertain):
+                self._unreserve_in_background(claim, pod, dispatcher)
+            else:
+                self._tracker.remove_pending(claim)
+        special = cycle.special_on(node)
+        if special is not None:
+            self._withdraw_special(special, cycle.created.get(identity(special)), dispatcher)
+
+    async def write(
+        self,
+        cycle: ClaimsOfCycle,
+        pod: fwk.Pod,
+        node: str,
+        dispatcher: fwk.Dispatcher,
+        table: Mapping[Key, ResourceClaim],
+        creations: Counter[str],
+    ) -> list[ResourceClaim]:
+        """Returns the pod's claims, allocated and reserved for the pod, the special claim last.
+
+        Arguments:
+            table: the claims that the watch shows, at any moment.
+            creations: counts special claims: success, failure.
+
+        Raises:
+            CallConflict: the API server refused a write again and again.
+            ClaimBindingError: a claim could not be bound.
+        """
+        claims = [await self._bind(claim, cycle, pod, dispatcher) for claim in cycle.claims]
+        wanted = cycle.claims_on.get(node)
+        if wanted is not None and wanted.special is not None:
+            claims.append(await self._bind_special(wanted, wanted.special, cycle, pod, dispatcher, table, creations))
+        return claims
+
+    async def _bind(
+        self, claim: ResourceClaim, cycle: ClaimsOfCycle, pod: fwk.Pod, dispatcher: fwk.Dispatcher
+    ) -> ResourceClaim:
+        """Returns the claim, allocated and reserved for the pod."""
+        withdrawing = self._withdrawing.get((identity(claim), pod.uid))
+        if withdrawing is not None:
+            # An earlier attempt is still withdrawing its reservation: the state of the claim is only reliable after
+            # that.
+            await asyncio.wait([withdrawing])
+            claim = await read_claim(claim, dispatcher)
+        if is_reserved_for(claim, pod):
+            return claim
+        try:
+            bound = await bind_claim(claim, cycle.reserved.get(identity(claim)), pod, dispatcher, self._now())
+        except (asyncio.CancelledError, ClaimUncertainError):
+            cycle.uncertain.add(identity(claim))
+            raise
+        except ClaimBindingError:
+            self._tracker.remove_pending(claim)
+            raise
+        self._tracker.assume(bound)
+        self._tracker.remove_pending(claim)
+        cycle.written[identity(claim)] = bound
+        return bound
+
+    async def _bind_special(
+        self,
+        wanted: ClaimsToAllocate,
+        special: ResourceClaim,
+        cycle: ClaimsOfCycle,
+        pod: fwk.Pod,
+        dispatcher: fwk.Dispatcher,
+        table: Mapping[Key, ResourceClaim],
+        creations: Counter[str],
+    ) -> ResourceClaim:
+        """Creates the special claim, allocates and reserves it, and names it in the pod's status."""
+        created = await create_special_claim(special, wanted.mappings, pod, dispatcher, creations)
+        cycle.created[identity(special)] = created
+        bound = await bind_claim(created, cycle.reserved.get(identity(special)), pod, dispatcher, self._now())
+        self._tracker.assume_created(bound)
+        self._look_for(bound, table)
+        self._tracker.remove_pending(special)
+        await name_special_claim(bound, wanted.mappings, pod, dispatcher)
+        return bound
+
+    def _look_for(self, created: ResourceClaim, table: Mapping[Key, ResourceClaim], pause: float = 0.01) -> None:
+        """Looks until the watch shows the claim: one that was shown and is gone was deleted, also if no attempt came in
+        between.
+        """
+        if not self._tracker.is_shown(created, table):
+            asyncio.get_running_loop().call_later(pause, self._look_for, created, table, min(2 * pause, 1.0))
+
+    def _withdraw_special(
+        self, special: ResourceClaim, created: ResourceClaim | None, dispatcher: fwk.Dispatcher | None
+    ) -> None:
+        """Releases the devices of the special claim, and deletes the claim if it was created.
+
+        The devices stay pending until the last write, since the API server may have them until then.
+        """
+        if created is None or dispatcher is None:
+            self._tracker.remove_pending(special)
+            return
+
+        def deleted() -> None:
+            self._tracker.forget(created)
+            self._tracker.remove_pending(special)
+
+        delete_special_claim_in_background(created, dispatcher, deleted)
+
+    def _unreserve_in_background(self, claim: ResourceClaim, pod: fwk.Pod, dispatcher: fwk.Dispatcher) -> None:
+        """Withdraws the claim's reservation. It stays pending until the API server responds, since only then the owner
+        of the devices is known.
+        """
+        key = identity(claim), pod.uid
+        self._withdrawing[key] = withdrawing = dispatcher.submit(
+            fwk.UnreserveResourceClaim(claim.namespace, claim.metadata.name, claim.metadata.uid, pod.uid)
+        )
+
+        def unreserved(future: "asyncio.Future[ResourceClaim | None]") -> None:
+            if self._withdrawing.get(key) is future:
+                del self._withdrawing[key]
+            written = future.result() if not future.cancelled() else None
+            if written is not None:
+                self._tracker.assume(written)
+            self._tracker.remove_pending(claim)
+
+        withdrawing.add_done_callback(unreserved)
+
+    def _with_share_ids(self, allocation: AllocationResult) -> AllocationResult:
+        results = [
+            replaced(result, share_id=random_uid(self._rng)) if result.share_id == NOT_SHARED_YET else result
+            for result in allocation.devices.results
+        ]
+        return replaced(allocation, devices=replaced(allocation.devices, results=results))
+
+
+def random_uid(rng: random.Random) -> str:
+    """Returns a new UID."""
+    return str(UUID(int=rng.getrandbits(128), version=4))

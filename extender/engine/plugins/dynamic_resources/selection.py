@@ -1,0 +1,183 @@
+"""Selection: which devices a request selects, within what a call may spend on searching."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Final, final
+
+from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATURES, DeviceFeatures
+from extender.engine.plugins.dynamic_resources.errors import OutOfStepsError, TimedOutError
+from extender.engine.plugins.dynamic_resources.pools import Offer, Slices
+from extender.engine.plugins.dynamic_resources.requests import DeviceRequestAlternative
+from extender.values.cel import CelError, CompileError, evaluate, facts_of, is_cheap, work_of_expression
+from extender.values.concurrency.abandoned import always_wanted
+from extender.values.objects.devices import Device
+from extender.values.objects.node import Node
+
+EVALUATION_STEPS: Final = 10
+WORK_PER_STEP: Final = 200
+"""The steps that an evaluation counts for, and the work of the expression that counts for another one: each takes about
+5 µs.
+"""
+FIRST_EVALUATION_STEPS: Final = 400
+"""The steps that are added when the expression may have to be compiled."""
+
+MOST_RESULTS: Final = 500_000
+MOST_EXPRESSIONS: Final = 2_000
+"""The number of results, some hundred bytes each, and of expressions, up to 10 KiB each, that are kept."""
+
+
+@final
+class Allowance:
+    """What a call may still spend on searching for devices.
+
+    In the event loop this is a number of steps, so that the result does not depend on how busy the machine is. In a
+    thread it is time.
+    """
+
+    __slots__ = ("_began", "_is_wanted", "_seconds", "_slice", "_steps", "is_in_loop")
+
+    def __init__(
+        self,
+        *,
+        steps: float = math.inf,
+        seconds: float = math.inf,
+        slice_seconds: float = math.inf,
+        is_wanted: Callable[[], bool] = always_wanted,
+    ) -> None:
+        """Makes an allowance whose time runs from the first step.
+
+        Arguments:
+            steps: the number of steps that the event loop may be held for; infinite where no event loop is held.
+            seconds: the time until the search fails; infinite for no limit.
+            slice_seconds: the time until the search pauses.
+            is_wanted: whether the result is still wanted; once it is not, the search pauses.
+        """
+        self._steps = steps
+        self._seconds = seconds
+        self._slice = slice_seconds
+        self._began: float | None = None
+        self._is_wanted = is_wanted
+        self.is_in_loop = steps < math.inf
+
+    def spend(self, steps: int = 1) -> None:
+        """Counts steps.
+
+        Raises:
+            OutOfStepsError: the search has to go on elsewhere, or later.
+            TimedOutError: the time is up.
+        """
+        self._steps -= steps
+        if self._steps < 0:
+            raise OutOfStepsError
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now
+        if now - self._began > self._seconds:
+            raise TimedOutError
+        if now - self._began > self._slice or not self._is_wanted():
+            raise OutOfStepsError
+
+
+@final
+class Matches:
+    """Which expressions each device matches, kept between cycles: an unchanged device need not be evaluated again.
+
+    Entries are added by the event loop and by the thread that does long work. Both find the same results.
+    """
+
+    __slots__ = ("_evaluated", "_known", "_num_results")
+
+    def __init__(self) -> None:
+        # Keyed by id(device); the device is kept too, so that no other one can get its id.
+        self._known: dict[int, tuple[Device, dict[str, bool | CelError]]] = {}
+        self._evaluated: set[str] = set()
+        self._num_results = 0
+
+    def matches(self, expression: str, offer: Offer, allowance: Allowance) -> bool:
+        """True if the device matches the expression.
+
+        Raises:
+            CelError: the expression is invalid, or fails for the device.
+            OutOfStepsError: the event loop would be held for too long.
+        """
+        known = self._of(offer.device)
+        result = known.get(expression)
+        if result is None:
+            if expression not in self._evaluated:
+                allowance.spend(FIRST_EVALUATION_STEPS)
+            if allowance.is_in_loop and not is_cheap(expression):
+                raise OutOfStepsError
+            allowance.spend(EVALUATION_STEPS + _work_steps(expression))
+            result = _evaluated(expression, offer)
+            self._evaluated.add(expression)
+            known[expression] = result
+            self._num_results += 1
+        if isinstance(result, CelError):
+            raise type(result)(str(result))
+        return result
+
+    def _of(self, device: Device) -> dict[str, bool | CelError]:
+        known = self._known.get(id(device))
+        if known is None:
+            known = self._known[id(device)] = (device, {})
+        return known[1]
+
+    def prune(self, num_devices: int) -> None:
+        """Clears the results once most of them belong to devices that no longer exist, or there are too many.
+
+        Arguments:
+            num_devices: how many devices exist.
+        """
+        if (
+            len(self._known) > 2 * num_devices
+            or self._num_results > MOST_RESULTS
+            or len(self._evaluated) > MOST_EXPRESSIONS
+        ):
+            self._known.clear()
+            self._evaluated.clear()
+            self._num_results = 0
+
+
+def _work_steps(expression: str) -> int:
+    work = work_of_expression(expression)
+    return int(work) // WORK_PER_STEP if work < math.inf else 0  # what is not cheap runs elsewhere
+
+
+def _evaluated(expression: str, offer: Offer) -> bool | CelError:
+    try:
+        return evaluate(expression, facts_of(offer.id.driver, offer.device))
+    except CelError as exc:
+        # Without its traceback, which would keep the frames of the search.
+        return (CompileError if isinstance(exc, CompileError) else CelError)(str(exc))
+
+
+@final
+class Selection:
+    """Selects devices for one call of the allocator."""
+
+    __slots__ = ("_features", "_matches", "_slices", "allowance")
+
+    def __init__(
+        self, slices: Slices, matches: Matches, allowance: Allowance, features: DeviceFeatures = ALL_FEATURES
+    ) -> None:
+        self._features = features
+        self._slices = slices
+        self._matches = matches
+        self.allowance = allowance
+
+    def selects(self, alternative: DeviceRequestAlternative, offer: Offer, node: Node) -> bool:
+        """True if the device matches the request and is for the node.
+
+        Raises:
+            AllocationError: a selector or slice is invalid.
+            OutOfStepsError: the search has to go on elsewhere, or later.
+            TimedOutError: the time is up.
+        """
+        self.allowance.spend()
+        if offer.device.binding_conditions and not self._features.binding_conditions:
+            return False
+        return alternative.matches(offer, self._is_match) and self._slices.is_for(offer, node)
+
+    def _is_match(self, expression: str, offer: Offer) -> bool:
+        return self._matches.matches(expression, offer, self.allowance)

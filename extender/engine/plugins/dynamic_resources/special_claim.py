@@ -1,0 +1,185 @@
+"""The special claim: one claim for all the extended resources of a pod that device classes back. The scheduler makes it
+and deletes it.
+
+What it requests depends on the node, because a device plugin of the node may offer some of the resources. Until the pod
+is bound the claim exists in memory only, under a name that no claim can have.
+
+Upstream: framework/plugins/dynamicresources/extendeddynamicresources.go, findExtendedResourceClaim,
+preFilterExtendedResources, createRequestsAndMappings, createResourceRequestAndMappings, partitionContainerIndices
+(v1.36.2).
+"""
+
+import operator
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Final, final
+
+from extender.engine.plugins.dynamic_resources.allocated_state import NANO
+from extender.engine.plugins.dynamic_resources.requests import EXACT_COUNT
+from extender.engine.plugins.dynamic_resources.search import MOST_RESULTS
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import (
+    DeviceClaim,
+    DeviceRequest,
+    ExactDeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
+from extender.values.objects.extended_resources import SPECIAL_CLAIM_ANNOTATION
+from extender.values.objects.meta import ObjectMeta, OwnerReference
+from extender.values.objects.pod import Container, ContainerExtendedResourceRequest, Pod
+from extender.values.objects.quantity import RawQuantity, nanos_of
+
+NAME_IN_MEMORY: Final = "<extended-resources>"
+
+
+def new_special_claim(pod: Pod, uid: str) -> ResourceClaim:
+    """Returns a special claim in memory, without requests.
+
+    Arguments:
+        uid: for as long as the API server has given it none.
+    """
+    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.name, uid=pod.uid, controller=True)
+    meta = ObjectMeta(
+        name=NAME_IN_MEMORY,
+        namespace=pod.namespace,
+        uid=uid,
+        annotations={SPECIAL_CLAIM_ANNOTATION: "true"},
+        owner_references=[owner],
+    )
+    return ResourceClaim(metadata=meta)
+
+
+def is_in_memory(claim: ResourceClaim) -> bool:
+    """Returns whether it is a special claim that was not written yet."""
+    return claim.metadata.name == NAME_IN_MEMORY
+
+
+def with_requests(claim: ResourceClaim, requests: list[DeviceRequest]) -> ResourceClaim:
+    """Returns the special claim as a node needs it."""
+    return replaced(claim, spec=ResourceClaimSpec(devices=DeviceClaim(requests=requests)))
+
+
+@final
+class _OfResource:
+    """The device requests for one resource, and the requests that each container uses."""
+
+    def __init__(
+        self, resource: str, device_class: str, containers: Sequence[Container], wanted: Mapping[int, int]
+    ) -> None:
+        """Requests nothing yet.
+
+        Arguments:
+            wanted: place of a container -> how many it requests, in ascending order.
+        """
+        self.requests: list[DeviceRequest] = []
+        self.mappings: list[ContainerExtendedResourceRequest] = []
+        self._resource = resource
+        self._device_class = device_class
+        self._containers = containers
+        self._wanted = wanted
+
+    def add(self, num_init: int) -> None:
+        """Adds a request for each container that runs as long as the pod, and what all other init containers need
+        besides.
+
+        Arguments:
+            num_init: the number of init containers, which come first.
+        """
+        wanted = self._wanted
+        short_lived = dict.fromkeys(
+            place for place in wanted if place < num_init and not self._containers[place].is_sidecar
+        )
+        starts = [place for place in wanted if place not in short_lived]
+        # The devices of the first long-lived container and all later ones, of the second and all later ones, and so on.
+        later = [*accumulate((wanted[place] for place in reversed(starts)), initial=0)][::-1]
+        most_missing = max((wanted[place] - later[bisect_left(starts, place)] for place in short_lived), default=0)
+        total = later[0] + max(most_missing, 0)
+        if total > MOST_RESULTS:
+            # So many devices cannot be allocated, and nobody will read who would use them.
+            self.requests.append(self._request(next(iter(wanted)), total))
+            return
+        long_lived = {place: self._request(place, wanted[place]) for place in starts}
+        self.mappings += [self._mapping(place, request.name) for place, request in long_lived.items()]
+        self.requests += long_lived.values()
+        self._add_short_lived([*short_lived], long_lived, later)
+
+    def _add_short_lived(
+        self, places: Sequence[int], long_lived: Mapping[int, DeviceRequest], later: Sequence[int]
+    ) -> None:
+        """Adds one request for what init containers need beyond the devices of the containers that start after them.
+
+        They run one after the other, so that the largest request is enough for all of them.
+        """
+        starts = list(long_lived)
+        largest = (0, "")
+        own: set[str] = set()
+        mappings: list[ContainerExtendedResourceRequest] = []
+        for place in places:
+            first, wanted = bisect_left(starts, place), self._wanted[place]
+            for start in starts[first:]:
+                if wanted <= 0:
+                    break
+                wanted -= self._wanted[start]
+                mappings.append(self._mapping(place, long_lived[start].name))
+            missing = self._wanted[place] - later[first]
+            if missing > 0:
+                name = self._name(place)
+                own.add(name)
+                mappings.append(self._mapping(place, name))
+                largest = max(largest, (missing, name), key=operator.itemgetter(0))
+        if own:
+            count, name = largest
+            self.requests.append(self._named(name, count))
+            mappings = [replaced(each, request_name=name) if each.request_name in own else each for each in mappings]
+        self.mappings += mappings
+
+    def _request(self, place: int, count: int) -> DeviceRequest:
+        return self._named(self._name(place), count)
+
+    def _named(self, name: str, count: int) -> DeviceRequest:
+        exactly = ExactDeviceRequest(device_class_name=self._device_class, allocation_mode=EXACT_COUNT, count=count)
+        return DeviceRequest(name=name, exactly=exactly)
+
+    def _name(self, place: int) -> str:
+        number = sorted(self._containers[place].resources.requests).index(self._resource)
+        return f"container-{place}-request-{number}"
+
+    def _mapping(self, place: int, request: str) -> ContainerExtendedResourceRequest:
+        name = self._containers[place].name
+        return ContainerExtendedResourceRequest(container_name=name, resource_name=self._resource, request_name=request)
+
+
+def requests_and_mappings(
+    pod: Pod, resources: Mapping[str, str]
+) -> tuple[list[DeviceRequest], list[ContainerExtendedResourceRequest]]:
+    """Returns the device requests for the pod's extended resources by name, and which of them each container uses.
+
+    Containers are numbered with the init containers first. Requests for resources are numbered by name among all those
+    of a container.
+
+    Arguments:
+        resources: extended resource -> the name of the device class that backs it.
+    """
+    containers = [*pod.spec.init_containers, *pod.spec.containers]
+    wanted: dict[str, dict[int, int]] = {resource: {} for resource in sorted(resources)}
+    for place, container in enumerate(containers):
+        for resource, amount in container.resources.requests.items():
+            count = _count(amount) if resource in wanted else 0
+            if count > 0:
+                wanted[resource][place] = count
+    requests: list[DeviceRequest] = []
+    mappings: list[ContainerExtendedResourceRequest] = []
+    for resource, of_containers in wanted.items():
+        found = _OfResource(resource, resources[resource], containers, of_containers)
+        found.add(len(pod.spec.init_containers))
+        requests += found.requests
+        mappings += found.mappings
+    return sorted(requests, key=lambda request: request.name), mappings
+
+
+def _count(amount: RawQuantity) -> int:
+    """Returns how many it is; 0 for an amount that is no whole number."""
+    nanos = nanos_of(amount)
+    return 0 if nanos % NANO else nanos // NANO

@@ -1,0 +1,123 @@
+"""SuitableDevices: the devices of each pool that a request could have, given what allocated claims hold.
+
+What a search takes on its way only leaves fewer devices, so that it need not look at the others again. In a cluster
+whose first pools are used up this is most of a search.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import final
+
+from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedState
+from extender.engine.plugins.dynamic_resources.pools import Offer, Pool
+from extender.values.objects.devices import DeviceAttribute
+
+
+@final
+class Block:
+    """Devices of one pool, in the order in which they are tried."""
+
+    __slots__ = ("_values", "is_checked", "offers")
+
+    def __init__(self, offers: Sequence[Offer], *, is_checked: bool) -> None:
+        """Keeps the devices.
+
+        Arguments:
+            is_checked: whether each of them is free, selected and large enough, on whichever node; otherwise they are
+                all of the pool.
+        """
+        self.offers = offers
+        self.is_checked = is_checked
+        self._values: dict[str, list[DeviceAttribute | None]] = {}
+
+    def values_of(self, attribute: str) -> list[DeviceAttribute | None]:
+        """Returns the values of the attribute, each once."""
+        values = self._values.get(attribute)
+        if values is None:
+            values = []
+            for offer in self.offers:
+                if (value := attribute_of(offer, attribute)) not in values:
+                    values.append(value)
+            self._values[attribute] = values
+        return values
+
+
+@final
+class SuitableDevices:
+    """The suitable devices for the requests of claims of one content. State: a cache, by request and pool.
+
+    Entries are added by the event loop and by the thread that does long work. Each says for which version of the pool
+    it holds.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], dict[Pool, tuple[int, Block]]] = {}
+
+    def line(
+        self, claim: int, request: str, pools: Sequence[Pool], allocated: AllocatedState, check: Callable[[Pool], Block]
+    ) -> "Line":
+        """Returns the devices that a search tries for a request, by its full name.
+
+        Arguments:
+            check: returns the devices of the pool that the request could have.
+        """
+        return Line(self._known.setdefault((claim, request), {}), pools, allocated, check)
+
+
+@final
+class Line:
+    """The devices that one search tries for a request: blocks, which are looked up as the search comes to them."""
+
+    __slots__ = ("_allocated", "_blocks", "_check", "_known", "_pools", "_unchecked", "num_pools")
+
+    def __init__(
+        self,
+        known: dict[Pool, tuple[int, Block]],
+        pools: Sequence[Pool],
+        allocated: AllocatedState,
+        check: Callable[[Pool], Block],
+    ) -> None:
+        self._known = known
+        self._pools = pools
+        self._allocated = allocated
+        self._check = check
+        self._blocks: list[Block] = []
+        self._unchecked: Pool | None = None
+        self.num_pools = 0
+        """How many of the pools the search has come to."""
+
+    def block(self, number: int) -> Block | None:
+        """Returns a block; None if there are not so many. Pools without any have none.
+
+        Raises:
+            OutOfStepsError: the search has to go on elsewhere, or later.
+            TimedOutError: the time is up.
+        """
+        while number >= len(self._blocks):
+            if self._unchecked is not None:
+                # The search goes on behind this pool: later ones will be spared what cannot be had. A pool in which a
+                # search ends is not checked, since its first free device is likely to do.
+                pool, self._unchecked = self._unchecked, None
+                self._known[pool] = (self._allocated.version_of(pool.id), self._check(pool))
+            if self.num_pools == len(self._pools):
+                return None
+            pool = self._pools[self.num_pools]
+            self.num_pools += 1
+            known = self._known.get(pool)
+            if known is None or known[0] != self._allocated.version_of(pool.id):
+                self._unchecked = pool
+                self._blocks.append(Block(pool.offers, is_checked=False))
+            elif known[1].offers:
+                self._blocks.append(known[1])
+        return self._blocks[number]
+
+
+def attribute_of(offer: Offer, name: str) -> DeviceAttribute | None:
+    """Returns the attribute of a fully qualified name; the device may omit the domain if it is the driver's."""
+    attributes = offer.device.attributes
+    domain, slash, identifier = name.partition("/")
+    attribute = attributes.get(name)
+    if attribute is None and slash and domain == offer.id.driver:
+        attribute = attributes.get(identifier)
+    return attribute

@@ -1,0 +1,85 @@
+"""GangScheduling: holds the pods of a gang until there are enough of them, and lets them through together.
+
+Upstream: pkg/scheduler/framework/plugins/gangscheduling/gangscheduling.go (v1.36.2).
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final, final
+
+from extender.engine import framework as fwk
+from extender.values.golang.quoting import quoted
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey, PodGroup, group_of
+
+PERMIT_SECONDS: Final = 300.0
+"""The time that a member waits for the others. Upstream: permitTimeoutDuration."""
+TOO_FEW_KNOWN: Final = "waiting for minCount pods from a gang to appear in scheduling queue"
+TOO_FEW_SCHEDULED: Final = "waiting for minCount pods from a gang to be scheduled"
+
+
+@final
+class GangScheduling(fwk.PreEnqueuePlugin, fwk.PermitPlugin):
+    """Concerns the pods of a PodGroup with the gang policy."""
+
+    follows_group_cycle = True
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        return [
+            fwk.on(fwk.EventResource.POD, fwk.ActionType.ADD, _is_of_same_group),
+            fwk.on(fwk.EventResource.POD_GROUP, fwk.ActionType.ADD, _is_own_group),
+        ]
+
+    def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
+        """Gates the pod until its group exists and has enough pods."""
+        key = group_of(pod)
+        if key is None:
+            return fwk.SUCCESS
+        group = self.handle.objects.pod_groups.get(key)
+        if group is None:
+            return fwk.unresolvable(f"waiting for pods's pod group {quoted(key[1])} to appear in scheduling queue")
+        live = self.handle.live
+        if group.min_count is None or live is None or len(live.group_members(key)) >= group.min_count:
+            return fwk.SUCCESS
+        return fwk.unresolvable(TOO_FEW_KNOWN)
+
+    def permit(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> tuple[fwk.Status, float]:
+        """Lets the whole gang through once enough of its pods have a node; until then each of them waits."""
+        key = group_of(pod)
+        if key is None:
+            return fwk.SUCCESS, 0.0
+        in_cycle = state.find(fwk.GROUP_CYCLE)
+        group = self.handle.objects.pod_groups.get(key) if in_cycle is None else in_cycle.group
+        if group is None:
+            return fwk.error(
+                f"failed to get podGroup {key[0]}/{key[1]}: podgroup.scheduling.k8s.io {quoted(key[1])} not found"
+            ), 0.0
+        if group.min_count is None:
+            return fwk.SUCCESS, 0.0
+        if in_cycle is not None:
+            if in_cycle.num_scheduled < group.min_count:
+                return fwk.Status(fwk.Code.WAIT, (TOO_FEW_SCHEDULED,)), PERMIT_SECONDS
+            return fwk.SUCCESS, 0.0
+        return self._permit_assumed(key, group.min_count)
+
+    def _permit_assumed(self, key: GroupKey, min_count: int) -> tuple[fwk.Status, float]:
+        # Upstream activates the other members here. They are tried in the same cycle, or are in backoff.
+        live = self.handle.live
+        if live is None:
+            return fwk.SUCCESS, 0.0
+        members = live.group_members(key)
+        scheduled = {uid for uid in members if live.pod(uid) is not None}
+        if len(scheduled) < min_count:
+            return fwk.Status(fwk.Code.WAIT, (TOO_FEW_SCHEDULED,)), PERMIT_SECONDS
+        for uid in scheduled:
+            waiting = self.handle.waiting_pods.get(uid)
+            if waiting is not None:
+                waiting.allow(self.name)
+        return fwk.SUCCESS, 0.0
+
+
+def _is_of_same_group(pod: Pod, old: Any, new: Any) -> fwk.QueueingHint:
+    return fwk.queue_if(isinstance(new, Pod) and group_of(new) is not None and group_of(new) == group_of(pod))
+
+
+def _is_own_group(pod: Pod, old: Any, new: Any) -> fwk.QueueingHint:
+    return fwk.queue_if(isinstance(new, PodGroup) and group_of(pod) == (new.namespace, new.name))

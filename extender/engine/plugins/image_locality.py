@@ -1,0 +1,103 @@
+"""ImageLocality: prefers nodes that have the pod's images already."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final, final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.snapshot.axes import Int64s
+
+MEBIBYTE: Final = 1024 * 1024
+MIN_THRESHOLD: Final = 23 * MEBIBYTE
+"""Fewer bytes than this on a node score 0."""
+MAX_CONTAINER_THRESHOLD: Final = 1000 * MEBIBYTE
+"""More bytes than this per container score no more."""
+
+_FEW_IMAGES: Final = 64
+
+
+@final
+class ImageLocality(fwk.SignPlugin, fwk.ScorePlugin):
+    """Prefers nodes that have the pod's images; large and widespread images count most.
+
+    Upstream: framework/plugins/imagelocality/image_locality.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+    looks_only_at_node = True
+
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        self._images = fwk.PodMemo[Counter[str]]()
+
+    def sign_pod(self, pod: fwk.Pod) -> tuple[int, tuple[str, ...]]:
+        return _num_containers(pod), tuple(_images(pod))
+
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Counts the pod's images."""
+        self._images_of(state, pod)
+
+    def _images_of(self, state: fwk.CycleState, pod: fwk.Pod) -> Counter[str]:
+        return self._images.of(state, lambda: Counter(map(normalized_image_name, _images(pod))))
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) 0..100, from the bytes of the pod's images on the node, each scaled by the share of nodes that have the
+        image.
+        """
+        nodes, images = rows.snapshot.nodes, self._images_of(state, pod)
+        if len(images) > _FEW_IMAGES:
+            present = _present_on_each(rows, images)
+        else:
+            present = np.zeros(len(rows), np.int64)
+            for image, times in images.items():
+                column = nodes.image(image)
+                if column.is_known:
+                    present += _scaled(rows.of_nodes(column.size), rows.of_nodes(column.num_nodes), len(nodes)) * times
+        if not present.any():
+            return present
+        ceiling = MAX_CONTAINER_THRESHOLD * _num_containers(pod)
+        clamped = np.where(present < MIN_THRESHOLD, MIN_THRESHOLD, np.minimum(present, ceiling))
+        scores: Int64s = fwk.MAX_NODE_SCORE * (clamped - MIN_THRESHOLD) // (ceiling - MIN_THRESHOLD)
+        return scores
+
+
+def normalized_image_name(name: str) -> str:
+    """Returns the image's name with a tag: `latest` if it has none."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def _num_containers(pod: fwk.Pod) -> int:
+    return len(pod.spec.init_containers) + len(pod.spec.containers)
+
+
+def _images(pod: fwk.Pod) -> list[str]:
+    """Returns the images of init containers, containers and image volumes, with repetitions."""
+    spec = pod.spec
+    containers = [container.image for container in (*spec.init_containers, *spec.containers)]
+    return containers + [volume.image.reference for volume in spec.volumes if volume.image is not None]
+
+
+def _present_on_each(rows: fwk.Rows, images: Mapping[str, int]) -> Int64s:
+    """(R,) the bytes of the pod's images on the node, scaled, of so many images that it takes less time to look at
+    those of each node.
+    """
+    nodes = rows.snapshot.nodes
+    found = [
+        (row, size, num_nodes, images[image])
+        for row, place in enumerate(rows.node.tolist())
+        for image, (size, num_nodes) in nodes.images_on[place].items()
+        if image in images
+    ]
+    row, size, num_nodes, times = np.array(found, np.int64).reshape(-1, 4).T
+    present = np.zeros(len(rows), np.int64)
+    np.add.at(present, row, _scaled(size, num_nodes, len(nodes)) * times)
+    return present
+
+
+def _scaled(size: Int64s, num_nodes: Int64s, num_all_nodes: int) -> Int64s:
+    """The bytes of images, each times the share of nodes that have it. Upstream: scaledImageScore."""
+    # float64, because upstream's result is rounded in the same places.
+    scaled: Int64s = (size * (num_nodes / num_all_nodes)).astype(np.int64)
+    return scaled

@@ -1,0 +1,213 @@
+"""The tally questions of InterPodAffinity."""
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Final, NamedTuple, final
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.inter_pod_affinity.existing_terms import ClassNumbers
+from extender.engine.plugins.inter_pod_affinity.term_weights import TermWeights
+from extender.engine.plugins.inter_pod_affinity.terms import PodTerms, Term, WeightedTerm
+from extender.engine.snapshot import Attribute, Snapshot
+from extender.engine.snapshot.pod_attributes import LabelClass, PodSymbol
+from extender.engine.snapshot.symbols import LabelIndex
+from extender.engine.snapshot.tallies import RelevantCodes, Tallies, Weight, classes_relevant_to
+from extender.values.objects.kept_parses import kept_for_equal
+
+_BYTES_OF_A_VALUE: Final = 32
+"""A pod of a megabyte has 10,000 terms with three values each, or a few with many."""
+
+_PLUGIN: Final = "InterPodAffinity"
+_MANY_VALUES: Final = 256
+_MOST_STEPS: Final = 5_000
+"""More comparisons of a term with pods are made in a thread: each takes about a microsecond."""
+
+
+@final
+class Question(NamedTuple):
+    """The arguments of `Snapshot.tally`, `Rows.tally` and `Rows.tally_change`."""
+
+    attribute: Attribute
+    question: tuple[object, ...]
+    weight: Weight
+    relevant: RelevantCodes
+
+
+@final
+class TermsOfQuestion:
+    """Terms as a part of a key that is looked up in each cycle: hashing thousands of terms takes long."""
+
+    __slots__ = ("_hash", "_num_values", "_terms")
+
+    def __init__(self, terms: Sequence[Term | WeightedTerm]) -> None:
+        self._terms = tuple(terms)
+        self._hash = hash(self._terms)
+        self._num_values = sum(
+            (each.term if isinstance(each, WeightedTerm) else each).num_values for each in self._terms
+        )
+
+    @property
+    def num_values(self) -> int:
+        """The number of values that the terms name."""
+        return self._num_values
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TermsOfQuestion) and self._hash == other._hash and self._terms == other._terms
+
+
+@final
+class WeightOfTerms:
+    """The weight of a symbol in a question about terms of the pod to place: the sum for those that match its pods."""
+
+    __slots__ = ("_number", "weights")
+
+    def __init__(self, weights: TermWeights, number: int | None = None) -> None:
+        """Takes weights.
+
+        Arguments:
+            number: if given, pods whose sum it is have the weight 1, and others 0.
+        """
+        self.weights: Final = weights
+        self._number = number
+
+    def __call__(self, symbol: PodSymbol) -> int:
+        if not isinstance(symbol, LabelClass):
+            return 0
+        weight = self.weights.of_class(symbol)
+        return weight if self._number is None else weight == self._number
+
+
+def all_match(terms: Iterable[Term]) -> WeightOfTerms:
+    """Returns whether all of these terms match a pod, as a weight. Of thousands of terms that match the same pods one
+    is looked at.
+    """
+    unlike = {(term.selector, term.namespaces, term.namespace_selector): WeightedTerm(1, term) for term in terms}
+    return WeightOfTerms(TermWeights([*unlike.values()]), len(unlike))
+
+
+def pods_matching_all(terms: Sequence[Term], weight: WeightOfTerms) -> Question:
+    """Returns the question how many pods match all of these terms of the pod to place."""
+    return Question(
+        Attribute.LABELS, (_PLUGIN, "all", TermsOfQuestion(terms)), weight, classes_relevant_to(terms[0].selector)
+    )
+
+
+def weights_of_matches(terms: Sequence[WeightedTerm]) -> Question:
+    """Returns the question for the weights of these terms of the pod to place, each times the number of pods that it
+    matches.
+    """
+    weights = TermWeights(terms)
+
+    def relevant(tallies: Tallies, first: int) -> Iterable[int]:
+        index = tallies.index(Attribute.LABELS, LabelIndex)
+        return range(first, index.size) if weights.wanted is None else index.with_any(weights.wanted, first)
+
+    return Question(Attribute.LABELS, (_PLUGIN, "each", TermsOfQuestion(terms)), WeightOfTerms(weights), relevant)
+
+
+def check_weights(tallies: Tallies, questions: Iterable[Question], own: LabelClass | None = None) -> None:
+    """Returns if the questions are answered soon.
+
+    Arguments:
+        own: the class of the pod to place, which is weighed as well.
+
+    Raises:
+        LongWork: many of their terms want labels that many classes of pods have, and each is to be compared with each.
+    """
+    long: list[tuple[TermWeights, list[LabelClass]]] = []
+    for question in questions:
+        if isinstance(question.weight, WeightOfTerms) and question.weight.weights.are_alike:
+            symbols = [*tallies.unweighed(question.attribute, question.question, question.relevant), own]
+            classes = [symbol for symbol in symbols if isinstance(symbol, LabelClass)]
+            if question.weight.weights.steps_for(classes) > _MOST_STEPS:
+                long.append((question.weight.weights, classes))
+    if not long:
+        return
+
+    def weigh(is_wanted: Callable[[], bool]) -> None:
+        for weights, classes in long:
+            for pods in classes:
+                if not is_wanted():
+                    return
+                weights.of_class(pods)
+
+    raise fwk.LongWork(weigh)
+
+
+@final
+class QuestionsByKey:
+    """For each topology key of terms the question of `weights_of_matches`. State: those that were needed."""
+
+    def __init__(self, terms: Iterable[WeightedTerm]) -> None:
+        self._terms: defaultdict[str, list[WeightedTerm]] = defaultdict(list)
+        self._made: dict[str, Question] = {}
+        for weighted in terms:
+            self._terms[weighted.term.topology_key].append(weighted)
+
+    def of(self, key: str) -> Question:
+        """Returns the question for a key that a term has."""
+        question = self._made.get(key)
+        if question is None:
+            question = self._made[key] = weights_of_matches(self._terms[key])
+        return question
+
+    def of_keys(self, keys: Container[str]) -> dict[str, Question]:
+        """Returns the questions for those of the keys that terms have."""
+        return {key: self.of(key) for key in self._terms if key in keys}
+
+    def prepare(self) -> None:
+        """Makes the questions that take long to make."""
+        for key, terms in self._terms.items():
+            if sum(weighted.term.num_values for weighted in terms) > _MANY_VALUES:
+                self.of(key)
+
+
+@final
+class TermQuestions:
+    """The questions about the terms of a pod to place."""
+
+    __slots__ = ("affinity", "affinity_keys", "all_affinity", "anti_affinity", "counts", "preferred")
+
+    def __init__(self, terms: PodTerms) -> None:
+        self.all_affinity: Final = all_match(terms.affinity)
+        """Whether all required affinity terms match."""
+        self.affinity: Final = pods_matching_all(terms.affinity, self.all_affinity) if terms.affinity else None
+        """The number of pods that match all required affinity terms; None without any."""
+        self.affinity_keys: Final = tuple(dict.fromkeys(term.topology_key for term in terms.affinity))
+        """The topology keys of these terms."""
+        self.anti_affinity: Final = QuestionsByKey(WeightedTerm(1, term) for term in terms.anti_affinity)
+        """The numbers of required anti-affinity terms that pods match."""
+        self.preferred: Final = QuestionsByKey(terms.preferred)
+        """The weights of preferred terms that pods match."""
+        self.counts: Final = QuestionsByKey(WeightedTerm(1, weighted.term) for weighted in terms.preferred)
+        """The numbers of those terms."""
+
+
+@kept_for_equal(lambda terms: terms.num_values * _BYTES_OF_A_VALUE)
+def questions_of(terms: PodTerms) -> TermQuestions:
+    """Returns the questions about the terms, whose namespaces must be resolved; see `SelectedNamespaces`."""
+    return TermQuestions(terms)
+
+
+def prepare_questions(terms: PodTerms) -> None:
+    """Works out the questions about terms, whose namespaces must be resolved, so that a cycle finds them."""
+    questions = questions_of(terms)
+    for each in (questions.anti_affinity, questions.preferred, questions.counts):
+        each.prepare()
+
+
+def numbers_of_classes(snapshot: Snapshot, classes: ClassNumbers) -> Question:
+    """Returns the question for the numbers of these classes, each times the number of its pods."""
+    symbols, numbers = snapshot.tallies.symbols[Attribute.AFFINITY], classes.numbers
+    number_of = dict(numbers)
+
+    def weight(symbol: PodSymbol) -> int:
+        return number_of.get(symbols.code_of(symbol), 0)
+
+    def relevant(_: Tallies, first: int) -> Iterable[int]:
+        return [code for code, _ in numbers if code >= first]
+
+    return Question(Attribute.AFFINITY, (_PLUGIN, "classes", numbers), weight, relevant)

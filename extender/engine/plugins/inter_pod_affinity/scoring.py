@@ -1,0 +1,101 @@
+"""Score: the weights of preferred terms, and of the required affinity of existing pods, summed over topology domains.
+
+Upstream: framework/plugins/interpodaffinity/scoring.go (v1.36.2).
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.inter_pod_affinity.counting import (
+    Question,
+    QuestionsByKey,
+    check_weights,
+    numbers_of_classes,
+    questions_of,
+)
+from extender.engine.plugins.inter_pod_affinity.existing_terms import ClassNumbers, MatchingTerms
+from extender.engine.plugins.inter_pod_affinity.terms import PodTerms
+from extender.engine.snapshot.axes import Int64s
+
+
+def scores_by_key(
+    snapshot: fwk.Snapshot, terms: PodTerms, existing: MatchingTerms, *, may_defer: bool
+) -> Sequence[fwk.LabelScores]:
+    """Returns the scores for each topology key; empty if no term matches any pod.
+
+    Arguments:
+        terms: those of the pod, with resolved namespaces.
+        existing: the matching terms of existing pods.
+        may_defer: whether LongWork may be raised.
+
+    Raises:
+        LongWork: see `check_weights`.
+
+    Upstream: scoring.go, PreScore.
+    """
+    asked, keys = questions_of(terms), snapshot.nodes.label_keys
+    if may_defer:
+        check_weights(snapshot.tallies, asked.preferred.of_keys(keys).values())
+    found = _by_key(snapshot, asked.preferred, existing.weights)
+    if any(scores.by_value.any() for scores in found):
+        return found
+    if may_defer:
+        check_weights(snapshot.tallies, asked.counts.of_keys(keys).values())
+    # All sums are zero: either nothing matches, or the weights cancel out. Counting the matches instead of weighing
+    # them tells which.
+    counted = _by_key(snapshot, asked.counts, existing.counts)
+    return found if any(scores.by_value.any() for scores in counted) else ()
+
+
+def _by_key(
+    snapshot: fwk.Snapshot, of_pod: QuestionsByKey, existing: Sequence[ClassNumbers]
+) -> Sequence[fwk.LabelScores]:
+    keys = snapshot.nodes.label_keys  # a key that no node has changes no score
+    questions: defaultdict[str, list[Question]] = defaultdict(list)
+    for key, question in of_pod.of_keys(keys).items():
+        questions[key].append(question)
+    for classes in existing:
+        if classes.topology_key in keys:
+            questions[classes.topology_key].append(numbers_of_classes(snapshot, classes))
+    return [_scores(snapshot, key, of_key) for key, of_key in questions.items()]
+
+
+def _scores(snapshot: fwk.Snapshot, topology_key: str, questions: Sequence[Question]) -> fwk.LabelScores:
+    column = snapshot.nodes.label(topology_key)
+    by_value = np.zeros(len(column.values) + 1, np.int64)
+    for question in questions:
+        by_value += snapshot.tally(*question).by_value(column)
+    by_value[-1] = 0
+    return fwk.LabelScores(column, by_value)
+
+
+def raw_scores(rows: fwk.Rows, found: Sequence[fwk.LabelScores]) -> Int64s:
+    """(R,) the sum over the topology keys; negative where anti-affinity prevails. Upstream: scoring.go, Score."""
+    scores = rows.of_values(found[0].column, found[0].by_value)
+    for of_key in found[1:]:
+        scores = scores + rows.of_values(of_key.column, of_key.by_value)
+    return scores
+
+
+def normalized(scores: Int64s) -> Int64s:
+    """(R,) scaled to 0 for the least and 100 for the most; all 0 if they are equal. Upstream: scoring.go,
+    NormalizeScore.
+    """
+    if not len(scores):
+        return scores
+    least, most = int(scores[scores.argmin()]), int(scores[scores.argmax()])  # faster than min and max
+    if least == most:
+        return np.zeros_like(scores)
+    above = scores - least
+    if most - least < len(scores):  # then each different score is worked out once
+        return _scaled(np.arange(most - least + 1), most - least).take(above)
+    return _scaled(above, most - least)
+
+
+def _scaled(above: Int64s, span: int) -> Int64s:
+    # Truncated as in Go: 0.29 * 100 is 28.999..., which becomes 28.
+    result: Int64s = (fwk.MAX_NODE_SCORE * (above.astype(np.float64) / float(span))).astype(np.int64)
+    return result

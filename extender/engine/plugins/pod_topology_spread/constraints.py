@@ -1,0 +1,210 @@
+"""Parsed spread constraints, and the pods and nodes that they count.
+
+Upstream: framework/plugins/podtopologyspread/common.go (v1.36.2).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+import msgspec
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.snapshot.axes import Int64s, Mask
+from extender.engine.snapshot.columns import LabelColumn
+from extender.engine.snapshot.matching import required_node_affinity_mask
+from extender.engine.snapshot.pod_attributes import LabelClass, PodSymbol
+from extender.engine.snapshot.tallies import Tally, classes_relevant_to
+from extender.values.objects.kept_parses import kept_for_equal
+from extender.values.objects.label_selectors import Selector, selector_of, with_requirements
+from extender.values.objects.pod import TopologySpreadConstraint
+from extender.values.objects.tolerations import find_untolerated_taint, tolerations_of
+
+DO_NOT_SCHEDULE: Final = "DoNotSchedule"
+SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
+
+_HONOR: Final = "Honor"
+_PLUGIN: Final = "PodTopologySpread"
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_DECODER: Final = msgspec.json.Decoder(list[TopologySpreadConstraint])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CompiledConstraint:
+    """A constraint with its defaults."""
+
+    max_skew: int
+    topology_key: str
+    selector: Selector
+    min_domains: int = 1
+    honors_affinity: bool = True
+    """True if nodes that the pod's node selector or node affinity exclude do not count."""
+    honors_taints: bool = False
+    """True if nodes with a taint that the pod does not tolerate do not count."""
+    compares_tolerations: bool = False
+    """Whether the operators Lt and Gt of tolerations count; see `extender.values.objects.tolerations.tolerates`."""
+
+    def matches_itself(self, pod: fwk.Pod) -> bool:
+        """True if the constraint counts the pod itself."""
+        return self.selector.matches(pod.labels)
+
+
+def compiled(
+    written: Sequence[TopologySpreadConstraint],
+    labels: Mapping[str, str],
+    action: str,
+    *,
+    compares_tolerations: bool = False,
+) -> tuple[CompiledConstraint, ...]:
+    """Returns the constraints whose whenUnsatisfiable is `action`, in order.
+
+    Arguments:
+        labels: the pod's; matchLabelKeys restrict the selectors to pods with the same values.
+        compares_tolerations: see `CompiledConstraint`.
+
+    Raises:
+        SelectorError: a selector of theirs is invalid.
+
+    Upstream: common.go, filterTopologySpreadConstraints.
+    """
+    own = {key: labels[key] for constraint in written for key in constraint.match_label_keys if key in labels}
+    return _compiled(_ENCODE(written), tuple(own.items()), action, compares_tolerations)
+
+
+@kept_for_equal(len)
+def _compiled(
+    encoded: bytes, own: tuple[tuple[str, str], ...], action: str, compares: bool
+) -> tuple[CompiledConstraint, ...]:
+    labels = dict(own)
+    found = (written for written in _DECODER.decode(encoded) if written.when_unsatisfiable == action)
+    return tuple(_constraint(written, labels, compares=compares) for written in found)
+
+
+def _constraint(written: TopologySpreadConstraint, labels: Mapping[str, str], *, compares: bool) -> CompiledConstraint:
+    selector = selector_of(written.label_selector)
+    agreed = {key: labels[key] for key in written.match_label_keys if key in labels}
+    return CompiledConstraint(
+        max_skew=written.max_skew,
+        topology_key=written.topology_key,
+        selector=with_requirements(selector, agreed) if agreed else selector,
+        min_domains=1 if written.min_domains is None else written.min_domains,
+        honors_affinity=written.node_affinity_policy in (None, _HONOR),
+        honors_taints=written.node_taints_policy == _HONOR,
+        compares_tolerations=compares,
+    )
+
+
+def with_selector(constraint: CompiledConstraint, selector: Selector) -> CompiledConstraint:
+    """Returns the constraint with this selector in place of its own."""
+    return replace(constraint, selector=selector)
+
+
+def pods_counted(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Int64s:
+    """(N,) the number of matching pods of the namespace on each node, without terminating ones. An empty selector
+    counts none.
+
+    Upstream: common.go, countPodsMatchSelector.
+    """
+    return (
+        np.zeros(len(snapshot.nodes), np.int64) if selector.is_empty else _tally(snapshot, namespace, selector).per_node
+    )
+
+
+def pods_counted_by_value(snapshot: fwk.Snapshot, namespace: str, selector: Selector, column: LabelColumn) -> Int64s:
+    """(V + 1,) the same pods by the value of a label of their nodes; the last entry is for nodes without it. It is
+    read-only.
+    """
+    return (
+        np.zeros(len(column.values) + 1, np.int64)
+        if selector.is_empty
+        else _tally(snapshot, namespace, selector).by_value(column)
+    )
+
+
+def _tally(snapshot: fwk.Snapshot, namespace: str, selector: Selector) -> Tally:
+    def counts(symbol: PodSymbol) -> int:
+        return isinstance(symbol, LabelClass) and not symbol.is_terminating and _selects(selector, namespace, symbol)
+
+    question = (_PLUGIN, "counted", namespace, selector)
+    return snapshot.tally(fwk.Attribute.LABELS, question, counts, classes_relevant_to(selector))
+
+
+def pods_moved(rows: fwk.Rows, namespace: str, selector: Selector) -> Int64s | None:
+    """(R,) the number of matching pods added to the row, less those removed; None if the rows have no changes.
+
+    It is not exactly the change of `pods_counted`: terminating pods count here, and an empty selector matches all pods
+    of the namespace. So does upstream, which counts by one rule when a cycle begins and updates by the other.
+
+    Upstream: filtering.go, updateWithPod.
+    """
+
+    def counts(symbol: PodSymbol) -> int:
+        return isinstance(symbol, LabelClass) and _selects(selector, namespace, symbol)
+
+    question = (_PLUGIN, "moved", namespace, selector)
+    return rows.tally_change(fwk.Attribute.LABELS, question, counts, classes_relevant_to(selector))
+
+
+def _selects(selector: Selector, namespace: str, pods: LabelClass) -> bool:
+    return pods.namespace == namespace and selector.matches(pods.labels_by_key())
+
+
+@final
+class Inclusion:
+    """Which nodes count for a constraint: those with all the topology keys, except those that its policies exclude.
+
+    Upstream: common.go, matchNodeInclusionPolicies, nodeLabelsMatchSpreadConstraints.
+    """
+
+    def __init__(self, snapshot: fwk.Snapshot, pod: fwk.Pod, with_keys: Mask | None) -> None:
+        self._snapshot = snapshot
+        self._pod = pod
+        self._with_keys = with_keys
+        self._affine: Mask | None = None
+        self._tolerated: Mask | None = None
+
+    def is_by_keys_alone(self, constraint: CompiledConstraint) -> bool:
+        """True if no policy of the constraint excludes a node with all the topology keys."""
+        return not constraint.honors_taints and not (constraint.honors_affinity and _requires_nodes(self._pod))
+
+    def of(self, constraint: CompiledConstraint) -> Mask:
+        """(N,) the nodes that count."""
+        included = np.ones(len(self._snapshot.nodes), np.bool_) if self._with_keys is None else self._with_keys
+        if constraint.honors_affinity and _requires_nodes(self._pod):
+            if self._affine is None:
+                self._affine = required_node_affinity_mask(self._snapshot, self._pod)
+            included = included & self._affine
+        if constraint.honors_taints:
+            if self._tolerated is None:
+                self._tolerated = _tolerated(self._snapshot, self._pod, compares=constraint.compares_tolerations)
+            included = included & self._tolerated
+        return included
+
+
+def _requires_nodes(pod: fwk.Pod) -> bool:
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
+    return bool(pod.spec.node_selector) or (affinity is not None and affinity.required is not None)
+
+
+def _tolerated(snapshot: fwk.Snapshot, pod: fwk.Pod, *, compares: bool) -> Mask:
+    nodes, tolerations = snapshot.nodes, tolerations_of(pod)
+    sets = range(len(nodes.taint_sets))
+    tolerated = [find_untolerated_taint(nodes.taints_of(code), tolerations, compares=compares) is None for code in sets]
+    mask: Mask = np.array(tolerated, np.bool_)[nodes.taint_set]
+    return mask
+
+
+def columns_of(snapshot: fwk.Snapshot, constraints: Sequence[CompiledConstraint]) -> list[LabelColumn]:
+    """Returns the column of each constraint's topology key."""
+    return [snapshot.nodes.label(constraint.topology_key) for constraint in constraints]
+
+
+def with_all_keys(columns: Sequence[LabelColumn]) -> Mask:
+    """(N,) the nodes that have all these labels."""
+    mask = columns[0].present
+    for column in columns[1:]:
+        mask = mask & column.present
+    return mask

@@ -1,0 +1,135 @@
+"""Score: the fewer matching pods in a row's domains, the better.
+
+Upstream: framework/plugins/podtopologyspread/scoring.go (v1.36.2).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.pod_topology_spread.constraints import (
+    CompiledConstraint,
+    Inclusion,
+    columns_of,
+    pods_counted,
+    with_all_keys,
+)
+from extender.engine.snapshot.axes import Codes, Floats, Int64s, Mask
+from extender.engine.snapshot.columns import LabelColumn, sums_by_value
+from extender.values.objects.node import HOSTNAME_LABEL
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConstraintScore:
+    """What a constraint adds to the score of a node."""
+
+    scores: Floats
+    """(V + 1,) by value of the topology key, or for hostnames (N,) by node. Nodes without the label get 0."""
+    place: Codes | None
+    """(N,) the index of a node's score; None if that is its own place."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TopologyScores:
+    """The scores of all constraints of a pod."""
+
+    ignored: Mask | None
+    """(N,) the nodes that lack a topology key and get no score; None for no node."""
+    of_constraints: tuple[ConstraintScore, ...]
+
+
+def weigh(
+    rows: fwk.Rows, pod: fwk.Pod, constraints: Sequence[CompiledConstraint], *, all_keys_needed: bool
+) -> TopologyScores:
+    """Counts the matching pods of each domain, and weighs constraints by the number of domains that are feasible.
+
+    Arguments:
+        rows: the feasible nodes. They determine the domains; the pods of all nodes are counted.
+        all_keys_needed: whether nodes that lack a topology key get no score at all, rather than none for that
+            constraint.
+
+    Upstream: scoring.go, PreScore.
+    """
+    snapshot = rows.snapshot
+    if all_keys_needed and any(constraint.topology_key not in snapshot.nodes.label_keys for constraint in constraints):
+        return TopologyScores(np.ones(len(snapshot.nodes), np.bool_), ())
+    columns = columns_of(snapshot, constraints)
+    with_keys = with_all_keys(columns) if all_keys_needed else None
+    scored = rows.node if with_keys is None else rows.node[with_keys[rows.node]]
+    inclusion = Inclusion(snapshot, pod, with_keys)
+    of_constraints: list[ConstraintScore] = []
+    for constraint, column in zip(constraints, columns, strict=True):
+        counted = pods_counted(snapshot, pod.namespace, constraint.selector)
+        if constraint.topology_key == HOSTNAME_LABEL:
+            scores = _scores(constraint, counted, num_domains=len(scored))
+            scores[column.codes < 0] = 0
+            of_constraints.append(ConstraintScore(scores, None))
+        else:
+            counts = sums_by_value(column, counted * inclusion.of(constraint))
+            of_constraints.append(_domain_score(constraint, column, counts, column.codes[scored]))
+    return TopologyScores(None if with_keys is None else ~with_keys, tuple(of_constraints))
+
+
+def _domain_score(
+    constraint: CompiledConstraint, column: LabelColumn, counts: Int64s, scored: Codes
+) -> ConstraintScore:
+    """Returns the score of a constraint whose domains hold `counts` (V + 1,), with feasible nodes in the domains
+    `scored` (S,).
+    """
+    is_feasible = np.zeros(len(counts), np.bool_)
+    is_feasible[scored] = True
+    num_domains = int(is_feasible.sum())
+    empty = column.values.code_of("")
+    if empty >= 0:
+        # Upstream reads a missing label as an empty one, except when it scores the node itself.
+        counts[empty] += counts[-1]
+        num_domains -= int(is_feasible[empty] and is_feasible[-1])
+    scores = _scores(constraint, counts, num_domains)
+    scores[-1] = 0
+    return ConstraintScore(scores, column.codes)
+
+
+def _scores(constraint: CompiledConstraint, counts: Int64s, num_domains: int) -> Floats:
+    """Upstream: scoring.go, scoreForCount, topologyNormalizingWeight."""
+    weight = math.log(num_domains + 2)
+    return np.multiply(counts, weight, dtype=np.float64) + float(constraint.max_skew - 1)
+
+
+def raw_scores(rows: fwk.Rows, scores: TopologyScores) -> Int64s:
+    """(R,) the matching pods in the row's domains, weighed and summed over the constraints; 0 for ignored nodes.
+
+    Upstream: scoring.go, Score.
+    """
+    total: Floats = np.zeros(len(rows), np.float64)
+    for each in scores.of_constraints:
+        total += each.scores[rows.node if each.place is None else rows.codes_of_nodes(each.place)]
+    if scores.ignored is not None:
+        total[scores.ignored[rows.node]] = 0
+    return _rounded(total)
+
+
+def normalized(scores: Int64s, ignored: Mask | None) -> Int64s:
+    """(R,) 100 for the row with the fewest pods, less for others, 0 for ignored ones.
+
+    Upstream: scoring.go, NormalizeScore.
+    """
+    counted = scores if ignored is None else scores[~ignored]
+    most = int(counted.max(initial=0))
+    result = np.full_like(scores, fwk.MAX_NODE_SCORE)
+    if most > 0:
+        result = result * (most + int(counted.min()) - scores) // most
+    if ignored is not None:
+        result[ignored] = 0
+    return result
+
+
+def _rounded(scores: Floats) -> Int64s:
+    """(R,) the nearest integers, halves away from zero as in Go; numpy would round them to even."""
+    whole = np.trunc(scores)
+    return (whole + np.where(np.abs(scores - whole) >= 0.5, np.sign(scores), 0)).astype(np.int64)

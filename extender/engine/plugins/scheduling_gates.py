@@ -1,0 +1,25 @@
+"""SchedulingGates: holds back pods with scheduling gates."""
+
+from collections.abc import Sequence
+from typing import final
+
+from extender.engine import framework as fwk
+
+
+@final
+class SchedulingGates(fwk.PreEnqueuePlugin):
+    """Keeps a pod out of the queue while spec.schedulingGates is not empty.
+
+    Upstream: framework/plugins/schedulinggates/scheduling_gates.go (v1.36.2).
+    """
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        gates_gone = fwk.ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        return [fwk.on(fwk.EventResource.POD, gates_gone, lambda pod, old, new: fwk.queue_if(new.uid == pod.uid))]
+
+    def pre_enqueue(self, pod: fwk.Pod) -> fwk.Status:
+        """Returns unresolvable with the names of the gates."""
+        if not pod.spec.scheduling_gates:
+            return fwk.SUCCESS
+        gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)
+        return fwk.unresolvable(f"waiting for scheduling gates: [{gates}]")

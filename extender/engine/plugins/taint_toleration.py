@@ -1,0 +1,130 @@
+"""TaintToleration: keeps pods off nodes with taints that they do not tolerate."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, final
+
+import msgspec
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.framework.advice import MAX_ONE_BY_ONE, listed
+from extender.engine.snapshot.axes import Int64s
+from extender.values.objects.node import Taint
+from extender.values.objects.tolerations import (
+    PREFER_NO_SCHEDULE,
+    Tolerations,
+    find_untolerated_taint,
+    tolerating,
+    tolerations_of,
+)
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+REASON: Final = "node(s) had untolerated taint(s)"
+
+_CONDITIONS: Final = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
+"""Prefixes of taints that state a condition of a node: then the node has to be mended, not the pod."""
+
+
+@final
+class TaintToleration(fwk.SignPlugin, fwk.FilterPlugin, fwk.PreScorePlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
+    """Refuses nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; prefers nodes with few such
+    PreferNoSchedule taints.
+
+    Upstream: framework/plugins/tainttoleration/taint_toleration.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+    looks_only_at_node = True
+    normalizes_by_extremes = True
+
+    def __init__(self, arguments: Any = None, handle: fwk.Handle | None = None) -> None:
+        super().__init__(arguments, handle)
+        self._compares = self.feature_gates.enabled("TaintTolerationComparisonOperators")
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        return [
+            fwk.on(
+                fwk.EventResource.NODE, fwk.ActionType.ADD | fwk.ActionType.UPDATE_NODE_TAINT, self._after_node_change
+            ),
+            # Tolerations can only be added to a pod.
+            fwk.on(
+                fwk.EventResource.POD,
+                fwk.ActionType.UPDATE_POD_TOLERATION,
+                lambda pod, old, new: fwk.queue_if(new.uid == pod.uid),
+            ),
+        ]
+
+    def sign_pod(self, pod: fwk.Pod) -> bytes:
+        return _ENCODE(pod.spec.tolerations)
+
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Reads the pod's tolerations."""
+        tolerations_of(pod)
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refusals are unresolvable, since removing pods removes no taint."""
+        tolerations = tolerations_of(pod)
+        refused = _per_taint_set(rows.snapshot, lambda taints: not self._tolerates_all(tolerations, taints))
+        return fwk.reject(refused[rows.taint_set] > 0, REASON, unresolvable=True)
+
+    def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
+        """Never skips: on nodes without such taints every pod gets the full score."""
+        return fwk.SUCCESS_EQUAL_PODS
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) the number of PreferNoSchedule taints that the pod does not tolerate."""
+        tolerations = tolerations_of(pod)
+
+        def count(taints: Sequence[Taint]) -> int:
+            soft = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
+            return sum(not tolerations.cover(taint, compares=self._compares) for taint in soft)
+
+        return _per_taint_set(rows.snapshot, count)[rows.taint_set]
+
+    def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
+        """(R,) the fewer, the higher."""
+        return fwk.default_normalize_score(scores, reverse=True)
+
+    def suggest(self, pod: fwk.Pod, rows: fwk.Rows) -> Iterator[fwk.Suggestion]:
+        """Tolerations for the sets of taints that exclude the most nodes."""
+        codes, counts = np.unique(rows.taint_set, return_counts=True)
+        num_nodes: Counter[tuple[Taint, ...]] = Counter()
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            num_nodes[self._untolerated(pod, rows.snapshot.nodes.taints_of(code))] += count
+        for taints, _ in num_nodes.most_common(MAX_ONE_BY_ONE):
+            if taints:
+                yield _tolerating(pod, taints)
+
+    def _untolerated(self, pod: fwk.Pod, taints: Sequence[Taint]) -> tuple[Taint, ...]:
+        return tuple(taint for taint in taints if not self._tolerates_all(tolerations_of(pod), [taint]))
+
+    def _after_node_change(self, pod: fwk.Pod, old: fwk.Node | None, new: fwk.Node) -> fwk.QueueingHint:
+        tolerations = tolerations_of(pod)
+        was_tolerated = old is not None and self._tolerates_all(tolerations, old.spec.taints)
+        return fwk.queue_if(not was_tolerated and self._tolerates_all(tolerations, new.spec.taints))
+
+    def _tolerates_all(self, tolerations: Tolerations, taints: Sequence[Taint]) -> bool:
+        return find_untolerated_taint(taints, tolerations, compares=self._compares) is None
+
+
+def _tolerating(pod: fwk.Pod, taints: Sequence[Taint]) -> fwk.Suggestion:
+    conditions = [taint for taint in taints if taint.key.startswith(_CONDITIONS)]
+    others = [taint for taint in taints if taint not in conditions]
+    texts = [f"tolerate the {listed('taint', list(map(_written, others)))}"] if others else []
+    if conditions:
+        texts.append(f"rid nodes of the {listed('taint', list(map(_written, conditions)))}")
+    return fwk.Suggestion("node" if conditions else "toleration", " and ".join(texts), tolerating(pod, taints))
+
+
+def _written(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def _per_taint_set(snapshot: fwk.Snapshot, judge: Callable[[Sequence[Taint]], int]) -> Int64s:
+    """(T,) the result of `judge` for each list of taints in the cluster, by code: a cluster has many nodes, but few
+    such lists.
+    """
+    nodes = snapshot.nodes
+    return np.array([judge(nodes.taints_of(code)) for code in range(len(nodes.taint_sets))], np.int64)

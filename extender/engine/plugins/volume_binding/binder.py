@@ -1,0 +1,273 @@
+"""The binder: which volumes a pod's claims would get on each node, and what is assumed once a node is chosen.
+
+Upstream: framework/plugins/volumebinding/binder.go, FindPodVolumes, AssumePodVolumes (v1.36.2).
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, final
+
+import msgspec
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.volume_binding.assume_cache import AssumeError
+from extender.engine.plugins.volume_binding.pod_claims import DelayedClaim, PodClaims, Storage
+from extender.engine.plugins.volume_binding.reach import capacity_mask, reach_of_bound, topology_mask
+from extender.engine.plugins.volume_binding.static_matching import ClaimSelectorError, VolumeChoice, match_claims
+from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.axes import Mask
+from extender.engine.snapshot.symbols import ABSENT
+from extender.values.objects.claims import NO_PROVISIONER, SELECTED_NODE_ANNOTATION, bound_to, claim_namespace
+from extender.values.objects.csi_translation import in_tree_plugin
+from extender.values.objects.decoding import replaced
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+REASON_NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
+REASON_BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
+REASON_NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"
+REASON_VOLUME_MISSING: Final = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A claim and the volume that it gets."""
+
+    volume: PersistentVolume
+    claim: PersistentVolumeClaim
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PodVolumes:
+    """The volumes of a pod's claims on each node."""
+
+    refusals: tuple[tuple[str, Mask], ...]
+    """(reason, (N,) refused nodes), in the order in which a node lists its reasons."""
+    failures: tuple[tuple[str, Mask], ...]
+    """(message, (N,) nodes for which an error occurred)."""
+    choices: tuple[VolumeChoice, ...] = ()
+    to_provision: tuple[tuple[PersistentVolumeClaim, Mask], ...] = ()
+    """(claim, (N,) nodes on which a volume would be provisioned)."""
+
+    def verdicts(self, rows: fwk.Rows) -> fwk.Verdicts:
+        """Returns the verdicts on these rows. Refusals are unresolvable, since removing pods does not free volumes."""
+        codes = np.zeros(len(rows), np.int8)
+        reasons: list[tuple[str, Mask]] = []
+        for reason, nodes in self.refusals:
+            mask = nodes[rows.node]
+            codes[mask] = fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+            reasons.append((reason, mask))
+        for message, nodes in self.failures:
+            mask = nodes[rows.node]
+            codes[mask] = fwk.Code.ERROR
+            reasons.append((message, mask))
+        return fwk.Verdicts(codes, tuple((reason, mask) for reason, mask in reasons if mask.any()))
+
+    def bindings_on(self, node: int) -> list[Binding]:
+        """Returns the claims that would be bound to existing volumes on the node at this place."""
+        chosen = ((choice.at(node), choice.delayed.claim) for choice in self.choices if choice.volumes)
+        return [Binding(volume, claim) for volume, claim in chosen if volume is not None]
+
+    def provisions_on(self, node: int) -> list[PersistentVolumeClaim]:
+        """Returns the claims for which volumes would be provisioned on the node at this place."""
+        return [claim for claim, nodes in self.to_provision if nodes[node]]
+
+
+def find_pod_volumes(snapshot: Snapshot, storage: Storage, claims: PodClaims) -> PodVolumes:
+    """Finds volumes for all claims of a pod, for all nodes at once.
+
+    Raises:
+        QuantityError: a claim, a volume or a capacity has an invalid size.
+    """
+    bound = _check_bound(snapshot, storage, claims.bound)
+    delayed = _find_delayed(snapshot, storage, claims.delayed)
+    failed = bound.failed | delayed.failed
+    refusals = (
+        (REASON_NODE_CONFLICT, bound.unreached & ~failed),
+        (REASON_BIND_CONFLICT, delayed.unbound & ~failed),
+        (REASON_NOT_ENOUGH_SPACE, delayed.without_capacity & ~failed),
+        (REASON_VOLUME_MISSING, bound.missing & ~failed),
+    )
+    # Upstream checks bound claims first, and stops at the first error.
+    failures = (*bound.failures, *((message, nodes & ~bound.failed) for message, nodes in delayed.failures))
+    return PodVolumes(refusals, failures, tuple(delayed.choices), tuple(delayed.to_provision))
+
+
+@dataclass(slots=True)
+class _Bound:
+    """The result for the bound claims, as masks over nodes."""
+
+    unreached: Mask
+    """(N,) the nodes that do not reach a volume."""
+    missing: Mask
+    """(N,) the nodes that reach all volumes before one that does not exist."""
+    failed: Mask
+    failures: list[tuple[str, Mask]] = field(default_factory=list)
+
+
+def _check_bound(snapshot: Snapshot, storage: Storage, claims: Iterable[PersistentVolumeClaim]) -> _Bound:
+    """Upstream: checkBoundClaims, which stops on each node at the first claim that refuses it."""
+    found = _Bound(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
+    remaining = np.ones(len(snapshot.nodes), np.bool_)
+    known: set[bytes] = set()
+    for claim in claims:
+        volume = storage.volume(claim.spec.volume_name)
+        if volume is None:
+            found.missing |= remaining
+            break
+        reached_by = _ENCODE(volume.spec.node_affinity) if in_tree_plugin(volume) is None else b""
+        if reached_by in known or not remaining.any():
+            continue  # a pod may have thousands of volumes of one zone
+        if reached_by:
+            known.add(reached_by)
+        reach = reach_of_bound(snapshot, volume)
+        if reach.unknown is not None:
+            unknown = remaining & reach.unknown
+            found.failures.append((reach.why_unknown, unknown))
+            found.failed |= unknown
+            remaining &= ~unknown
+        found.unreached |= remaining & ~reach.nodes
+        remaining &= reach.nodes
+    return found
+
+
+@dataclass(slots=True)
+class _Delayed:
+    """The result for the unbound claims that wait for a node, as masks over nodes."""
+
+    unbound: Mask
+    """(N,) the nodes on which a claim would get no volume."""
+    without_capacity: Mask
+    """(N,) the nodes on which a volume would have to be provisioned for which there is no capacity."""
+    failed: Mask
+    failures: list[tuple[str, Mask]] = field(default_factory=list)
+    choices: list[VolumeChoice] = field(default_factory=list)
+    to_provision: list[tuple[PersistentVolumeClaim, Mask]] = field(default_factory=list)
+
+
+def _find_delayed(snapshot: Snapshot, storage: Storage, claims: Sequence[DelayedClaim]) -> _Delayed:
+    """Matches the claims with existing volumes, and provisions volumes for the others."""
+    found = _Delayed(_no_node(snapshot), _no_node(snapshot), _no_node(snapshot))
+    provisioning: list[DelayedClaim] = []
+    others: list[DelayedClaim] = []
+    nodes_selected: set[str] = set()
+    for delayed in claims:
+        selected = delayed.claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION)
+        if selected is None:
+            others.append(delayed)
+        else:
+            # A volume is being provisioned for that node, so that the claim can be bound nowhere else.
+            provisioning.append(delayed)
+            if selected not in nodes_selected:
+                nodes_selected.add(selected)
+                found.unbound |= snapshot.all_nodes != snapshot.nodes.index.get(selected, ABSENT)
+    remaining = ~found.unbound
+    try:
+        found.choices = match_claims(snapshot, storage, others)
+    except ClaimSelectorError as exc:
+        found.failures.append((str(exc), remaining))
+        found.failed |= remaining
+        return found
+    wanted = [(delayed, remaining) for delayed in provisioning]
+    wanted += [(choice.delayed, remaining & ~choice.found if choice.volumes else remaining) for choice in found.choices]
+    known: dict[tuple[str, object, int], Mask | None] = {}
+    for delayed, nodes in wanted:
+        # Claims of one class and size that may be provisioned on the same nodes: a pod may have thousands. That other
+        # claims have ruled out further nodes meanwhile makes no difference.
+        like = delayed.storage_class.metadata.name, delayed.claim.spec.resources.requests.get("storage"), id(nodes)
+        if like not in known:
+            known[like] = _provision(snapshot, delayed, nodes & ~found.unbound & ~found.without_capacity, found)
+        on_nodes = known[like]
+        if on_nodes is not None:
+            found.to_provision.append((delayed.claim, on_nodes))
+    return found
+
+
+def _provision(snapshot: Snapshot, delayed: DelayedClaim, nodes: Mask, found: _Delayed) -> Mask | None:
+    """Returns on which of these nodes a volume can be provisioned for the claim; None if on none for want of a
+    provisioner, or of nodes.
+
+    Upstream: checkVolumeProvisions.
+    """
+    if not nodes.any():
+        return None
+    storage_class = delayed.storage_class
+    if storage_class.provisioner in ("", NO_PROVISIONER):
+        found.unbound |= nodes
+        return None
+    allowed = topology_mask(snapshot, storage_class.allowed_topologies)
+    found.unbound |= nodes & ~allowed
+    nodes = nodes & allowed
+    enough = capacity_mask(snapshot, storage_class, delayed.claim)
+    if enough is not None:
+        found.without_capacity |= nodes & ~enough
+        nodes = nodes & enough
+    return nodes
+
+
+def _no_node(snapshot: Snapshot) -> Mask:
+    return np.zeros(len(snapshot.nodes), np.bool_)
+
+
+# After a node is chosen.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AssumedVolumes:
+    """The objects assumed for a pod, as they are to be written: volumes with their claims, claims with the selected
+    node.
+    """
+
+    volumes: tuple[PersistentVolume, ...] = ()
+    claims: tuple[PersistentVolumeClaim, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """True if all claims of the pod were bound already."""
+        return not self.volumes and not self.claims
+
+
+def assume_pod_volumes(
+    storage: Storage, bindings: Iterable[Binding], provisions: Iterable[PersistentVolumeClaim], node: str
+) -> AssumedVolumes:
+    """Assumes that the claims get their volumes, or that volumes are provisioned for them.
+
+    Raises:
+        AssumeError: a claim or volume was deleted or changed meanwhile; then nothing is assumed.
+    """
+    volumes: list[PersistentVolume] = []
+    claims: list[PersistentVolumeClaim] = []
+    objects = storage.objects
+    try:
+        for binding in bindings:
+            volume = bound_to(binding.volume, binding.claim)
+            if volume is not binding.volume:
+                storage.assumed_volumes.assume(volume.metadata.name, volume, objects.pvs)
+            volumes.append(volume)
+        selected: dict[int, PersistentVolumeClaim] = {}
+        for claim in provisions:
+            if id(claim) in selected:  # the pod names it more than once
+                claims.append(selected[id(claim)])
+                continue
+            annotations = {**claim.metadata.annotations, SELECTED_NODE_ANNOTATION: node}
+            assumed = replaced(claim, metadata=replaced(claim.metadata, annotations=annotations))
+            storage.assumed_claims.assume((claim_namespace(claim), claim.metadata.name), assumed, objects.pvcs)
+            claims.append(assumed)
+            selected[id(claim)] = assumed
+    except AssumeError:
+        restore_pod_volumes(storage, AssumedVolumes(tuple(volumes), tuple(claims)))
+        raise
+    return AssumedVolumes(tuple(volumes), tuple(claims))
+
+
+def restore_pod_volumes(storage: Storage, assumed: AssumedVolumes) -> None:
+    """Drops what was assumed. Idempotent."""
+    for volume in assumed.volumes:
+        storage.assumed_volumes.restore(volume.metadata.name)
+    for claim in assumed.claims:
+        storage.assumed_claims.restore((claim_namespace(claim), claim.metadata.name))

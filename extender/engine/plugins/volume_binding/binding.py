@@ -1,0 +1,162 @@
+"""Writes the assumed volumes and claims, and waits until the volume controller and the provisioners have bound them.
+
+Upstream: framework/plugins/volumebinding/binder.go, BindPodVolumes, bindAPIUpdate, checkBindings (v1.36.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar, final
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, not_found
+from extender.engine.plugins.volume_binding.binder import AssumedVolumes, restore_pod_volumes
+from extender.engine.plugins.volume_binding.pod_claims import Storage
+from extender.engine.plugins.volume_binding.reach import why_unreached
+from extender.values.golang.quoting import quoted
+from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, claim_namespace, is_fully_bound
+from extender.values.objects.csi_translation import TranslationError
+from extender.values.objects.meta import version
+from extender.values.objects.node import Node
+from extender.values.objects.storage import CSINode, PersistentVolume, PersistentVolumeClaim
+
+T = TypeVar("T")
+
+CHECK_INTERVAL: Final = 1.0
+
+
+class BindingError(Exception):
+    """The pod's volumes will not be bound on this node, and the pod has to be rescheduled. The message is
+    upstream's.
+    """
+
+
+async def bind_pod_volumes(
+    storage: Storage, assumed: AssumedVolumes, pod: fwk.Pod, node: str, handle: fwk.Handle, within: float
+) -> None:
+    """Writes the assumed objects, and waits until all of them are bound.
+
+    Arguments:
+        within: how long to wait, in seconds.
+
+    Raises:
+        CallError: the API server refused. Objects already written stay; the others are no longer assumed.
+        BindingError: binding failed for good, or the time is up.
+    """
+    dispatcher, live = handle.dispatcher, handle.live
+    if dispatcher is None or live is None:
+        raise BindingError("binding volumes: there is no API server to bind through")
+    written = await _write(storage, assumed, dispatcher)
+    try:
+        await fwk.poll(lambda: _is_bound(written, pod, node, live), every=CHECK_INTERVAL, within=within)
+    except (_CheckError, TimeoutError) as exc:
+        raise BindingError(f"binding volumes: {exc}") from exc
+
+
+async def _write(storage: Storage, assumed: AssumedVolumes, dispatcher: fwk.Dispatcher) -> AssumedVolumes:
+    """Writes the volumes and claims, and returns them as the API server has them then."""
+    volumes: list[PersistentVolume] = []
+    claims: list[PersistentVolumeClaim] = []
+    try:
+        for volume in assumed.volumes:
+            volumes.append(await dispatcher.perform(fwk.PatchPersistentVolume.of(volume)))  # noqa: PERF401 - counted if one fails
+        for claim in assumed.claims:
+            claims.append(await dispatcher.perform(fwk.PatchPersistentVolumeClaim.of(claim)))  # noqa: PERF401
+    finally:
+        restore_pod_volumes(storage, AssumedVolumes(_rest(assumed.volumes, volumes), _rest(assumed.claims, claims)))
+    return AssumedVolumes(tuple(volumes), tuple(claims))
+
+
+def _rest(planned: Sequence[T], done: Sequence[T]) -> tuple[T, ...]:
+    return tuple(planned[len(done) :])
+
+
+class _CheckError(Exception):
+    """Binding failed for good."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _ChosenNode:
+    """The node with its CSINode."""
+
+    node: Node
+    csi_node: CSINode | None
+
+
+def _is_bound(written: AssumedVolumes, pod: fwk.Pod, node_name: str, live: fwk.LiveCluster) -> bool:
+    """True once everything written is bound. It looks at the API server's objects, not at what other pods assume.
+
+    Raises:
+        _CheckError: binding failed for good.
+    """
+    node = live.node(node_name)
+    if node is None:
+        raise _CheckError(f"failed to get node {quoted(node_name)}: node {quoted(node_name)} not found")
+    chosen = _ChosenNode(node, live.objects.csi_nodes.get(node_name))
+    if live.pod(pod.uid) is None:
+        raise _CheckError(f"pod does not exist any more: pod {quoted(pod.name)} not found")
+    return all(_is_volume_bound(volume, chosen, live) for volume in written.volumes) and all(
+        _is_claim_bound(claim, chosen, live) for claim in written.claims
+    )
+
+
+def _is_volume_bound(written: PersistentVolume, chosen: _ChosenNode, live: fwk.LiveCluster) -> bool:
+    name = written.metadata.name
+    volume = live.objects.pvs.get(name)
+    if volume is None:
+        raise _CheckError(f"failed to check binding: {not_found(VOLUME_KIND, name)}")
+    claim = _named_claim(written, live)
+    if version(written.metadata) > version(volume.metadata):
+        return False
+    try:
+        _check_reach(volume, chosen)
+    except TranslationError as exc:
+        raise _CheckError(f"failed to translate pv to csi: {exc}") from exc
+    reference = volume.spec.claim_ref
+    if reference is None or not reference.uid:
+        raise _CheckError(f"ClaimRef got reset for pv {quoted(name)}")
+    return is_fully_bound(claim)
+
+
+def _named_claim(volume: PersistentVolume, live: fwk.LiveCluster) -> PersistentVolumeClaim:
+    reference = volume.spec.claim_ref
+    if reference is None:
+        raise _CheckError(f"ClaimRef got reset for pv {quoted(volume.metadata.name)}")
+    claim = live.objects.pvcs.get((reference.namespace, reference.name))
+    if claim is None:
+        raise _CheckError(
+            f"failed to check binding: {not_found(CLAIM_KIND, f'{reference.namespace}/{reference.name}')}"
+        )
+    return claim
+
+
+def _is_claim_bound(written: PersistentVolumeClaim, chosen: _ChosenNode, live: fwk.LiveCluster) -> bool:
+    namespace, name = claim_namespace(written), written.metadata.name
+    claim = live.objects.pvcs.get((namespace, name))
+    if claim is None:
+        raise _CheckError(f"failed to check provisioning pvc: {not_found(CLAIM_KIND, f'{namespace}/{name}')}")
+    if version(written.metadata) > version(claim.metadata):
+        return False
+    if not claim.metadata.annotations:
+        raise _CheckError(f"selectedNode annotation reset for PVC {quoted(name)}")
+    # A provisioner that fails removes the annotation.
+    if claim.metadata.annotations.get(SELECTED_NODE_ANNOTATION) != chosen.node.name:
+        raise _CheckError(f"provisioning failed for PVC {quoted(name)}")
+    if claim.spec.volume_name:
+        volume = live.objects.pvs.get(claim.spec.volume_name)
+        if volume is None:
+            # The volume may not have been observed yet; if it was deleted, the claim will change.
+            return False
+        try:
+            _check_reach(volume, chosen)
+        except TranslationError as exc:
+            raise _CheckError(str(exc)) from exc
+    return is_fully_bound(claim)
+
+
+def _check_reach(volume: PersistentVolume, chosen: _ChosenNode) -> None:
+    why = why_unreached(volume, chosen.node, chosen.csi_node)
+    if why is not None:
+        raise _CheckError(
+            f"pv {quoted(volume.metadata.name)} node affinity doesn't match node {quoted(chosen.node.name)}: {why}"
+        )

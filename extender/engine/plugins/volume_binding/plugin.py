@@ -1,0 +1,196 @@
+"""VolumeBinding: every claim of a pod needs a volume that the pod's node can reach."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.volume_advice import VolumeAdvice
+from extender.engine.plugins.volume_binding import hints
+from extender.engine.plugins.volume_binding.assume_cache import CLAIM_KIND, VOLUME_KIND, AssumeCache, AssumeError
+from extender.engine.plugins.volume_binding.binder import (
+    AssumedVolumes,
+    PodVolumes,
+    assume_pod_volumes,
+    find_pod_volumes,
+    restore_pod_volumes,
+)
+from extender.engine.plugins.volume_binding.binding import BindingError, bind_pod_volumes
+from extender.engine.plugins.volume_binding.pod_claims import (
+    BindingModeError,
+    PodClaims,
+    Storage,
+    claims_of,
+    why_unusable,
+)
+from extender.engine.plugins.volume_binding.scoring import storage_scores
+from extender.engine.snapshot.axes import Int64s
+from extender.values.config.args_validation import check_args
+from extender.values.config.plugin_args import VolumeBindingArgs
+from extender.values.golang.quoting import quoted
+from extender.values.objects.claims import volumes_with_claims
+from extender.values.objects.cluster import Key
+from extender.values.objects.pod import Volume
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+
+UNBOUND_IMMEDIATE: Final = "pod has unbound immediate PersistentVolumeClaims"
+
+
+@final
+@dataclass(slots=True)
+class _State:
+    """The claims of the pod, for one cycle."""
+
+    storage: Storage
+    claims: PodClaims = field(default_factory=PodClaims)
+    volumes: PodVolumes | None = None
+    """Found when the first node is filtered."""
+
+
+_STATE: Final = fwk.StateKey[_State]("VolumeBinding")
+_SCORES: Final = fwk.StateKey[Int64s]("PreScoreVolumeBinding")
+ASSUMED: Final = fwk.StateKey[AssumedVolumes]("VolumeBindingAssumed")
+"""What Reserve assumed; empty if all claims were bound already."""
+
+
+@final
+class VolumeBinding(
+    fwk.PreFilterPlugin,
+    fwk.FilterPlugin,
+    fwk.PreScorePlugin,
+    fwk.ScorePlugin,
+    fwk.ReservePlugin,
+    fwk.PreBindPlugin,
+    VolumeAdvice,
+):
+    """Refuses nodes that do not reach a volume of the pod, or on which an unbound claim would get no volume.
+
+    Once a node is chosen, Reserve assumes the volumes found there, and PreBind binds them.
+
+    Upstream: framework/plugins/volumebinding/volume_binding.go (v1.36.2).
+    """
+
+    looks_at_pods = False
+
+    def __init__(self, arguments: VolumeBindingArgs | None = None, handle: fwk.Handle | None = None) -> None:
+        """Checks the arguments.
+
+        Raises:
+            ConfigErrors: they are invalid.
+        """
+        super().__init__(arguments, handle)
+        args = arguments if arguments is not None else VolumeBindingArgs()
+        check_args(args, self.feature_gates)
+        self._shape = args.completed(self.feature_gates).shape
+        self._compares_attributes = self.feature_gates.enabled("VolumeAttributesClass")
+        self._bind_timeout = float(args.bind_timeout_seconds)
+        self._with_claims = fwk.PodMemo[tuple[Volume, ...]]()
+        # The assume cache of this plugin; see assume_cache.py.
+        self._assumed_claims: AssumeCache[Key, PersistentVolumeClaim] = AssumeCache(CLAIM_KIND)
+        self._assumed_volumes: AssumeCache[str, PersistentVolume] = AssumeCache(VOLUME_KIND)
+
+    def events_to_register(self) -> Sequence[fwk.ClusterEventWithHint]:
+        return hints.events()
+
+    def pre_filter(self, state: fwk.CycleState, pod: fwk.Pod, snapshot: fwk.Snapshot) -> fwk.PreFilterResult:
+        """Skips pods without claims; unresolvable if a claim is unusable, or should have been bound before."""
+        used = self._used(state, pod)
+        if not used:
+            return fwk.PreFilterResult(fwk.SKIP_EQUAL_PODS)
+        refusal = why_unusable(pod, used, snapshot.objects)
+        if refusal is not None:
+            return fwk.PreFilterResult(fwk.unresolvable(refusal))
+        storage = Storage(snapshot.objects, self._assumed_claims, self._assumed_volumes, self._compares_attributes)
+        try:
+            claims = claims_of(pod, storage)
+        except BindingModeError as exc:
+            return fwk.PreFilterResult(fwk.error(str(exc)))
+        if claims.immediate:
+            return fwk.PreFilterResult(fwk.unresolvable(UNBOUND_IMMEDIATE))
+        state.write(_STATE, _State(storage, claims))
+        return fwk.PreFilterResult(fwk.SUCCESS)
+
+    def prepare(self, state: fwk.CycleState, pod: fwk.Pod) -> None:
+        """Finds the claims that the pod names."""
+        self._used(state, pod)
+
+    def _used(self, state: fwk.CycleState, pod: fwk.Pod) -> tuple[Volume, ...]:
+        return self._with_claims.of(state, lambda: volumes_with_claims(pod))
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        """Refusals are unresolvable, since removing pods neither moves nor frees a volume."""
+        known = state.read(_STATE)
+        if known.volumes is None:
+            try:
+                known.volumes = find_pod_volumes(rows.snapshot, known.storage, known.claims)
+            except Exception:
+                self._count_error("predicate")
+                raise
+        return known.volumes.verdicts(rows)
+
+    def pre_score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> fwk.Status:
+        """Skips unless nodes are scored by their storage, which is behind the feature gate StorageCapacityScoring."""
+        if self._shape is None:
+            return fwk.SKIP_EQUAL_PODS
+        known = state.find(_STATE)
+        if known is not None and known.volumes is not None:
+            state.write(_SCORES, storage_scores(rows.snapshot, known.volumes, self._shape))
+        return fwk.SUCCESS
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+        """(R,) the scores of the storage that the pod's unbound claims would use; 0 for pods without any."""
+        scores = state.find(_SCORES)
+        return np.zeros(len(rows), np.int64) if scores is None else scores[rows.node]
+
+    def reserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        """Assumes the volumes found on this node. Error if they have changed since."""
+        known, assumed = state.find(_STATE), AssumedVolumes()
+        if known is not None and known.volumes is not None and not known.claims.all_bound:
+            place = state.snapshot.nodes.index[node]
+            bindings, provisions = known.volumes.bindings_on(place), known.volumes.provisions_on(place)
+            try:
+                assumed = assume_pod_volumes(known.storage, bindings, provisions, node)
+            except AssumeError as exc:
+                self._count_error("assume")
+                return fwk.error(str(exc))
+        state.write(ASSUMED, assumed)
+        return fwk.SUCCESS
+
+    def pre_bind_pre_flight(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.PreFlight:
+        """Skips if all claims of the pod are bound."""
+        assumed = state.find(ASSUMED)
+        if assumed is None:
+            return fwk.PreFlight(_nothing_reserved(node))
+        return fwk.PreFlight(fwk.SKIP if assumed.is_empty else fwk.SUCCESS, allow_parallel=True)
+
+    async def pre_bind(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> fwk.Status:
+        """Writes what was reserved, and waits until the volumes are bound. Error if they will not be, so that the pod
+        is rescheduled.
+        """
+        assumed = state.find(ASSUMED)
+        if assumed is None:
+            return _nothing_reserved(node)
+        if assumed.is_empty:
+            return fwk.SUCCESS
+        try:
+            await bind_pod_volumes(state.read(_STATE).storage, assumed, pod, node, self.handle, self._bind_timeout)
+        except (fwk.CallError, BindingError) as exc:
+            self._count_error("bind")
+            return fwk.error(str(exc))
+        return fwk.SUCCESS
+
+    def _count_error(self, operation: str) -> None:
+        if self._handle is not None:
+            self._handle.shared(fwk.PLUGIN_METRICS, fwk.PluginMetrics).volume_errors[operation] += 1
+
+    def unreserve(self, state: fwk.CycleState, pod: fwk.Pod, node: str) -> None:
+        """Drops what Reserve assumed."""
+        known, assumed = state.find(_STATE), state.find(ASSUMED)
+        if known is not None and assumed is not None:
+            restore_pod_volumes(known.storage, assumed)
+
+
+def _nothing_reserved(node: str) -> fwk.Status:
+    return fwk.error(f"no pod volumes found for node {quoted(node)}")

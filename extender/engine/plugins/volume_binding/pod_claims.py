@@ -1,0 +1,167 @@
+"""The claims of a pod: bound, to be bound with the pod, and unbound although they bind immediately.
+
+Upstream: framework/plugins/volumebinding, volume_binding.go, podHasPVCs; binder.go, GetPodVolumeClaims (v1.36.2).
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+from extender.engine.plugins.volume_binding.assume_cache import AssumeCache
+from extender.values.golang.quoting import quoted
+from extender.values.objects.claims import (
+    CLAIM_LOST,
+    WAIT_FOR_FIRST_CONSUMER,
+    claim_class,
+    claim_name,
+    claim_namespace,
+    claim_not_found,
+    is_fully_bound,
+    why_not_owned,
+)
+from extender.values.objects.cluster import ClusterObjects, Key
+from extender.values.objects.pod import Pod, Volume
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
+
+
+class BindingModeError(Exception):
+    """A StorageClass has no binding mode. The message is upstream's."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The claims and volumes of one cycle, with what is assumed of them."""
+
+    objects: ClusterObjects
+    assumed_claims: AssumeCache[Key, PersistentVolumeClaim]
+    assumed_volumes: AssumeCache[str, PersistentVolume]
+    compares_attributes: bool = True
+    """Whether a claim only gets a volume of its VolumeAttributesClass: the feature gate of that name."""
+
+    def claim(self, namespace: str, name: str) -> PersistentVolumeClaim | None:
+        """Returns the claim; None if there is none."""
+        return self.assumed_claims.get((namespace, name), self.objects.pvcs)
+
+    def volume(self, name: str) -> PersistentVolume | None:
+        """Returns the volume; None if there is none."""
+        return self.assumed_volumes.get(name, self.objects.pvs)
+
+    def may_have_volumes(self, claim: PersistentVolumeClaim) -> bool:
+        """Returns False if there are no `volumes_for` the claim, and nothing else is to be found out."""
+        storage_class, volumes = claim_class(claim), self.objects.pvs
+        named = (storage_class, (claim_namespace(claim), claim.metadata.name))
+        return (
+            claim.spec.selector is not None or bool(volumes.group(named)) or bool(volumes.group((storage_class, None)))
+        )
+
+    def volumes_for(self, claim: PersistentVolumeClaim) -> Iterator[PersistentVolume]:
+        """Yields the volumes of the claim's class that are free or name the claim, in order of arrival. Assumed ones
+        may name another claim by now.
+        """
+        storage_class, volumes = claim_class(claim), self.objects.pvs
+        for named in ((claim_namespace(claim), claim.metadata.name), None):
+            yield from self.assumed_volumes.overlaid(volumes.group((storage_class, named)), volumes)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DelayedClaim:
+    """An unbound claim that waits for the pod's node, and its class."""
+
+    claim: PersistentVolumeClaim
+    storage_class: StorageClass
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """The claims of a pod, in the order of its volumes."""
+
+    bound: tuple[PersistentVolumeClaim, ...] = ()
+    delayed: tuple[DelayedClaim, ...] = ()
+    immediate: tuple[PersistentVolumeClaim, ...] = ()
+    """Unbound ones that should have been bound before the pod was scheduled."""
+
+    @property
+    def all_bound(self) -> bool:
+        """True if there is nothing to bind."""
+        return not self.delayed and not self.immediate
+
+
+def why_unusable(pod: Pod, volumes: Iterable[Volume], objects: ClusterObjects) -> str | None:
+    """Returns the error of the first claim of the pod that is unusable in the API server's state; None if all are
+    usable.
+
+    Arguments:
+        volumes: those of the pod, without further ones that name the same claim.
+    """
+    for volume in volumes:
+        name = claim_name(pod, volume)
+        if name is None:
+            continue
+        is_ephemeral = volume.persistent_volume_claim is None
+        claim = objects.pvcs.get((pod.namespace, name))
+        if claim is None:
+            if is_ephemeral:
+                return f"waiting for ephemeral volume controller to create the persistentvolumeclaim {quoted(name)}"
+            return claim_not_found(name)
+        if claim.status.phase == CLAIM_LOST:
+            return (
+                f"persistentvolumeclaim {quoted(name)} bound to non-existent persistentvolume "
+                f"{quoted(claim.spec.volume_name)}"
+            )
+        if claim.metadata.deletion_timestamp is not None:
+            return f"persistentvolumeclaim {quoted(name)} is being deleted"
+        refusal = why_not_owned(claim, pod.name, pod.uid) if is_ephemeral else None
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def claims_of(pod: Pod, storage: Storage) -> PodClaims:
+    """Returns the claims of a pod whose claims exist.
+
+    Raises:
+        BindingModeError: the class of an unbound claim has no binding mode.
+    """
+    bound: list[PersistentVolumeClaim] = []
+    delayed: list[DelayedClaim] = []
+    immediate: list[PersistentVolumeClaim] = []
+    known: dict[str, DelayedClaim | None] = {}
+    for volume in pod.spec.volumes:
+        name = claim_name(pod, volume)
+        if name is None:
+            continue
+        if name in known:
+            # A claim that is named again gets another volume; it makes no other difference.
+            again = known[name]
+            if again is not None:
+                delayed.append(again)
+            continue
+        known[name] = None
+        claim = storage.claim(pod.namespace, name)
+        if claim is None:
+            continue
+        if is_fully_bound(claim):
+            bound.append(claim)
+            continue
+        storage_class = _delaying_class(claim, storage.objects)
+        # A claim that names a volume without being bound was bound by hand: the volume controller has to complete that.
+        if storage_class is not None and not claim.spec.volume_name:
+            waiting = known[name] = DelayedClaim(claim, storage_class)
+            delayed.append(waiting)
+        else:
+            immediate.append(claim)
+    return PodClaims(tuple(bound), tuple(delayed), tuple(immediate))
+
+
+def _delaying_class(claim: PersistentVolumeClaim, objects: ClusterObjects) -> StorageClass | None:
+    """Returns the claim's class if it waits for a first consumer. Upstream: pv_helpers.go, IsDelayBindingMode."""
+    name = claim_class(claim)
+    storage_class = objects.storage_classes.get(name)
+    if storage_class is None:
+        return None
+    if storage_class.volume_binding_mode is None:
+        raise BindingModeError(f"VolumeBindingMode not set for StorageClass {quoted(name)}")
+    return storage_class if storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER else None

@@ -1,0 +1,10 @@
+"""Preemption: on which node a pending pod would fit if pods of lower priority were evicted, and which pods those are.
+
+This package decides and evicts nothing; `extender.engine.scheduler.executor` performs the eviction.
+"""
+
+from extender.engine.preemption.costs import pick_one_node_for_preemption
+from extender.engine.preemption.evaluator import Evaluator
+from extender.engine.preemption.rules import RULES, V1_12, V1_17, V1_25, V1_36, rules_of
+
+__all__ = ["RULES", "V1_12", "V1_17", "V1_25", "V1_36", "Evaluator", "pick_one_node_for_preemption", "rules_of"]

@@ -1,0 +1,290 @@
+"""The order of possible victims, and which of them would violate a PodDisruptionBudget.
+
+Pods are ordered by priority, then by start time: the pod that started earlier is more important, and a pod without a
+start time counts as started now. Full ties keep the order of the node's pods.
+
+Upstream: pkg/scheduler/util/utils.go, MoreImportantPod;
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, filterPodsWithPDBViolation (v1.36.2).
+`by_priority` and `forbidden` are what these did before: pkg/scheduler/util/utils.go, HigherPriorityPod (v1.12);
+pkg/scheduler/core/generic_scheduler.go, filterPodsWithPDBViolation (v1.12, v1.17).
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from typing import Final, final
+
+import numpy as np
+
+from extender.engine.framework import PodsByBudget, PreemptionRules
+from extender.engine.preemption.protected_pods import protected
+from extender.engine.snapshot import Attribute, Snapshot
+from extender.engine.snapshot.axes import Index, Int64s, Mask
+from extender.engine.snapshot.pod_attributes import LabelClass
+from extender.values.objects.pod import Pod
+
+MAX_KEY: Final = 2**63
+
+MOST_NAMED: Final = 8
+"""As many budgets are named that the eviction of a pod violates. There may be thousands."""
+NAMED_AT_ONCE: Final = 64
+"""As many budgets are looked at to find these: where thousands are violated, they are among the first."""
+
+
+def in_order(*keys: Int64s | Index) -> Index:
+    """Returns (C,) the order that sorts by the first key, then by the next ones; full ties keep their order.
+
+    It is that of np.lexsort with the keys reversed, in one pass where they fit into one number.
+    """
+    first, *others = keys
+    if not len(first):
+        return np.zeros(0, np.intp)
+    bounds = [(int(key.min()), int(key.max())) for key in keys]
+    if math.prod(high - low + 1 for low, high in bounds) >= MAX_KEY:
+        return np.lexsort(keys[::-1])
+    key = first.astype(np.int64) - bounds[0][0]
+    for further, (low, high) in zip(others, bounds[1:], strict=True):
+        if low < high:
+            key = key * (high - low + 1) + (further - low)
+    return np.argsort(key, kind="stable")
+
+
+def by_importance(snapshot: Snapshot, slots: Index, group: Index) -> Index:
+    """Returns (C,) the order that sorts pods by group, and within a group by importance, the most important first.
+
+    Arguments:
+        slots: (C,) pod slots.
+        group: (C,) a number per pod, such as its row.
+    """
+    pods = snapshot.pods
+    return in_order(group, -pods.priority[slots], pods.start_time[slots], pods.position[slots])
+
+
+def by_priority(snapshot: Snapshot, slots: Index, group: Index) -> Index:
+    """Returns (C,) the order that sorts pods by group, and within a group by priority alone. Arguments as
+    `by_importance`.
+    """
+    pods = snapshot.pods
+    return in_order(group, -pods.priority[slots], pods.position[slots])
+
+
+def lower_priority_pods(snapshot: Snapshot, pod: Pod, nodes: Index, rules: PreemptionRules) -> tuple[Index, Index]:
+    """Returns (C,) slots and (C,) rows of the possible victims, row by row, most important first.
+
+    Arguments:
+        nodes: (B,) places on axis N.
+    """
+    pods = snapshot.pods
+    if not has_lower_priority_pods(snapshot, pod):
+        return np.zeros(0, np.intp), np.zeros(0, np.intp)
+    lower = np.flatnonzero(pods.priority < pod.priority)
+    row_at = np.full(
+        len(snapshot.nodes) + 1, -1, np.intp
+    )  # the last place is for pods without a node, whose index is -1
+    row_at[nodes] = np.arange(len(nodes))
+    row = row_at[pods.node[lower]]
+    slots, row = lower[row >= 0], row[row >= 0]
+    may_go = may_be_victims(snapshot, pod, slots, rules)
+    slots, row = slots[may_go], row[may_go]
+    order = rules.by_importance(snapshot, slots, row)
+    slots, row = slots[order], row[order]
+    if rules.budgets_are_hard and len(slots):
+        allowed = ~_breaking(snapshot, slots, row, rules.is_going())
+        slots, row = slots[allowed], row[allowed]
+    return slots, row
+
+
+def has_lower_priority_pods(snapshot: Snapshot, pod: Pod) -> bool:
+    """Returns False if no pod of the cluster has a lower priority than this one."""
+    priority = snapshot.pods.priority
+    return bool(len(priority)) and int(priority.min()) < pod.priority
+
+
+def may_be_victims(snapshot: Snapshot, preemptor: Pod, slots: Index, rules: PreemptionRules) -> Mask:
+    """Returns (C,) which of these pods of lower priority the rules let go, budgets aside."""
+    may_go = np.ones(len(slots), np.bool_)
+    if rules.may_go is not None:
+        may_go = np.fromiter((rules.may_go(snapshot.pod_at(slot)) for slot in slots.tolist()), np.bool_, len(slots))
+    return may_go if rules.protects is None else may_go & ~rules.protects(snapshot, preemptor, slots)
+
+
+def _breaking(snapshot: Snapshot, slots: Index, row: Index, going: Collection[str]) -> Mask:
+    """Returns (C,) which pods of a row have to stay so that no budget is violated, whichever of the others go.
+
+    The least important pods may go first. Pods that are terminating or about to be evicted count, even where the API
+    server has already subtracted them from the budget: it takes a moment to do so, and nobody can see whether it has.
+
+    Arguments:
+        slots, row: as those of `violated`.
+        going: UIDs of pods that are about to be evicted.
+    """
+    breaks = np.zeros(len(slots), np.bool_)
+    least_important_first = np.lexsort((-np.arange(len(slots)), row))
+    about_to_go = [slot for uid in going if (slot := snapshot.pods.slots.get(uid)) is not None]
+    leaving = np.unique(np.r_[np.flatnonzero(terminating(snapshot)), np.array(about_to_go, np.intp)])
+    # Pods that go anyway may go, and are counted once, as leaving.
+    stays = ~np.isin(slots, leaving)[least_important_first]
+    for some in protected(snapshot, np.r_[slots[least_important_first], leaving], snapshot.objects.pdbs.values()):
+        is_leaving = some.pods >= len(slots)
+        left = _allowed(some) - np.count_nonzero(some.marked[is_leaving], axis=0)
+        counted = ~is_leaving
+        counted[counted] = stays[some.pods[counted]]
+        pods = least_important_first[some.pods[counted]]
+        breaks[pods] |= _beyond(some.marked[counted], row[pods], left).any(axis=1)
+    return breaks
+
+
+def terminating(snapshot: Snapshot) -> Mask:
+    """Returns (P,) the pods on nodes that are terminating."""
+    codes = snapshot.pods.codes[Attribute.LABELS]
+    symbols = snapshot.tallies.symbols[Attribute.LABELS]
+    by_code = np.fromiter(
+        (isinstance(symbol, LabelClass) and symbol.is_terminating for symbol in symbols), np.bool_, len(symbols)
+    )
+    mask: Mask = np.r_[by_code, False][codes] & (snapshot.pods.node >= 0)  # the last entry is for code -1
+    return mask
+
+
+def violating(snapshot: Snapshot, slots: Index, row: Index, rules: PreemptionRules) -> Mask:
+    """Returns (C,) whether evicting the pod violates any budget. Arguments as `violated`."""
+    wanted = np.ones(len(slots), np.bool_)
+    for some in rules.violated(snapshot, slots, row, wanted):
+        wanted[some.pods[some.marked.any(axis=1)]] = False
+    return ~wanted
+
+
+def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: PreemptionRules) -> dict[str, tuple[str, ...]]:
+    """Returns UID -> the names of the budgets that evicting the pod violates, of many those that allow the fewest
+    evictions; pods that violate none are left out.
+
+    Budgets are counted over all possible victims of a node, those that are reprieved included, as the dry run does.
+
+    Arguments:
+        nodes: places on axis N.
+        pod: the preemptor.
+    """
+    pdbs = snapshot.objects.pdbs
+    if not pdbs:
+        return {}
+    slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
+    rank = {key: place for place, key in enumerate(pdbs)}
+    found: list[list[tuple[int, str]]] = [[] for _ in slots]
+    room, wanted = np.full(len(slots), MOST_NAMED), np.ones(len(slots), np.bool_)
+    for some in rules.violated(snapshot, slots, row, wanted):
+        asked = some.marked.any(axis=1) & wanted[some.pods]
+        pods, marked = some.pods[asked], some.marked[asked]
+        has_room = not (np.count_nonzero(marked, axis=1) > room[pods]).any()
+        at_once = len(some.budgets) if has_room else NAMED_AT_ONCE
+        for start in range(0, len(some.budgets) if len(pods) else 0, at_once):
+            part = marked[:, start : start + at_once]
+            named = part if has_room else part & (np.cumsum(part, axis=1) <= room[pods, np.newaxis])
+            room[pods] -= np.count_nonzero(named, axis=1)
+            for of_pod, of_budget in np.argwhere(named).tolist():
+                meta = some.budgets[start + of_budget].metadata
+                found[pods[of_pod]].append((rank[meta.namespace or "default", meta.name], meta.name))
+            if not room[pods].any():
+                break
+        wanted[pods] = room[pods] > 0
+    return {
+        snapshot.pod_at(slot).uid: tuple(name for _, name in sorted(of))
+        for slot, of in zip(slots.tolist(), found, strict=True)
+        if of
+    }
+
+
+def violated(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iterator[PodsByBudget]:
+    """Yields the budgets that evicting pods may violate, some at a time, with the pods whose eviction violates each.
+    Those that allow the fewest evictions come first.
+
+    Budgets are counted per row (nodes do not share them), and pods in the given order. A matching pod takes one from
+    every budget that selects it, even when it is reprieved later, and violates a budget that is used up.
+
+    Arguments:
+        slots: (C,) possible victims, row by row, most important first.
+        row: (C,) their rows, ascending.
+        wanted: (C,) the pods about which more is to be known. The caller clears those of which it knows enough.
+    """
+    lengths = np.bincount(row)
+    # The number of pods in the pod's row up to and including the pod: a budget that allows as many evictions is not
+    # violated by it.
+    number = np.arange(1, len(row) + 1) - (np.cumsum(lengths) - lengths)[row]
+    longest = int(lengths.max(initial=0))
+    budgets = [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed < longest]
+    disrupted = _Disrupted(snapshot, slots)
+    for some in protected(snapshot, slots, sorted(budgets, key=lambda budget: budget.status.disruptions_allowed)):
+        # The API server has already subtracted the eviction of disrupted pods from the budget.
+        counted = disrupted.left_out(some)
+        allowed = _allowed(some)
+        yield PodsByBudget(some.budgets, some.pods, _beyond(counted, row[some.pods], allowed))
+        if not (wanted & (number > allowed[-1])).any():
+            return
+
+
+@final
+class _Disrupted:
+    """The pods among some whose eviction was granted already. State: those by name, once any budget has one."""
+
+    def __init__(self, snapshot: Snapshot, slots: Index) -> None:
+        self._snapshot: Final = snapshot
+        self._slots: Final = slots
+        self._by_name: defaultdict[str, list[int]] | None = None
+
+    def left_out(self, some: PodsByBudget) -> Mask:
+        """Returns which pods the budgets select, without those whose eviction was granted."""
+        granting = [
+            (place, budget.status.disrupted_pods)
+            for place, budget in enumerate(some.budgets)
+            if budget.status.disrupted_pods
+        ]
+        if not granting:
+            return some.marked
+        if self._by_name is None:
+            self._by_name = defaultdict(list)
+            for place, slot in enumerate(self._slots.tolist()):
+                self._by_name[self._snapshot.pod_at(slot).name].append(place)
+        left = some.marked.copy()
+        for place, names in granting:
+            left[np.isin(some.pods, [pod for name in names for pod in self._by_name.get(name, ())]), place] = False
+        return left
+
+
+def forbidden(snapshot: Snapshot, slots: Index, row: Index, wanted: Mask) -> Iterator[PodsByBudget]:
+    """Yields the budgets that allow no eviction at all, with the pods that each selects.
+
+    Nothing is counted: a budget that allows one eviction allows those of all its pods. Arguments as `violated`.
+    """
+    for some in protected(
+        snapshot, slots, [budget for budget in snapshot.objects.pdbs.values() if budget.status.disruptions_allowed <= 0]
+    ):
+        yield some
+        if not wanted.any():
+            return
+
+
+def _allowed(some: PodsByBudget) -> Int64s:
+    return np.array([budget.status.disruptions_allowed for budget in some.budgets], np.int64)
+
+
+def _beyond(counted: Mask, row: Index, allowed: Int64s) -> Mask:
+    """Returns (S, b) which of the counted pods come after as many others of their row as the budget allows.
+
+    In turn k, the k-th pod of every row that has one is counted, for all budgets at once.
+
+    Arguments:
+        counted: (S, b) the pods that count for each budget, row by row.
+        row: (S,) the rows of the pods, ascending.
+        allowed: (b,) how many pods of a row each budget allows.
+    """
+    beyond = np.zeros(counted.shape, np.bool_)
+    first = np.flatnonzero(np.r_[True, row[1:] != row[:-1]][: len(row)])
+    lengths = np.diff(np.r_[first, len(row)])
+    longest_first = np.argsort(-lengths, kind="stable")
+    first, lengths = first[longest_first], lengths[longest_first]
+    counts, limits = np.zeros((len(first), len(allowed)), np.int32), np.maximum(allowed, 0).astype(np.int32)
+    for turn in range(int(lengths.max(initial=0))):
+        # The rows that have so many pods come first.
+        tried = first[: np.count_nonzero(lengths > turn)] + turn
+        of_turn, so_far = counted[tried], counts[: len(tried)]
+        so_far += of_turn
+        beyond[tried] = of_turn & (so_far > limits)
+    return beyond

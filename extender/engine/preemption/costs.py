@@ -1,0 +1,198 @@
+"""The costs of preemption candidates, as numbers that outlive the snapshot, and the criteria that choose one candidate.
+
+Upstream: pkg/scheduler/framework/preemption/preemption.go, pickOneNodeForPreemption (v1.36.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, final
+
+import numpy as np
+
+from extender.engine.framework import Candidates, ScoreFunction
+from extender.engine.snapshot.axes import Index, Int64s
+
+
+def fewest_pdb_violations(candidates: Candidates) -> Int64s:
+    """Returns criterion 1: the number of evictions that a PodDisruptionBudget forbids."""
+    return -candidates.num_pdb_violations
+
+
+def lowest_first_priority(candidates: Candidates) -> Int64s:
+    """Returns criterion 2: the priority of the first victim, which is the most important one if the victims are listed
+    by importance.
+    """
+    return -candidates.snapshot.pods.priority[candidates.slots[candidates.first[:-1]]]
+
+
+def lowest_sum_of_priorities(candidates: Candidates) -> Int64s:
+    """Returns criterion 3. Priorities are shifted above zero, so that more victims of negative priority are not cheaper
+    than fewer.
+    """
+    shifted = candidates.snapshot.pods.priority[candidates.slots] + 2**31
+    return -np.add.reduceat(shifted, candidates.first[:-1])
+
+
+def fewest_victims(candidates: Candidates) -> Int64s:
+    """Returns criterion 4: the number of victims."""
+    return -np.diff(candidates.first).astype(np.int64)
+
+
+def latest_start_time(candidates: Candidates) -> Int64s:
+    """Returns criterion 5: when the earliest of the highest-priority victims started. The later it was, the less work
+    is lost.
+    """
+    pods, first = candidates.snapshot.pods, candidates.first[:-1]
+    priority, started = pods.priority[candidates.slots], pods.start_time[candidates.slots]
+    highest = np.repeat(np.maximum.reduceat(priority, first), np.diff(candidates.first))
+    return np.minimum.reduceat(np.where(priority == highest, started, np.iinfo(np.int64).max), first)
+
+
+ORDERED_SCORE_FUNCTIONS: Final[tuple[ScoreFunction, ...]] = (
+    fewest_pdb_violations,
+    lowest_first_priority,
+    lowest_sum_of_priorities,
+    fewest_victims,
+    latest_start_time,
+)
+"""The first four are as old as preemption; the last one came with v1.15."""
+
+
+def pick_one_node_for_preemption(candidates: Candidates) -> Index:
+    """Returns the candidates that are best by the criteria of their rules, each of which only decides between those
+    that tied so far.
+
+    Returns:
+        (B,) places in `candidates`; more than one where the criteria leave a tie. Upstream takes whichever its map
+        yields first then.
+    """
+    best = np.arange(len(candidates))
+    for score_function in candidates.rules.criteria:
+        if len(best) <= 1:
+            break
+        scores = score_function(candidates)[best]
+        best = best[scores == scores.max()]
+    return best
+
+
+def better_on_each_node(candidates: Candidates) -> Candidates:
+    """Returns of several candidates for one node the best by the criteria of their rules, and of equal ones the
+    first.
+    """
+    if not len(candidates):
+        return candidates
+    scores = [score_function(candidates) for score_function in candidates.rules.criteria]
+    order = np.lexsort((*(-score for score in reversed(scores)), candidates.node))
+    nodes = candidates.node[order]
+    best_of_node = order[np.r_[True, nodes[1:] != nodes[:-1]]]
+    # The nodes keep the order in which they were tried.
+    first_place = {node: place for place, node in reversed([*enumerate(candidates.node.tolist())])}
+    return candidates.take(
+        np.array(sorted(best_of_node.tolist(), key=lambda place: first_place[int(candidates.node[place])]), np.intp)
+    )
+
+
+PRIORITY_RANGE: Final = 2**32
+"""Larger than the difference of any two priorities."""
+MAX_SORTED: Final = 4
+"""The candidates that are sorted are at most this many times the limit, where the criteria can tell them apart."""
+
+
+class Costs(NamedTuple):
+    """The costs of choosing a candidate, one per criterion, in their order. Less is better, except for the start time.
+
+    A further cost needs a default, because files of records hold costs without it.
+    """
+
+    num_pdb_violations: int
+    first_priority: int
+    """The priority of the first victim."""
+    sum_of_priorities: int
+    """The sum over all victims, with priorities counted from the lowest possible one, so that it is never negative."""
+    num_victims: int
+    start_time: int
+    """When the earliest of the highest-priority victims started, in seconds since 1970; later is better. Zero if that
+    is no criterion.
+    """
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Best:
+    """Some candidates with their costs, in order."""
+
+    candidates: Candidates
+    order: list[int]
+    """Places in `candidates`, best first."""
+    costs: list[Costs]
+    """The costs of the candidates in `order`."""
+
+
+def costs_of(candidates: Candidates) -> list[Costs]:
+    """Returns the costs of each candidate."""
+    return _spelled_out(_scores(candidates))
+
+
+def ranked(candidates: Candidates) -> Index:
+    """Returns (M,) places in `candidates`, best first. Candidates that tie in all criteria keep their order."""
+    return _in_order(_scores(candidates))
+
+
+def best(candidates: Candidates, limit: int, chosen: int | None = None) -> Best:
+    """Returns the first candidates of `ranked`, at most as many as the limit. Those that cannot be among them are not
+    sorted.
+
+    Arguments:
+        chosen: a place in `candidates`, which comes first whatever it costs.
+    """
+    near = _near_best(candidates, limit)
+    if chosen is not None:
+        near = np.concatenate(([chosen], near[near != chosen]))
+    kept = candidates.take(near)
+    scores = _scores(kept)
+    order: list[int] = _in_order(scores)[:limit].tolist()
+    if chosen is not None and order[0] != 0:
+        order = [0, *(place for place in order if place)][:limit]
+    return Best(kept, order, _spelled_out(scores[:, order]))
+
+
+def _near_best(candidates: Candidates, limit: int) -> Index:
+    """Returns the places of the first `limit` of `ranked`, and perhaps of a few others, in the order of the
+    candidates.
+    """
+    violations, first_priority, *others = _criteria(candidates)
+    places: Index = np.arange(len(candidates))
+    if len(places) <= limit:
+        return places
+    scores = violations(candidates) * PRIORITY_RANGE + first_priority(candidates)
+    while True:
+        # The worst score that can still be within the limit: no candidate with a better one is dropped.
+        worst = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        near = scores >= worst
+        places = places[near]
+        if len(places) <= MAX_SORTED * limit:
+            return places
+        if (scores > worst).any():
+            return places  # later criteria only decide between candidates that tie in this one
+        if not others:
+            return places[:limit]
+        scores = others.pop(0)(candidates)[places]
+
+
+def _scores(candidates: Candidates) -> Int64s:
+    """Returns (4 or 5, M) the scores by criterion, the higher the better."""
+    return np.array([scores(candidates) for scores in _criteria(candidates)])
+
+
+def _criteria(candidates: Candidates) -> Sequence[ScoreFunction]:
+    """Returns the criteria that have costs: those of the rules, or all of upstream's where a plugin has its own."""
+    own = candidates.rules.criteria
+    return own if own == ORDERED_SCORE_FUNCTIONS[:-1] else ORDERED_SCORE_FUNCTIONS
+
+
+def _in_order(scores: Int64s) -> Index:
+    return np.lexsort(-scores[::-1])
+
+
+def _spelled_out(scores: Int64s) -> list[Costs]:
+    return [Costs(-one, -two, -three, -four, *(five or (0,))) for one, two, three, four, *five in scores.T.tolist()]

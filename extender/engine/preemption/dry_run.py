@@ -1,0 +1,156 @@
+"""The dry run: the victims on every potential node, computed for all nodes in step.
+
+Upstream looks at one node at a time; here every node is a row. All pods of lower priority are removed from all rows at
+once. Then the most important victim of each row is reprieved where the pod still fits with it, then the second, and so
+on. Rows do not depend on each other, so the outcome is the same as node by node.
+
+Upstream: pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, SelectVictimsOnNode (v1.36.2).
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.preemption.budgets import lower_priority_pods, violating
+from extender.engine.snapshot import PodChanges, Rows, Snapshot
+from extender.engine.snapshot.axes import Index, Mask
+from extender.values.objects.pod import Pod
+from extender.values.objects.preemption_messages import NO_VICTIMS, NOT_HELPFUL
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """The nodes on which preemption works, and why it does not work on others."""
+
+    candidates: fwk.Candidates
+    """The nodes on which it works. Nodes that need no victims are not candidates."""
+    statuses: fwk.NodeStatuses
+    """Why preemption does not work on which nodes; of all nodes that were not tried, that it is not helpful there."""
+    fits_as_is: tuple[str, ...]
+    """Nodes on which all pods could stay."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Victims:
+    """Possible victims, row by row, in the order in which they are considered for reprieve."""
+
+    slots: Index
+    row: Index
+    violates: Mask
+
+
+def dry_run(state: fwk.CycleState, pod: Pod, nodes: Index, rules: fwk.PreemptionRules) -> DryRun:
+    """Returns the victims on each of these nodes.
+
+    Arguments:
+        nodes: (B,) places on axis N.
+    """
+    snapshot = state.snapshot
+    slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
+    if not len(slots) and not rules.takes_free_nodes:
+        return DryRun(no_candidates(snapshot, rules), _of_one_kind(snapshot, nodes, fwk.unresolvable(NO_VICTIMS)), ())
+    has_victims = np.full(len(nodes), rules.takes_free_nodes)
+    has_victims[row] = True
+    statuses = _of_one_kind(snapshot, nodes[~has_victims], fwk.unresolvable(NO_VICTIMS))
+
+    # 1 remove all pods of lower priority, and keep the nodes on which the pod fits then
+    nodes = nodes[has_victims]
+    row = (np.cumsum(has_victims) - 1)[row]  # the rows are renumbered without the nodes that have no victims
+    without = Rows.of(snapshot, nodes).changed(PodChanges(row, slots, np.full(len(slots), -1)))
+    verdicts = state.run_filters_with_nominated_pods(without)
+    refused = np.flatnonzero(~verdicts.ok)
+    statuses = statuses.joined(
+        fwk.NodeStatuses.at(snapshot, nodes[refused], *verdicts.distinct_statuses(refused), statuses.absent)
+    )
+
+    # 2 reprieve victims: first those whose eviction violates a budget, and of each kind the most important first
+    fits = verdicts.ok
+    nodes, rows = nodes[fits], without.take(fits)
+    kept = fits[row]
+    slots, row = slots[kept], (np.cumsum(fits) - 1)[row[kept]]
+    victims = _in_order_of_reprieve(snapshot, slots, row, rules)
+    reprieved = reprieve(state, rows, victims.slots, victims.row)
+
+    candidates, fitting = _candidates(snapshot, nodes, victims, reprieved, rules)
+    if rules.too_costly is not None and len(candidates):
+        allowed = np.ones(len(candidates), np.bool_)
+        for reason, mask in rules.too_costly(candidates):
+            statuses = statuses.joined(
+                _of_one_kind(snapshot, candidates.node[mask & allowed], fwk.unschedulable(reason))
+            )
+            allowed &= ~mask
+        candidates = candidates.take(np.flatnonzero(allowed))
+    return DryRun(candidates, statuses, tuple(Rows.of(snapshot, fitting).names))
+
+
+def no_candidates(snapshot: Snapshot, rules: fwk.PreemptionRules) -> fwk.Candidates:
+    """Returns candidates that are none."""
+    empty = np.zeros(0, np.intp)
+    return fwk.Candidates(snapshot, empty, empty, np.zeros(1, np.intp), np.zeros(0, np.int64), rules)
+
+
+def _of_one_kind(snapshot: Snapshot, nodes: Index, status: fwk.Status) -> fwk.NodeStatuses:
+    distinct = [status] if len(nodes) else []
+    return fwk.NodeStatuses.at(snapshot, nodes, distinct, np.zeros(len(nodes), np.intp), fwk.unresolvable(NOT_HELPFUL))
+
+
+def _in_order_of_reprieve(snapshot: Snapshot, slots: Index, row: Index, rules: fwk.PreemptionRules) -> _Victims:
+    violates = violating(snapshot, slots, row, rules)
+    if violates.any():
+        # Violating pods come first: each one that is reprieved lowers the node's count of violations.
+        order = np.lexsort((~violates, row))
+        slots, row, violates = slots[order], row[order], violates[order]
+    return _Victims(slots, row, violates)
+
+
+def reprieve(state: fwk.CycleState, rows: Rows, slots: Index, row: Index) -> Mask:
+    """Returns (C,) which of the removed pods may stay: in round k, the k-th of every row that has one is put back where
+    the pod still fits.
+
+    Arguments:
+        rows: R hypothetical nodes without those pods; the cycle's pod fits each of them.
+        slots: (C,) pod slots, row by row, in the order in which they are tried.
+        row: (C,) their rows, ascending.
+    """
+    reprieved = np.zeros(len(slots), np.bool_)
+    counts = np.bincount(row, minlength=len(rows))
+    first = np.cumsum(counts) - counts
+    for turn in range(int(counts.max(initial=0))):
+        tried = np.flatnonzero(counts > turn)
+        at = first[tried] + turn
+        put_back = PodChanges(tried, slots[at], np.ones(len(at), np.int64), rows_are_distinct=True)
+        trial = rows.changed(put_back)
+        fits = state.run_filters_with_nominated_pods(_only(trial, tried), only_pods_changed=True).ok
+        reprieved[at] = fits
+        if fits.all():
+            rows = trial
+        elif fits.any():
+            rows = rows.changed(
+                PodChanges(tried[fits], put_back.pod[fits], put_back.sign[fits], rows_are_distinct=True)
+            )
+    return reprieved
+
+
+def _only(rows: Rows, chosen: Index) -> Rows:
+    return rows if len(chosen) == len(rows) else rows.take(chosen)
+
+
+def _candidates(
+    snapshot: Snapshot, nodes: Index, victims: _Victims, reprieved: Mask, rules: fwk.PreemptionRules
+) -> tuple[fwk.Candidates, Index]:
+    """Returns the candidates, and the nodes on which every pod was reprieved."""
+    evicted = ~reprieved
+    slots, row, violates = victims.slots[evicted], victims.row[evicted], victims.violates[evicted]
+    counts = np.bincount(row, minlength=len(nodes))
+    violations = np.bincount(row[violates], minlength=len(nodes))
+    order = rules.as_listed(snapshot, slots, row, violates)
+    has_victims = counts > 0
+    first = np.r_[0, np.cumsum(counts[has_victims])].astype(np.intp)
+    candidates = fwk.Candidates(
+        snapshot, nodes[has_victims], slots[order], first, violations[has_victims].astype(np.int64), rules
+    )
+    return candidates, nodes[~has_victims]

@@ -1,0 +1,266 @@
+"""Evaluator: finds the node and the victims that make room for a pod that fits on no node, in five steps.
+
+Upstream: pkg/scheduler/framework/preemption/preemption.go, Evaluator;
+pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go, PodEligibleToPreemptOthers (v1.36.2).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Final, final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.framework import Code, NodeStatuses, PreemptionRules
+from extender.engine.preemption.budgets import has_lower_priority_pods, may_be_victims
+from extender.engine.preemption.costs import better_on_each_node, pick_one_node_for_preemption
+from extender.engine.preemption.dry_run import DryRun, dry_run, no_candidates
+from extender.engine.preemption.protected_pods import check_parsed
+from extender.engine.preemption.rules import V1_36
+from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.axes import Index
+from extender.values.klog.logger import Logger
+from extender.values.objects.pod import Pod
+from extender.values.objects.preemption_messages import NOT_HELPFUL, STILL_TERMINATING
+
+_LOG: Final = Logger(__name__)
+
+NO_CANDIDATE = "no candidate node for preemption"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Evaluator:
+    """The algorithm, with the parts that a plugin may replace.
+
+    Arguments:
+        num_candidates: number of potential nodes -> (offset, how many candidates are enough).
+        rules: those of a release, or a plugin's own (upstream's IsEligiblePod, MoreImportantPod and OrderedScoreFuncs).
+    """
+
+    handle: fwk.Handle
+    num_candidates: Callable[[int], tuple[int, int]]
+    rules: PreemptionRules = V1_36
+
+    async def preempt(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
+        """Chooses a node and the victims on it. Nothing is evicted.
+
+        Arguments:
+            statuses: why each node refused the pod.
+
+        Raises:
+            LongWork: the selectors of many disruption budgets are parsed in a thread.
+        """
+        outcome = await self._chosen(state, pod, statuses)
+        if self.rules.without_policies is None or outcome.why_not_eligible is not None:
+            return outcome
+        alone = Evaluator(self.handle, lambda num_nodes: (0, num_nodes), self.rules.without_policies)
+        potential = nodes_where_preemption_might_help(state.snapshot, statuses, alone.rules)
+        return replace(outcome, without_policies=best_of(alone.find_candidates(state, pod, potential).candidates))
+
+    async def _chosen(self, state: fwk.CycleState, pod: Pod, statuses: fwk.NodeStatuses) -> fwk.PreemptionOutcome:
+        """Does as `preempt`, but for what would be chosen without victim policies."""
+        snapshot, rules = state.snapshot, self.rules
+
+        # 1 may this pod preempt at all?
+        reason = why_not_eligible(pod, snapshot, statuses, rules)
+        if reason is not None:
+            _LOG.info(5, "Pod is not eligible for preemption", pod=pod, reason=reason)
+            return fwk.PreemptionOutcome(fwk.unschedulable(reason), None, why_not_eligible=reason)
+
+        # 2 find candidates by a dry run on the nodes where removing pods can help
+        if self.handle.may_defer:
+            check_parsed(snapshot)
+        potential = nodes_where_preemption_might_help(snapshot, statuses, rules)
+        if not len(potential):
+            _LOG.info(3, "Preemption will not help schedule pod on any node", pod=pod)
+        found = self.find_candidates(state, pod, potential)
+        free = found.fits_as_is if rules.takes_free_nodes else ()
+        if not len(found.candidates) and not free:
+            _LOG.info(2, "No preemption candidate is found; preemption is not helpful for scheduling", pod=pod)
+            return self._no_candidates(snapshot, potential, found)
+
+        # 3 extenders may drop candidates or choose other victims
+        candidates = found.candidates
+        if self.handle.extenders:
+            try:
+                offered = [*(fwk.Candidate(node, (), 0) for node in free), *candidates.listed()]
+                answer = await self._call_extenders(pod, offered, snapshot)
+                free = tuple(candidate.node for candidate in answer if not candidate.victims)
+                candidates = fwk.Candidates.of(
+                    snapshot, [candidate for candidate in answer if candidate.victims], rules
+                )
+            except fwk.ExtenderError as exc:
+                return fwk.PreemptionOutcome(fwk.error(str(exc)), None, None, potential, candidates, found.statuses)
+
+        # 4 select the best candidate
+        best = pick_one_node_for_preemption(candidates)
+        if not len(best) and not free:
+            return fwk.PreemptionOutcome(
+                fwk.unschedulable(NO_CANDIDATE), None, None, potential, candidates, found.statuses, best
+            )
+        chosen = fwk.Candidate(free[0], (), 0) if free else candidates.at(int(best[0]))
+        _LOG.info(2, "the target node for the preemption is determined", node=chosen.node, pod=pod)
+
+        # 5 the caller prepares the candidate: it nominates the node and evicts the victims
+        return fwk.PreemptionOutcome(
+            fwk.SUCCESS, chosen.node, None, potential, candidates, found.statuses, best, chosen
+        )
+
+    def find_candidates(self, state: fwk.CycleState, pod: Pod, potential: Index) -> DryRun:
+        """Dry-runs the potential nodes from a random offset on, until there are enough candidates, at least one of
+        which violates no budget.
+
+        Candidates that violate none come first. Nodes that are not reached are neither candidates nor have a status.
+        """
+        if not len(potential):
+            # No Filter may run: when PreFilter refused the pod for good, they have no state for it.
+            nowhere = np.zeros(0, np.intp)
+            statuses = fwk.NodeStatuses.at(state.snapshot, nowhere, [], nowhere, fwk.unresolvable(NOT_HELPFUL))
+            return DryRun(no_candidates(state.snapshot, self.rules), statuses, ())
+        offset, enough = self.num_candidates(len(potential))
+        in_turn = np.roll(potential, -offset)
+        runs: list[DryRun] = []
+        non_violating = total = 0
+        # Without possible victims there is nothing to stop for.
+        at_once = (
+            enough if self.rules.takes_free_nodes or has_lower_priority_pods(state.snapshot, pod) else len(in_turn)
+        )
+        for start in range(0, len(in_turn), at_once):
+            nodes = in_turn[start : start + at_once]
+            run = dry_run(state, pod, nodes, self.rules)
+            for rules in self.rules.also_by:
+                run = _better_on_each_node(run, dry_run(state, pod, nodes, rules))
+            runs.append(run)
+            total += len(run.candidates)
+            non_violating += int((run.candidates.num_pdb_violations == 0).sum())
+            if non_violating and total >= enough:
+                break
+        return _joined(runs, enough)
+
+    def _no_candidates(self, snapshot: Snapshot, potential: Index, found: DryRun) -> fwk.PreemptionOutcome:
+        if found.fits_as_is:
+            # The pod fits on the node as it is, so it was refused by something other than a Filter, such as an
+            # extender.
+            reason = f'expected at least one victim pod on node "{found.fits_as_is[0]}"'
+            return fwk.PreemptionOutcome(fwk.error(reason), None, None, potential, found.candidates, found.statuses)
+        message = fwk.fit_error_message(len(snapshot.nodes), fwk.Diagnosis(found.statuses))
+        return fwk.PreemptionOutcome(fwk.unschedulable(message), "", None, potential, found.candidates, found.statuses)
+
+    async def _call_extenders(
+        self, pod: Pod, candidates: Sequence[fwk.Candidate], snapshot: Snapshot
+    ) -> Sequence[fwk.Candidate]:
+        """Returns the candidates left after every extender was called in turn. Upstream: callExtenders.
+
+        Raises:
+            ExtenderError: an extender that is not ignorable failed.
+        """
+        for extender in self.handle.extenders:
+            if not candidates:
+                break
+            if not extender.is_interested(pod):
+                continue
+            try:
+                answer = await extender.process_preemption(pod, candidates, snapshot)
+            except fwk.ExtenderError as exc:
+                if not extender.is_ignorable:
+                    raise
+                _LOG.info(
+                    2,
+                    "Skipped extender as it returned error and has ignorable flag set",
+                    extender=extender.name,
+                    err=exc,
+                )
+                continue
+            candidates = _checked(answer, extender, self.rules)
+        return candidates
+
+
+def best_of(candidates: fwk.Candidates) -> fwk.Candidate | None:
+    """Returns the best candidate by its rules; None if there is none."""
+    best = pick_one_node_for_preemption(candidates)
+    return candidates.at(int(best[0])) if len(best) else None
+
+
+def _checked(
+    answer: Sequence[fwk.Candidate], extender: fwk.PreemptionExtender, rules: PreemptionRules
+) -> list[fwk.Candidate]:
+    """Returns the candidates, each victim once; without those that have no victims, unless the rules take free nodes.
+
+    Raises:
+        ExtenderError: a candidate has no victim, though it needs one, and the extender is not ignorable.
+    """
+    kept: list[fwk.Candidate] = []
+    for candidate in answer:
+        if candidate.victims or rules.takes_free_nodes:
+            once = tuple({victim.uid: victim for victim in candidate.victims}.values())
+            kept.append(fwk.Candidate(candidate.node, once, candidate.num_pdb_violations))
+        elif extender.is_ignorable:
+            _LOG.info(
+                2,
+                "Ignored node for which the extender didn't report victims",
+                node=candidate.node,
+                extender=extender.name,
+            )
+        else:
+            raise fwk.ExtenderError(f'expected at least one victim pod on node "{candidate.node}"')
+    return kept
+
+
+def nodes_where_preemption_might_help(snapshot: Snapshot, statuses: fwk.NodeStatuses, rules: PreemptionRules) -> Index:
+    """Returns (B,) places of the nodes whose refusal is Unschedulable under the rules.
+
+    Upstream: pkg/scheduler/framework/interface.go, NodesForStatusCode (v1.36.2).
+    """
+    # The absent status is that of a PreFilter, which has left no state for the Filters unless it says Unschedulable
+    # itself.
+    mask = np.full(len(snapshot.nodes), statuses.absent.code is Code.UNSCHEDULABLE)
+    statuses.mark(mask, snapshot, lambda status: rules.code_of(status) is Code.UNSCHEDULABLE)
+    return np.flatnonzero(mask)
+
+
+def _better_on_each_node(run: DryRun, other: DryRun) -> DryRun:
+    """Returns the first run with the victims of the other one on nodes where those are better by the criteria of the
+    first.
+    """
+    better = better_on_each_node(run.candidates.joined(other.candidates))
+    return DryRun(better, run.statuses.without(better.node), run.fits_as_is)
+
+
+def _joined(runs: list[DryRun], enough: int) -> DryRun:
+    if len(runs) == 1 and not len(runs[0].candidates):
+        return runs[0]
+    joined = reduce(fwk.Candidates.joined, (run.candidates for run in runs))
+    violates = joined.num_pdb_violations > 0
+    kept = np.r_[np.flatnonzero(~violates)[:enough], np.flatnonzero(violates)[:enough]]
+    if violates.any() or len(kept) < len(joined):
+        joined = joined.take(kept)
+    statuses = reduce(fwk.NodeStatuses.joined, (run.statuses for run in runs))
+    return DryRun(joined, statuses, tuple(name for run in runs for name in run.fits_as_is))
+
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+
+
+def why_not_eligible(pod: Pod, snapshot: Snapshot, statuses: NodeStatuses, rules: PreemptionRules) -> str | None:
+    """Returns why the pod may not preempt; None if it may.
+
+    A pod that has preempted before waits until its victims are gone; under later rules not if its nominated node became
+    unresolvable.
+    """
+    if pod.spec.preemption_policy == "Never":
+        return NEVER
+    nominated = pod.status.nominated_node_name
+    place = snapshot.nodes.index.get(nominated)
+    if place is None:
+        return None
+    if (
+        rules.gives_up_unresolvable
+        and rules.code_of(statuses.at_place(place, snapshot)) is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    ):
+        return None
+    slots = np.array(snapshot.pods.on_node[place], np.intp)
+    lower = slots[snapshot.pods.priority[slots] < pod.priority]
+    lower = lower[may_be_victims(snapshot, pod, lower, rules)]
+    return STILL_TERMINATING if any(rules.waits_for(snapshot.pod_at(slot)) for slot in lower.tolist()) else None

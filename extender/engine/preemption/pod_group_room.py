@@ -1,0 +1,214 @@
+"""The victims for a group of equal pods that depend on nothing but their node, found without a trial for each unit.
+
+How many such pods fit a node does not depend on the other nodes, and whichever node each of them takes, as many get one
+as fit all nodes together. So a unit of victims may stay if the room that is left on all nodes is still enough. All
+nodes are looked at in step, as in `dry_run`: in each turn the next unit of every node comes back.
+
+The outcome is that of `reprieve_one_by_one`; see docs/decisions/0014-pod-groups.md.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.preemption.pod_group_victims import VictimUnits
+from extender.engine.snapshot import PodChanges, Rows
+from extender.engine.snapshot.axes import Index, Int64s, Mask
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EqualMembers:
+    """A group of equal pods, as the search for room needs it."""
+
+    state: fwk.CycleState
+    """The cycle of one of them, whose PreFilter has run. Its Filters look at nothing but a node and the pods on it."""
+    slot: int
+    """The slot of that pod."""
+    count: int
+    """The number of pods that are to be placed."""
+    needed: int
+    """The number of them that must get a node."""
+    yield_turn: Callable[[], Awaitable[None]]
+    """Lets other tasks have a turn from time to time."""
+
+    async def room(self, rows: Rows, most: Int64s, *, is_first: bool = False) -> Int64s:
+        """Returns (R,) the number of members that fit each row, at most as many as given: the fewer pods are on a node,
+        the more fit.
+
+        Arguments:
+            is_first: False if the nodes were asked before, with fewer pods, and did not refuse.
+        """
+        low, high = np.zeros(len(rows), np.int64), most.copy()
+        probe = high.copy()
+        while (open_ := np.flatnonzero(low < high)).size:
+            await self.yield_turn()
+            fits = self.fit(rows.take(open_), probe[open_], is_first=is_first)
+            low[open_[fits]] = probe[open_[fits]]
+            high[open_[~fits]] = probe[open_[~fits]] - 1
+            probe = (low + high + 1) // 2
+        return low
+
+    def fit(self, rows: Rows, count: Int64s, *, is_first: bool = False) -> Mask:
+        """Returns (R,) whether so many members fit each row."""
+        others = np.flatnonzero(count > 1)
+        placed = PodChanges(others, np.full(len(others), self.slot), count[others] - 1, rows_are_distinct=True)
+        return self.state.run_filters_with_nominated_pods(rows.changed(placed), only_pods_changed=not is_first).ok
+
+
+@final
+class Room:
+    """R nodes with the units that have come back, and how many members fit each. State: these two, and how many more
+    fit than have to.
+    """
+
+    def __init__(self, members: EqualMembers, units: VictimUnits, nodes: Index) -> None:
+        """Changes nothing yet; see `clear`.
+
+        Arguments:
+            nodes: (R,) the places of nodes that are in play.
+        """
+        snapshot = units.snapshot
+        self._members = members
+        row_at = np.full(len(snapshot.nodes) + 1, -1, np.intp)
+        row_at[nodes] = np.arange(len(nodes))
+        self._row_of_slot = row_at[snapshot.pods.node[units.slots]]
+        self._units = units
+        self._rows = Rows.of(snapshot, nodes)
+        self._fits = np.zeros(len(nodes), np.int64)
+        self.spare = -members.needed
+        """How many more members fit than have to; negative if they do not fit."""
+
+    async def clear(self) -> None:
+        """Removes all units."""
+        here = self._row_of_slot >= 0
+        removed = PodChanges(self._row_of_slot[here], self._units.slots[here], np.full(int(here.sum()), -1))
+        self._rows = self._rows.changed(removed)
+        self._fits = await self._members.room(self._rows, np.full(len(self._rows), self._members.count), is_first=True)
+        self.spare = int(self._fits.sum()) - self._members.needed
+
+    # Units that come back.
+
+    async def reprieve(self) -> Mask:
+        """Returns (U,) which units have to go."""
+        units = self._units
+        stays = np.zeros(len(units), np.bool_)
+        rows = self._row_of_slot
+        is_single = np.diff(units.first) == 1
+        is_elsewhere = rows[units.first[:-1]] < 0
+        stays[is_single & is_elsewhere] = True  # no member could get such a node
+        begin = 0
+        # Units of several pods may be on several nodes, which makes those nodes depend on each other: what comes before
+        # is settled first.
+        for unit in [*np.flatnonzero(~is_single).tolist(), len(units)]:
+            singles = np.arange(begin, unit)
+            await self._reprieve_singles(singles[~is_elsewhere[begin:unit]], stays)
+            if unit < len(units):
+                stays[unit] = await self._reprieve_whole(unit)
+            begin = unit + 1
+        return ~stays
+
+    async def _reprieve_whole(self, unit: int) -> bool:
+        place = slice(self._units.first[unit], self._units.first[unit + 1])
+        row, slots = self._row_of_slot[place], self._units.slots[place]
+        row, slots = row[row >= 0], slots[row >= 0]
+        touched = np.unique(row)
+        trial = self._rows.changed(PodChanges(row, slots, np.ones(len(row), np.int64)))
+        left = await self._members.room(trial.take(touched), self._fits[touched])
+        cost = int((self._fits[touched] - left).sum())
+        if cost > self.spare:
+            return False
+        self._rows, self.spare = trial, self.spare - cost
+        self._fits[touched] = left
+        return True
+
+    async def _reprieve_singles(self, units: Index, stays: Mask) -> None:
+        """Lets pods come back that are units by themselves, in order.
+
+        Arguments:
+            units: (S,) the units, ascending.
+            stays: (U,) gets those that may stay.
+        """
+        if not len(units):
+            return
+        row, slots = self._row_of_slot[self._units.first[units]], self._units.slots[self._units.first[units]]
+        queue = _Queues(row, len(self._rows))
+        if self.spare > 0:
+            units_in_order = await self._come_back_freely(row, slots, queue)
+            stays[units[units_in_order]] = True
+        await self._come_back_if_possible(units, row, slots, queue, stays)
+
+    async def _come_back_freely(self, row: Index, slots: Index, queue: "_Queues") -> Index:
+        """Lets the first units come back, up to the one that would take more room than there is to spare; returns their
+        places.
+        """
+        costs = np.zeros(len(row), np.int64)
+        rows, fits = self._rows, self._fits.copy()
+        at = queue.next.copy()
+        while len(tried := np.flatnonzero(at < queue.end)):
+            chosen = queue.order[at[tried]]
+            rows = rows.changed(PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True))
+            left = await self._members.room(rows.take(tried), fits[tried])
+            costs[chosen] = fits[tried] - left
+            fits[tried] = left
+            at[tried] += 1
+        total = np.cumsum(costs)
+        count = int(np.searchsorted(total, self.spare, side="right"))
+        back = np.arange(count)
+        self._rows = self._rows.changed(PodChanges(row[:count], slots[:count], np.ones(count, np.int64)))
+        self._fits -= np.bincount(row[:count], weights=costs[:count], minlength=len(self._fits)).astype(np.int64)
+        self.spare -= int(total[count - 1]) if count else 0
+        queue.next += np.bincount(row[:count], minlength=len(queue.next))
+        return back
+
+    async def _come_back_if_possible(
+        self, units: Index, row: Index, slots: Index, queue: "_Queues", stays: Mask
+    ) -> None:
+        """Lets the others come back where that takes no room, or room that there is to spare; the latter in their
+        order.
+        """
+        waits = np.zeros(len(queue.next), np.int64)  # the cost of the unit at which a row waits; 0 where it does not
+        while True:
+            while len(tried := np.flatnonzero((queue.next < queue.end) & (waits == 0))):
+                chosen = queue.order[queue.next[tried]]
+                trial = self._rows.changed(
+                    PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True)
+                )
+                cost = self._fits[tried] - await self._members.room(trial.take(tried), self._fits[tried])
+                free = cost == 0
+                if free.any():
+                    self._put_back(tried[free], slots[chosen[free]])
+                    stays[units[chosen[free]]] = True
+                waits[tried[(cost > 0) & (cost <= self.spare)]] = cost[(cost > 0) & (cost <= self.spare)]
+                queue.next[tried[waits[tried] == 0]] += 1
+            waiting = np.flatnonzero(waits)
+            if not len(waiting):
+                return
+            first = int(waiting[np.argmin(queue.order[queue.next[waiting]])])
+            chosen_one = queue.order[queue.next[first]]
+            self._put_back(np.array([first]), slots[[chosen_one]])
+            stays[units[chosen_one]] = True
+            self._fits[first] -= waits[first]
+            self.spare -= int(waits[first])
+            queue.next[first] += 1
+            waits[first] = 0
+            over = np.flatnonzero(waits > self.spare)
+            queue.next[over] += 1
+            waits[over] = 0
+
+    def _put_back(self, row: Index, slots: Index) -> None:
+        self._rows = self._rows.changed(PodChanges(row, slots, np.ones(len(row), np.int64), rows_are_distinct=True))
+
+
+@final
+class _Queues:
+    """For each row the places of its units, in order, and the one whose turn is next."""
+
+    def __init__(self, row: Index, num_rows: int) -> None:
+        self.order: Index = np.argsort(row, kind="stable")
+        counts = np.bincount(row, minlength=num_rows)
+        self.end: Index = np.cumsum(counts)
+        self.next: Index = self.end - counts

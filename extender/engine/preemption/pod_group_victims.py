@@ -1,0 +1,240 @@
+"""The victims for a pod group as a whole: which pods have to go from the cluster, so that the group fits.
+
+Pods go in units: a pod by itself, or all pods of a group that may only be disrupted as a whole. All units of lower
+priority are removed; then they come back one by one, the most important first, as long as the group still fits.
+
+Upstream: pkg/scheduler/framework/preemption/podgrouppreemption.go; types.go, newDomainForWorkloadPreemption (v1.36.2).
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, Protocol, final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.preemption.budgets import may_be_victims
+from extender.engine.preemption.evaluator import NEVER
+from extender.engine.preemption.protected_pods import LabelClasses
+from extender.engine.snapshot import Snapshot
+from extender.engine.snapshot.axes import Index, Int64s, Mask
+from extender.values.objects.label_sets import places_of
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey
+
+NO_VICTIMS: Final = "No preemption victims found for incoming preemptor"
+CLUSTER: Final = "cluster"
+"""The name of the place that victims are evicted from."""
+_AT_A_TIME: Final = 500
+"""As many units are removed before the columns are brought up to date."""
+
+
+class Hypothesis(Protocol):
+    """A cluster of which pods can be taken, to see what would be."""
+
+    def update_snapshot(self) -> Snapshot:
+        """Takes the changes into the columns."""
+
+    def remove_pod(self, pod: Pod) -> None:
+        """Removes a pod from its node."""
+
+    def add_pod(self, pod: Pod) -> None:
+        """Puts a pod that was removed back onto its node."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VictimUnits:
+    """U units of pods that can only go together, in the order in which they are considered for reprieve."""
+
+    snapshot: Snapshot
+    slots: Index
+    """(C,) pod slots, unit by unit."""
+    first: Index
+    """(U + 1,) where each unit begins in `slots`, and the length of `slots`."""
+    importance: Index
+    """(U,) the rank of each unit: 0 for the most important one."""
+    priorities: Int64s
+    """(U,) the priority of the pod, or of the group that goes as a whole."""
+
+    def __len__(self) -> int:
+        return len(self.importance)
+
+    def slots_of(self, unit: int) -> Index:
+        """Returns the slots of one unit."""
+        return self.slots[self.first[unit] : self.first[unit + 1]]
+
+    def pods_of(self, unit: int) -> list[Pod]:
+        """Returns the pods of one unit."""
+        return [self.snapshot.pod_at(slot) for slot in self.slots_of(unit).tolist()]
+
+    def pods(self) -> Iterable[Pod]:
+        """Yields the pods of all units."""
+        return map(self.snapshot.pod_at, self.slots.tolist())
+
+    def take(self, units: Index) -> "VictimUnits":
+        """Returns these units, in this order."""
+        lengths = np.diff(self.first)[units]
+        offsets = np.r_[0, np.cumsum(lengths)].astype(np.intp)
+        places = np.repeat(self.first[units] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return VictimUnits(self.snapshot, self.slots[places], offsets, self.importance[units], self.priorities[units])
+
+    def candidate(self, gone: Mask) -> fwk.Candidate:
+        """Returns the units that have to go as the Executor takes them, the most important first.
+
+        Arguments:
+            gone: (U,) which units have to go.
+        """
+        units = np.flatnonzero(gone)
+        left = self.take(units[np.argsort(self.importance[units], kind="stable")])
+        return fwk.Candidate(CLUSTER, tuple(left.pods()), 0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupVictims:
+    """The pods to evict; none of them if there is no way."""
+
+    status: fwk.Status
+    candidate: fwk.Candidate | None = None
+    instead_of: fwk.Candidate | None = None
+    """The pods that kube-scheduler would evict; None if they are the same."""
+    saving: str = ""
+    """What is gained by not taking those, in words."""
+
+
+def why_not_eligible(pods: Iterable[Pod]) -> str:
+    """Returns why a group of these members may not preempt; empty if it may."""
+    return NEVER if any(pod.spec.preemption_policy == "Never" for pod in pods) else ""
+
+
+async def reprieve_one_by_one(
+    units: VictimUnits,
+    cluster: Hypothesis,
+    fits: Callable[[], Awaitable[fwk.Status]],
+    yield_turn: Callable[[], Awaitable[None]],
+) -> GroupVictims:
+    """Returns the victims, found by a trial of the group for each unit. Nothing is evicted.
+
+    Arguments:
+        cluster: a cluster of its own, which is changed.
+        fits: whether the group fits the cluster as it is then.
+        yield_turn: lets other tasks have a turn from time to time.
+    """
+    # Read now: their slots are taken by other pods once the cluster changes.
+    in_order: list[tuple[list[Pod], int]] = []
+    for unit, rank in enumerate(units.importance.tolist()):
+        await yield_turn()
+        in_order.append((units.pods_of(unit), rank))
+    for place, (pods, _) in enumerate(in_order):
+        await yield_turn()
+        if place % _AT_A_TIME == 0:
+            cluster.update_snapshot()  # taking all of them into the columns at once would hold the loop
+        for pod in pods:
+            cluster.remove_pod(pod)
+    status = await fits()
+    if not status.is_success:
+        return GroupVictims(status)
+    gone: list[tuple[int, list[Pod]]] = []
+    for pods, rank in in_order:
+        for pod in pods:
+            cluster.add_pod(pod)
+        if not (await fits()).is_success:
+            gone.append((rank, pods))
+            for pod in pods:
+                cluster.remove_pod(pod)
+    victims = tuple(pod for _, pods in sorted(gone, key=lambda each: each[0]) for pod in pods)
+    return GroupVictims(fwk.SUCCESS, fwk.Candidate(CLUSTER, victims, 0))
+
+
+def victim_units(
+    snapshot: Snapshot, priority: int, members_of: Callable[[GroupKey], Mapping[str, Pod]], grouped: Iterable[str]
+) -> VictimUnits:
+    """Returns all units of lower priority, the most important first.
+
+    That is by priority; those in a group before single pods; the larger group; the one that started earlier. Full ties
+    keep the order of nodes.
+
+    Arguments:
+        priority: that of the preempting group.
+        members_of: the pods of a group by UID.
+        grouped: the UIDs of all pods that are in a group.
+    """
+    pods = snapshot.pods
+    count = len(pods.objects)
+    on_nodes, in_group = pods.node[:count] >= 0, np.zeros(count, np.bool_)
+    in_group[[slot for uid in grouped if (slot := pods.slots.get(uid)) is not None]] = True
+    wholes: list[tuple[Index, int]] = []
+    for key, group in snapshot.objects.pod_groups.items():
+        if group.goes_as_a_whole:
+            found = [slot for uid in members_of(key) if (slot := pods.slots.get(uid)) is not None and on_nodes[slot]]
+            slots = _by_node(snapshot, np.array(found, np.intp))
+            on_nodes[slots] = False
+            if len(slots) and group.priority < priority:
+                wholes.append((slots, group.priority))
+    alone = _by_node(snapshot, np.flatnonzero(on_nodes & (pods.priority[:count] < priority)))
+    slots = np.concatenate([*(slots for slots, _ in wholes), alone])
+    lengths = np.r_[[len(slots) for slots, _ in wholes], np.ones(len(alone))].astype(np.intp)
+    first = np.r_[0, np.cumsum(lengths)].astype(np.intp)
+    priorities = np.r_[[of_group for _, of_group in wholes], pods.priority[alone]].astype(np.int64)
+    is_of_group = in_group[slots[first[:-1]]]
+    start = np.minimum.reduceat(pods.start_time[slots], first[:-1]) if len(slots) else np.zeros(0, np.int64)
+    order = np.lexsort((start, np.where(is_of_group, -lengths, 0), ~is_of_group, -priorities))
+    return replace(
+        VictimUnits(snapshot, slots, first, np.arange(len(order)), priorities).take(order),
+        importance=np.arange(len(order)),
+    )
+
+
+def without_protected(units: VictimUnits, violates: Mask, preemptor: Pod, rules: fwk.PreemptionRules) -> VictimUnits:
+    """Returns the units of which the rules let every pod go, first those whose eviction violates a budget.
+
+    Arguments:
+        violates: (U,) which do.
+        preemptor: one of the members.
+    """
+    violating = np.flatnonzero(violates)[: 0 if rules.budgets_are_hard else None]
+    units = units.take(np.r_[violating, np.flatnonzero(~violates)])
+    if (rules.may_go is None and rules.protects is None) or not len(units):
+        return units
+    may_go = may_be_victims(units.snapshot, preemptor, units.slots, rules)
+    return units.take(np.flatnonzero(np.logical_and.reduceat(may_go, units.first[:-1])))
+
+
+def _by_node(snapshot: Snapshot, slots: Index) -> Index:
+    return slots[np.lexsort((snapshot.pods.position[slots], snapshot.pods.node[slots]))]
+
+
+def violates_budgets(units: VictimUnits) -> Mask:
+    """Returns (U,) whether evicting the unit violates a budget if all are evicted, the most important first.
+
+    A pod takes one from every budget that selects it, until one of them is used up: the budgets after that one are not
+    asked.
+
+    Upstream: filterVictimsWithPDBViolation.
+    """
+    violates, snapshot = np.zeros(len(units), np.bool_), units.snapshot
+    if not snapshot.objects.pdbs or not len(units):
+        return violates
+    classes = LabelClasses(snapshot, units.slots)
+    found = [*classes.selected(snapshot.objects.pdbs.values())]
+    left = [budget.status.disruptions_allowed for budget, _ in found]
+    disrupted = [budget.status.disrupted_pods for budget, _ in found]
+    asked: list[list[int]] = [[] for _ in range(len(classes))]  # the places of the budgets that select each class
+    for place, (_, selected) in enumerate(found):
+        for of_class in places_of(selected):
+            asked[of_class].append(place)
+
+    def is_refused(unit: int) -> bool:
+        for at in range(int(units.first[unit]), int(units.first[unit + 1])):
+            for place in asked[classes.of_pod[at]]:
+                if disrupted[place] and snapshot.pod_at(int(units.slots[at])).name in disrupted[place]:
+                    continue
+                left[place] -= 1
+                if left[place] < 0:
+                    return True
+        return False
+
+    for unit in np.argsort(units.importance).tolist():
+        violates[unit] = is_refused(unit)
+    return violates

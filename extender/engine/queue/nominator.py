@@ -1,0 +1,72 @@
+"""Nominator: which pending pods are nominated to which node. It may be ahead of the pods' status in the API server.
+
+Upstream: pkg/scheduler/backend/queue/nominator.go (v1.36.2).
+"""
+
+from collections.abc import Callable
+from typing import final
+
+from extender.values.objects.pod import Pod
+
+PodLister = Callable[[str], Pod | None]
+"""Returns the pod namespace/name as the API server has it, None if there is none."""
+
+
+@final
+class Nominator:
+    """Holds the nominations by node and by pod. A pod has at most one."""
+
+    def __init__(self, pod_lister: PodLister) -> None:
+        self._pod_lister = pod_lister
+        # Node -> UID -> the pod when it was nominated, in order of nomination.
+        self._pods_on: dict[str, dict[str, Pod]] = {}
+        self._node_of: dict[str, str] = {}
+
+    def add(self, pod: Pod, node: str | None) -> None:
+        """Nominates the pod to the node, replacing its earlier nomination. A pod that was deleted or has a node is not
+        nominated.
+
+        Arguments:
+            node: None for the node in the pod's status; without one there, the pod is not nominated.
+        """
+        self.delete(pod.uid)
+        if node is None:
+            node = pod.status.nominated_node_name
+            if not node:
+                return
+        known = self._pod_lister(pod.key)
+        if known is None or known.spec.node_name:
+            return
+        self._node_of[pod.uid] = node
+        self._pods_on.setdefault(node, {})[pod.uid] = pod
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """Updates the pod. A nomination that only this process knows is kept; otherwise the nomination in the pod's
+        status counts.
+
+        Upstream: UpdateNominatedPod.
+        """
+        node = None
+        if not old.status.nominated_node_name and not new.status.nominated_node_name:
+            # The API server may not have the nomination yet.
+            node = self._node_of.get(old.uid)
+        self.delete(old.uid)
+        self.add(new, node)
+
+    def delete(self, uid: str) -> None:
+        """Withdraws the pod's nomination, if there is one."""
+        node = self._node_of.pop(uid, None)
+        if node is None:
+            return
+        pods = self._pods_on[node]
+        del pods[uid]
+        if not pods:
+            del self._pods_on[node]
+
+    def pods_for_node(self, node: str) -> list[Pod]:
+        """Returns the pods nominated to the node, in order of nomination, as they were then."""
+        return [*self._pods_on.get(node, {}).values()]
+
+    def by_node(self) -> dict[str, list[Pod]]:
+        """Returns all nominations: node -> pods in order of nomination, as they were then."""
+        return {node: [*pods.values()] for node, pods in self._pods_on.items()}

@@ -1,0 +1,90 @@
+"""PodHeap: a heap of pods that are also found by key.
+
+Upstream: pkg/scheduler/backend/heap/heap.go (v1.36.2).
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any, Final, final
+
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+
+_REMOVED_ALLOWED: Final = 64
+
+_Entry = tuple[Any, int, int, QueuedPodInfo]
+"""(sort key, order of arrival, unique number, pod). Pods with equal sort keys are ordered by arrival; no two entries
+are equal.
+"""
+
+
+@final
+class PodHeap:
+    """A binary heap with lazy deletion: removed entries stay in it until they come up or outnumber the live ones."""
+
+    __slots__ = ("_entries", "_heap", "_numbers", "_sort_key")
+
+    def __init__(self, sort_key: Callable[[QueuedPodInfo], Any]) -> None:
+        """Makes an empty heap.
+
+        Arguments:
+            sort_key: its value for a pod may only change with `add_or_update`.
+        """
+        self._sort_key = sort_key
+        self._entries: dict[str, _Entry] = {}
+        self._heap: list[_Entry] = []
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[QueuedPodInfo]:
+        """Yields the pods in the order in which they would be popped. The heap must not change meanwhile."""
+        return (entry[3] for entry in sorted(self._entries.values()))
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        """Returns the pod of this key, None if it is not here."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry[3]
+
+    def add_or_update(self, info: QueuedPodInfo) -> None:
+        """Adds the pod, or replaces the one of its key and moves it to its new place."""
+        old, number = self._entries.get(info.key), next(self._numbers)
+        entry = (self._sort_key(info), number if old is None else old[1], number, info)
+        self._entries[info.key] = entry
+        heapq.heappush(self._heap, entry)
+        self._compact()
+
+    def remove(self, key: str) -> QueuedPodInfo | None:
+        """Removes and returns the pod of this key; None if it is not here."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return None
+        self._compact()
+        return entry[3]
+
+    def peek(self) -> QueuedPodInfo | None:
+        """Returns the least pod, None if there is none."""
+        heap, entries = self._heap, self._entries
+        while heap:
+            entry = heap[0]
+            if entries.get(entry[3].key) is entry:
+                return entry[3]
+            heapq.heappop(heap)
+        return None
+
+    def pop(self) -> QueuedPodInfo | None:
+        """Pops the least pod; None if there is none."""
+        info = self.peek()
+        if info is not None:
+            heapq.heappop(self._heap)
+            del self._entries[info.key]
+        return info
+
+    def _compact(self) -> None:
+        if len(self._heap) > 2 * len(self._entries) + _REMOVED_ALLOWED:
+            self._heap = list(self._entries.values())
+            heapq.heapify(self._heap)

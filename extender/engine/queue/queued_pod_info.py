@@ -1,0 +1,95 @@
+"""QueuedPodInfo: a pod with its queueing state.
+
+Upstream: pkg/scheduler/framework/types.go, QueuedPodInfo (v1.36.2).
+"""
+
+import math
+from collections.abc import Iterable
+from typing import final
+
+from extender.engine.framework.events import ClusterEvent
+from extender.values.objects.pod import Pod
+
+
+@final
+class QueuedPodInfo:
+    """State of one pod that waits or is being tried. Times are seconds of the queue's clock."""
+
+    __slots__ = (
+        "attempts",
+        "backoff_expiration",
+        "consecutive_errors_count",
+        "gating_plugin",
+        "gating_plugin_events",
+        "initial_attempt_timestamp",
+        "is_long",
+        "is_member",
+        "key",
+        "pending_plugins",
+        "pod",
+        "retry_after",
+        "timestamp",
+        "unschedulable_count",
+        "unschedulable_plugins",
+        "was_flushed_from_unschedulable",
+        "woken_by",
+    )
+
+    def __init__(self, pod: Pod, timestamp: float) -> None:
+        self.pod = pod
+        self.key = pod.key
+        """namespace/name, the key in all queues."""
+        self.timestamp = timestamp
+        """When the pod was added, or added again after an attempt."""
+        self.attempts = 0
+        """How often it was popped."""
+        self.unschedulable_count = 0
+        """How many attempts ended in a refusal."""
+        self.consecutive_errors_count = 0
+        """How many of the last attempts in a row ended in an error rather than in a refusal."""
+        self.initial_attempt_timestamp: float | None = None
+        """When it first entered activeQ."""
+        self.backoff_expiration: float | None = None
+        """When its backoff ends, once that was computed; a whole second."""
+        self.unschedulable_plugins: frozenset[str] = frozenset()
+        """The plugins that refused it at the last attempt, or gate it."""
+        self.pending_plugins: frozenset[str] = frozenset()
+        """Plugins that answered Pending. An event that one of them registered for requeues the pod without backoff."""
+        self.gating_plugin = ""
+        """The PreEnqueue plugin that gates it; "" if none does."""
+        self.gating_plugin_events: tuple[ClusterEvent, ...] = ()
+        """The events that the gating plugin registered for."""
+        self.is_member = False
+        """True once it was tried with its pod group: the group is tried again when the backoff ends, and not before."""
+        self.is_long = False
+        """True if an attempt found the pod to be so long that its queueing hints take long."""
+        self.was_flushed_from_unschedulable = False
+        """True if it left the unschedulable pods because it had waited too long, not because of an event."""
+        self.retry_after = math.inf
+        """Seconds after the last attempt when another one is worth while without any event."""
+        self.woken_by = ""
+        """The label of the event that moved it to activeQ, by way of backoffQ or not; that of the end of backoff if
+        there was no event.
+        """
+
+    @property
+    def is_gated(self) -> bool:
+        """True if a PreEnqueue plugin keeps it from being tried."""
+        return self.gating_plugin != ""
+
+    @property
+    def has_failed(self) -> bool:
+        """True if no plugin refused it, so that it is requeued because of an error."""
+        return not self.unschedulable_plugins and not self.pending_plugins
+
+    def set_rejector_plugins(self, unschedulable: Iterable[str], pending: Iterable[str] = ()) -> None:
+        """Records the plugins that refused the pod at this attempt (none after an error), in place of those of the
+        attempt before.
+        """
+        self.unschedulable_plugins = frozenset(unschedulable)
+        self.pending_plugins = frozenset(pending)
+        self.gating_plugin = ""
+        self.gating_plugin_events = ()
+
+    def __repr__(self) -> str:
+        return f"<QueuedPodInfo {self.key}, {self.attempts} attempts>"

@@ -1,0 +1,183 @@
+"""Whether a change makes a pod worth another attempt, by the queueing hints of the plugins that refused it.
+
+Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, isEventOfInterest, isPodWorthRequeuing (v1.36.2).
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Final, final
+
+from extender.engine.framework.events import ClusterEvent, QueueingHint, QueueingHintFunction, QueueingHintMap
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.queue.unschedulable_pods import Refusal
+from extender.values.klog.logger import Logger
+from extender.values.metrics import Histogram
+from extender.values.objects.meta import ApiObject
+from extender.values.objects.pod import Pod
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+class QueueingStrategy(enum.Enum):
+    """Where a pod goes after a change. The log shows the numbers, which are upstream's."""
+
+    QUEUE_SKIP = 0
+    """It stays where it is."""
+    QUEUE_AFTER_BACKOFF = 1
+    """It is tried again when its backoff is over."""
+    QUEUE_IMMEDIATELY = 2
+    """It is tried again without backoff."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ChangeToHint:
+    """An event, the object before and after it, and the hints registered for it."""
+
+    event: ClusterEvent
+    old: object
+    new: object
+    label: str
+    hints: Mapping[str, Sequence[QueueingHintFunction]]
+    """By profile."""
+    is_wildcard: bool
+    is_of_interest: bool
+    """True if a plugin of any profile registered for it."""
+    times: Histogram
+    """Observes the duration of each hint."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Listeners:
+    """The hints registered for one event."""
+
+    hints: Mapping[str, Sequence[QueueingHintFunction]]
+    label: str
+    is_wildcard: bool
+    is_of_interest: bool
+
+
+@final
+class QueueingHints:
+    """The registered hints of all profiles. State: the hints for each event that has occurred so far."""
+
+    def __init__(self, by_profile: Mapping[str, QueueingHintMap], times: Histogram) -> None:
+        self._by_profile = by_profile
+        self._times = times
+        self._listeners: dict[ClusterEvent, _Listeners] = {}
+        events: dict[str, list[ClusterEvent]] = {}
+        for registered in by_profile.values():
+            for event, functions in registered.items():
+                for function in functions:
+                    events.setdefault(function.plugin_name, []).append(event)
+        self._events_of: dict[str, tuple[ClusterEvent, ...]] = {
+            name: tuple(registered) for name, registered in events.items()
+        }
+
+    def events_of(self, plugin_name: str) -> tuple[ClusterEvent, ...]:
+        """Returns the events that the plugin registered for, in any profile."""
+        return self._events_of.get(plugin_name, ())
+
+    def change(self, event: ClusterEvent, old: object, new: object) -> ChangeToHint:
+        """Returns the event and its objects with the hints registered for it."""
+        listeners = self._listeners.get(event)
+        if listeners is None:
+            listeners = self._listeners[event] = self._listeners_to(event)
+        return ChangeToHint(
+            event,
+            old,
+            new,
+            listeners.label,
+            listeners.hints,
+            listeners.is_wildcard,
+            listeners.is_of_interest,
+            self._times,
+        )
+
+    def _listeners_to(self, event: ClusterEvent) -> _Listeners:
+        hints = {
+            profile: tuple(
+                function for each, functions in registered.items() if each.matches(event) for function in functions
+            )
+            for profile, registered in self._by_profile.items()
+        }
+        return _Listeners(hints, event.label, event.is_wildcard, event.is_wildcard or any(hints.values()))
+
+
+def may_move(change: ChangeToHint, refusal: Refusal) -> bool:
+    """Returns whether `strategy_for` may move pods with this refusal, without asking a hint: no other plugin's hint
+    counts.
+    """
+    profile, refused_by = refusal
+    hints = change.hints.get(profile)
+    return change.is_wildcard or not refused_by or hints is None or any(name in refused_by for name, _ in hints)
+
+
+def strategy_for(info: QueuedPodInfo, change: ChangeToHint) -> QueueingStrategy:
+    """Returns where the pod goes after this change. Only hints of plugins that refused it count; a hint that raises
+    counts as Queue.
+
+    Hints of long pods count as Queue without being asked: each may parse the whole pod, and many such pods may wait for
+    one event. A plugin that is pending is asked, since its pod goes without backoff.
+
+    A wildcard event concerns all pods, or the one pod that is its object.
+    """
+    if info.has_failed:
+        return QueueingStrategy.QUEUE_AFTER_BACKOFF
+    if change.is_wildcard:
+        concerns_pod = change.new is None or (isinstance(change.new, Pod) and change.new.uid == info.pod.uid)
+        return QueueingStrategy.QUEUE_AFTER_BACKOFF if concerns_pod else QueueingStrategy.QUEUE_SKIP
+    hints = change.hints.get(info.pod.scheduler_name)
+    if hints is None:
+        _LOG.error(
+            None, "No QueueingHintMap is registered for this profile", profile=info.pod.scheduler_name, pod=info.pod
+        )
+        return QueueingStrategy.QUEUE_AFTER_BACKOFF
+    # A pod with pending plugins may still be queued immediately by a later hint; without any, the first hint that says
+    # Queue decides.
+    strategy = QueueingStrategy.QUEUE_SKIP
+    unschedulable, pending = info.unschedulable_plugins, info.pending_plugins
+    for name, hint in hints:
+        if name not in unschedulable and name not in pending:
+            continue
+        began = perf_counter()
+        try:
+            is_asked = not info.is_long or name in pending
+            answer = hint(info.pod, change.old, change.new) if is_asked else QueueingHint.QUEUE
+            result = "QueueSkip" if answer is QueueingHint.QUEUE_SKIP else "Queue"
+        except Exception as exc:
+            result = "Error"
+            objects = {
+                key: each
+                for key, each in (("oldObj", change.old), ("newObj", change.new))
+                if isinstance(each, ApiObject)
+            }
+            _LOG.error(exc, "QueueingHintFn returns error", event=change.label, plugin=name, pod=info.pod, **objects)
+            answer = QueueingHint.QUEUE
+        change.times.observe(perf_counter() - began, name, change.label, result)
+        if answer is QueueingHint.QUEUE_SKIP:
+            continue
+        if name in pending:
+            return QueueingStrategy.QUEUE_IMMEDIATELY
+        strategy = QueueingStrategy.QUEUE_AFTER_BACKOFF
+        if not pending:
+            break
+    return strategy
+
+
+def best_strategy(info: QueuedPodInfo, changes: Sequence[ChangeToHint]) -> QueueingStrategy:
+    """Returns where the pod goes after all these changes, which is the best that any of them gives."""
+    best = QueueingStrategy.QUEUE_SKIP
+    for change in changes:
+        strategy = strategy_for(info, change)
+        if strategy is QueueingStrategy.QUEUE_IMMEDIATELY:
+            return strategy
+        if strategy is QueueingStrategy.QUEUE_AFTER_BACKOFF:
+            best = strategy
+            if not info.pending_plugins:
+                break
+    return best

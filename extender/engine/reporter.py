@@ -1,0 +1,233 @@
+"""Reporter: takes note of a scheduler's decisions. Its methods return nothing, so that no reporter can change a
+decision.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, ParamSpec, final
+
+from extender.engine import framework as fwk
+from extender.engine.framework import Candidate, Candidates, PreemptionOutcome
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.runtime.findings import Findings
+from extender.engine.runtime.scoring import Choice
+from extender.values.klog.logger import Logger
+from extender.values.objects.pod import Pod
+
+P = ParamSpec("P")
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VerbCall:
+    """A call of the extender by another scheduler, about a pod."""
+
+    pod: Pod
+    profile: str
+    num_nodes: int
+    """The number of nodes in the call."""
+    seconds: float
+    """How long the answer took."""
+    caller: str = ""
+    """The name of the user who called, or where an unknown one called from."""
+
+
+class Reporter:
+    """The base of reporters, which override what they are interested in. Methods are called in the order in which
+    things happen.
+
+    Arrays, choices and `Candidates` hold only while a method runs.
+    """
+
+    # An attempt. Pods are scheduled one at a time, and `decided` or `failed` ends an attempt.
+
+    def scored(self, pod: Pod, choice: Choice) -> None:
+        """A node was chosen for the pod, among several."""
+
+    def refused(self, pod: Pod, findings: Findings) -> None:
+        """No node is feasible."""
+
+    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+        """Preemption was tried."""
+
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
+        """The pod has a node, and is going to be bound.
+
+        Arguments:
+            evaluated, feasible: the numbers of nodes that were evaluated, and of those that passed.
+        """
+
+    def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
+        """The pod has no node: all nodes were refused, or an error happened."""
+
+    def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
+        """Victims were chosen for a pod group as a whole; the attempt of the first of its members is about to end.
+
+        Arguments:
+            without_policies: the victims that kube-scheduler would take, if they are others.
+        """
+
+    # After the attempt.
+
+    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
+        """The pod had a node, and could not be bound to it."""
+
+    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
+        """The victims of the pod's last preemption were evicted; or, if not done, that failed."""
+
+    # Calls of the extender by another scheduler.
+
+    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
+        """The filter verb was called."""
+
+    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
+        """The prioritize verb was called. Scores are from 0 to 10."""
+
+    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
+        """The preempt verb was called; there may be no candidates."""
+
+    def call_failed(self, call: VerbCall, message: str) -> None:
+        """A verb was called and could not be answered."""
+
+    def nominated(self, pod: Pod) -> None:
+        """Another scheduler has nominated the pod to the node that its status names."""
+
+
+@final
+class Guarded(Reporter):
+    """Passes calls on to another reporter, and catches its exceptions. The first one is logged."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        """Guards a reporter that may fail."""
+        self._reporter = reporter
+        self._has_failed = False
+
+    def _pass_on(self, method: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(*args, **kwargs)
+        except Exception as exc:
+            self._log(exc)
+
+    def _log(self, exc: Exception) -> None:
+        if not self._has_failed:
+            _LOG.exception(exc, "What was decided could not be reported; this is logged once")
+        self._has_failed = True
+
+    # The first two are called at every decision, and so without the detour through `_pass_on`.
+
+    def scored(self, pod: Pod, choice: Choice) -> None:
+        try:
+            self._reporter.scored(pod, choice)
+        except Exception as exc:
+            self._log(exc)
+
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
+        try:
+            self._reporter.decided(info, profile, node, evaluated, feasible, seconds)
+        except Exception as exc:
+            self._log(exc)
+
+    def refused(self, pod: Pod, findings: Findings) -> None:
+        self._pass_on(self._reporter.refused, pod, findings)
+
+    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+        self._pass_on(self._reporter.preemption_tried, pod, outcome)
+
+    def group_preempts(self, first: Pod, chosen: Candidate, without_policies: Candidate | None) -> None:
+        self._pass_on(self._reporter.group_preempts, first, chosen, without_policies)
+
+    def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
+        self._pass_on(self._reporter.failed, info, profile, status, seconds)
+
+    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
+        self._pass_on(self._reporter.binding_failed, pod, status)
+
+    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
+        self._pass_on(self._reporter.preemption_ended, preemptor, done=done)
+
+    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
+        self._pass_on(self._reporter.filter_called, call, findings, num_kept)
+
+    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
+        self._pass_on(self._reporter.prioritize_called, call, nodes, scores)
+
+    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: Candidate | None) -> None:
+        self._pass_on(self._reporter.preempt_called, call, candidates, without_policies)
+
+    def call_failed(self, call: VerbCall, message: str) -> None:
+        self._pass_on(self._reporter.call_failed, call, message)
+
+    def nominated(self, pod: Pod) -> None:
+        self._pass_on(self._reporter.nominated, pod)
+
+
+NO_REPORTER: Final = Guarded(Reporter())
+"""A reporter that does nothing."""
+
+
+@final
+class SeveralReporters(Reporter):
+    """Passes what a scheduler decides on to several reporters. None of them keeps a call from the others by failing."""
+
+    def __init__(self, *reporters: Reporter) -> None:
+        self._reporters = tuple(map(Guarded, reporters))
+
+    def scored(self, pod: Pod, choice: Choice) -> None:
+        for each in self._reporters:
+            each.scored(pod, choice)
+
+    def refused(self, pod: Pod, findings: Findings) -> None:
+        for each in self._reporters:
+            each.refused(pod, findings)
+
+    def preemption_tried(self, pod: Pod, outcome: PreemptionOutcome) -> None:
+        for each in self._reporters:
+            each.preemption_tried(pod, outcome)
+
+    def decided(
+        self, info: QueuedPodInfo, profile: str, node: str, evaluated: int, feasible: int, seconds: float
+    ) -> None:
+        for each in self._reporters:
+            each.decided(info, profile, node, evaluated, feasible, seconds)
+
+    def failed(self, info: QueuedPodInfo, profile: str, status: fwk.Status, seconds: float) -> None:
+        for each in self._reporters:
+            each.failed(info, profile, status, seconds)
+
+    def group_preempts(self, first: Pod, chosen: fwk.Candidate, without_policies: fwk.Candidate | None) -> None:
+        for each in self._reporters:
+            each.group_preempts(first, chosen, without_policies)
+
+    def binding_failed(self, pod: Pod, status: fwk.Status) -> None:
+        for each in self._reporters:
+            each.binding_failed(pod, status)
+
+    def preemption_ended(self, preemptor: Pod, *, done: bool) -> None:
+        for each in self._reporters:
+            each.preemption_ended(preemptor, done=done)
+
+    def filter_called(self, call: VerbCall, findings: Findings, num_kept: int) -> None:
+        for each in self._reporters:
+            each.filter_called(call, findings, num_kept)
+
+    def prioritize_called(self, call: VerbCall, nodes: Sequence[str], scores: Sequence[int]) -> None:
+        for each in self._reporters:
+            each.prioritize_called(call, nodes, scores)
+
+    def preempt_called(self, call: VerbCall, candidates: Candidates, without_policies: fwk.Candidate | None) -> None:
+        for each in self._reporters:
+            each.preempt_called(call, candidates, without_policies)
+
+    def call_failed(self, call: VerbCall, message: str) -> None:
+        for each in self._reporters:
+            each.call_failed(call, message)
+
+    def nominated(self, pod: Pod) -> None:
+        for each in self._reporters:
+            each.nominated(pod)

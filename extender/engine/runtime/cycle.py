@@ -1,0 +1,472 @@
+"""Cycle: one pod meets the plugins of its profile over one snapshot, and what each result means for it.
+
+A cycle is made for one decision or evaluation, used and dropped. Nothing of it stays in the framework, so that cycles
+of different pods cannot disturb each other. PostFilter is in `extender.engine.runtime.post_filter`, and the points
+after a node was chosen are in `extender.engine.runtime.reserve_to_bind`.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go (v1.36.2).
+"""
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.memory import (
+    EqualPodsAnswer,
+    Filters,
+    Memory,
+    Remembered,
+    Scorers,
+    is_of_long_pod,
+    remembered_fits,
+    remembered_raw_scores,
+    remembered_sum,
+    signature_of,
+)
+from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations, rows_with_changes
+from extender.engine.runtime.plugin_calls import PluginError, call_plugin
+from extender.engine.runtime.plugin_results import (
+    filter_fits,
+    filter_verdicts,
+    no_node_left,
+    pre_filter_result,
+    pre_score_status,
+    refuse_unknown_codes,
+    scattered,
+    scattered_reasons,
+)
+from extender.engine.runtime.preparation import Prepared
+from extender.engine.runtime.ranking import Ranking, values_among
+from extender.engine.runtime.scoring import (
+    Part,
+    RankedParts,
+    Scores,
+    WeightedScorer,
+    in_range,
+    label_scores,
+    normalized_scores,
+    plugin_scores,
+    scores_at,
+)
+from extender.engine.snapshot import Rows, Snapshot
+from extender.engine.snapshot.axes import Index, Int64s, Mask
+from extender.values.metrics import ObservePlugin
+from extender.values.objects.pod import Pod
+
+_NOT_RUN: Final = fwk.SUCCESS
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreFilterOutcome:
+    """The combined result of the PreFilter plugins."""
+
+    status: fwk.Status
+    node_names: frozenset[str] | None = None
+    """The nodes still in play, None for all of them."""
+    narrowed_by: tuple[str, ...] = ()
+    """Sorted names of the plugins that narrowed the search."""
+
+
+@final
+class Cycle(fwk.CycleState):
+    """The state that the plugins of one cycle are given, and the methods that run them."""
+
+    __slots__ = (
+        "_parts",
+        "_prepared",
+        "_remembered",
+        "_signature",
+        "_snapshot",
+        "framework",
+        "nominations",
+        "observe",
+        "placement",
+        "pod",
+        "pre_filter",
+        "within",
+    )
+
+    def __init__(
+        self,
+        framework: Framework,
+        snapshot: Snapshot,
+        pod: Pod,
+        nominations: Nominations = NO_NOMINATIONS,
+        *,
+        observe: ObservePlugin | None = None,
+    ) -> None:
+        """Begins a cycle for the pod.
+
+        Arguments:
+            nominations: pods that are nominated to nodes of the snapshot.
+            observe: receives how long each plugin took; None in a cycle that is not sampled.
+        """
+        super().__init__()
+        self.framework: Final = framework
+        self.pod: Final = pod
+        self.nominations: Final = nominations
+        self.observe: Final = observe
+        self.pre_filter = PreFilterOutcome(_NOT_RUN)
+        """The outcome of PreFilter; Success before it has run."""
+        self.placement: Index | None = None
+        """(B,) the places that a member of a pod group is restricted to, ascending; None, as in every other cycle, for
+        all nodes.
+        """
+        self.within: Index | None = None
+        """(B,) the places that PreFilter left in play, ascending; None for all nodes."""
+        self._snapshot = snapshot
+        self._remembered: Remembered | None = None
+        self._prepared: Prepared | None = None
+        self._signature = b""
+        self._parts: list[Part] = []
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    @property
+    def num_in_play(self) -> int:
+        """The number of nodes that PreFilter left in play."""
+        return len(self._snapshot.nodes) if self.within is None else len(self.within)
+
+    @property
+    def filters_see_only_nodes(self) -> bool:
+        """True if all pods with the signature of this one get the same verdicts while the snapshot is the same."""
+        if self.depends_on_devices or self.within is not None or self.nominations.by_node:
+            return False
+        return bool(self.pod_signature) and not self.framework.filter_plan(self.skip_filter_plugins).others
+
+    # PreFilter.
+
+    def prepare(self, signature: bytes) -> None:
+        """Has the plugins prepare for the pod with this signature if it is long. Comes first in a cycle whose runner
+        does `LongWork`.
+
+        Raises:
+            LongWork: they are not prepared yet.
+        """
+        self._signature = signature
+        if is_of_long_pod(signature) and self.framework.may_defer:
+            self._prepared = self.framework.preparations.check(self.pod, signature, self.framework.plugins.every)
+            self.memos = self._prepared.memos
+
+    def run_pre_filter_plugins(self) -> PreFilterOutcome:
+        """Runs every PreFilter, and keeps and returns the combined result.
+
+        A plugin that answers Unschedulable does not stop the others, because preemption needs their state;
+        UnschedulableAndUnresolvable does.
+
+        Raises:
+            PluginError: a plugin raised or answered with a code that PreFilter does not have.
+        """
+        skipped: set[str] = set()
+        if self.pod_signature:
+            self._remembered = self.framework.memory.recall(self.pod_signature, self._snapshot)
+        try:
+            outcome = self._pre_filtered(skipped)
+        finally:
+            evaluations = self.framework.evaluations
+            self.skip_filter_plugins = evaluations.interned(skipped)
+            evaluations.pre_filtered[self.skip_filter_plugins] += 1
+        self.pre_filter = outcome
+        if outcome.node_names is not None:
+            index = self._snapshot.nodes.index
+            self.within = np.array(sorted(index[name] for name in outcome.node_names if name in index), np.intp)
+        if self.placement is not None:
+            self.within = self.placement if self.within is None else np.intersect1d(self.within, self.placement)
+        return outcome
+
+    def _pre_filtered(self, skipped: set[str]) -> PreFilterOutcome:
+        names: frozenset[str] | None = None
+        narrowed_by: set[str] = set()
+        refused: fwk.Status | None = None
+        kept = None if self._remembered is None else self._remembered.pre_filter(self._snapshot)
+        plugins = self.framework.plugins.pre_filter
+        # A sampled cycle asks all plugins, so that each has its time.
+        for plugin in plugins if kept is None or self.observe is not None else kept.steps(plugins):
+            if isinstance(plugin, EqualPodsAnswer):
+                skipped.update(plugin.skipped)
+                self._values.update(plugin.written)
+                continue
+            num_kept = len(self._values)
+            result = call_plugin(
+                self.observe, plugin.name, "PreFilter", pre_filter_result, plugin, self, self.pod, self._snapshot
+            )
+            status = result.status
+            code = status.code
+            if kept is not None and status.for_equal_pods and result.node_names is None:
+                kept.keep(plugin.name, self._answer_of(plugin.name, status, num_kept))
+            if code is fwk.Code.SKIP:
+                skipped.add(plugin.name)
+                continue
+            if code is not fwk.Code.SUCCESS:
+                if code is fwk.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                    return PreFilterOutcome(status.by(plugin.name))
+                if code is not fwk.Code.UNSCHEDULABLE:
+                    raise PluginError(plugin.name, "PreFilter", status.message)
+                refused = status.by(plugin.name)
+                continue
+            if result.node_names is not None:
+                names = result.node_names if names is None else names & result.node_names
+                narrowed_by.add(plugin.name)
+                if not names:
+                    return PreFilterOutcome(no_node_left(sorted(narrowed_by)), names, tuple(sorted(narrowed_by)))
+        return PreFilterOutcome(fwk.SUCCESS if refused is None else refused, names, tuple(sorted(narrowed_by)))
+
+    def _answer_of(self, plugin: str, status: fwk.Status, num_kept: int) -> EqualPodsAnswer:
+        """Returns the answer for equal pods.
+
+        Arguments:
+            num_kept: the number of values in the state before the plugin was asked.
+        """
+        if status.is_skip:
+            return EqualPodsAnswer((plugin,), {})
+        return EqualPodsAnswer((), dict(islice(self._values.items(), num_kept, None)))
+
+    # Filter.
+
+    def run_filter_plugins(self, rows: Rows, *, only_pods_changed: bool = False) -> fwk.Verdicts:
+        """Returns the verdicts of all Filters. Each Filter only gets the rows that have passed those before it.
+
+        Arguments:
+            only_pods_changed: see `run_filters_with_nominated_pods`.
+
+        Raises:
+            PluginError: a plugin raised, or did not return verdicts on these rows.
+        """
+        num_rows = len(rows)
+        codes = np.zeros(num_rows, np.int8)
+        reasons: list[tuple[str, Mask]] = []
+        refused_by: list[tuple[str, Mask]] = []
+        standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
+        for name, plugin in self.framework.plugins.filter:
+            if name in self.skip_filter_plugins or (only_pods_changed and not plugin.looks_at_pods):
+                continue
+            verdicts = self.run_filter_plugin(name, plugin, rows)
+            if verdicts.all_ok:
+                continue
+            refused = ~verdicts.ok
+            codes[refused if standing is None else standing[refused]] = verdicts.codes[refused]
+            reasons += scattered_reasons(verdicts.reasons, standing, num_rows)
+            refused_by.append((name, scattered(refused, standing, num_rows)))
+            kept = np.flatnonzero(~refused)
+            standing = kept if standing is None else standing[kept]
+            if not len(kept):
+                break
+            rows = rows.take(kept)
+        return fwk.Verdicts(codes, tuple(reasons), tuple(refused_by))
+
+    def run_filters_with_nominated_pods(self, rows: Rows, *, only_pods_changed: bool = False) -> fwk.Verdicts:
+        # The nominated pods may never come, and the pod may need them (affinity) as well as conflict with them. So a
+        # row that has any must pass with them and without them.
+        nominated = self.nominations.changes_for(self.pod, rows)
+        if nominated is None:
+            return self.run_filter_plugins(rows, only_pods_changed=only_pods_changed)
+        first = self.run_filter_plugins(rows.changed(nominated), only_pods_changed=only_pods_changed)
+        retried = np.flatnonzero(rows_with_changes(nominated, len(rows)) & first.ok)
+        if not len(retried):
+            return first
+        second = self.run_filter_plugins(rows.take(retried), only_pods_changed=only_pods_changed)
+        codes = first.codes.copy()
+        codes[retried] = second.codes
+        reasons = (*first.reasons, *scattered_reasons(second.reasons, retried, len(rows)))
+        refused_by = first.refused_by + tuple(
+            (name, scattered(mask, retried, len(rows))) for name, mask in second.refused_by
+        )
+        return fwk.Verdicts(codes, reasons, refused_by)
+
+    def run_filter_plugin(self, name: str, plugin: fwk.FilterPlugin, rows: Rows) -> fwk.Verdicts:
+        """Returns one Filter's verdicts on these rows.
+
+        Raises:
+            PluginError: it raised, or did not return verdicts on these rows.
+        """
+        verdicts = call_plugin(self.observe, name, "Filter", filter_verdicts, plugin, self, self.pod, rows)
+        if not verdicts.all_ok:
+            refuse_unknown_codes(name, verdicts)
+        return verdicts
+
+    def feasible_rows(self) -> Rows:
+        """Returns the nodes in play that all Filters let pass, nominated pods counted. Results remembered for equal
+        pods are reused.
+
+        Why other nodes do not pass is not found out here; see `run_filters_with_nominated_pods`.
+
+        Raises:
+            PluginError: a plugin failed.
+        """
+        framework, snapshot, within = self.framework, self._snapshot, self.within
+        known = None if self.depends_on_devices else self._remembered
+        if known is None:
+            memory = Memory() if self.depends_on_devices else framework.memory
+            known = self._remembered = memory.recall(self._signature or signature_of(self.pod), snapshot)
+        framework.evaluations.filtered[self.skip_filter_plugins] += 1
+        plan = framework.filter_plan(self.skip_filter_plugins)
+        fits = remembered_fits(known, plan, self._passing, snapshot, self.pod)
+        rows = Rows.of(snapshot, within)
+        if within is not None:
+            fits = fits[within]
+        if np.count_nonzero(fits) < len(fits):
+            rows = rows.take(fits) if within is not None else Rows.masked(snapshot, fits)
+        if plan.others and len(rows):
+            passed = self._passing(plan.others, rows)
+            if not passed.all():
+                rows = Rows.masked(snapshot, passed) if rows.is_all else rows.take(passed)
+        nominated = self.nominations.changes_for(self.pod, rows)
+        if nominated is not None:
+            # The rows have passed without the nominated pods above. What is left is the check with them.
+            rows = rows.take(self.run_filter_plugins(rows.changed(nominated)).ok)
+        return rows
+
+    def _passing(self, filters: Filters, rows: Rows) -> Mask:
+        """Returns (R,) the rows that these Filters let pass, without reasons."""
+        num_rows = len(rows)
+        passing: Mask | None = None
+        standing: Index | None = None  # the rows of `rows` that have passed so far; None for all of them
+        for name, plugin in filters:
+            ok = call_plugin(self.observe, name, "Filter", filter_fits, plugin, self, self.pod, rows)
+            num_passing = np.count_nonzero(ok)
+            if num_passing == len(ok):
+                continue
+            if passing is None or standing is None:
+                passing = ok
+            else:
+                passing = passing.copy()  # it may be the array of a plugin
+                passing[standing] = ok
+            if name == filters[-1][0] or not num_passing:
+                break
+            kept = ok.nonzero()[0]
+            standing = kept if standing is None else standing[kept]
+            rows = rows.take(kept)
+        return np.ones(num_rows, np.bool_) if passing is None else passing
+
+    # PreScore and Score.
+
+    def run_pre_score_plugins(self, rows: Rows) -> None:
+        """Runs every PreScore on the feasible rows.
+
+        Raises:
+            PluginError: a plugin raised or answered anything but Success and Skip.
+        """
+        skipped: set[str] = set()
+        kept = None if self._remembered is None else self._remembered.pre_score
+        plugins = self.framework.plugins.pre_score
+        for plugin in plugins if kept is None or self.observe is not None else kept.steps(plugins):
+            if isinstance(plugin, EqualPodsAnswer):
+                skipped.update(plugin.skipped)
+                self._values.update(plugin.written)
+                continue
+            num_kept = len(self._values)
+            status = call_plugin(self.observe, plugin.name, "PreScore", pre_score_status, plugin, self, self.pod, rows)
+            if kept is not None and status.for_equal_pods:
+                kept.keep(plugin.name, self._answer_of(plugin.name, status, num_kept))
+            if status.is_skip:
+                skipped.add(plugin.name)
+            elif not status.is_success:
+                raise PluginError(plugin.name, "PreScore", status.message)
+        evaluations = self.framework.evaluations
+        self.skip_score_plugins = evaluations.interned(skipped)
+        evaluations.scored[self.skip_score_plugins] += 1
+
+    def run_score_plugins(self, rows: Rows) -> Scores:
+        """Returns the scores of every Score plugin that PreScore did not skip.
+
+        Raises:
+            PluginError: a plugin raised, or a score is no integer or outside 0..100 after normalising.
+        """
+        parts: list[tuple[WeightedScorer, Int64s, Int64s]] = []
+        for scorer in self.framework.plugins.score:
+            if scorer.name not in self.skip_score_plugins:
+                scores = self._raw_scores(scorer, rows)
+                parts.append((scorer, scores, self._normalized_scores(scorer, scores) * scorer.weight))
+        return Scores.of(parts, len(rows))
+
+    def total_scores(self, rows: Rows) -> Int64s:
+        """Returns (R,) the weighted sum of scores, as `ranking` has them."""
+        return self.ranking(rows).total
+
+    def ranking(self, rows: Rows) -> Ranking:
+        """Returns the weighted sums of scores for rows that `feasible_rows` returned, after `run_pre_score_plugins`.
+
+        Raises:
+            PluginError: a plugin failed.
+            RuntimeError: `feasible_rows` was not called in this cycle.
+        """
+        known, snapshot = self._remembered, self._snapshot
+        if known is None:
+            raise RuntimeError("feasible_rows comes before ranking")
+        plan = self.framework.score_plan(self.skip_score_plugins)
+        local_total = remembered_sum(known, plan, self._scores_in_range, snapshot, self.pod)
+        ranked = RankedParts(plan.kind)
+        for local in plan.normalized:
+            (scorer,) = local.runs
+            raw = remembered_raw_scores(known, local, self._only_raw_scores, snapshot, self.pod)
+            are_alike = scorer.plugin.normalizes_by_extremes and raw.are_alike
+            of_rows = raw.values[:1] if are_alike else rows.of_nodes(raw.values)
+            are_kept = are_alike or rows.is_all
+            weighted = raw.weighted if are_kept and self.observe is None else None
+            if weighted is None:
+                weighted = self._normalized_scores(scorer, of_rows) * scorer.weight
+                if are_kept:
+                    raw.weighted = weighted
+            if are_alike:
+                ranked.add_common(scorer, int(of_rows[0]), int(weighted[0]))
+            else:
+                ranked.add(scorer, of_rows, weighted)
+        for scorer in plan.others:
+            if (
+                scorer.plugin.scores_nothing_when_skipped
+                and scorer.name in self.skip_filter_plugins
+                and self.observe is None
+            ):
+                ranked.add_common(scorer, 0, 0)
+                continue
+            asks = self.observe is None and scorer.plugin.normalizes_by_extremes
+            by_label = (
+                call_plugin(None, scorer.name, "Score", label_scores, scorer.plugin, self, self.pod) if asks else None
+            )
+            if by_label is not None:
+                among = values_among(rows, by_label.column)
+                weighted = np.zeros(len(among), np.int64)
+                weighted[among] = self._normalized_scores(scorer, by_label.by_value[among]) * scorer.weight
+                ranked.add_by_label(scorer, by_label, weighted)
+                continue
+            scores = self._raw_scores(scorer, rows)
+            ranked.add(scorer, scores, self._normalized_scores(scorer, scores) * scorer.weight)
+        self._parts = ranked.parts
+        return ranked.ranking(rows, local_total)
+
+    def scores_at(self, rows: Rows, at: Index) -> Scores:
+        """Returns what each plugin contributed to `total_scores`, for some of the same rows; see
+        `scoring.scores_at`.
+        """
+        plan = self.framework.score_plan(self.skip_score_plugins)
+        return scores_at(self, self.pod, rows, self._parts, (*plan.of_nodes.runs, *plan.of_pods.runs), at)
+
+    def _raw_scores(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
+        """Returns (R,) one plugin's scores before normalising."""
+        return call_plugin(self.observe, scorer.name, "Score", plugin_scores, scorer.plugin, self, self.pod, rows)
+
+    def _only_raw_scores(self, scorers: Scorers, rows: Rows) -> Int64s:
+        (scorer,) = scorers
+        return self._raw_scores(scorer, rows)
+
+    def _scores_in_range(self, scorer: WeightedScorer, rows: Rows) -> Int64s:
+        return in_range(scorer, self._raw_scores(scorer, rows))
+
+    def _normalized_scores(self, scorer: WeightedScorer, scores: Int64s) -> Int64s:
+        """Returns (R,) one plugin's scores on the scale 0..100."""
+        if not scorer.normalizes:
+            return in_range(scorer, scores)
+        # Raw scores are shown and remembered, so a plugin that normalises in place must fail.
+        raw = scores.view()
+        raw.flags.writeable = False
+        normalized = call_plugin(
+            self.observe, scorer.name, "ScoreExtensionNormalize", normalized_scores, scorer.plugin, self, self.pod, raw
+        )
+        return in_range(scorer, normalized)

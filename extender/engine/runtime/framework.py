@@ -1,0 +1,243 @@
+"""Framework: the plugins of one profile and the state they share between cycles.
+
+`Evaluations` counts in how many attempts each plugin ran (metric plugin_evaluation_total). It counts the sets of
+plugins that were skipped, because there are few of them, so that an attempt costs next to nothing.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go, frameworkImpl; framework/runtime/instrumented_plugins.go
+(v1.36.2). The plugins are run by `extender.engine.runtime.cycle`.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar, final
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.memory import FilterPlan, Memory, ScorePlan, filter_plan, score_plan
+from extender.engine.runtime.preparation import Preparations
+from extender.engine.runtime.quarantine import unguard
+from extender.engine.runtime.scoring import WeightedScorer
+from extender.engine.runtime.waiting_pods import WAITING_PODS, WaitingPodsMap
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.pod import Pod
+
+
+@final
+class Evaluations:
+    """The number of attempts by the set of plugins that were skipped in them: at PreFilter and Filter, and at PreScore
+    and Score.
+    """
+
+    def __init__(self) -> None:
+        self.pre_filtered: Counter[frozenset[str]] = Counter()
+        self.filtered: Counter[frozenset[str]] = Counter()
+        self.scored: Counter[frozenset[str]] = Counter()
+        self._interned: dict[frozenset[str], frozenset[str]] = {}
+
+    def interned(self, skipped: set[str]) -> frozenset[str]:
+        """Returns the names as one object for all attempts with these names, so that lookups by it need no
+        comparison.
+        """
+        names = frozenset(skipped)
+        return self._interned.setdefault(names, names)
+
+    def by_plugin(
+        self, pre_filter: Sequence[str], filter_: Sequence[str], pre_score: Sequence[str], score: Sequence[str]
+    ) -> Counter[tuple[str, str]]:
+        """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated.
+
+        A PreFilter that comes after one that refused a pod for good is counted, though it did not run.
+
+        Arguments:
+            pre_filter, filter_, pre_score, score: names of the plugins at the point.
+        """
+        counts: Counter[tuple[str, str]] = Counter()
+        for point, names, attempts in (
+            ("PreFilter", pre_filter, self.pre_filtered),
+            ("Filter", filter_, self.filtered),
+            ("PreScore", pre_score, self.scored),
+            ("Score", score, self.scored),
+        ):
+            for skipped, times in attempts.items():
+                for name in names:
+                    if name not in skipped:
+                        counts[name, point] += times
+        return counts
+
+
+T = TypeVar("T")
+
+_NO_OBJECTS: Final = ClusterObjects()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PluginsByPoint:
+    """The plugins of a profile at each extension point, in order of execution."""
+
+    queue_sort: fwk.QueueSortPlugin
+    pre_enqueue: tuple[fwk.PreEnqueuePlugin, ...] = ()
+    pre_filter: tuple[fwk.PreFilterPlugin, ...] = ()
+    filter: tuple[tuple[str, fwk.FilterPlugin], ...] = ()
+    post_filter: tuple[fwk.PostFilterPlugin, ...] = ()
+    pre_score: tuple[fwk.PreScorePlugin, ...] = ()
+    score: tuple[WeightedScorer, ...] = ()
+    reserve: tuple[fwk.ReservePlugin, ...] = ()
+    permit: tuple[fwk.PermitPlugin, ...] = ()
+    pre_bind: tuple[fwk.PreBindPlugin, ...] = ()
+    bind: tuple[fwk.BindPlugin, ...] = ()
+    post_bind: tuple[fwk.PostBindPlugin, ...] = ()
+    placement_generate: tuple[fwk.PlacementGeneratePlugin, ...] = ()
+    placement_score: tuple[tuple[fwk.PlacementScorePlugin, int], ...] = ()
+    """The plugins with their weights."""
+    advice: Mapping[str, fwk.AdvicePlugin] = field(default_factory=dict)
+    """Plugin name -> the plugin, of those that give advice."""
+    every: tuple[fwk.Plugin, ...] = ()
+    """All of these plugins, each once."""
+
+
+@final
+class Framework:
+    """The plugins of one profile, and the Handle that they are given.
+
+    State: the memory of results for equal pods (`memory`), the long pods that plugins are prepared for
+    (`preparations`), and in how many attempts each plugin ran (`evaluations`).
+    """
+
+    def __init__(
+        self,
+        profile_name: str,
+        make_plugins: Callable[[fwk.Handle], PluginsByPoint],
+        rng: random.Random,
+        *,
+        percentage_of_nodes_to_score: int | None = None,
+        is_exhaustive: bool = False,
+        may_defer: bool = False,
+        feature_gates: FeatureGates = DEFAULT_FEATURES,
+        extenders: Sequence[fwk.PreemptionExtender] = (),
+        dispatcher: fwk.Dispatcher | None = None,
+        live: fwk.LiveCluster | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        shared: dict[fwk.StateKey[Any], Any] | None = None,
+    ) -> None:
+        self.profile_name: Final = profile_name
+        self.percentage_of_nodes_to_score: Final = percentage_of_nodes_to_score
+        self.is_exhaustive: Final = is_exhaustive
+        self.may_defer: Final = may_defer
+        self.feature_gates: Final = feature_gates
+        self.memory: Final = Memory()
+        self.preparations: Final = Preparations()
+        self.evaluations: Final = Evaluations()
+        self._random = rng
+        self._extenders = tuple(extenders)
+        self._dispatcher = dispatcher
+        self._live = live
+        self._now = now
+        self._shared = {} if shared is None else shared
+        self._filter_plans: dict[frozenset[str], FilterPlan] = {}
+        self._score_plans: dict[frozenset[str], ScorePlan] = {}
+        self.plugins = make_plugins(self)
+
+    # The Handle; see `extender.engine.framework.interface.Handle`.
+
+    @property
+    def random(self) -> random.Random:
+        return self._random
+
+    @property
+    def extenders(self) -> Sequence[fwk.PreemptionExtender]:
+        return self._extenders
+
+    @property
+    def dispatcher(self) -> fwk.Dispatcher | None:
+        return self._dispatcher
+
+    @property
+    def live(self) -> fwk.LiveCluster | None:
+        return self._live
+
+    @property
+    def objects(self) -> ClusterObjects:
+        return _NO_OBJECTS if self._live is None else self._live.objects
+
+    @property
+    def waiting_pods(self) -> WaitingPodsMap:
+        return self.shared(WAITING_PODS, WaitingPodsMap)
+
+    def shared(self, key: fwk.StateKey[T], make: Callable[[], T]) -> T:
+        if key not in self._shared:
+            self._shared[key] = make()
+        value: T = self._shared[key]
+        return value
+
+    def now(self) -> datetime:
+        return self._now()
+
+    def record_event(self, pod: Pod, event_type: fwk.EventType, reason: str, action: str, note: str) -> None:
+        if self._dispatcher is not None:
+            self._dispatcher.submit(
+                fwk.RecordEvent(fwk.reference_to(pod), event_type, reason, action, note, self.profile_name)
+            )
+
+    def close(self) -> None:
+        """Lets go of the plugins, of the cluster and of what is remembered about it. Call it where a question ends, so
+        that its memory is free at once.
+
+        Plugins and their framework refer to each other, so that they would else stay until the garbage collector finds
+        them.
+        """
+        plugins = self.plugins
+        for plugin in (
+            *plugins.every,
+            *(plugin for _, plugin in plugins.filter),
+            *(scorer.plugin for scorer in plugins.score),
+        ):
+            unguard(plugin)
+        del self.plugins
+        self._filter_plans.clear()
+        self._score_plans.clear()
+        self._live = None
+        self._shared.clear()
+        self.memory.forget()
+
+    # For cycles.
+
+    def filter_plan(self, skipped: frozenset[str]) -> FilterPlan:
+        """Returns the Filters that run for pods for which these plugins are skipped."""
+        plan = self._filter_plans.get(skipped)
+        if plan is None:
+            plan = self._filter_plans[skipped] = filter_plan(self.plugins.filter, skipped)
+        return plan
+
+    def score_plan(self, skipped: frozenset[str]) -> ScorePlan:
+        """Returns the Score plugins that run for pods for which these plugins are skipped."""
+        plan = self._score_plans.get(skipped)
+        if plan is None:
+            plan = self._score_plans[skipped] = score_plan(self.plugins.score, skipped)
+        return plan
+
+    def evaluation_counts(self) -> Counter[tuple[str, str]]:
+        """Returns (plugin, extension point) -> the number of attempts in which the plugin was evaluated; see
+        `Evaluations`.
+        """
+        plugins = self.plugins
+        return self.evaluations.by_plugin(
+            [plugin.name for plugin in plugins.pre_filter],
+            [name for name, _ in plugins.filter],
+            [plugin.name for plugin in plugins.pre_score],
+            [scorer.name for scorer in plugins.score],
+        )
+
+
+@contextmanager
+def closed_at_the_end(frameworks: Mapping[str, Framework]) -> Iterator[None]:
+    """Closes frameworks at the end of the block, however it ends."""
+    try:
+        yield
+    finally:
+        for framework in frameworks.values():
+            framework.close()

@@ -1,0 +1,69 @@
+"""Runs what plugins defer with `LongWork`, in a thread of its own, so that the event loop is free meanwhile."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import Final, TypeVar
+
+from extender.engine.framework import LongWork
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.memory import is_of_long_pod, signature_of
+from extender.values.concurrency.child_process import renewed_in_children
+from extender.values.objects.pod import Pod
+
+T = TypeVar("T")
+
+# One thread computes, because every further one would take as much of the interpreter from the event loop. Plugins that
+# wait have their own.
+_THREADS: Final[dict[str, ThreadPoolExecutor]] = {}
+renewed_in_children(_THREADS.clear)
+
+
+async def do_long_work(long: LongWork) -> None:
+    """Does the deferred work; it takes its turn behind work that was deferred before. The work ends early if the caller
+    is cancelled.
+    """
+    thread = _THREADS.get(long.thread)
+    if thread is None:
+        thread = _THREADS[long.thread] = ThreadPoolExecutor(1, f"long-work {long.thread}".rstrip())
+    is_abandoned = threading.Event()
+    try:
+        await asyncio.get_running_loop().run_in_executor(thread, long.work, lambda: not is_abandoned.is_set())
+    finally:
+        is_abandoned.set()
+
+
+async def with_long_work(attempt: Callable[[], T]) -> T:
+    """Returns the result of the attempt, which is repeated after each `LongWork` that it raises."""
+
+    async def made() -> T:
+        return attempt()
+
+    return await awaited_with_long_work(made)
+
+
+async def awaited_with_long_work(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Returns what the attempt comes to, which is repeated after each `LongWork` that it raises."""
+    done: list[LongWork] = []
+    while True:
+        try:
+            return await attempt()
+        except LongWork as long:
+            done.append(long.with_traceback(None))  # the frames of the cycle are not needed
+        await do_long_work(done[-1])
+
+
+@asynccontextmanager
+async def prepared_for(pod: Pod, framework: Framework) -> AsyncIterator[None]:
+    """Has the plugins prepare for the pod if it is long, and keeps them prepared meanwhile: its cycles then begin at
+    once.
+    """
+    signature = signature_of(pod)
+    if framework.may_defer and is_of_long_pod(signature):
+        held = await with_long_work(lambda: framework.preparations.check(pod, signature, framework.plugins.every))
+        yield
+        del held
+    else:
+        yield

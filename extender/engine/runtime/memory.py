@@ -1,0 +1,442 @@
+"""Memory: results about nodes that are reused for equal pods while a node is unchanged.
+
+Many pods differ only in their names. For such a pod the plugins that look only at the node (`looks_only_at_node`) are
+not run on every node again: their last results are corrected at the nodes that have changed since. This is exact,
+because such a plugin promises that rows do not depend on each other; nothing is approximated and nothing expires.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Generic, NamedTuple, TypeVar, final
+from weakref import WeakValueDictionary
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.plugin_calls import call_plugin
+from extender.engine.runtime.plugin_results import pod_signature
+from extender.engine.runtime.ranking import Totals, type_of_totals
+from extender.engine.runtime.scoring import WeightedScorer
+from extender.engine.snapshot import Rows, Snapshot
+from extender.engine.snapshot.axes import Index, Int64s, Mask
+from extender.values.objects.pod import Pod
+
+KEPT_SIGNATURES = 64
+"""At least as many pod signatures are remembered; the least recently used is dropped first."""
+
+KEPT_VALUES = 2**20
+"""More signatures are remembered while one value a node for each makes no more than this: in a cluster of 1,500 nodes
+700.
+"""
+
+MOST_SIGNATURES = 1024
+
+LONGEST_SIGNATURE = 4096
+"""Longer ones are kept as a hash, so that pods with large specs take no more memory than others."""
+
+LONG_POD = 16 * 1024
+"""Pods of more bytes are long; see `extender.engine.runtime.preparation`."""
+
+_LONG_PREFIX = b"long "
+"""A shorter pod's signature begins with a bracket, or is a hash."""
+
+NEVER = -1
+
+_ENCODE = msgspec.json.Encoder().encode
+
+
+A = TypeVar("A", bound=np.generic)
+P = TypeVar("P")
+Q = TypeVar("Q", bound=fwk.Plugin)
+
+Filters = tuple[tuple[str, fwk.FilterPlugin], ...]
+Scorers = tuple[WeightedScorer, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalPlugins(Generic[P]):
+    """Filters or scorers that look only at a node, and whose results are computed and remembered together."""
+
+    runs: P
+    """The Filters or the scorers, in order."""
+    plugins: tuple[fwk.Plugin, ...]
+    """The same plugins, as plugins."""
+    looks_at_pods: bool
+    """False if none of them looks at the pods on the node."""
+
+    def sign(self, pod: Pod, signature: bytes) -> Hashable:
+        """Returns a value that is equal for pods which these plugins cannot tell apart.
+
+        Arguments:
+            signature: the whole pod's, for plugins that do not say at which part of it they look.
+        """
+        parts: list[tuple[str, Hashable]] = []
+        for plugin in self.plugins:
+            signed: Hashable = signature
+            if isinstance(plugin, fwk.SignPlugin) and not is_of_long_pod(signature):  # to read a long pod takes long
+                signed = call_plugin(None, plugin.name, "SignPod", pod_signature, plugin, pod)
+            parts.append((plugin.name, signed))
+        return tuple(parts)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FilterPlan:
+    """The Filters that run for a pod, by what they look at. There is one for each set of skipped plugins."""
+
+    of_nodes: LocalPlugins[Filters]
+    """Filters that look only at a node, and at none of its pods."""
+    of_pods: LocalPlugins[Filters]
+    """Filters that look only at a node and its pods."""
+    others: Filters
+    """Filters that look at other nodes or objects as well."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScorePlan:
+    """The Score plugins that run for a pod, by what they look at."""
+
+    of_nodes: LocalPlugins[Scorers]
+    """Scorers that look only at a node and at none of its pods, and whose scores need no normalising."""
+    of_pods: LocalPlugins[Scorers]
+    """Scorers that look only at a node and its pods, and whose scores need no normalising."""
+    normalized: tuple[LocalPlugins[Scorers], ...]
+    """Scorers that look only at a node, and whose scores are normalised over the feasible nodes; each by itself."""
+    others: Scorers
+    """Scorers that look at other nodes or objects as well."""
+    kind: type[np.signedinteger]
+    """The type of sums of weighted scores."""
+
+
+def filter_plan(filters: Filters, skipped: frozenset[str]) -> FilterPlan:
+    """Returns the Filters that are not skipped, by what they look at."""
+    running = tuple((name, plugin) for name, plugin in filters if name not in skipped)
+    return FilterPlan(
+        of_nodes=_local_filters(running, looks_at_pods=False),
+        of_pods=_local_filters(running, looks_at_pods=True),
+        others=tuple((name, plugin) for name, plugin in running if not plugin.looks_only_at_node),
+    )
+
+
+def score_plan(scorers: Sequence[WeightedScorer], skipped: frozenset[str]) -> ScorePlan:
+    """Returns the Score plugins that are not skipped, by what they look at."""
+    running = [scorer for scorer in scorers if scorer.name not in skipped]
+    local = [scorer for scorer in running if scorer.plugin.looks_only_at_node]
+    summed = [scorer for scorer in local if not scorer.normalizes]
+    return ScorePlan(
+        of_nodes=_local_scorers(summed, looks_at_pods=False),
+        of_pods=_local_scorers(summed, looks_at_pods=True),
+        normalized=tuple(
+            _local_scorers([scorer], looks_at_pods=scorer.plugin.looks_at_pods) for scorer in local if scorer.normalizes
+        ),
+        others=tuple(scorer for scorer in running if not scorer.plugin.looks_only_at_node),
+        kind=type_of_totals(scorer.weight for scorer in running),
+    )
+
+
+def _local_filters(filters: Filters, *, looks_at_pods: bool) -> LocalPlugins[Filters]:
+    runs = tuple(
+        (name, plugin)
+        for name, plugin in filters
+        if plugin.looks_only_at_node and plugin.looks_at_pods is looks_at_pods
+    )
+    return LocalPlugins(runs, tuple(plugin for _, plugin in runs), looks_at_pods)
+
+
+def _local_scorers(scorers: Sequence[WeightedScorer], *, looks_at_pods: bool) -> LocalPlugins[Scorers]:
+    runs = tuple(scorer for scorer in scorers if scorer.plugin.looks_at_pods is looks_at_pods)
+    return LocalPlugins(runs, tuple(scorer.plugin for scorer in runs), looks_at_pods)
+
+
+@final
+class PerNodeAnswer(Generic[A]):
+    """A per-node result of some plugins, kept between cycles, with the generation it holds for."""
+
+    __slots__ = ("__weakref__", "_are_alike", "generation", "values", "weighted")
+
+    def __init__(self, values: npt.NDArray[A]) -> None:
+        self.generation = NEVER
+        """The generation that the values hold for."""
+        self.values = values
+        """(N,)"""
+        self.weighted: npt.NDArray[A] | None = None
+        """(N,) the weighted scores made of raw ones while all nodes are feasible, or (1,) while all raw ones are alike
+        and normalised by extremes; None until they are asked for.
+        """
+        self._are_alike: bool | None = None
+
+    @property
+    def are_alike(self) -> bool:
+        """True if all nodes have the same value."""
+        if self._are_alike is None:
+            self._are_alike = bool((self.values == self.values[:1]).all())
+        return self._are_alike
+
+    def set(self, at: Index, values: npt.NDArray[A]) -> None:
+        """Sets the values of some nodes."""
+        self.values[at] = values
+        self.weighted = self._are_alike = None
+
+
+AnswersInUse = WeakValueDictionary[Hashable, PerNodeAnswer[Any]]
+"""What the answer is about and what it follows from -> the answer, as long as it is remembered for the pods of some
+signature.
+"""
+
+
+@final
+class EqualPodsAnswer(NamedTuple):
+    """What plugins of one extension point, one after the other, answered for all equal pods: `SKIP_EQUAL_PODS` or
+    `SUCCESS_EQUAL_PODS`.
+    """
+
+    skipped: tuple[str, ...]
+    """The plugins that skip."""
+    written: Mapping[fwk.StateKey[Any], Any]
+    """What those that do not skip wrote into the state of the cycle."""
+
+
+@final
+class EqualPodsAnswers(Generic[Q]):
+    """The answers of the plugins of PreFilter or PreScore that all equal pods get. State: these, until `clear`."""
+
+    __slots__ = ("_answers", "_steps")
+
+    def __init__(self) -> None:
+        self._answers: dict[str, EqualPodsAnswer] = {}
+        self._steps: list[Q | EqualPodsAnswer] = []
+
+    def clear(self) -> None:
+        self._answers.clear()
+        self._steps = []
+
+    def keep(self, plugin: str, answer: EqualPodsAnswer) -> None:
+        """Keeps what a plugin answered for the first time."""
+        if plugin not in self._answers:
+            self._answers[plugin] = answer
+            self._steps = []
+
+    def steps(self, plugins: Sequence[Q]) -> Sequence[Q | EqualPodsAnswer]:
+        """Returns what to do for an equal pod: the plugins to ask, and between them, as one, the answers of those that
+        need not be asked.
+
+        Arguments:
+            plugins: those of the extension point, in order.
+        """
+        if not self._steps:
+            for plugin in plugins:
+                kept = self._answers.get(plugin.name)
+                last = self._steps[-1] if self._steps else None
+                if kept is None:
+                    self._steps.append(plugin)
+                elif isinstance(last, EqualPodsAnswer):
+                    self._steps[-1] = EqualPodsAnswer((*last.skipped, *kept.skipped), {**last.written, **kept.written})
+                else:
+                    self._steps.append(kept)
+        return self._steps
+
+
+@final
+class Remembered:
+    """The results remembered for the pods of one signature."""
+
+    __slots__ = (
+        "_answers",
+        "_changed",
+        "_changes",
+        "_device_classes",
+        "_in_use",
+        "_num_nodes",
+        "_pre_filter",
+        "_signature",
+        "pre_score",
+    )
+
+    def __init__(self, signature: bytes, snapshot: Snapshot, in_use: AnswersInUse) -> None:
+        """Begins with blank results.
+
+        Arguments:
+            in_use: the answers remembered for the pods of any signature.
+        """
+        self._signature = signature
+        self._changes = snapshot.changes
+        self._num_nodes = len(snapshot.nodes)
+        self._in_use = in_use
+        self._answers: dict[LocalPlugins[Any], PerNodeAnswer[Any]] = {}
+        self._changed: dict[bool, tuple[int, int, Rows | None]] = {}
+        self._pre_filter = EqualPodsAnswers[fwk.PreFilterPlugin]()
+        self._device_classes = snapshot.objects.device_classes.version
+        self.pre_score = EqualPodsAnswers[fwk.PreScorePlugin]()
+        """What PreScore answered for all equal pods; a cluster's changes do not end it."""
+
+    def is_about(self, snapshot: Snapshot) -> bool:
+        """Returns whether the results are about this snapshot's nodes. The generations of another cache mean nothing
+        here.
+        """
+        return self._changes is snapshot.changes and self._num_nodes == len(snapshot.nodes)
+
+    def pre_filter(self, snapshot: Snapshot) -> EqualPodsAnswers[fwk.PreFilterPlugin]:
+        """Returns what PreFilter answered. Nothing is kept when device classes change."""
+        version = snapshot.objects.device_classes.version
+        if version != self._device_classes:
+            self._pre_filter.clear()
+            self._device_classes = version
+        return self._pre_filter
+
+    def answer(self, local: LocalPlugins[Any], kind: type[A], pod: Pod) -> PerNodeAnswer[A]:
+        """Returns what these plugins answered about each node. Pods that they cannot tell apart share one answer.
+
+        Arguments:
+            kind: the type of what they answer.
+            pod: one of the pods.
+        """
+        answer = self._answers.get(local)
+        if answer is None:
+            key = (local.sign(pod, self._signature), kind, self._changes, self._num_nodes)
+            answer = self._in_use.get(key)
+            if answer is None:
+                answer = self._in_use[key] = PerNodeAnswer(np.zeros(self._num_nodes, kind))
+            self._answers[local] = answer
+        return answer
+
+    def changed_since(self, generation: int, snapshot: Snapshot, *, looks_at_pods: bool) -> Rows | None:
+        """Returns the nodes that changed after a generation, they or the pods on them; all nodes when the log does not
+        reach back so far; None if none did.
+
+        Arguments:
+            looks_at_pods: False if changes of pods do not matter.
+        """
+        # Filters and scores ask for the same nodes within a cycle.
+        known = self._changed.get(looks_at_pods)
+        if known is not None and known[0] == generation and known[1] == snapshot.generation:
+            return known[2]
+        log = snapshot.changes if looks_at_pods else snapshot.node_changes
+        changed = None if generation == NEVER else log.since(generation)
+        rows = Rows.of(snapshot) if changed is None else Rows.of(snapshot, changed) if len(changed) else None
+        self._changed[looks_at_pods] = generation, snapshot.generation, rows
+        return rows
+
+
+def kept_signatures(num_nodes: int) -> int:
+    """Returns how many signatures are remembered in a cluster of this size."""
+    return min(max(KEPT_SIGNATURES, KEPT_VALUES // max(num_nodes, 1)), MOST_SIGNATURES)
+
+
+@final
+class Memory:
+    """The remembered results by pod signature. A framework has one."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, Remembered] = OrderedDict()
+        self._in_use: AnswersInUse = WeakValueDictionary()
+
+    def forget(self) -> None:
+        self._kept.clear()
+
+    def recall(self, signature: bytes, snapshot: Snapshot) -> Remembered:
+        """Returns the results remembered for this signature. They are blank for a new one, and after the nodes were
+        renumbered.
+        """
+        known = self._kept.get(signature)
+        if known is None or not known.is_about(snapshot):
+            known = self._kept[signature] = Remembered(signature, snapshot, self._in_use)
+            if len(self._kept) > kept_signatures(len(snapshot.nodes)):
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(signature)
+        return known
+
+
+def signature_of(pod: Pod) -> bytes:
+    """Returns bytes that are equal for pods of one workload, and only for pods which `looks_only_at_node` plugins
+    cannot tell apart.
+
+    Labels in another order make another signature: to sort thousands of them would take long.
+    """
+    meta = pod.metadata
+    encoded = _ENCODE((meta.namespace, meta.labels, meta.annotations, pod.spec))
+    if len(encoded) <= LONGEST_SIGNATURE:
+        return encoded
+    digest = sha256(encoded).digest()
+    return digest if len(encoded) <= LONG_POD else _LONG_PREFIX + digest
+
+
+def is_of_long_pod(signature: bytes) -> bool:
+    """Returns whether the pod with this signature has more than LONG_POD bytes."""
+    return signature.startswith(_LONG_PREFIX)
+
+
+def remembered_fits(
+    known: Remembered, plan: FilterPlan, passing: Callable[[Filters, Rows], Mask], snapshot: Snapshot, pod: Pod
+) -> Mask:
+    """Returns (N,) the nodes that pass the plan's local Filters. Only nodes where something changed that the Filters
+    look at are filtered.
+
+    Arguments:
+        passing: returns the rows that some Filters let pass.
+    """
+    of_nodes = _refreshed(known, plan.of_nodes, np.bool_, passing, snapshot, pod)
+    return of_nodes.values & _refreshed(known, plan.of_pods, np.bool_, passing, snapshot, pod).values
+
+
+def remembered_sum(
+    known: Remembered, plan: ScorePlan, scores: Callable[[WeightedScorer, Rows], Int64s], snapshot: Snapshot, pod: Pod
+) -> Totals:
+    """Returns (N,) the weighted sum of the plan's local scorers that need no normalising, as a new array. Only nodes
+    where something changed that the scorers look at are scored.
+
+    Arguments:
+        scores: returns one scorer's scores of some rows, all of them from 0 to 100.
+    """
+
+    def weighted_sum(scorers: Scorers, stale: Rows) -> Totals:
+        total: Int64s | int = 0
+        for scorer in scorers:
+            of_one = scores(scorer, stale)
+            total = total + (of_one if scorer.weight == 1 else of_one * scorer.weight)
+        return np.zeros(len(stale), plan.kind) if isinstance(total, int) else total.astype(plan.kind)
+
+    of_nodes = _refreshed(known, plan.of_nodes, plan.kind, weighted_sum, snapshot, pod)
+    total: Totals = of_nodes.values + _refreshed(known, plan.of_pods, plan.kind, weighted_sum, snapshot, pod).values
+    return total
+
+
+def remembered_raw_scores(
+    known: Remembered,
+    local: LocalPlugins[Scorers],
+    scores: Callable[[Scorers, Rows], Int64s],
+    snapshot: Snapshot,
+    pod: Pod,
+) -> PerNodeAnswer[np.int64]:
+    """Returns one scorer's scores of all nodes before normalising. Only nodes that changed are scored.
+
+    Arguments:
+        scores: returns the scorer's scores of some rows.
+    """
+    return _refreshed(known, local, np.int64, scores, snapshot, pod)
+
+
+def _refreshed(
+    known: Remembered,
+    local: LocalPlugins[P],
+    kind: type[A],
+    compute: Callable[[P, Rows], npt.NDArray[A]],
+    snapshot: Snapshot,
+    pod: Pod,
+) -> PerNodeAnswer[A]:
+    """Returns the kept answer after computing the values of the nodes that changed."""
+    kept = known.answer(local, kind, pod)
+    log = snapshot.changes if local.looks_at_pods else snapshot.node_changes
+    if kept.generation < log.newest:
+        stale = known.changed_since(kept.generation, snapshot, looks_at_pods=local.looks_at_pods)
+        if stale is not None:
+            kept.generation = NEVER  # if a plugin fails here, the values hold for no generation
+            kept.set(stale.node, compute(local.runs, stale))
+        kept.generation = snapshot.generation
+    return kept

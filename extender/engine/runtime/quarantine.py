@@ -1,0 +1,198 @@
+"""Quarantine: plugins from outside the tree that fail or overrun again and again are not called for a while.
+
+Upstream has nothing like it, because its plugins are compiled into the scheduler.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import wraps
+from time import perf_counter
+from typing import Any, Final, final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.snapshot.axes import Int64s
+from extender.values.klog.logger import Logger
+
+MOST_FAILURES: Final = 5
+"""The number of calls in a row that may fail or overrun."""
+FIRST_PAUSE: Final = timedelta(seconds=10)
+LONGEST_PAUSE: Final = timedelta(minutes=5)
+"""For how long a plugin is not called; doubled each time until a call succeeds again."""
+
+QUARANTINED: Final = "the plugin is quarantined"
+"""What the reason of such an error begins with."""
+
+_CALLED_IN_LOOP: Final = (
+    "pre_enqueue", "pre_filter", "filter", "fits", "pre_score", "score", "normalize_score", "reserve", "permit",
+    "pre_bind_pre_flight",
+)  # fmt: skip
+_AWAITED: Final = ("post_filter", "pre_bind", "bind", "post_bind")
+
+_EACH_NODE: Final = (fwk.EachNodeFilterPlugin, fwk.EachNodeScorePlugin)
+
+_LOG: Final = Logger(__name__)
+
+
+class QuarantinedError(Exception):
+    """The plugin is not called at the moment."""
+
+
+@final
+@dataclass(slots=True)
+class Quarantine:
+    """The recent calls of one plugin in all profiles."""
+
+    plugin: str
+    now: Callable[[], datetime]
+    num_failures: int = 0
+    """In a row."""
+    last_failure: str = ""
+    times: int = 0
+    """How often the plugin was quarantined."""
+    _until: datetime | None = None
+    _pause: timedelta = FIRST_PAUSE
+
+    def reason(self) -> str:
+        """Returns why the plugin is not called; empty if it is.
+
+        When the pause is over, it is called again. If that call fails, too, the next pause begins.
+        """
+        if self._until is None or self.now() >= self._until:
+            return ""
+        return (
+            f"{QUARANTINED} until {self._until:%H:%M:%S}, because {self.num_failures} calls in a row failed; "
+            f"the last one: {self.last_failure}"
+        )
+
+    def succeeded(self) -> None:
+        if self._until is not None:
+            _LOG.info(0, "Plugin works again", plugin=self.plugin)
+        self.num_failures, self._until, self._pause = 0, None, FIRST_PAUSE
+
+    def failed(self, why: str) -> None:
+        """Counts a failure, and begins a pause if there were too many."""
+        self.num_failures += 1
+        self.last_failure = why
+        if self.num_failures >= MOST_FAILURES:
+            self.times += 1
+            self._until = self.now() + self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+            _LOG.error(self.reason(), "Plugin is quarantined", plugin=self.plugin)
+
+
+@final
+@dataclass(slots=True)
+class Quarantines:
+    """The quarantines of all plugins from outside the tree."""
+
+    now: Callable[[], datetime]
+    by_plugin: dict[str, Quarantine] = field(default_factory=dict)
+
+    def of(self, plugin: str) -> Quarantine:
+        return self.by_plugin.setdefault(plugin, Quarantine(plugin, self.now))
+
+    def reasons(self) -> list[str]:
+        """Returns a line for each plugin that is not called at the moment."""
+        return [f"{name}: {reason}" for name, of_plugin in self.by_plugin.items() if (reason := of_plugin.reason())]
+
+
+QUARANTINES: Final = fwk.StateKey[Quarantines]("Quarantines")
+
+
+def guard(plugin: fwk.Plugin, quarantine: Quarantine) -> None:
+    """Has the quarantine watch all calls of the plugin. Unreserve is called in any case, since it only undoes.
+
+    The calls of a plugin that looks at one node at a time are watched together: guard what runs it on rows, too.
+    """
+    for name in _CALLED_IN_LOOP:
+        is_of_framework = getattr(type(plugin), name, None) is getattr(
+            fwk.FilterPlugin, name, None
+        )  # `fits` that answers None
+        if (
+            hasattr(plugin, name)
+            and not is_of_framework
+            and not (isinstance(plugin, _EACH_NODE) and name in ("filter", "score"))
+        ):
+            setattr(plugin, name, _watched(getattr(plugin, name), name, plugin, quarantine))
+    for name in _AWAITED:
+        if hasattr(plugin, name):
+            setattr(plugin, name, _watched_async(getattr(plugin, name), plugin, quarantine))
+
+
+def unguard(plugin: fwk.Plugin) -> None:
+    """Ends the watch over a plugin that is no longer called: the plugin and its watched calls refer to each other."""
+    for name in (*_CALLED_IN_LOOP, *_AWAITED):
+        vars(plugin).pop(name, None)
+
+
+def _watched(call: Callable[..., Any], name: str, plugin: fwk.Plugin, quarantine: Quarantine) -> Callable[..., Any]:
+    left_out = _LEFT_OUT.get(name)
+
+    @wraps(call)
+    def watched(*args: Any) -> Any:
+        reason = quarantine.reason()
+        if reason:
+            if left_out is not None:
+                return left_out(*args)
+            raise QuarantinedError(reason)
+        began = perf_counter()
+        try:
+            answer = call(*args)
+        except fwk.LongWork:
+            raise
+        except Exception as exc:
+            quarantine.failed(f"{name}: {exc}")
+            raise
+        seconds = perf_counter() - began
+        status = getattr(answer, "status", answer)
+        if seconds > plugin.deadline:
+            quarantine.failed(f"{name} took {seconds:.1f} s, and its deadline is {plugin.deadline:g} s")
+        elif isinstance(status, fwk.Status) and status.code == fwk.Code.ERROR:
+            quarantine.failed(f"{name}: {status.message}")
+        else:
+            quarantine.succeeded()
+        return answer
+
+    return watched
+
+
+def _watched_async(
+    call: Callable[..., Awaitable[Any]], plugin: fwk.Plugin, quarantine: Quarantine
+) -> Callable[..., Awaitable[Any]]:
+    @wraps(call)
+    async def watched(*args: Any) -> Any:
+        reason = quarantine.reason()
+        if reason:
+            raise QuarantinedError(reason)
+        try:
+            async with asyncio.timeout(plugin.async_deadline):
+                answer = await call(*args)
+        except TimeoutError as exc:
+            why = str(exc) or f"it took longer than its deadline of {plugin.async_deadline:g} s"
+            quarantine.failed(why)
+            raise TimeoutError(why) from exc
+        except fwk.LongWork:
+            raise
+        except Exception as exc:
+            quarantine.failed(str(exc))
+            raise
+        quarantine.succeeded()
+        return answer
+
+    return watched
+
+
+def _no_scores(state: fwk.CycleState, pod: fwk.Pod, rows: fwk.Rows) -> Int64s:
+    return np.zeros(len(rows), np.int64)
+
+
+_LEFT_OUT: Final[dict[str, Callable[..., Any]]] = {
+    "pre_score": lambda state, pod, rows: fwk.SKIP,
+    "score": _no_scores,
+    "normalize_score": lambda state, pod, scores: scores,
+}
+"""What is answered in place of a quarantined plugin whose scores only would be missing."""

@@ -1,0 +1,260 @@
+"""Registry: the known plugins, the extension points each implements, and the frameworks made of them.
+
+In-tree plugins come from a table; out-of-tree plugins come from the entry points `extender.plugins` of installed
+distributions. All errors in any of them are reported at start, at once and by name. Plugins that look at one node at a
+time are wrapped here, so that the framework only sees rows.
+"""
+
+import inspect
+import random
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeVar, final
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.each_node import EachNodeFilter, EachNodeScore
+from extender.engine.runtime.framework import Framework, PluginsByPoint
+from extender.engine.runtime.profiles import ResolvedProfile, resolve_all
+from extender.engine.runtime.quarantine import QUARANTINES, Quarantines, guard
+from extender.engine.runtime.scoring import WeightedScorer
+from extender.values.config.completion import complete
+from extender.values.config.configuration import ConfigErrors, Configuration, Profile
+from extender.values.config.plugin_sets import GATE_OF, IN_TREE_POINTS
+from extender.values.golang.field_errors import FieldError
+
+ENTRY_POINTS = "extender.plugins"
+
+POINTS: dict[str, tuple[type[fwk.Plugin], ...]] = {
+    "preEnqueue": (fwk.PreEnqueuePlugin,),
+    "queueSort": (fwk.QueueSortPlugin,),
+    "preFilter": (fwk.PreFilterPlugin,),
+    "filter": (fwk.FilterPlugin, fwk.EachNodeFilterPlugin),
+    "postFilter": (fwk.PostFilterPlugin,),
+    "preScore": (fwk.PreScorePlugin,),
+    "score": (fwk.ScorePlugin, fwk.EachNodeScorePlugin),
+    "reserve": (fwk.ReservePlugin,),
+    "permit": (fwk.PermitPlugin,),
+    "preBind": (fwk.PreBindPlugin,),
+    "bind": (fwk.BindPlugin,),
+    "postBind": (fwk.PostBindPlugin,),
+    "placementGenerate": (fwk.PlacementGeneratePlugin,),
+    "placementScore": (fwk.PlacementScorePlugin,),
+}
+"""Extension point, as a configuration names it -> the contracts a plugin may fulfil there."""
+
+P = TypeVar("P", bound=fwk.Plugin)
+
+
+@final
+class Registry:
+    """Plugin name -> class."""
+
+    def __init__(
+        self,
+        in_tree: Mapping[str, type[fwk.Plugin]],
+        out_of_tree: Sequence[EntryPoint] | None = None,
+        *,
+        also: Mapping[str, type[fwk.Plugin]] | None = None,
+    ) -> None:
+        """Loads the out-of-tree plugins and checks them.
+
+        Arguments:
+            out_of_tree: entry points to load; None for those of the installed distributions.
+            also: further plugins by name, whose classes are at hand.
+
+        Raises:
+            ConfigErrors: a plugin cannot be loaded, is no plugin, has a name that is taken, or a second name.
+        """
+        self._in_tree = frozenset(in_tree)
+        self._classes: dict[str, type[fwk.Plugin]] = {**in_tree, **(also or {})}
+        errors: list[FieldError] = []
+        # Every entry is looked at before the errors are raised, so that an operator sees all of them at once.
+        for entry in entry_points(group=ENTRY_POINTS) if out_of_tree is None else out_of_tree:
+            try:
+                loaded = load_plugin(entry, self._classes)
+            except ValueError as exc:
+                errors.append(FieldError(f'plugin "{entry.name}"', detail=str(exc)))
+                continue
+            loaded.name = entry.name
+            self._classes[entry.name] = loaded
+        if errors:
+            raise ConfigErrors(errors)
+
+    @property
+    def points_of(self) -> dict[str, frozenset[str]]:
+        """Plugin name -> the extension points it may be enabled at; for in-tree plugins those of upstream."""
+        points = {name: frozenset(of_plugin) for name, of_plugin in IN_TREE_POINTS.items()}
+        return points | {
+            name: implemented_points(cls) for name, cls in self._classes.items() if name not in self._in_tree
+        }
+
+    def make_frameworks(
+        self,
+        configuration: Configuration,
+        rng: random.Random,
+        extenders: Sequence[fwk.PreemptionExtender] = (),
+        *,
+        dispatcher: fwk.Dispatcher | None = None,
+        live: fwk.LiveCluster | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        is_exhaustive: bool = False,
+        may_defer: bool = False,
+    ) -> dict[str, Framework]:
+        """Returns one framework per profile, by scheduler name.
+
+        Arguments:
+            dispatcher, live: of the API server that plugins write to; both are None without one.
+            is_exhaustive, may_defer: see `Handle`.
+
+        Raises:
+            ConfigErrors: a profile names a plugin that does not exist or not at that point, or a plugin refuses its
+                arguments.
+        """
+        configuration = complete(configuration)
+        resolved = resolve_all(configuration, self.points_of)
+        errors: list[FieldError] = []
+        frameworks: dict[str, Framework] = {}
+        # One dict for all profiles: plugins of different profiles share state through their handles.
+        shared: dict[fwk.StateKey[Any], Any] = {}
+        for profile in configuration.profiles:
+            plan = resolved[profile.scheduler_name]
+
+            def make_plugins(
+                handle: fwk.Handle, profile: Profile = profile, plan: ResolvedProfile = plan
+            ) -> PluginsByPoint:
+                return self._plugins(profile, plan, handle)
+
+            try:
+                frameworks[profile.scheduler_name] = Framework(
+                    profile.scheduler_name,
+                    make_plugins,
+                    rng,
+                    percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
+                    extenders=extenders,
+                    dispatcher=dispatcher,
+                    live=live,
+                    now=now,
+                    shared=shared,
+                    is_exhaustive=is_exhaustive,
+                    may_defer=may_defer,
+                    feature_gates=configuration.feature_gates,
+                )
+            except ConfigErrors as exc:
+                errors += exc.errors
+        if errors:
+            raise ConfigErrors(errors, "create")
+        return frameworks
+
+    def _plugins(self, profile: Profile, plan: ResolvedProfile, handle: fwk.Handle) -> PluginsByPoint:
+        """Returns the profile's plugins by extension point, each made once.
+
+        Raises:
+            ConfigErrors: a plugin refuses its arguments.
+        """
+        errors: list[str] = []
+        arguments = {config.name: config.args for config in profile.plugin_configs}
+        made: dict[str, fwk.Plugin] = {}
+        quarantines = handle.shared(QUARANTINES, lambda: Quarantines(handle.now))
+        for name in dict.fromkeys(name for names in plan.plugins.values() for name in names):
+            if name not in self._classes or (name in GATE_OF and not handle.feature_gates.enabled(GATE_OF[name])):
+                continue  # in-tree behind a feature gate that is off, where upstream's plugin does nothing either
+            try:
+                made[name] = self._classes[name](arguments.get(name), handle)
+                if name not in self._in_tree:
+                    guard(made[name], quarantines.of(name))
+            except Exception as exc:
+                errors.append(f'initializing profile "{profile.scheduler_name}": initializing plugin "{name}": {exc}')
+
+        if errors:
+            raise ConfigErrors(errors, "create")
+
+        def at(point: str, kind: type[P]) -> tuple[P, ...]:
+            plugins = (made.get(name) for name in plan.plugins.get(point, ()))
+            return tuple(plugin for plugin in plugins if isinstance(plugin, kind))
+
+        (queue_sort,) = at("queueSort", fwk.QueueSortPlugin)
+        return PluginsByPoint(
+            queue_sort=queue_sort,
+            pre_enqueue=at("preEnqueue", fwk.PreEnqueuePlugin),
+            pre_filter=at("preFilter", fwk.PreFilterPlugin),
+            filter=tuple((plugin.name, _on_rows(plugin, quarantines)) for plugin in at("filter", fwk.Plugin)),
+            post_filter=at("postFilter", fwk.PostFilterPlugin),
+            pre_score=at("preScore", fwk.PreScorePlugin),
+            score=tuple(
+                WeightedScorer(plugin.name, _scoring_rows(plugin, quarantines), plan.score_weights[plugin.name])
+                for plugin in at("score", fwk.Plugin)
+            ),
+            reserve=at("reserve", fwk.ReservePlugin),
+            permit=at("permit", fwk.PermitPlugin),
+            pre_bind=at("preBind", fwk.PreBindPlugin),
+            bind=at("bind", fwk.BindPlugin),
+            post_bind=at("postBind", fwk.PostBindPlugin),
+            placement_generate=at("placementGenerate", fwk.PlacementGeneratePlugin),
+            placement_score=tuple(
+                (plugin, plan.placement_score_weights[plugin.name])
+                for plugin in at("placementScore", fwk.PlacementScorePlugin)
+            ),
+            advice={name: plugin for name, plugin in made.items() if isinstance(plugin, fwk.AdvicePlugin)},
+            every=tuple(made.values()),
+        )
+
+
+def load_plugin(entry: EntryPoint, known: Mapping[str, type[fwk.Plugin]]) -> type[fwk.Plugin]:
+    """Returns the plugin class of an entry point.
+
+    Raises:
+        ValueError: it cannot be loaded, is no plugin, has the name of a known one, or is a known one under a second
+            name; the message says what to do.
+    """
+    if entry.name in known or entry.name in IN_TREE_POINTS:
+        raise ValueError(f"the name is taken; {entry.value} must be registered under another one")
+    try:
+        loaded = entry.load()
+    except Exception as exc:
+        raise ValueError(f"cannot be loaded from {entry.value}: {type(exc).__name__}: {exc}") from exc
+    wrong = why_not_a_plugin(loaded)
+    if wrong is None and loaded in known.values():
+        wrong = "is registered under another name already; derive a class of its own from it"
+    if wrong is not None:
+        raise ValueError(f"{entry.value} {wrong}")
+    plugin: type[fwk.Plugin] = loaded
+    return plugin
+
+
+def implemented_points(plugin: type[fwk.Plugin]) -> frozenset[str]:
+    """Returns the extension points whose contract a class fulfils."""
+    return frozenset(point for point, kinds in POINTS.items() if issubclass(plugin, kinds))
+
+
+def why_not_a_plugin(loaded: object) -> str | None:
+    """Returns why an object is not a plugin class; None if it is one."""
+    if not inspect.isclass(loaded) or not issubclass(loaded, fwk.Plugin):
+        fix = "; decorate it with @fwk.node_filter or @fwk.node_score" if inspect.isroutine(loaded) else ""
+        return f"is not a class derived from one of the plugin classes of extender.engine.framework{fix}"
+    if inspect.isabstract(loaded):
+        missing = ", ".join(sorted(loaded.__abstractmethods__))
+        return f"does not implement {missing}"
+    if not implemented_points(loaded):
+        return "implements no extension point"
+    return None
+
+
+def _on_rows(plugin: fwk.Plugin, quarantines: Quarantines) -> fwk.FilterPlugin:
+    if isinstance(plugin, fwk.EachNodeFilterPlugin):
+        on_rows = EachNodeFilter(plugin)
+        guard(on_rows, quarantines.of(plugin.name))
+        return on_rows
+    if isinstance(plugin, fwk.FilterPlugin):
+        return plugin
+    raise TypeError(f"{plugin.name} is no Filter plugin")
+
+
+def _scoring_rows(plugin: fwk.Plugin, quarantines: Quarantines) -> fwk.ScorePlugin:
+    if isinstance(plugin, fwk.EachNodeScorePlugin):
+        on_rows = EachNodeScore(plugin)
+        guard(on_rows, quarantines.of(plugin.name))
+        return on_rows
+    if isinstance(plugin, fwk.ScorePlugin):
+        return plugin
+    raise TypeError(f"{plugin.name} is no Score plugin")

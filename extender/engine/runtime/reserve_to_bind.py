@@ -1,0 +1,219 @@
+"""The extension points of a pod that has a node: Reserve, Permit, PreBind, Bind, PostBind; and what each status means
+there.
+
+A plugin that raises counts as one that answered Error, one that returns None as one that answered Success, as nil is
+upstream.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go, RunReservePluginsReserve and the functions after it (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, final
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.plugin_calls import PluginError, call_plugin, call_plugin_async
+from extender.engine.runtime.waiting_pods import MAX_TIMEOUT
+from extender.values.klog.logger import Logger
+from extender.values.objects.pod import Pod
+
+ASKED_TO_WAIT: Final = "one or more plugins asked to wait and no plugin rejected pod"
+
+_LOG: Final = Logger(__name__)
+
+
+def run_reserve_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
+    """Runs every Reserve. After any status but Success, `run_unreserve_plugins` must follow.
+
+    Arguments:
+        pod: the cycle's pod with its node.
+    """
+    for plugin in cycle.framework.plugins.reserve:
+        try:
+            status = _or_success(call_plugin(cycle.observe, plugin.name, "Reserve", plugin.reserve, cycle, pod, node))
+        except PluginError as exc:
+            return _raised(exc, pod)
+        if not status.is_success:
+            return _refused(status, "Reserve", plugin, pod)
+    return fwk.SUCCESS
+
+
+def run_unreserve_plugins(cycle: Cycle, pod: Pod, node: str) -> None:
+    """Makes all plugins give back what they reserved, in reverse order. A plugin that fails does not stop the
+    others.
+    """
+    for plugin in reversed(cycle.framework.plugins.reserve):
+        try:
+            call_plugin(cycle.observe, plugin.name, "Unreserve", plugin.unreserve, cycle, pod, node)
+        except PluginError as exc:
+            _LOG.exception(exc.__cause__ or exc, "Plugin failed to unreserve", plugin=plugin.name, pod=pod)
+
+
+def run_permit_plugins(cycle: Cycle, pod: Pod, node: str) -> tuple[fwk.Status, Mapping[str, float]]:
+    """Runs every Permit.
+
+    Returns:
+        Success, a refusal or an error; or Wait, with the seconds that each waiting plugin may hold the pod.
+    """
+    timeouts: dict[str, float] = {}
+    reasons: list[str] = []
+    for plugin in cycle.framework.plugins.permit:
+        try:
+            answer: tuple[fwk.Status | None, float] | None = call_plugin(
+                cycle.observe, plugin.name, "Permit", plugin.permit, cycle, pod, node
+            )
+        except PluginError as exc:
+            return _raised(exc, pod), {}
+        status, seconds = (None, 0.0) if answer is None else answer
+        if status is None or status.is_success:
+            continue
+        if status.code is not fwk.Code.WAIT:
+            return _refused(status, "Permit", plugin, pod), {}
+        timeouts[plugin.name] = min(seconds, MAX_TIMEOUT)
+        reasons += status.reasons
+    if not timeouts:
+        return fwk.SUCCESS, {}
+    _LOG.info(4, "One or more plugins asked to wait and no plugin rejected pod", pod=pod)
+    return fwk.Status(fwk.Code.WAIT, (*reasons, ASKED_TO_WAIT)), timeouts
+
+
+def _or_success(status: fwk.Status | None) -> fwk.Status:
+    return fwk.SUCCESS if status is None else status
+
+
+def _raised(exc: PluginError, pod: Pod) -> fwk.Status:
+    _LOG.exception(exc.__cause__ or exc, "Plugin failed", plugin=exc.plugin, pod=pod)
+    return fwk.error(str(exc)).by(exc.plugin)
+
+
+def _refused(status: fwk.Status, point: str, plugin: fwk.Plugin, pod: Pod) -> fwk.Status:
+    if status.is_rejected:
+        _LOG.info(4, "Pod rejected by plugin", pod=pod, plugin=plugin.name, status=status.message)
+        return status.by(plugin.name)
+    _LOG.error(status.message, "Plugin failed", plugin=plugin.name, pod=pod)
+    return fwk.error(str(PluginError(plugin.name, point, status.message))).by(plugin.name)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PreBindPlan:
+    """The PreBind plugins that have something to do for a pod, in groups that may run at the same time."""
+
+    status: fwk.Status
+    """Success if there is a group, Skip if there is none, or Error."""
+    groups: Sequence[Sequence[fwk.PreBindPlugin]] = ()
+
+
+def run_pre_bind_pre_flights(cycle: Cycle, pod: Pod, node: str) -> PreBindPlan:
+    """Returns which PreBind plugins have something to do. A plugin that cannot run beside others is a group of its own.
+
+    Upstream: framework.go, RunPreBindPreFlights, getPreBindPluginGroups.
+    """
+    groups: list[list[fwk.PreBindPlugin]] = []
+    may_join = False
+    for plugin in cycle.framework.plugins.pre_bind:
+        try:
+            flight: fwk.PreFlight | None = call_plugin(
+                cycle.observe, plugin.name, "PreBindPreFlight", plugin.pre_bind_pre_flight, cycle, pod, node
+            )
+        except PluginError as exc:
+            _LOG.exception(exc.__cause__ or exc, "Plugin failed", plugin=plugin.name, pod=pod, node=node)
+            return PreBindPlan(fwk.error(str(exc)).by(plugin.name))
+        flight = flight or fwk.PreFlight(fwk.SUCCESS)
+        status = flight.status
+        if status.is_skip:
+            continue
+        if status.code is fwk.Code.ERROR:
+            return PreBindPlan(
+                fwk.error(str(PluginError(plugin.name, "PreBindPreFlight", status.message))).by(plugin.name)
+            )
+        if not status.is_success:
+            unsupported = f'PreBindPreFlight {plugin.name} returned "{status.code}", which is unsupported.'
+            return PreBindPlan(
+                fwk.error(f"{unsupported} It is supposed to return Success, Skip, or Error status").by(plugin.name)
+            )
+        if may_join and flight.allow_parallel:
+            groups[-1].append(plugin)
+        else:
+            groups.append([plugin])
+        may_join = flight.allow_parallel
+    return PreBindPlan(fwk.SUCCESS if groups else fwk.SKIP, groups)
+
+
+def without_pre_flights(cycle: Cycle) -> PreBindPlan:
+    """Returns all PreBind plugins one after the other, as they run where nobody asks them first what they have to
+    do.
+    """
+    groups = [[plugin] for plugin in cycle.framework.plugins.pre_bind]
+    return PreBindPlan(fwk.SUCCESS if groups else fwk.SKIP, groups)
+
+
+async def run_pre_bind_plugins(plan: PreBindPlan, cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
+    """Runs the PreBind plugins of the plan, group by group."""
+    for group in plan.groups:
+        if len(group) == 1:
+            statuses = [await _pre_bound(group[0], cycle, pod, node)]
+        else:
+            async with asyncio.TaskGroup() as together:
+                tasks = [together.create_task(_pre_bound(plugin, cycle, pod, node)) for plugin in group]
+            statuses = [task.result() for task in tasks]
+        for status in statuses:
+            if not status.is_success:
+                return status
+    return fwk.SUCCESS
+
+
+async def _pre_bound(plugin: fwk.PreBindPlugin, cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
+    status = await _status_of(plugin, "PreBind", partial(plugin.pre_bind, cycle, pod, node), cycle, pod, node)
+    if status.is_rejected:
+        _LOG.info(4, "Pod rejected by PreBind plugin", pod=pod, node=node, plugin=plugin.name, status=status.message)
+        return status.by(plugin.name)
+    return (
+        status
+        if status.is_success
+        else fwk.error(str(PluginError(plugin.name, "PreBind", status.message))).by(plugin.name)
+    )
+
+
+async def run_bind_plugins(cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
+    """Returns the status of the first Bind plugin that does not skip the pod; Skip, which is no success, if all do."""
+    for plugin in cycle.framework.plugins.bind:
+        status = await _status_of(plugin, "Bind", partial(plugin.bind, cycle, pod, node), cycle, pod, node)
+        if status.is_skip:
+            continue
+        if status.is_success:
+            return status
+        if status.is_rejected:
+            _LOG.info(4, "Pod rejected by Bind plugin", pod=pod, node=node, plugin=plugin.name, status=status.message)
+            return status.by(plugin.name)
+        return fwk.error(str(PluginError(plugin.name, "Bind", status.message))).by(plugin.name)
+    return fwk.SKIP
+
+
+async def run_post_bind_plugins(cycle: Cycle, pod: Pod, node: str) -> None:
+    """Runs every PostBind. Failures are logged and change nothing."""
+    for plugin in cycle.framework.plugins.post_bind:
+        await _status_of(plugin, "PostBind", partial(_post_bound, plugin, cycle, pod, node), cycle, pod, node)
+
+
+async def _post_bound(plugin: fwk.PostBindPlugin, cycle: Cycle, pod: Pod, node: str) -> fwk.Status:
+    await plugin.post_bind(cycle, pod, node)
+    return fwk.SUCCESS
+
+
+async def _status_of(
+    plugin: fwk.Plugin, point: str, call: Callable[[], Awaitable[fwk.Status]], cycle: Cycle, pod: Pod, node: str
+) -> fwk.Status:
+    """Returns the plugin's status; Error if it raised. Errors are logged."""
+    failed = "Plugin Failed" if point == "Bind" else "Plugin failed"  # upstream's spelling
+    try:
+        status = _or_success(await call_plugin_async(cycle.observe, plugin.name, point, call))
+    except PluginError as exc:
+        _LOG.exception(exc.__cause__ or exc, failed, plugin=plugin.name, pod=pod, node=node)
+        return fwk.error(exc.why)
+    if not (status.is_success or status.is_skip or status.is_rejected):
+        _LOG.error(status.message, failed, plugin=plugin.name, pod=pod, node=node)
+    return status

@@ -1,0 +1,220 @@
+"""Scores of feasible rows: raw, normalised, weighted, summed.
+
+Upstream: pkg/scheduler/framework/runtime/framework.go, RunScorePlugins (v1.36.2).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.ranking import FEW_VALUES, Ranking, Totals
+from extender.engine.snapshot import Rows
+from extender.engine.snapshot.axes import Index, Int64s
+from extender.engine.snapshot.columns import LabelColumn
+from extender.values.objects.pod import Pod
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WeightedScorer:
+    """A Score plugin of a profile and its weight."""
+
+    name: str
+    plugin: fwk.ScorePlugin
+    weight: int
+
+    @property
+    def normalizes(self) -> bool:
+        """Whether the plugin overrides `normalize_score`; without it, its scores are on the scale 0..100 as they
+        are.
+        """
+        return type(self.plugin).normalize_score is not fwk.ScorePlugin.normalize_score
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of R rows."""
+
+    raw: dict[str, Int64s]
+    """Plugin -> (R,) its scores before normalising."""
+    weighted: dict[str, Int64s]
+    """Plugin -> (R,) its scores normalised to 0..100 and multiplied by the weight."""
+    total: Int64s
+    """(R,) the sum."""
+    weights: dict[str, int]
+
+    @staticmethod
+    def of(parts: Sequence[tuple[WeightedScorer, Int64s, Int64s]], num_rows: int) -> "Scores":
+        """Returns the scores of R rows, plugin by plugin.
+
+        Arguments:
+            parts: for each plugin (R,) its scores before normalising, and (R,) its weighted ones.
+        """
+        total = np.zeros(num_rows, np.int64)
+        for _, _, weighted in parts:
+            total += weighted
+        return Scores(
+            {scorer.name: raw for scorer, raw, _ in parts},
+            {scorer.name: weighted for scorer, _, weighted in parts},
+            total,
+            {scorer.name: scorer.weight for scorer, _, _ in parts},
+        )
+
+
+Part = tuple[WeightedScorer, Callable[[Rows, Index], tuple[Int64s, Int64s]]]
+"""A scorer, and a function that returns the scores of some rows, before normalising and weighted, given these rows and
+their places among all rows.
+"""
+
+
+@final
+class RankedParts:
+    """Collects what the scorers of a decision add to the totals."""
+
+    def __init__(self, kind: type[np.signedinteger]) -> None:
+        """Begins with nothing.
+
+        Arguments:
+            kind: the type of the totals.
+        """
+        self.parts: list[Part] = []
+        self._kind = kind
+        self._common = 0
+        self._per_row: list[Totals] = []
+        self._by_label: list[tuple[LabelColumn, Totals]] = []
+
+    def add_common(self, scorer: WeightedScorer, raw: int, weighted: int) -> None:
+        """Adds scores that are the same for all rows."""
+        self._common += weighted
+        self.parts.append((scorer, lambda few, _: (np.full(len(few), raw), np.full(len(few), weighted))))
+
+    def add(self, scorer: WeightedScorer, raw: Int64s, weighted: Int64s) -> None:
+        """Adds one score for each row, (R,) before normalising and (R,) weighted."""
+        self._per_row.append(weighted.astype(self._kind))
+        self.parts.append((scorer, lambda _, at: (raw[at], weighted[at])))
+
+    def add_by_label(self, scorer: WeightedScorer, raw: fwk.LabelScores, weighted: Int64s) -> None:
+        """Adds the scores of the values of a label.
+
+        Arguments:
+            weighted: (V + 1,) by code; the last entry is for nodes without the label.
+        """
+        column, by_value = raw
+        self._by_label.append((column, weighted.astype(self._kind)))
+        self.parts.append((scorer, lambda few, _: (few.of_values(column, by_value), few.of_values(column, weighted))))
+
+    def ranking(self, rows: Rows, per_node: Totals) -> Ranking:
+        """Returns the rows with their totals.
+
+        Arguments:
+            per_node: (N,) what the other scorers add, which is modified.
+        """
+        mask = None if self._per_row else rows.mask
+        scores = per_node if mask is not None or rows.is_all else per_node.take(rows.node)
+        for added in self._per_row:
+            scores += added
+        for column, by_value in self._by_label:
+            scores += column.at_nodes(by_value) if mask is not None else rows.of_values(column, by_value)
+        if mask is not None:
+            scores += 1
+            scores *= mask
+        return Ranking(rows, scores, mask is not None, self._common)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The nodes among which a pod's node was chosen. It holds until the next snapshot."""
+
+    ranking: Ranking
+    """Their weighted scores, with those of extenders."""
+    place: int
+    """The place on axis N of the node that was chosen."""
+    scores_at: Callable[[Index], Scores]
+    """Returns what each plugin contributed to the totals of some of the rows. Call it at most once, for few rows."""
+
+    @property
+    def rows(self) -> Rows:
+        return self.ranking.rows
+
+    @property
+    def total(self) -> Int64s:
+        """(R,) the weighted scores, as a new array."""
+        return self.ranking.total
+
+    @property
+    def chosen(self) -> int:
+        """The row that was chosen."""
+        return int((self.rows.node == self.place).argmax())
+
+
+def scores_at(
+    cycle: fwk.CycleState, pod: Pod, rows: Rows, parts: Sequence[Part], summed: Sequence[WeightedScorer], at: Index
+) -> Scores:
+    """Returns the scores of some rows, after all of them were scored.
+
+    Arguments:
+        parts: what was computed for all rows.
+        summed: scorers of which only the sum is known. They look at each node by itself, and so are run again on these
+            rows alone; but not a plugin that waits for something.
+    """
+    few = rows.take(at)
+    of_few = [(scorer, *scores_of(few, at)) for scorer, scores_of in parts]
+    for scorer in summed:
+        if not scorer.plugin.blocking:
+            scores = plugin_scores(scorer.plugin, cycle, pod, few)
+            of_few.append((scorer, scores, scores * scorer.weight))
+    return Scores.of(of_few, len(few))
+
+
+def plugin_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, rows: Rows) -> Int64s:
+    """Returns (R,) what the plugin answers, once it is checked."""
+    return checked_scores(plugin.score(cycle, pod, rows), len(rows))
+
+
+def label_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod) -> fwk.LabelScores | None:
+    """Returns what the plugin answers by the values of a label, once it is checked; None if they are too many."""
+    found = plugin.score_by_label(cycle, pod)
+    if found is None or len(found.by_value) > FEW_VALUES:
+        return None
+    return fwk.LabelScores(found.column, checked_scores(found.by_value, len(found.column.values) + 1))
+
+
+def normalized_scores(plugin: fwk.ScorePlugin, cycle: fwk.CycleState, pod: Pod, scores: Int64s) -> Int64s:
+    """Returns (R,) the scores as the plugin normalises them, once they are checked. None means unchanged."""
+    normalized: Int64s | None = plugin.normalize_score(cycle, pod, scores)
+    return scores if normalized is None else checked_scores(normalized, len(scores))
+
+
+def in_range(scorer: WeightedScorer, scores: Int64s) -> Int64s:
+    """Returns (R,) the scores unchanged.
+
+    Raises:
+        PluginError: a score is below 0 or above 100.
+    """
+    # One look at all nodes instead of two: without a sign, a score below 0 is a very high one. argmax is faster than
+    # max.
+    unsigned = scores.view(np.uint64)
+    if len(scores) and unsigned[unsigned.argmax()] > fwk.MAX_NODE_SCORE:
+        score = int(scores[(scores < 0) | (scores > fwk.MAX_NODE_SCORE)][0])
+        why = f"returns an invalid score {score}, it should in the range of [0, {fwk.MAX_NODE_SCORE}] after normalizing"
+        raise PluginError(scorer.name, "ScoreWeights", why)
+    return scores
+
+
+def checked_scores(scores: object, num_rows: int) -> Int64s:
+    """Returns (R,) a plugin's result as int64.
+
+    Raises:
+        TypeError: it is no array of one integer per row.
+    """
+    if not isinstance(scores, np.ndarray) or scores.shape != (num_rows,):
+        raise TypeError(f"scores must be an array of {num_rows} integers")
+    if scores.dtype.kind not in "iu":
+        raise TypeError(f"scores must be integers, not {scores.dtype}")
+    return scores.astype(np.int64, copy=False)

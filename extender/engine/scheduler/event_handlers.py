@@ -1,0 +1,213 @@
+"""EventHandlers: pass changes of the cluster to the cache and the queue, and requeue the pods that they may help.
+
+Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
+"""
+
+from collections.abc import Container, Mapping
+from time import perf_counter
+from typing import Final, final
+
+from extender.engine.framework.events import (
+    EVENT_ASSIGNED_POD_ADD,
+    EVENT_ASSIGNED_POD_DELETE,
+    EVENT_UNSCHEDULED_POD_ADD,
+    ActionType,
+    ClusterEvent,
+    EventResource,
+)
+from extender.engine.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from extender.engine.scheduler.world import World
+from extender.values.klog.logger import Logger
+from extender.values.objects.devices import DeviceTaintRule, with_taints_of
+from extender.values.objects.kinds import KINDS, PODS
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+
+_RESOURCE_OF: Final[Mapping[type, EventResource]] = {
+    kind.type: EventResource(kind.event_resource)
+    for kind in KINDS
+    if kind is not PODS and kind.event_resource in EventResource.__members__.values()
+}
+"""The types of objects whose changes may help a pod. Pods are two resources in events, depending on whether they have a
+node.
+"""
+
+_LABELS: Final[Mapping[tuple[EventResource, ActionType], str]] = {
+    (resource, action): ClusterEvent(resource, action).label
+    for resource in (*_RESOURCE_OF.values(), EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD)
+    for action in (ActionType.ADD, ActionType.UPDATE, ActionType.DELETE)
+}
+
+_LOG: Final = Logger(__name__)
+
+
+def _action(old: HasMetadata | None, new: HasMetadata | None) -> ActionType:
+    return ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
+
+
+def _label(old: HasMetadata | None, new: HasMetadata | None) -> str:
+    """Returns the metrics' name of a change; empty for one that helps no pod."""
+    item = old if new is None else new
+    if isinstance(item, Pod):
+        resource: EventResource | None = (
+            EventResource.ASSIGNED_POD if item.spec.node_name else EventResource.UNSCHEDULABLE_POD
+        )
+    else:
+        resource = _RESOURCE_OF.get(type(item))
+    return _LABELS[resource, _action(old, new)] if resource is not None else ""
+
+
+@final
+class EventHandlers:
+    """Handles every change of the cluster, one at a time. State: only the world's, and the pods by name."""
+
+    def __init__(self, world: World, profiles: Container[str], pods: dict[str, Pod]) -> None:
+        """Begins with an empty cluster.
+
+        Arguments:
+            profiles: the scheduler names of this scheduler's profiles.
+            pods: filled with namespace/name -> pod, as the API server has it.
+        """
+        self._world = world
+        self._profiles = profiles
+        self._pods = pods
+
+    def changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Handles an object that was added (`old` is None), updated, or deleted (`new` is None)."""
+        began = perf_counter()
+        match old if new is None else new:
+            case Pod():
+                self._pod_changed(old if isinstance(old, Pod) else None, new if isinstance(new, Pod) else None)
+            case item:
+                self._object_changed(type(item), old, new)
+        label = _label(old, new)
+        if label:
+            self._world.metrics.event_handling.observe(perf_counter() - began, label)
+
+    def _object_changed(self, kind: type, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        if kind is Node:
+            if old is None or new is None:
+                _LOG.info(3, "Add event for node" if old is None else "Delete event for node", node=new or old)
+            else:
+                _LOG.info(4, "Update event for node", node=new)
+        self._world.cluster.changed(old, new)
+        if isinstance(old, Node) and isinstance(new, Node):
+            for event in node_scheduling_properties_change(old, new):
+                self._move(event, old, new)
+            return
+        if kind is DeviceTaintRule:
+            self._taint_rule_changed(old, new)
+            return
+        resource = _RESOURCE_OF.get(kind)
+        if resource is not None:
+            self._move(ClusterEvent(resource, _action(old, new)), old, new)
+
+    def _taint_rule_changed(self, old: HasMetadata | None, new: HasMetadata | None) -> None:
+        """Handles a rule as an update of the slices whose devices have other taints now. Upstream: tracker.go,
+        syncSlice.
+        """
+        for resource_slice in self._world.cluster.cache.objects.resource_slices.values():
+            before, after = (
+                with_taints_of([rule] if isinstance(rule, DeviceTaintRule) else [], resource_slice)
+                for rule in (old, new)
+            )
+            if before != after:
+                self._move(ClusterEvent(EventResource.RESOURCE_SLICE, ActionType.UPDATE), before, after)
+
+    # Pods.
+
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if new is not None and new.is_terminal:
+            # Finished pods count as deleted, as they do in upstream's watch by field selector.
+            new = None
+        if old is not None and old.is_terminal:
+            old = None
+        if old is not None and new is not None and old.uid != new.uid:
+            self._pod_changed(old, None)
+            old = None
+        if old is None and new is None:
+            return
+        if new is not None:
+            self._pods[new.key] = new
+        elif old is not None:
+            self._pods.pop(old.key, None)
+        had_node, has_node = bool(old and old.spec.node_name), bool(new and new.spec.node_name)
+        if had_node and new is not None and not has_node:
+            # A server that was restored from a backup has forgotten the binding. Pods that wait for room are requeued,
+            # this one included.
+            self._world.cluster.changed(old, None)
+            self._assigned_pod_changed(old, None)
+            old = None
+        if new is None or has_node:
+            if old is not None and not had_node:
+                self._delete_from_queue(old, is_bound=has_node)
+            self._world.cluster.changed(old, new)
+            self._assigned_pod_changed(old if had_node else None, new)
+        else:
+            self._waiting_pod_changed(old, new)
+
+    def _assigned_pod_changed(self, old: Pod | None, new: Pod | None) -> None:
+        if old is None and new is not None:
+            _LOG.info(3, "Add event for scheduled pod", pod=new)
+            self._move(EVENT_ASSIGNED_POD_ADD, None, new)
+        elif old is not None and new is None:
+            _LOG.info(3, "Delete event for scheduled pod", pod=old)
+            self._move(EVENT_ASSIGNED_POD_DELETE, old, None)
+        elif old is not None and new is not None:
+            _LOG.info(4, "Update event for scheduled pod", pod=old)
+            for event in pod_scheduling_properties_change(old, new):
+                self._move(event, old, new)
+
+    def _waiting_pod_changed(self, old: Pod | None, new: Pod) -> None:
+        cluster, queue = self._world.cluster, self._world.queue
+        was_assumed = cluster.cache.is_assumed(new)
+        cluster.changed(old, new)
+        if new.scheduler_name not in self._profiles:
+            return
+        if was_assumed:
+            if new.is_terminating and (old is None or not old.is_terminating):
+                self._handle_assumed_pod_deletion(new)
+            return
+        if old is None:
+            _LOG.info(3, "Add event for unscheduled pod", pod=new)
+            if self._world.has_groups:
+                self._move(EVENT_UNSCHEDULED_POD_ADD, None, new)
+            queue.add(new)
+            return
+        if old.metadata.resource_version and old.metadata.resource_version == new.metadata.resource_version:
+            return
+        _LOG.info(4, "Update event for unscheduled pod", pod=new)
+        queue.update(old, new, pod_scheduling_properties_change(old, new))
+        nominated = old.status.nominated_node_name
+        if nominated and nominated != new.status.nominated_node_name:
+            self._nomination_cleared(old)
+
+    def _delete_from_queue(self, pod: Pod, *, is_bound: bool) -> None:
+        """Handles a pod without a node that was deleted or bound. Upstream: deletePodFromSchedulingQueue."""
+        if pod.scheduler_name not in self._profiles:
+            return
+        _LOG.info(3, "Delete event for unscheduled pod", pod=pod)
+        self._world.queue.delete(pod)
+        if is_bound:
+            return
+        if self._world.cluster.cache.is_assumed(pod):
+            self._handle_assumed_pod_deletion(pod)
+        elif pod.status.nominated_node_name:
+            self._nomination_cleared(pod)
+
+    def _handle_assumed_pod_deletion(self, pod: Pod) -> None:
+        """Frees the node of an assumed pod that is being deleted. Upstream: handleAssumedPodDeletion."""
+        assumed = self._world.cluster.cache.pod(pod.uid) or pod
+        if not self._world.waiting_pods.reject(pod.uid):
+            self._world.cluster.forget(pod.uid)
+        self._move(EVENT_ASSIGNED_POD_DELETE, assumed, None)
+
+    def _nomination_cleared(self, pod: Pod) -> None:
+        """Requeues the pods for which the nomination counted, which are those of lower or equal priority."""
+        self._world.queue.move_all_to_active_or_backoff_queue(
+            EVENT_ASSIGNED_POD_DELETE, pod, None, lambda info: info.pod.priority <= pod.priority
+        )
+
+    def _move(self, event: ClusterEvent, old: object, new: object) -> None:
+        self._world.queue.move_all_to_active_or_backoff_queue(event, old, new)

@@ -1,0 +1,196 @@
+"""schedule_pod() with extenders: each may refuse nodes, and each may add to their scores.
+
+The cycle waits for the extenders. No other snapshot of its cache must be taken meanwhile, because that would replace
+its own.
+
+Upstream: pkg/scheduler/schedule_one.go, findNodesThatPassExtenders, evaluateNominatedNode, prioritizeNodes,
+extendersBinding (v1.36.2).
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.findings import diagnosis_of, find
+from extender.engine.runtime.queueing_hints import EXTENDER
+from extender.engine.runtime.ranking import Ranking
+from extender.engine.scheduler.extender import SchedulingExtender
+from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm, best_of
+from extender.engine.snapshot import Rows
+from extender.engine.snapshot.axes import Int64s
+from extender.values.golang.int64 import wrap
+from extender.values.klog.logger import Logger
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.protocol.wire_types import MAX_EXTENDER_PRIORITY
+
+_LOG: Final = Logger(__name__)
+
+Extenders = Sequence[SchedulingExtender]
+
+
+async def schedule_pod_with_extenders(
+    algorithm: SchedulingAlgorithm, extenders: Extenders, cycle: Cycle, percentage_of_nodes_to_score: int
+) -> ScheduleResult:
+    """Chooses the best node that the extenders let pass, too; see `SchedulingAlgorithm.schedule_pod`.
+
+    Raises:
+        NoNodesAvailableError: the cluster is empty.
+        FitError: the pod fits nowhere.
+        PluginError: a plugin failed.
+        ExtenderError: an extender that is not ignorable failed to filter.
+    """
+    pod = cycle.pod
+    algorithm.run_pre_filter(cycle)
+    nominated = algorithm.nominated_row(cycle)
+    if nominated is not None and await _still_passes(extenders, pod, nominated):
+        return ScheduleResult(nominated.names[0], 1, 1)
+    found = algorithm.feasible_rows(cycle, percentage_of_nodes_to_score)
+    rows, statuses = await find_nodes_that_pass_extenders(extenders, pod, found)
+    if not len(rows):
+        findings = find(cycle)
+        diagnosis = _also_refused_by_extenders(diagnosis_of(cycle, findings), statuses)
+        raise FitError(len(cycle.snapshot.nodes), diagnosis, dataclasses.replace(findings, by_extenders=statuses))
+    if len(rows) == 1:
+        return ScheduleResult(rows.names[0], 1, cycle.num_in_play)
+    ranking = algorithm.ranking(cycle, rows)
+    with algorithm.metrics.doing("prioritizing_extender"):
+        extra = await scores_of_extenders(extenders, pod, rows)
+    return best_of(cycle, Ranking(rows, ranking.total + extra))
+
+
+async def find_nodes_that_pass_extenders(
+    extenders: Extenders, pod: Pod, rows: Rows
+) -> tuple[Rows, dict[str, fwk.Status]]:
+    """Returns the nodes that all extenders let pass, and the statuses of those that were refused. Each extender gets
+    only the nodes left so far.
+
+    A node that an extender omits without a reason has no status. A node that passes though a reason is given against
+    it, passes.
+
+    Raises:
+        ExtenderError: one that is not ignorable failed, or let nodes pass that it was not given.
+    """
+    statuses: dict[str, fwk.Status] = {}
+    for extender in extenders:
+        if not len(rows):
+            break
+        if not extender.is_filter or not extender.is_interested(pod):
+            continue
+        try:
+            answer = await extender.filter(pod, nodes_of(rows))
+            left = _named(rows, extender, answer.nodes)
+        except fwk.ExtenderError as exc:
+            if not extender.is_ignorable:
+                raise
+            _LOG.info(
+                0, "Skipping extender as it returned error and has ignorable flag set", extender=extender.name, err=exc
+            )
+            continue
+        statuses |= {name: fwk.unschedulable(why) for name, why in answer.failed.items()}
+        statuses |= {name: fwk.unresolvable(why) for name, why in answer.failed_and_unresolvable.items()}
+        rows = left
+    return rows, statuses
+
+
+async def scores_of_extenders(extenders: Extenders, pod: Pod, rows: Rows) -> Int64s:
+    """Returns (R,) what extenders add to the total: score * weight, on the scale of plugins. All extenders are called
+    at the same time.
+
+    One that fails adds nothing, whether it is ignorable or not. What does not fit an int64 wraps, as in Go.
+    """
+    interested = [extender for extender in extenders if extender.is_prioritizer and extender.is_interested(pod)]
+    nodes = nodes_of(rows)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_scores_of(extender, pod, nodes)) for extender in interested]
+    sums = dict.fromkeys(rows.names, 0)
+    for extender, task in zip(interested, tasks, strict=True):
+        for host, score in task.result():
+            if host in sums:
+                sums[host] += score * extender.weight
+    return np.array([wrap(each * (fwk.MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY)) for each in sums.values()], np.int64)
+
+
+async def bound_by_extender(
+    extenders: Extenders, pod: Pod, node: str, fence: Callable[[], str | None] = lambda: None
+) -> fwk.Status | None:
+    """Returns Success or Error of the first extender that binds such pods; None if there is none, so that plugins bind.
+
+    Arguments:
+        fence: returns why nothing may be written, in which case no extender is called. A call that was sent cannot be
+            taken back.
+    """
+    for extender in extenders:
+        if not extender.is_binder or not extender.is_interested(pod):
+            continue
+        why_not = fence()
+        if why_not is not None:
+            return fwk.error(why_not)
+        try:
+            await extender.bind(pod, node)
+        except fwk.ExtenderError as exc:
+            if extender.is_ignorable:
+                _LOG.info(
+                    0,
+                    "Skipping extender in bind as it returned error and has ignorable flag set",
+                    extender=extender.name,
+                    err=exc,
+                )
+                continue
+            return fwk.error(str(exc))
+        return fwk.SUCCESS
+    return None
+
+
+def nodes_of(rows: Rows) -> list[Node]:
+    """Returns the nodes of the rows."""
+    objects = rows.snapshot.nodes.objects
+    return [objects[place] for place in rows.node.tolist()]
+
+
+async def _still_passes(extenders: Extenders, pod: Pod, nominated: Rows) -> bool:
+    try:
+        rows, _ = await find_nodes_that_pass_extenders(extenders, pod, nominated)
+    except fwk.ExtenderError as exc:
+        _LOG.error(exc, "Evaluation failed on nominated node", pod=pod, node=nominated.names[0])
+        return False
+    return bool(len(rows))
+
+
+def _named(rows: Rows, extender: SchedulingExtender, nodes: Sequence[Node]) -> Rows:
+    """Returns the rows of these nodes, in their order, each once.
+
+    Upstream goes on with full nodes as the extender sent them back, known or not, and without their pods. Here only
+    their names count.
+
+    Raises:
+        ExtenderError: a node is not among the rows.
+    """
+    place = {name: at for at, name in enumerate(rows.names)}
+    for node in nodes:
+        if node.name not in place:
+            raise extender.unknown_node(node.name)
+    return rows.take(np.array(list(dict.fromkeys(place[node.name] for node in nodes)), np.intp))
+
+
+async def _scores_of(extender: SchedulingExtender, pod: Pod, nodes: Sequence[Node]) -> list[tuple[str, int]]:
+    try:
+        return [(each.host, each.score) for each in await extender.prioritize(pod, nodes)]
+    except fwk.ExtenderError as exc:
+        extender.log_score_failure(exc)
+        return []
+
+
+def _also_refused_by_extenders(diagnosis: fwk.Diagnosis, statuses: dict[str, fwk.Status]) -> fwk.Diagnosis:
+    """Returns the diagnosis with the extenders' statuses, which replace those of plugins.
+
+    `EXTENDER` becomes an unschedulable plugin; it is registered for all events, because extenders cannot say which ones
+    would help.
+    """
+    combined = fwk.NodeStatuses({**diagnosis.statuses.explicit, **statuses}, diagnosis.statuses.absent)
+    return fwk.Diagnosis(combined, diagnosis.unschedulable_plugins | {EXTENDER}, diagnosis.pending_plugins)

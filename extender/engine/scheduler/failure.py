@@ -1,0 +1,97 @@
+"""handle_scheduling_failure(): an attempt failed; the pod goes back to the queue, and its event and condition say why.
+
+Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure, updatePod (v1.36.2).
+"""
+
+from typing import Final
+
+from extender.engine import framework as fwk
+from extender.engine.framework.pod_calls import PodCondition
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.queue.scheduling_queue import AlreadyQueuedError
+from extender.engine.runtime.framework import Framework
+from extender.engine.scheduler.world import Failure, World, record_failed_scheduling
+from extender.values.golang.quoting import quoted
+from extender.values.klog.logger import Logger
+from extender.values.objects.pod import Pod
+
+REASON_UNSCHEDULABLE: Final = "Unschedulable"
+REASON_SCHEDULER_ERROR: Final = "SchedulerError"
+
+_LOG: Final = Logger(__name__)
+
+
+def handle_scheduling_failure(
+    world: World, framework: Framework, info: QueuedPodInfo, failure: Failure
+) -> fwk.PatchPodStatus | None:
+    """Requeues the pod, then updates its nomination, then records the event.
+
+    Returns:
+        The patch of the pod's condition and nomination, which is still to be written; None if there is nothing to
+        write.
+    """
+    # The order is upstream's: first the queue, then the nominator, the event, and the condition.
+    pod, message = info.pod, failure.status.message
+    _log_failure(pod, failure)
+    info.set_rejector_plugins(failure.unschedulable_plugins, failure.pending_plugins)
+    info.retry_after, info.is_long = failure.retry_after, failure.is_of_long_pod
+    known = world.pod_by_key(pod.key)
+    if known is not None and known.uid != pod.uid:
+        # Another pod has this name by now, and an entry of its own in the queue.
+        world.queue.done(pod.uid)
+        return None
+    if known is None or known.spec.node_name:
+        if known is None:
+            _LOG.info(
+                0, "Pod doesn't exist in informer cache", pod=pod, err=f"pod {quoted(pod.metadata.name)} not found"
+            )
+        else:
+            _LOG.info(
+                0, "Pod has been assigned to node. Abort adding it back to queue.", pod=pod, node=known.spec.node_name
+            )
+        world.queue.done(pod.uid)
+    else:
+        info.pod = pod = known
+        try:
+            world.queue.add_unschedulable_if_not_present(info)
+        except AlreadyQueuedError as exc:
+            _LOG.error(exc, "Error occurred", pod=pod)
+    if failure.nominate is not None:
+        world.queue.add_nominated_pod(
+            pod, failure.nominate
+        ) if failure.nominate else world.queue.delete_nominated_pod_if_exists(pod)
+    else:
+        world.queue.add_nominated_pod(pod, None)
+    if failure.status.code in (fwk.Code.SKIP, fwk.Code.WAIT):
+        # No error, as upstream sees it: every binder skipped the pod. There is no event and no condition.
+        return None
+    is_rejected = failure.status.is_rejected
+    record_failed_scheduling(framework, pod, message)
+    condition = PodCondition(
+        "PodScheduled",
+        "False",
+        REASON_UNSCHEDULABLE if is_rejected else REASON_SCHEDULER_ERROR,
+        message,
+        world.judged_generation(pod),
+    )
+    _LOG.info(
+        3,
+        "Updating pod condition and nominated node name",
+        pod=pod,
+        conditionType=condition.type,
+        conditionStatus=condition.status,
+        conditionReason=condition.reason,
+        nominatedNodeName=failure.nominate or "",
+        nominatingMode="Noop" if failure.nominate is None else "Override",
+    )
+    return fwk.PatchPodStatus.of(pod, condition, nominated_node_name=failure.nominate)
+
+
+def _log_failure(pod: Pod, failure: Failure) -> None:
+    message = failure.status.message
+    if message == str(fwk.NoNodesAvailableError()):
+        _LOG.info(2, "Unable to schedule pod; no nodes are registered to the cluster; waiting", pod=pod)
+    elif failure.unschedulable_plugins or failure.pending_plugins:
+        _LOG.info(2, "Unable to schedule pod; no fit; waiting", pod=pod, err=message)
+    else:
+        _LOG.error(message, "Error scheduling pod; retrying", pod=pod)

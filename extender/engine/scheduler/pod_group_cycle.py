@@ -1,0 +1,224 @@
+"""The cycle of a pod group: its waiting members are popped together, tried, and either all go on to their binding or
+none does.
+
+Nothing of a group that does not fit can be bound: the trial returns values, and only a group that fits is assumed for
+good.
+
+Upstream: pkg/scheduler/schedule_one_podgroup.go, scheduleOnePodGroup, podGroupInfoForPod, podGroupCycle,
+submitPodGroupAlgorithmResult (v1.36.2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Final, final
+
+from extender.engine import framework as fwk
+from extender.engine.preemption.minimal_victims import why_ignored
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.long_work import awaited_with_long_work
+from extender.engine.scheduler.executor import DEFAULT_PREEMPTION
+from extender.engine.scheduler.pod_group_preemption import find_victims
+from extender.engine.scheduler.pod_group_trial import UNSCHEDULABLE, GroupResult, MemberResult, PodGroupTrial
+from extender.engine.scheduler.schedule_pod import ScheduleResult, SchedulingAlgorithm
+from extender.engine.scheduler.scheduling_cycle import assume_and_permit
+from extender.engine.scheduler.world import AssumedPod, Failure, World
+from extender.values.golang.quoting import quoted
+from extender.values.klog.logger import Logger
+from extender.values.objects.kinds import POD_GROUPS
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import POD_GROUP_SCHEDULED, GroupKey, PodGroup
+from extender.values.objects.storage import ObjectReference
+
+NO_CONSTRAINTS: Final = "workload aware preemption is not supported for pod groups with scheduling constraints"
+NO_PLUGIN: Final = "default preemption plugin is not registered, workload aware preemption is disabled"
+MOST_IGNORED: Final = 1_000
+"""As many groups with an annotation that is ignored are remembered."""
+
+_LOG: Final = Logger(__name__)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupDecision:
+    """What was decided about a group: its result, and what becomes of each member."""
+
+    result: GroupResult
+    members: Sequence[tuple[QueuedPodInfo, AssumedPod | Failure]]
+    group: PodGroup | None = None
+    """None if it does not exist."""
+    victims: fwk.Candidate | None = None
+    """The pods to evict for the group as a whole."""
+
+
+def pop_members(world: World, first: QueuedPodInfo, key: GroupKey) -> list[QueuedPodInfo]:
+    """Pops the other waiting members of a popped pod's group, and returns all of them in the order in which they are
+    tried.
+
+    Upstream: podGroupInfoForPod.
+    """
+    cache = world.cluster.cache
+    infos = [first]
+    for uid, pod in [*cache.group_members(key).items()]:
+        if uid != first.pod.uid and cache.pod(uid) is None:
+            info = world.queue.pop_specific(pod)
+            if info is not None:
+                infos.append(info)
+    for info in infos:
+        info.is_member = True
+    return sorted(infos, key=lambda info: (-info.pod.priority, info.initial_attempt_timestamp or 0.0))
+
+
+def why_not_together(pods: Sequence[Pod]) -> str:
+    """Returns why the members cannot be one group; empty if they can. Upstream: frameworkForPodGroup."""
+    first = pods[0].spec.scheduler_name
+    other = next((pod.spec.scheduler_name for pod in pods if pod.spec.scheduler_name != first), None)
+    if other is None:
+        return ""
+    return (
+        f"all pods in a single pod group should have the same .spec.schedulerName set, got: {quoted(other)} and "
+        f"{quoted(first)}"
+    )
+
+
+async def pod_group_cycle(
+    world: World,
+    algorithm: SchedulingAlgorithm,
+    framework: Framework,
+    key: GroupKey,
+    infos: Sequence[QueuedPodInfo],
+    percentage: int,
+) -> GroupDecision:
+    """Decides about the members. Those of a group that fits are assumed, reserved and permitted when it returns.
+
+    Arguments:
+        infos: the popped members, in order.
+        percentage: see `SchedulingAlgorithm.schedule_pod`.
+    """
+    group = world.cluster.cache.objects.pod_groups.get(key)
+    trial = PodGroupTrial(world, algorithm, framework, key, group, [info.pod for info in infos], percentage)
+    result, victims = await result_of(trial)
+    return GroupDecision(
+        result, [(info, _outcome(world, result, place)) for place, info in enumerate(infos)], group, victims
+    )
+
+
+async def result_of(trial: PodGroupTrial) -> tuple[GroupResult, fwk.Candidate | None]:
+    """Returns whether the group fits, and the pods that have to go for it as a whole. The cluster is as before then."""
+    began = perf_counter()
+    result = await awaited_with_long_work(trial.run)
+    trial.world.metrics.groups.algorithm.observe(perf_counter() - began)
+    if (
+        trial.framework.feature_gates.enabled("WorkloadAwarePreemption")
+        and result.status.code is fwk.Code.UNSCHEDULABLE
+    ):
+        return await _with_preemption(trial, result, trial.group)
+    return result, None
+
+
+async def _with_preemption(
+    trial: PodGroupTrial, result: GroupResult, group: PodGroup | None
+) -> tuple[GroupResult, fwk.Candidate | None]:
+    """Returns the result after a search for victims, and the victims. Upstream: runWorkloadAwarePreemption."""
+    if group is None:
+        return replace(
+            result, status=fwk.error(f"failed to get pod group object: podgroup {quoted(trial.key[1])} not found")
+        ), None
+    reasons, framework = result.status.reasons, trial.framework
+    if not any(plugin.name == DEFAULT_PREEMPTION for plugin in framework.plugins.post_filter):
+        return replace(result, status=fwk.unschedulable(*reasons, NO_PLUGIN)), None
+    if group.topology_key:
+        return replace(result, status=fwk.unschedulable(*reasons, NO_CONSTRAINTS)), None
+    found = await find_victims(trial, group)
+    if found.status.is_success:
+        status = fwk.unschedulable(*reasons, found.saving) if found.saving else result.status
+        return replace(
+            result, status=status, waits_for_preemption=True, without_policies=found.instead_of
+        ), found.candidate
+    if found.status.code is fwk.Code.ERROR:
+        return replace(result, status=found.status), None
+    return replace(result, status=fwk.unschedulable(*reasons, *found.status.reasons)), None
+
+
+def _outcome(world: World, result: GroupResult, place: int) -> AssumedPod | Failure:
+    """Returns what becomes of the member at this place. Upstream: submitPodGroupAlgorithmResult."""
+    found = decided(result, place)
+    if isinstance(found, Failure):
+        return found
+    cycle, chosen = found
+    cycle.write(fwk.GROUP_CYCLE, None)
+    return assume_and_permit(world, cycle, chosen)
+
+
+def decided(result: GroupResult, place: int) -> tuple[Cycle, ScheduleResult] | Failure:
+    """Returns the cycle and the node of the member at this place if it may be assumed now, or why not."""
+    member = result.members[place] if place < len(result.members) else None
+    if result.status.code is fwk.Code.ERROR:
+        own = None if member is None else member.failure
+        return Failure(own.status if own is not None and own.status.code is fwk.Code.ERROR else result.status)
+    if member is None:
+        return Failure(result.status, nominate=None)
+    if member.failure is None and member.cycle is not None and member.result is not None:
+        if result.status.is_success:
+            return member.cycle, member.result
+        if result.waits_for_preemption:
+            return Failure(result.status, nominate=member.result.suggested_host)
+        return _refused_with_its_group(member)
+    if member.requires_preemption and not result.waits_for_preemption:
+        return _refused_with_its_group(member)
+    return member.failure or Failure(result.status)
+
+
+def _refused_with_its_group(member: MemberResult) -> Failure:
+    permit = () if member.permit is None else member.permit.reasons
+    return Failure(fwk.unschedulable(UNSCHEDULABLE, *permit))
+
+
+@final
+class IgnoredAnnotations:
+    """Tells of annotations of pod groups that are ignored, by an event and in the log. State: what was told last about
+    each group.
+    """
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def tell(self, framework: Framework, world: World, group: PodGroup) -> None:
+        """Tells what is ignored of the group, unless that was told before."""
+        why, told = why_ignored(group), self._told.pop(group.uid, "")
+        if not why:
+            return
+        self._told[group.uid] = why
+        if len(self._told) > MOST_IGNORED:
+            del self._told[next(iter(self._told))]
+        if why != told:
+            _LOG.info(0, "Ignoring an annotation of a pod group", podGroup=group.key, reason=why)
+            # With its version, so that an event about another value is another event, and no repetition.
+            version = group.metadata.resource_version
+            regarding = ObjectReference(
+                POD_GROUPS.api_version, POD_GROUPS.name, group.namespace, group.name, group.uid, version
+            )
+            world.dispatcher.submit(
+                fwk.RecordEvent(regarding, "Warning", "InvalidAnnotation", "Scheduling", why, framework.profile_name)
+            )
+
+
+def group_condition(world: World, key: GroupKey, status: fwk.Status) -> fwk.PatchPodGroupStatus | None:
+    """Returns the patch of the group's condition; None if the group is gone, or was scheduled before. Upstream:
+    updatePodGroupCondition.
+    """
+    group = world.cluster.cache.objects.pod_groups.get(key)
+    if group is None:
+        return None
+    word, reason = (
+        ("True", "Scheduled")
+        if status.is_success
+        else ("False", "Unschedulable" if status.is_rejected else "SchedulerError")
+    )
+    condition = fwk.GroupCondition(POD_GROUP_SCHEDULED, word, reason, status.message, group.metadata.generation)
+    patch = fwk.PatchPodGroupStatus.of(group, condition)
+    if patch.is_no_op or (patch.known is not None and patch.known.status == "True" and word != "True"):
+        return None
+    return patch

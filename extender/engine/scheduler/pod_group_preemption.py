@@ -1,0 +1,204 @@
+"""find_victims(): the pods that have to go for a pod group that does not fit. Nothing is evicted.
+
+Everything is tried in a fork of the cluster. Where the members are alike and depend on nothing but their node, the room
+for them is summed up over the nodes; else the trial of the group is played again for each unit of victims. Both give
+the same answer. Groups that ask for the fewest victims are sought for once more.
+
+Upstream: pkg/scheduler/schedule_one_podgroup.go, runWorkloadAwarePreemption (v1.36.2).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Final, final
+
+import numpy as np
+
+from extender.engine import framework as fwk
+from extender.engine.cache.cache import Cache
+from extender.engine.preemption.minimal_victims import (
+    FewestVictims,
+    UnitCosts,
+    fewest_by_trials,
+    saving,
+    seconds_to_search,
+)
+from extender.engine.preemption.pod_group_room import EqualMembers, Room
+from extender.engine.preemption.pod_group_victims import (
+    CLUSTER,
+    NO_VICTIMS,
+    GroupVictims,
+    VictimUnits,
+    reprieve_one_by_one,
+    victim_units,
+    violates_budgets,
+    why_not_eligible,
+    without_protected,
+)
+from extender.engine.preemption.protected_pods import check_parsed
+from extender.engine.preemption.rules import rules_of
+from extender.engine.reporter import NO_REPORTER
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.long_work import awaited_with_long_work, prepared_for, with_long_work
+from extender.engine.runtime.memory import signature_of
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.scheduler.pod_group_trial import PodGroupTrial
+from extender.engine.scheduler.scheduling_cycle import nominations_of
+from extender.engine.snapshot.axes import Index, Mask
+from extender.values.concurrency.abandoned import in_thread
+from extender.values.objects.pod_groups import PodGroup
+
+PAIRS_AT_ONCE: Final = 50_000
+"""The number of pods times that of budgets up to which violations are counted at once, which takes ten milliseconds at
+most.
+"""
+
+
+async def find_victims(
+    trial: PodGroupTrial, group: PodGroup, *, one_by_one: bool = False, clock: Callable[[], float] = perf_counter
+) -> GroupVictims:
+    """Returns the victims whose eviction makes the group fit, or why there are none.
+
+    Arguments:
+        one_by_one: True to try each unit, even if the room can be summed up.
+        clock: measures the time of a search for fewer victims.
+    """
+    why_not = why_not_eligible(trial.pods)
+    if why_not:
+        return GroupVictims(fwk.unschedulable(why_not))
+    async with prepared_for(trial.pods[0], trial.framework):
+        search = await _Search.of(trial, group, one_by_one=one_by_one)
+    if not len(search.units):
+        return GroupVictims(fwk.unresolvable(NO_VICTIMS))
+    found, seconds = await search.as_upstream(), seconds_to_search(group)
+    if seconds and found.candidate is not None:
+        ends = clock() + seconds
+        await trial.yield_turn()
+        async with prepared_for(trial.pods[0], trial.framework):
+            search = await _Search.of(trial, group, one_by_one=one_by_one)
+        return await search.with_fewest(found, found.candidate, lambda: clock() >= ends)
+    return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """A fork of the cluster, in which victims are sought once."""
+
+    trial: PodGroupTrial
+    units: VictimUnits
+    equal: EqualMembers | None
+    """None if each hypothesis needs a trial."""
+
+    @staticmethod
+    async def of(trial: PodGroupTrial, group: PodGroup, *, one_by_one: bool) -> "_Search":
+        again = replace(trial, world=replace(trial.world, cluster=trial.world.cluster.fork(), reporter=NO_REPORTER))
+        cache = again.world.cluster.cache
+        # Pods that are placed in hypotheses get their slots before the snapshot is taken.
+        nominations, slot = nominations_of(again.world), cache.nominate(trial.pods[0])
+        snapshot = cache.update_snapshot()
+        units = victim_units(snapshot, group.priority, cache.group_members, cache.members.uids())
+        violates = await _violates_budgets(units, trial.framework)
+        units = without_protected(units, violates, trial.pods[0], rules_of(trial.framework.plugins.post_filter))
+        equal = None
+        if len(units) and not one_by_one:
+            equal = await with_long_work(
+                lambda: _equal_members(again, Cycle(trial.framework, snapshot, trial.pods[0], nominations), slot)
+            )
+        return _Search(again, units, equal)
+
+    @property
+    def cache(self) -> Cache:
+        return self.trial.world.cluster.cache
+
+    async def fits(self) -> fwk.Status:
+        return (await awaited_with_long_work(partial(self.trial.run, post_filters=False))).status
+
+    def nodes(self, members: EqualMembers) -> Index:
+        """Returns the places of the nodes that the members may get."""
+        state = members.state
+        return state.within if isinstance(state, Cycle) and state.within is not None else self.units.snapshot.all_nodes
+
+    async def as_upstream(self) -> GroupVictims:
+        """Returns the victims that kube-scheduler would take. The fork is used up then."""
+        if self.equal is not None:
+            try:
+                room = Room(self.equal, self.units, self.nodes(self.equal))
+                await room.clear()
+                if room.spare < 0:
+                    return GroupVictims(self.trial.refusal())
+                return GroupVictims(fwk.SUCCESS, self.units.candidate(await room.reprieve()))
+            except PluginError:
+                pass  # the trial says whose error it is
+        return await reprieve_one_by_one(self.units, self.cache, self.fits, self.trial.yield_turn)
+
+    async def with_fewest(
+        self, found: GroupVictims, upstream: fwk.Candidate, is_over: Callable[[], bool]
+    ) -> GroupVictims:
+        """Returns the fewest victims that are found in time, or those that were found. The fork is used up then."""
+        await self.trial.yield_turn()
+        units, slots = self.units, self.units.snapshot.pods.slots
+        chosen = np.isin(units.slots[units.first[:-1]], [slots[pod.uid] for pod in upstream.victims])
+        costs = UnitCosts.of(units, await _violates_budgets(units, self.trial.framework), chosen)
+        if costs is None:
+            return found
+        if self.equal is None:
+            pods = []  # read now: their slots are used again once the cluster changes
+            for unit in range(len(units)):
+                await self.trial.yield_turn()
+                pods.append(units.pods_of(unit))
+            gone = await fewest_by_trials(pods, costs, self.cache, self.fits, is_over, self.trial.yield_turn)
+            in_order = (
+                []
+                if gone is None
+                else sorted(np.flatnonzero(gone).tolist(), key=lambda unit: int(units.importance[unit]))
+            )
+            fewest = fwk.Candidate(CLUSTER, tuple(pod for unit in in_order for pod in pods[unit]), 0)
+        else:
+            try:
+                gone = await FewestVictims(self.equal, units, costs, self.nodes(self.equal), is_over).search()
+            except PluginError:
+                return found
+            fewest = units.candidate(gone) if gone is not None else upstream
+        if gone is None:
+            return found
+        return replace(found, candidate=fewest, instead_of=upstream, saving=saving(units, gone, chosen))
+
+
+async def _violates_budgets(units: VictimUnits, framework: Framework) -> Mask:
+    """Does as `violates_budgets`, in a thread if there are many pods and budgets: they are those of a fork, which does
+    not change.
+    """
+    if framework.may_defer:
+        await with_long_work(lambda: check_parsed(units.snapshot))
+    if framework.may_defer and len(units.slots) * len(units.snapshot.objects.pdbs) > PAIRS_AT_ONCE:
+        return await in_thread(lambda _: violates_budgets(units))
+    return violates_budgets(units)
+
+
+def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> EqualMembers | None:
+    """Returns the members if they are alike, and if whether one fits follows from its node and from how many others are
+    there.
+
+    Arguments:
+        cycle: that of the first of them, in the cluster with all victims.
+        slot: the slot of the first of them.
+    """
+    world, framework, first = trial.world, trial.framework, trial.pods[0]
+    own = {pod.uid for pod in trial.pods}
+    signature = signature_of(first)
+    is_nominated = any(nominee.uid in own for nominees in world.queue.nominated_pods().values() for nominee in nominees)
+    if world.extenders or is_nominated or any(signature_of(pod) != signature for pod in trial.pods):
+        return None
+    if not all(plugin.follows_group_cycle for plugin in framework.plugins.permit):
+        return None
+    cycle.pod_signature = signature
+    if not cycle.run_pre_filter_plugins().status.is_success or cycle.depends_on_devices:
+        return None
+    skipped = cycle.skip_filter_plugins
+    if framework.filter_plan(skipped).others or any(plugin.name not in skipped for plugin in framework.plugins.reserve):
+        return None
+    needed = trial.num_needed(cycle)
+    return None if needed is None else EqualMembers(cycle, slot, len(trial.pods), needed, trial.yield_turn)

@@ -1,0 +1,366 @@
+"""Scheduler: pops pods from the queue one at a time, runs their scheduling cycle, and starts their binding.
+
+Upstream: pkg/scheduler/scheduler.go, Run; schedule_one.go, ScheduleOne (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Final, final
+
+from extender.engine import framework as fwk
+from extender.engine.preemption.preemptions import PREEMPTIONS, RunningPreemptions
+from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.long_work import do_long_work
+from extender.engine.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
+from extender.engine.scheduler.executor import Executor
+from extender.engine.scheduler.failure import handle_scheduling_failure
+from extender.engine.scheduler.pod_group_cycle import (
+    GroupDecision,
+    IgnoredAnnotations,
+    group_condition,
+    pod_group_cycle,
+    pop_members,
+    why_not_together,
+)
+from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.engine.scheduler.scheduling_cycle import scheduling_cycle
+from extender.engine.scheduler.world import AssumedPod, Failure, World
+from extender.values.golang.quoting import quoted
+from extender.values.klog.logger import Logger
+from extender.values.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, WAITING_ON_PREEMPTION
+from extender.values.metrics.tracing import CURRENT
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import GroupKey, group_of
+
+_LOG: Final = Logger(__name__)
+
+MOST_LONG_ATTEMPTS: Final = 64
+"""The number of pods for which plugins work in the thread by turns. What a plugin finds for a pod takes about a
+megabyte.
+"""
+
+
+@final
+@dataclass(slots=True)
+class _Deferral:
+    """An attempt whose cycle begins again after a plugin has done its long work."""
+
+    began: float
+    has_turn: bool = False
+    done: list[fwk.LongWork] = field(default_factory=list)
+    """Kept until the attempt is over, since the results of plugins are in it."""
+
+
+@final
+class Scheduler:
+    """Schedules the pods of its profiles. State: that of the world, where the next sampled search begins, unconfirmed
+    bindings.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        frameworks: Mapping[str, Framework],
+        percentage_of_nodes_to_score: int = 0,
+        *,
+        preempts_meanwhile: bool = True,
+    ) -> None:
+        """Makes a scheduler.
+
+        Arguments:
+            preempts_meanwhile: whether victims are evicted while other pods are scheduled: the feature gate
+                SchedulerAsyncPreemption.
+        """
+        self._world = world
+        self._frameworks = frameworks
+        self._percentage = percentage_of_nodes_to_score
+        self._algorithm = SchedulingAlgorithm(world.metrics)
+        self._unconfirmed = UnconfirmedBindings(world)
+        self._ignored_annotations = IgnoredAnnotations()
+        self._is_stopping = False
+        # UID -> when the attempt began, of pods for which a plugin has long work to do.
+        self._deferred: dict[str, _Deferral] = {}
+        self._resuming: set[asyncio.Task[None]] = set()
+        self._long_attempts = asyncio.Semaphore(MOST_LONG_ATTEMPTS)
+        self._preemptions: RunningPreemptions = next(iter(frameworks.values())).shared(PREEMPTIONS, RunningPreemptions)
+        self._executor = Executor(world, self._preemptions)
+        self._evict_now = None if preempts_meanwhile else self._executor.evict_now
+
+    def stop(self) -> None:
+        """Stops popping pods, including those that already wait."""
+        self._is_stopping = True
+        self._world.queue.close()
+        self._world.binds.close()
+
+    async def run(self) -> None:
+        """Schedules until the queue is closed, or until `stop`; it returns when everything that was decided by then is
+        done.
+        """
+        try:
+            await self._run()
+        finally:
+            for extender in self._world.extenders:
+                await extender.aclose()
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            flush = tasks.create_task(self._world.queue.run(), name="flush of the queue")
+            confirm = tasks.create_task(self._unconfirmed.run(), name="unconfirmed bindings")
+            while (info := await self._next()) is not None:
+                await self.schedule_one(info, tasks)
+                # Other tasks get a turn, so that a long queue does not keep out changes of the cluster.
+                await asyncio.sleep(0)
+            for task in [*self._resuming]:
+                task.cancel()
+            flush.cancel()
+            confirm.cancel()
+
+    async def _next(self) -> QueuedPodInfo | None:
+        """Returns the pod to schedule next; None once the scheduler stops."""
+        if not self._is_stopping:
+            await self._world.binds.below_limit()
+        return None if self._is_stopping else await self._world.queue.pop()
+
+    async def schedule_one(self, info: QueuedPodInfo, tasks: asyncio.TaskGroup) -> None:
+        """Runs one attempt. An exception in it, or in reporting it, concerns this pod alone, and the pod is not
+        lost.
+        """
+        deferral = self._deferred.pop(info.pod.uid, None)
+        # The event loop's clock stands still while a cycle computes.
+        began = perf_counter() if deferral is None else deferral.began
+        trace = None
+        if self._world.tracer is not None:
+            trace = self._world.tracer.attempt(began)
+            CURRENT.set(trace)  # for this attempt, and for the tasks that it begins
+        try:
+            # A pod that was resumed, or waits until many changes are applied, may have been deleted or bound meanwhile.
+            waited = await self._world.cluster.catch_up() or deferral is not None
+            if not waited or self._is_still_pending(info):
+                key = group_of(info.pod) if self._world.has_groups else None
+                if key is None:
+                    await self._attempt(info, began, tasks)
+                else:
+                    await self._attempt_group(info, key, began, tasks)
+        except fwk.LongWork as long:
+            deferral = deferral or _Deferral(began)
+            deferral.done.append(long.with_traceback(None))
+            task = tasks.create_task(self._resume_after(long, deferral, info), name=f"long work for {info.key}")
+            self._resuming.add(task)
+            task.add_done_callback(self._resuming.discard)
+            return
+        except Exception as exc:
+            self._requeue_after_error(info, exc)
+        if trace is not None:
+            trace.end()
+        if deferral is not None:
+            self._end(deferral)
+
+    def _requeue_after_error(self, info: QueuedPodInfo, exc: Exception) -> None:
+        """Puts a pod back into the queue when handling the result of its attempt failed itself."""
+        pod, world = info.pod, self._world
+        _LOG.exception(exc, "Error occurred", pod=pod)
+        world.cluster.forget(pod.uid)
+        self._preemptions.end(pod.uid)
+        if self._is_still_pending(info):
+            world.queue.add_nominated_pod(info.pod, None)
+            world.queue.requeue_failed(info)
+
+    def _is_still_pending(self, info: QueuedPodInfo) -> bool:
+        """Brings a pod in flight up to date; one that is gone or bound is in flight no more."""
+        pod, known = info.pod, self._world.pod_by_key(info.key)
+        if known is None or known.uid != pod.uid or known.spec.node_name:
+            self._world.queue.done(pod.uid)
+            return False
+        info.pod = known
+        return True
+
+    async def _resume_after(self, long: fwk.LongWork, deferral: _Deferral, info: QueuedPodInfo) -> None:
+        """Lets other pods be scheduled while a plugin still works on this one, whose cycle begins again afterwards."""
+        try:
+            if not deferral.has_turn:
+                await self._long_attempts.acquire()
+                deferral.has_turn = True
+            await do_long_work(long)
+            if self._is_still_pending(info):
+                self._deferred[info.pod.uid] = deferral
+                self._world.queue.resume(info)
+                return
+        except asyncio.CancelledError:
+            # The scheduler stops; nothing was decided about the pod.
+            self._world.queue.resume(info)
+            raise
+        except Exception as exc:
+            self._requeue_after_error(info, exc)
+        self._end(deferral)
+
+    def _end(self, deferral: _Deferral) -> None:
+        if deferral.has_turn:
+            self._long_attempts.release()
+
+    async def _attempt(self, info: QueuedPodInfo, began: float, tasks: asyncio.TaskGroup) -> None:
+        pod = info.pod
+        _LOG.info(4, "About to try and schedule pod", pod=pod)
+        framework = self._frameworks.get(pod.scheduler_name)
+        if framework is None:
+            _LOG.error(f"profile not found for scheduler name {quoted(pod.scheduler_name)}", "Error occurred", pod=pod)
+        if framework is None or self._must_be_skipped(framework, pod):
+            self._world.queue.done(pod.uid)
+            return
+        _LOG.info(3, "Attempting to schedule pod", pod=pod)
+        try:
+            outcome: AssumedPod | Failure = await scheduling_cycle(
+                self._world, self._algorithm, framework, pod, self._percentage, self._evict_now
+            )
+        except fwk.LongWork:
+            raise
+        except Exception as exc:
+            _LOG.exception(exc, "Error selecting node for pod", pod=pod)
+            self._world.cluster.forget(pod.uid)
+            outcome = Failure(fwk.error(str(exc) or type(exc).__name__))
+        self._settle(framework, info, outcome, began, tasks)
+
+    async def _attempt_group(self, first: QueuedPodInfo, key: GroupKey, began: float, tasks: asyncio.TaskGroup) -> None:
+        """Runs the attempt of a pod group, of which one pod was popped."""
+        world, infos = self._world, pop_members(self._world, first, key)
+        try:
+            wrong, ready = why_not_together([info.pod for info in infos]), []
+            for info in infos:
+                framework = self._frameworks[info.pod.scheduler_name]
+                if wrong:
+                    self._settle(framework, info, Failure(fwk.error(wrong)), began, tasks)
+                elif self._must_be_skipped(framework, info.pod):
+                    world.queue.done(info.pod.uid)
+                else:
+                    ready.append(info)
+            if not ready:
+                return
+            framework, number = self._frameworks[ready[0].pod.scheduler_name], len(ready)
+            _LOG.info(3, "Attempting to schedule pod group", podGroup="/".join(key), pods=number)
+            decision = await pod_group_cycle(world, self._algorithm, framework, key, ready, self._percentage)
+            self._settle_group(framework, key, decision, began, tasks)
+        except Exception as exc:
+            for info in infos:
+                self._requeue_after_error(info, exc)
+
+    def _settle_group(
+        self, framework: Framework, key: GroupKey, decision: GroupDecision, began: float, tasks: asyncio.TaskGroup
+    ) -> None:
+        result, profile, world = decision.result, framework.profile_name, self._world
+        prepared = None
+        if decision.victims is not None and decision.group is not None:
+            prepared = self._executor.prepare_for_group(
+                framework, decision.group, [info.pod for info, _ in decision.members], decision.victims
+            )
+            if not all(victim.is_terminating for victim in decision.victims.victims):
+                world.reporter.group_preempts(decision.members[0][0].pod, decision.victims, result.without_policies)
+        nominations = [
+            self._settle(framework, info, outcome, began, tasks, waits=prepared is not None)
+            for info, outcome in decision.members
+        ]
+        word = WAITING_ON_PREEMPTION if result.waits_for_preemption else UNSCHEDULABLE
+        word = SCHEDULED if result.status.is_success else word if result.status.is_rejected else ERROR
+        world.metrics.groups.attempted(word, profile, perf_counter() - began)
+        if decision.group is not None:
+            self._ignored_annotations.tell(framework, world, decision.group)
+        condition = group_condition(world, key, result.status)
+        if condition is not None:
+            world.dispatcher.submit(condition)
+        if prepared is not None:
+            calls = [call for call in nominations if call is not None]
+            tasks.create_task(self._executor.execute_for_group(prepared, calls), name=f"preemption for {'/'.join(key)}")
+
+    def _settle(
+        self,
+        framework: Framework,
+        info: QueuedPodInfo,
+        outcome: AssumedPod | Failure,
+        began: float,
+        tasks: asyncio.TaskGroup,
+        *,
+        waits: bool = False,
+    ) -> fwk.PatchPodStatus | None:
+        """Begins the binding of a pod that has got a node, or puts back one that has not.
+
+        Arguments:
+            waits: True to leave the write of the pod's condition to the caller, who gets it.
+        """
+        pod = info.pod
+        reporter, profile, seconds = self._world.reporter, framework.profile_name, perf_counter() - began
+        if isinstance(outcome, AssumedPod):
+            reporter.decided(info, profile, outcome.node, outcome.evaluated_nodes, outcome.feasible_nodes, seconds)
+            trace = CURRENT.get()
+            if trace is not None:
+                trace.goes_on()
+            tasks.create_task(self._bind(framework, info, outcome, began), name=f"binding of {pod.key}")
+        else:
+            reporter.failed(info, profile, outcome.status, seconds)
+            self._count_failure(framework, outcome, began)
+            if waits:
+                return handle_scheduling_failure(self._world, framework, info, outcome)
+            self._fail(framework, info, outcome, tasks)
+        return None
+
+    def _must_be_skipped(self, framework: Framework, pod: Pod) -> bool:
+        """Returns whether the pod is terminating or already assumed. Upstream: skipPodSchedule."""
+        if pod.is_terminating:
+            framework.record_event(
+                pod, "Warning", "FailedScheduling", "Scheduling", f"skip schedule deleting pod: {pod.key}"
+            )
+            _LOG.info(3, "Skip schedule deleting pod", pod=pod)
+            return True
+        return self._world.cluster.cache.is_assumed(pod)
+
+    async def _bind(self, framework: Framework, info: QueuedPodInfo, assumed: AssumedPod, began: float) -> None:
+        # Read now: an event may requeue the pod while it is being bound, which changes them.
+        attempts, first_attempt, was_flushed = (
+            info.attempts,
+            info.initial_attempt_timestamp,
+            info.was_flushed_from_unschedulable,
+        )
+        running = self._world.metrics.running
+        running["binding"] += 1
+        try:
+            failure = await binding_cycle(self._world, framework, assumed)
+            if failure is not None:
+                self._not_bound(framework, info, assumed, failure, began)
+                return
+        except Exception as exc:
+            self._requeue_after_error(info, exc)
+            return
+        finally:
+            running["binding"] -= 1
+            trace = CURRENT.get()
+            if trace is not None:
+                trace.end()
+        self._unconfirmed.add(assumed.pod)
+        metrics, now = self._world.metrics, asyncio.get_running_loop().time()  # the queue's clock
+        metrics.attempted(SCHEDULED, framework.profile_name, perf_counter() - began)
+        metrics.scheduled(attempts, None if first_attempt is None else now - first_attempt, was_flushed=was_flushed)
+
+    def _not_bound(
+        self, framework: Framework, info: QueuedPodInfo, assumed: AssumedPod, failure: Failure, began: float
+    ) -> None:
+        self._world.reporter.binding_failed(assumed.pod, failure.status)
+        self._count_failure(framework, failure, began)
+        call = handle_scheduling_failure(self._world, framework, info, failure)
+        if call is not None:
+            self._world.dispatcher.submit(call)
+        if failure.status.is_rejected:
+            wake_other_pods(self._world, assumed.pod)
+
+    def _count_failure(self, framework: Framework, failure: Failure, began: float) -> None:
+        result = UNSCHEDULABLE if failure.status.is_rejected else ERROR
+        self._world.metrics.attempted(result, framework.profile_name, perf_counter() - began)
+
+    def _fail(self, framework: Framework, info: QueuedPodInfo, failure: Failure, tasks: asyncio.TaskGroup) -> None:
+        pod, prepared = info.pod, None
+        if failure.candidate is not None:
+            prepared = self._executor.prepare(framework, pod, failure.candidate, failure.preempted_by)
+        call = handle_scheduling_failure(self._world, framework, info, failure)
+        if prepared is not None:
+            tasks.create_task(self._executor.execute(prepared, call), name=f"preemption for {pod.key}")
+        elif call is not None:
+            self._world.dispatcher.submit(call)

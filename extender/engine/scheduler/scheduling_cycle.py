@@ -1,0 +1,268 @@
+"""scheduling_cycle(): finds a popped pod a node, or a reason why there is none.
+
+Upstream: pkg/scheduler/schedule_one.go, schedulingCycle, schedulingAlgorithm, prepareForBindingCycle (v1.36.2).
+"""
+
+from collections.abc import Awaitable, Callable, Container, Mapping
+from time import perf_counter
+from typing import Final
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.memory import is_of_long_pod
+from extender.engine.runtime.nominations import Nominations
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.engine.runtime.reserve_to_bind import run_permit_plugins, run_reserve_plugins, run_unreserve_plugins
+from extender.engine.scheduler.extenders import schedule_pod_with_extenders
+from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
+from extender.engine.scheduler.world import AssumedPod, Failure, World, activate_pods, refused_on_one_node
+from extender.values.klog.logger import Logger
+from extender.values.objects.pod import Pod
+
+_LOG: Final = Logger(__name__)
+
+
+EvictNow = Callable[[Framework, Pod, fwk.Candidate, str], Awaitable[None]]
+"""(framework, preemptor, candidate, PostFilter plugin) -> evicts the victims; raises CallError if one could not be
+evicted.
+"""
+
+
+async def scheduling_cycle(
+    world: World,
+    algorithm: SchedulingAlgorithm,
+    framework: Framework,
+    pod: Pod,
+    percentage: int,
+    evict_now: EvictNow | None = None,
+) -> AssumedPod | Failure:
+    """Returns the pod assumed on a node, or why it was not. Nothing is written to the API server but by `evict_now`.
+
+    Arguments:
+        percentage: see `SchedulingAlgorithm.schedule_pod`.
+        evict_now: evicts the victims of a preemption in the cycle; None leaves that to the caller, with the candidate
+            of the Failure.
+    """
+    # 1 the snapshot of this cycle, after nominated pods got their slots in the cache
+    nominations = nominations_of(world)
+    try:
+        snapshot = world.cluster.cache.update_snapshot()
+    except Exception as exc:
+        return Failure(fwk.error(str(exc)))
+    cycle = Cycle(framework, snapshot, pod, nominations, observe=world.metrics.plugins.sampled())
+    cycle.write(fwk.PODS_TO_ACTIVATE, {})
+
+    # 2 find a node, or a candidate for preemption
+    began = perf_counter()
+    try:
+        result = await find_node(world, algorithm, cycle, percentage, evict_now)
+    finally:
+        world.metrics.algorithm.observe(perf_counter() - began)
+    if isinstance(result, Failure):
+        return result
+    if result.choice is not None:
+        world.reporter.scored(pod, result.choice)
+
+    return assume_and_permit(world, cycle, result)
+
+
+def assume_and_permit(world: World, cycle: Cycle, result: ScheduleResult) -> AssumedPod | Failure:
+    """Returns the pod assumed on the node that was found for it, or why Reserve or Permit refused it.
+
+    Upstream: schedule_one.go, prepareForBindingCycle, assumeAndReserve.
+    """
+    # 3 assume the pod, so that it counts on its node from now on
+    pod, node = cycle.pod, result.suggested_host
+    world.queue.delete_nominated_pod_if_exists(pod)
+    try:
+        assumed = world.cluster.assume(pod.uid, node)
+    except ValueError as exc:
+        _LOG.error(exc, "Scheduler cache AssumePod failed", pod=pod)
+        return Failure(fwk.error(str(exc)))
+    if assumed is None:
+        why = f"pod {pod.uid}({pod.key}) is in the cache, so can't be assumed"
+        _LOG.error(why, "Scheduler cache AssumePod failed", pod=pod)
+        return Failure(fwk.error(why))
+
+    # 4 Reserve and Permit
+    refusal = _reserved_and_permitted(world, cycle, assumed, result)
+    if isinstance(refusal, AssumedPod):
+        return refusal
+    unreserve_and_forget(world, cycle, assumed)
+    return refused_on_one_node(refusal) if refusal.is_rejected else Failure(refusal)
+
+
+def unreserve_and_forget(world: World, cycle: Cycle, assumed: Pod) -> None:
+    """Takes back what was reserved for an assumed pod, and the assumption. Upstream: schedule_one.go,
+    unreserveAndForget.
+    """
+    with world.metrics.timed("Unreserve", cycle.framework.profile_name):
+        run_unreserve_plugins(cycle, assumed, assumed.spec.node_name)
+    world.cluster.forget(assumed.uid)
+
+
+async def find_node(
+    world: World,
+    algorithm: SchedulingAlgorithm,
+    cycle: Cycle,
+    percentage: int,
+    evict_now: EvictNow | None,
+    *,
+    post_filters: bool = True,
+) -> ScheduleResult | Failure:
+    """Returns the node for the pod, or why there is none with the candidate that PostFilter chose.
+
+    Arguments:
+        post_filters: False if PostFilter must not run. Upstream: CycleState.SetSkipAllPostFilterPlugins.
+    """
+    try:
+        if world.extenders:
+            return await schedule_pod_with_extenders(algorithm, world.extenders, cycle, percentage)
+        return algorithm.schedule_pod(cycle, percentage)
+    except fwk.NoNodesAvailableError as exc:
+        return Failure(fwk.unresolvable(str(exc)))
+    except FitError as exc:
+        if cycle.placement is not None:
+            exc = FitError(len(cycle.placement), exc.diagnosis, exc.findings)
+        if not post_filters:
+            plugins, pending = exc.diagnosis.unschedulable_plugins, exc.diagnosis.pending_plugins
+            return Failure(
+                fwk.unschedulable(str(exc)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature)
+            )
+        return await _after_post_filter(world, cycle, exc, evict_now)
+    except (PluginError, fwk.ExtenderError) as exc:
+        _LOG.error(exc, "Error selecting node for pod", pod=cycle.pod)
+        return Failure(fwk.error(str(exc)))
+
+
+def _reserved_and_permitted(
+    world: World, cycle: Cycle, assumed: Pod, result: ScheduleResult
+) -> AssumedPod | fwk.Status:
+    """Returns the assumed pod, or the status of the plugin that refused it."""
+    try:
+        status, timeouts = reserve_and_permit(world, cycle, assumed)
+        if not status.is_success and status.code is not fwk.Code.WAIT:
+            return status
+        waiting = None if status.is_success else world.waiting_pods.add(assumed, timeouts)
+        activate_pods(world, cycle)
+        return AssumedPod(assumed, cycle, waiting, result.evaluated_nodes, result.feasible_nodes)
+    except Exception as exc:
+        # A plugin returned something that is no status. What the others reserved is given back all the same.
+        _LOG.exception(exc, "Error selecting node for pod", pod=cycle.pod)
+        return fwk.error(str(exc) or type(exc).__name__)
+
+
+def reserve_and_permit(world: World, cycle: Cycle, assumed: Pod) -> tuple[fwk.Status, Mapping[str, float]]:
+    """Runs Reserve and, unless it refuses, Permit.
+
+    Returns:
+        The status of the plugin that did not succeed, and plugin -> for how many seconds it holds the pod.
+    """
+    metrics, profile, node = world.metrics, cycle.framework.profile_name, assumed.spec.node_name
+    with metrics.timed("Reserve", profile) as point:
+        status = run_reserve_plugins(cycle, assumed, node)
+        point.status = str(status.code)
+    if not status.is_success:
+        return status, {}
+    with metrics.timed("Permit", profile) as point:
+        status, timeouts = run_permit_plugins(cycle, assumed, node)
+        point.status = str(status.code)
+    return status, timeouts
+
+
+def nominations_of(world: World, but: Container[str] = ()) -> Nominations:
+    """Returns the nominated pods of the queue, each with a slot in the cache. Pods that cannot be read are left out.
+
+    Arguments:
+        but: the UIDs of pods whose nominations do not count.
+    """
+    by_node: dict[str, tuple[tuple[int, Pod], ...]] = {}
+    for node, pods in world.queue.nominated_pods().items():
+        slots: list[tuple[int, Pod]] = []
+        for pod in pods:
+            if pod.uid in but:
+                continue
+            try:
+                slots.append((world.cluster.cache.nominate(pod), pod))
+            except ValueError as exc:
+                _LOG.error(exc, "A pod that is nominated to a node cannot be read", pod=pod, node=node)
+        by_node[node] = tuple(slots)
+    return Nominations(by_node)
+
+
+async def _after_post_filter(world: World, cycle: Cycle, refusal: FitError, evict_now: EvictNow | None) -> Failure:
+    """Returns the failure of a pod that fits nowhere, after running PostFilter."""
+    framework, pod, diagnosis = cycle.framework, cycle.pod, refusal.diagnosis
+    world.reporter.refused(pod, refusal.findings)
+    plugins, pending = diagnosis.unschedulable_plugins, diagnosis.pending_plugins
+    if diagnosis.pre_filter_message:
+        _LOG.info(5, "Status after running PreFilter plugins for pod", pod=pod, status=diagnosis.pre_filter_message)
+    if not framework.plugins.post_filter:
+        _LOG.info(3, "No PostFilter plugins are registered, so no preemption will be performed", pod=pod)
+        return Failure(
+            fwk.unschedulable(str(refusal)), plugins, pending, is_of_long_pod=is_of_long_pod(cycle.pod_signature)
+        )
+    with world.metrics.timed("PostFilter", framework.profile_name) as point:
+        try:
+            result = await run_post_filter_plugins(cycle, diagnosis.statuses)
+            is_attempt = result.preemption is not None
+            _report(world, pod, result)
+            if evict_now is not None and result.candidate is not None:
+                result = await _preempted(evict_now, cycle, result, result.candidate)
+        except PluginError as exc:
+            _LOG.exception(exc, "Status after running PostFilter plugins for pod", pod=pod, status=str(exc))
+            result = fwk.PostFilterResult(fwk.error(str(exc)))
+            is_attempt = any(
+                plugin.name == exc.plugin and plugin.chooses_candidates for plugin in framework.plugins.post_filter
+            )
+        else:
+            if result.status.code is fwk.Code.ERROR:
+                _LOG.error(
+                    None, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message
+                )
+            else:
+                _LOG.info(5, "Status after running PostFilter plugins for pod", pod=pod, status=result.status.message)
+        point.status = str(result.status.code)
+    world.metrics.preemption_attempts += is_attempt
+    with_post_filter = fwk.Diagnosis(
+        diagnosis.statuses,
+        plugins,
+        pending,
+        diagnosis.pre_filter_message,
+        "" if result.status.is_success else result.status.message,
+    )
+    message = fwk.fit_error_message(refusal.num_all_nodes, with_post_filter)
+    return Failure(
+        fwk.unschedulable(message),
+        plugins,
+        pending,
+        result.nominated_node,
+        result.candidate,
+        preempted_by=result.plugin,
+        retry_after=result.retry_after,
+        is_of_long_pod=is_of_long_pod(cycle.pod_signature),
+    )
+
+
+def _report(world: World, pod: Pod, result: fwk.PostFilterResult) -> None:
+    preemption = result.preemption
+    if result.candidate is not None and (preemption is None or preemption.chosen is not result.candidate):
+        # A plugin chose the candidate without the Evaluator, so that the reporter gets what is known of it.
+        preemption = fwk.PreemptionOutcome(result.status, result.nominated_node, chosen=result.candidate)
+    if preemption is not None:
+        world.reporter.preemption_tried(pod, preemption)
+
+
+async def _preempted(
+    evict_now: EvictNow, cycle: Cycle, result: fwk.PostFilterResult, candidate: fwk.Candidate
+) -> fwk.PostFilterResult:
+    """Returns the result once the victims are evicted: the pod is then only to be nominated. An eviction that fails is
+    an error.
+    """
+    try:
+        await evict_now(cycle.framework, cycle.pod, candidate, result.plugin)
+    except fwk.CallError as exc:
+        return fwk.PostFilterResult(fwk.error(f"preemption: {exc}"))
+    return fwk.PostFilterResult(result.status, result.nominated_node)

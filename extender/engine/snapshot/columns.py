@@ -1,0 +1,360 @@
+"""Every column of the cluster: dtype, shape, unit, and the API field it comes from.
+
+The arrays are read-only views. Only `cache.column_writer` writes them, between cycles.
+"""
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import TypeVar, final
+
+import numpy as np
+import numpy.typing as npt
+
+from extender.engine.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.engine.snapshot.pod_attributes import HostPort
+from extender.engine.snapshot.symbols import ABSENT, SymbolTable
+from extender.values.golang.int64 import parse_int64
+from extender.values.objects.node import ContainerImage, Node, Taint
+from extender.values.objects.pod import Pod
+from extender.values.objects.quantity import value_of
+
+MAX_COLUMNS_OF_A_KIND = 512
+"""Limits how many label keys, scalar resources, images and host ports are remembered, of each. The pods of a cluster
+use far fewer at a time; the limit bounds the memory that requests can claim.
+"""
+
+D = TypeVar("D", bound=np.generic)
+
+
+@final
+class LabelColumn:
+    """The values of one label key: a code per node, and the value of each code."""
+
+    __slots__ = ("_bins", "_in_use", "_integers", "_is_numbering", "_present", "codes", "key", "values")
+
+    def __init__(self, key: str, nodes: list[Node]) -> None:
+        self.key = key
+        self._bins: Index | None = None
+        self._in_use: Mask | None = None
+        self._is_numbering: bool | None = None
+        self._integers: tuple[int, Index, Int64s] | None = None
+        self._present: tuple[Mask, bool] | None = None
+        written = [node.metadata.labels.get(key) for node in nodes]
+        distinct = dict.fromkeys(value for value in written if value is not None)
+        self.values: SymbolTable[str] = SymbolTable(*distinct)
+        code_of: dict[str | None, int] = {value: code for code, value in enumerate(distinct)}
+        code_of[None] = ABSENT
+        self.codes: Codes = np.fromiter(map(code_of.__getitem__, written), np.int32, len(written))
+
+    @staticmethod
+    def absent(key: str, num_nodes: int) -> "LabelColumn":
+        """Returns the column of a key that no node has. It takes no memory per node."""
+        column = LabelColumn(key, [])
+        column.codes = np.broadcast_to(np.int32(ABSENT), num_nodes)
+        return column
+
+    def copy(self) -> "LabelColumn":
+        """Returns an independent copy."""
+        other = LabelColumn(self.key, [])
+        other.values, other.codes, other._integers = self.values.copy(), self.codes.copy(), self._integers
+        return other
+
+    def moved(self, to: Index | slice, places: Index | slice, count: int) -> "LabelColumn":
+        """Returns the column of so many nodes, of which those at `to` were at `places`. Only the cache calls this."""
+        other = LabelColumn(self.key, [])
+        other.values, other._integers = self.values, self._integers
+        other.codes = np.full(count, ABSENT, np.int32)
+        other.codes[to] = self.codes[places]
+        return other
+
+    @property
+    def is_shared(self) -> bool:
+        """True if most values are those of several nodes, unlike hostnames, which are best numbered as the nodes
+        are.
+        """
+        return 2 * len(self.values) < len(self.codes)
+
+    def set(self, index: int, node: Node) -> None:
+        """Sets the value of the node at `index`. Only the cache calls this."""
+        code = self._code(node)
+        if code != self.codes[index]:  # nodes report their status often, and seldom have other labels
+            self.codes[index] = code
+            self._bins = self._in_use = self._is_numbering = self._present = None
+
+    @property
+    def integers(self) -> tuple[Index, Int64s]:
+        """(codes, numbers) of the values that spell an int64, in the order of the numbers."""
+        if self._integers is None or self._integers[0] < len(self.values):
+            known, codes, numbers = self._integers or (0, np.zeros(0, np.intp), np.zeros(0, np.int64))
+            added = {
+                code: number
+                for code in range(known, len(self.values))
+                if (number := parse_int64(self.values[code])) is not None
+            }
+            codes = np.concatenate((codes, np.array([*added], np.intp)))
+            numbers = np.concatenate((numbers, np.array([*added.values()], np.int64)))
+            ascending = numbers.argsort()
+            self._integers = len(self.values), codes[ascending], numbers[ascending]
+        return self._integers[1:]
+
+    @property
+    def bins(self) -> Index:
+        """(N,) the codes, shifted by one so that none is negative."""
+        if self._bins is not None:
+            return self._bins
+        bins: Index = self.codes.astype(np.intp) + 1
+        if len(self.values):  # a key that no node has takes no memory per node
+            self._bins = bins
+        return bins
+
+    @property
+    def in_use(self) -> Mask:
+        """(V + 1,) whether any node has the value; False for the last entry, which is for nodes without the label."""
+        if self._in_use is None:
+            self._in_use = np.zeros(len(self.values) + 1, np.bool_)
+            self._in_use[self.codes] = True
+            self._in_use[ABSENT] = False
+            self._in_use.flags.writeable = False
+        return self._in_use
+
+    @property
+    def present(self) -> Mask:
+        """(N,) the nodes that have the label."""
+        return self._presence[0]
+
+    @property
+    def is_everywhere(self) -> bool:
+        """True if all nodes have the label."""
+        return self._presence[1]
+
+    @property
+    def _presence(self) -> tuple[Mask, bool]:
+        if self._present is None:
+            present = self.codes >= 0
+            present.flags.writeable = False
+            self._present = present, bool(present.all())
+        return self._present
+
+    def at_nodes(self, by_value: npt.NDArray[D], node: Index | None = None) -> npt.NDArray[D]:
+        """(N,) the entries of an array by value, or (R,) those of the nodes at some places. It may be a view.
+
+        Arguments:
+            by_value: (V + 1,) by code; the last entry is for nodes without the label.
+            node: (R,) the places; None for all nodes.
+        """
+        if self._is_numbering is None:
+            self._is_numbering = len(self.values) == len(self.codes) and bool(
+                (self.codes == np.arange(len(self.codes))).all()
+            )
+        if self._is_numbering:  # as hostnames do: the node at place 7 has value 7
+            return by_value[:-1] if node is None else by_value.take(node)
+        if node is None:
+            return np.concatenate((by_value[-1:], by_value[:-1])).take(self.bins)
+        return by_value.take(self.codes.take(node).astype(np.intp))  # numpy is slower with other integers
+
+    def _code(self, node: Node) -> int:
+        value = node.metadata.labels.get(self.key)
+        return ABSENT if value is None else self.values.intern(value)
+
+
+ImagesOnNode = dict[str, tuple[int, int]]
+"""Image name -> (size in bytes, number of nodes that had it when this node last changed), as in upstream's NodeInfo."""
+
+
+@final
+class ImageColumn:
+    """One image over the nodes: its size where the node has it, and the number of nodes that had it when the node last
+    changed.
+    """
+
+    __slots__ = ("is_known", "name", "num_nodes", "size")
+
+    def __init__(self, name: str, images_on: list[ImagesOnNode]) -> None:
+        self.name = name
+        self.is_known = False
+        """True once any node has had the image since the column was made."""
+        self.size: Int64s = np.zeros(len(images_on), np.int64)
+        self.num_nodes: Int64s = np.zeros(len(images_on), np.int64)
+        for place, images in enumerate(images_on):
+            if name in images:
+                self.set(place, images)
+
+    def copy(self) -> "ImageColumn":
+        """Returns an independent copy."""
+        other = ImageColumn(self.name, [])
+        other.is_known, other.size, other.num_nodes = self.is_known, self.size.copy(), self.num_nodes.copy()
+        return other
+
+    def set(self, place: int, images: ImagesOnNode) -> None:
+        """Sets the images of the node at `place`. Only the cache calls this."""
+        has = images.get(self.name)
+        if has is not None:
+            self.is_known = True
+        if self.is_known:
+            self.size[place], self.num_nodes[place] = has or (0, 0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NodeColumns:
+    """The nodes, in visiting order (round-robin over the zones)."""
+
+    objects: list[Node]
+    index: dict[str, int]
+    """Name -> place on axis N."""
+    allocatable: Int64s
+    """(N, K) status.allocatable."""
+    allowed_pods: Int64s
+    """(N,) status.allocatable.pods."""
+    requested: Int64s
+    """(N, K) effective requests of the pods on the node, terminating ones included."""
+    non_zero_requested: Int64s
+    """(N, 2) the same for cpu and memory, with 100m and 200Mi for each container without a request."""
+    pod_count: Int64s
+    """(N,) the number of pods on the node."""
+    unschedulable: Mask
+    """(N,) spec.unschedulable."""
+    scalar_columns: dict[str, Int64s]
+    """The scalar resources not on axis K that were looked up so far; `scalar()` adds to them."""
+    offered: set[str]
+    """The names in status.allocatable of the nodes; also some that only nodes had which have changed or left since."""
+    taint_set: Codes
+    """(N,) the node's list of taints, as a code of `taint_sets`."""
+    taint_sets: SymbolTable[tuple[tuple[str, str, str], ...]]
+    """The distinct lists of (key, value, effect), each in the order of the node's spec."""
+    invalid: dict[int, str]
+    """Place on axis N -> the error in the node's allocatable. Such a node takes no pods."""
+    label_columns: dict[str, LabelColumn]
+    """The label keys that were looked up so far; `label()` adds to them."""
+    label_keys: set[str]
+    """The label keys of the nodes; also some that only nodes had which have changed or left since."""
+    images_on: list[ImagesOnNode]
+    """Per place on axis N: the images of the node."""
+    image_columns: dict[str, ImageColumn]
+    """The image names that were looked up so far; `image()` adds to them."""
+    used_ports: list[frozenset[HostPort]]
+    """Per place on axis N: the host ports in use. It is a set, as upstream's: a pod that leaves frees its ports even if
+    another pod uses them.
+    """
+    port_columns: dict[HostPort, Mask]
+    """The host ports that were looked up so far; `uses_port()` adds to them."""
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    def label(self, key: str) -> LabelColumn:
+        """Returns the column of a label key; the first call for a key reads every node once."""
+        column = self.label_columns.get(key)
+        if column is None:
+            if key not in self.label_keys:
+                return LabelColumn.absent(key, len(self.objects))
+            if len(self.label_columns) >= MAX_COLUMNS_OF_A_KIND:
+                del self.label_columns[next(iter(self.label_columns))]
+            column = self.label_columns[key] = LabelColumn(key, self.objects)
+        return column
+
+    def scalar(self, name: str) -> Int64s:
+        """(N,) the allocatable amount of a scalar resource that no pod requests or no node offers, and that therefore
+        is not on axis K.
+        """
+        column = self.scalar_columns.get(name)
+        if column is None:
+            if name not in self.offered:
+                return np.zeros(len(self.objects), np.int64)
+            if len(self.scalar_columns) >= MAX_COLUMNS_OF_A_KIND:
+                del self.scalar_columns[next(iter(self.scalar_columns))]
+            column = self.scalar_columns[name] = scalar_amounts(name, self.objects, self.invalid)
+        return column
+
+    def image(self, name: str) -> ImageColumn:
+        """Returns the column of an image name; the first call for a name reads every node once."""
+        column = self.image_columns.get(name)
+        if column is None:
+            if len(self.image_columns) >= MAX_COLUMNS_OF_A_KIND:
+                del self.image_columns[next(iter(self.image_columns))]
+            column = self.image_columns[name] = ImageColumn(name, self.images_on)
+        return column
+
+    def uses_port(self, port: HostPort) -> Mask:
+        """(N,) whether exactly this port (address, protocol and number) is in use on the node."""
+        mask = self.port_columns.get(port)
+        if mask is None:
+            if len(self.port_columns) >= MAX_COLUMNS_OF_A_KIND:
+                del self.port_columns[next(iter(self.port_columns))]
+            mask = self.port_columns[port] = np.fromiter(
+                (port in used for used in self.used_ports), np.bool_, len(self.objects)
+            )
+        return mask
+
+    def uses_any_port(self, ports: frozenset[HostPort]) -> Mask:
+        """(N,) whether any of these ports is in use on the node, worked out again."""
+        return np.fromiter((not ports.isdisjoint(used) for used in self.used_ports), np.bool_, len(self.objects))
+
+    def taints_of(self, code: int) -> tuple[Taint, ...]:
+        """Returns the taints of a code of `taint_set`."""
+        return tuple(Taint(key=key, value=value, effect=effect) for key, value, effect in self.taint_sets[code])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PodColumns:
+    """The pods, by slot. A slot whose `node` is -1 is free, or holds a nominated pod, which has no node yet."""
+
+    objects: list[Pod | None]
+    slots: dict[str, int]
+    """UID -> slot, of the pods that have a node."""
+    node: Index
+    """(P,) the place of the pod's node on axis N; -1 if it has none."""
+    position: Int64s
+    """(P,) the pod's place among the pods of its node. A new pod is appended; when one leaves, the last one takes its
+    place.
+    """
+    requests: Int64s
+    """(P, K) effective requests."""
+    unoffered: dict[str, dict[int, int]]
+    """Resource -> slot -> effective request, of the resources that no node has offered and that therefore are not on
+    axis K.
+    """
+    non_zero_requests: Int64s
+    """(P, 2) cpu and memory, with defaults for containers without a request."""
+    priority: Int64s
+    """(P,) spec.priority."""
+    start_time: Int64s
+    """(P,) status.startTime in seconds since 1970; objects.pod.STARTED_NOW if it is missing."""
+    codes: Codes
+    """(A, P) the symbol code for each `pod_attributes.Attribute`; -1 if the pod has no such symbol."""
+    on_node: list[list[int]]
+    """Per place on axis N: the slots of the pods there, in the order of `position`."""
+
+
+def scalar_amounts(name: str, nodes: list[Node], invalid: Container[int]) -> Int64s:
+    """(N,) the allocatable amount of a scalar resource; 0 where the node's allocatable is invalid."""
+    amounts = np.zeros(len(nodes), np.int64)
+    for place, node in enumerate(nodes):
+        written = node.status.allocatable.get(name)
+        if written is not None and place not in invalid:
+            amounts[place] = value_of(written)
+    return amounts
+
+
+def image_names(images: list[ContainerImage]) -> dict[str, int]:
+    """Returns name -> size in bytes of every image that a node reports; the first entry of a name wins."""
+    sizes: dict[str, int] = {}
+    for image in images:
+        for name in image.names:
+            sizes.setdefault(name, image.size_bytes)
+    return sizes
+
+
+def sums_by_value(column: LabelColumn, per_node: Int64s) -> Int64s:
+    """(V + 1,) sums an array over the nodes by the value of their label, indexed by code; the last entry, which ABSENT
+    indexes, sums the nodes without the label.
+
+        Arguments:
+            per_node: (N,) its absolute values sum to at most 2**53.
+    """
+    # bincount adds in float64, which is exact up to 2**53.
+    by_code = np.bincount(column.bins, weights=per_node, minlength=len(column.values) + 1)
+    sums = np.empty(len(by_code), np.int64)
+    sums[:-1], sums[-1] = by_code[1:], by_code[0]
+    return sums

@@ -1,0 +1,161 @@
+"""What plugins want to know about the pods of a node, as symbols: pods that are equal in one respect share a code.
+
+A plugin does not iterate over pods. It weighs each distinct symbol of an attribute once, and the snapshot's tallies
+keep the sums per node (`tallies.py`).
+"""
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final, final
+
+import msgspec
+
+from extender.values.objects.pod import Pod, PodAffinity, PodAffinityTerm, Volume, WeightedPodAffinityTerm
+
+HostPort = tuple[str, str, int]
+"""(host IP, protocol, port); a missing IP is 0.0.0.0, a missing protocol TCP."""
+
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104  (a value to compare with, nothing is bound to it)
+
+MANY_LABELS: Final = 256
+"""Labels. Those of a pod that has more are looked up by thousands of selectors in a dict that is made once."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LabelClass:
+    """Pods of one namespace with equal labels. Terminating pods form classes of their own."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+    is_terminating: bool
+
+    def labels_by_key(self) -> Mapping[str, str]:
+        """Returns the labels as the pods have them."""
+        return _many_by_key(self.labels) if len(self.labels) > MANY_LABELS else dict(self.labels)
+
+
+@lru_cache(maxsize=8)
+def _many_by_key(labels: frozenset[tuple[str, str]]) -> Mapping[str, str]:
+    return MappingProxyType(dict(labels))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AffinityClass:
+    """Pods of one namespace with equal pod affinity and anti-affinity stanzas."""
+
+    namespace: str
+    encoded: bytes
+
+    def affinity(self) -> tuple[PodAffinity | None, PodAffinity | None]:
+        """Returns (pod affinity, pod anti-affinity) as in the pod's spec."""
+        return _STANZAS.decode(self.encoded)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VolumeClass:
+    """Pods of one namespace with the same volumes, as far as they matter to other pods."""
+
+    namespace: str
+    claims: tuple[str, ...]
+    """The claim names of the `persistentVolumeClaim` volumes, repeated as in the pod's spec."""
+    ephemeral_claims: tuple[str, ...] = ()
+    """The claim names of the generic ephemeral volumes."""
+    owner: tuple[str, str] = ("", "")
+    """(name, UID) of the pod if it has ephemeral claims, since it must own them; ("", "") otherwise."""
+    encoded_disks: bytes = b""
+
+    def disks(self) -> list[Volume]:
+        """Returns the in-line disk volumes (those that are not claims), as in the pod's spec."""
+        return _VOLUMES.decode(self.encoded_disks) if self.encoded_disks else []
+
+
+PodSymbol = LabelClass | AffinityClass | VolumeClass | tuple[HostPort, ...]
+
+_STANZAS = msgspec.json.Decoder(tuple[PodAffinity | None, PodAffinity | None])
+_VOLUMES = msgspec.json.Decoder(list[Volume])
+_ENCODE = msgspec.json.Encoder().encode
+
+
+class Attribute(enum.IntEnum):
+    """The attributes of a pod that are interned; the value is the row in `PodColumns.codes`."""
+
+    LABELS = 0
+    HOST_PORTS = 1
+    AFFINITY = 2
+    VOLUMES = 3
+
+
+def label_class(pod: Pod) -> LabelClass:
+    """Returns the pod's symbol for `Attribute.LABELS`; every pod has one."""
+    return LabelClass(pod.namespace, frozenset(pod.labels.items()), pod.is_terminating)
+
+
+def host_ports(pod: Pod) -> tuple[HostPort, ...]:
+    """Returns the host ports of containers and sidecars, as in the pod's spec and in its order.
+
+    Upstream: pkg/scheduler/util/utils.go, GetHostPorts (v1.36).
+    """
+    spec = pod.spec
+    if not any(container.ports for container in spec.containers) and not spec.init_containers:
+        return ()
+    sidecars = [container for container in spec.init_containers if container.is_sidecar]
+    found = [
+        (port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port)
+        for container in (*spec.containers, *sidecars)
+        for port in container.ports
+        if port.host_port > 0
+    ]
+    return tuple(found)
+
+
+def required_terms(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
+    """Returns the required terms of a stanza; none if the stanza is absent."""
+    return affinity.required if affinity is not None else []
+
+
+def preferred_terms(affinity: PodAffinity | None) -> list[WeightedPodAffinityTerm]:
+    """Returns the preferred terms of a stanza; none if the stanza is absent."""
+    return affinity.preferred if affinity is not None else []
+
+
+def affinity_class(pod: Pod) -> AffinityClass | None:
+    """Returns the pod's symbol for `Attribute.AFFINITY`; None without affinity or anti-affinity."""
+    affinity = pod.spec.affinity
+    if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
+        return None
+    return AffinityClass(pod.namespace, _ENCODE((affinity.pod_affinity, affinity.pod_anti_affinity)))
+
+
+def volume_class(pod: Pod) -> VolumeClass | None:
+    """Returns the pod's symbol for `Attribute.VOLUMES`; None without volumes that matter to scheduling."""
+    volumes = pod.spec.volumes
+    if not volumes:
+        return None
+    claims = tuple(
+        volume.persistent_volume_claim.claim_name for volume in volumes if volume.persistent_volume_claim is not None
+    )
+    ephemeral = tuple(f"{pod.name}-{volume.name}" for volume in volumes if volume.ephemeral is not None)
+    disks = [volume for volume in volumes if is_disk(volume)]
+    if not (claims or ephemeral or disks):
+        return None
+    owner = (pod.name, pod.uid) if ephemeral else ("", "")
+    return VolumeClass(pod.namespace, claims, ephemeral, owner, _ENCODE(disks) if disks else b"")
+
+
+def is_disk(volume: Volume) -> bool:
+    """Returns whether it is an in-line disk. A pod may have tens of thousands of volumes."""
+    return (
+        volume.gce_persistent_disk is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.azure_disk is not None
+        or volume.cinder is not None
+        or volume.portworx_volume is not None
+        or volume.iscsi is not None
+        or volume.rbd is not None
+    )

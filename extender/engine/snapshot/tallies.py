@@ -1,0 +1,325 @@
+"""Tallies: for a question about pods, the sum of its answers per node, kept up to date as pods come and go.
+
+A question is a weight for each symbol of one attribute (for example 1 if a class of labels matches a selector, 0 if
+not). Each distinct symbol is weighed once, and the weights are summed once over all pods. From then on every pod that
+comes or goes is one move in a journal, and a tally applies the moves it missed when it is next read. No plugin iterates
+over the pods of the cluster, and a pod costs nothing while no question is read.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Protocol, TypeVar, final, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from extender.engine.snapshot.axes import Codes, Index, Int64s, Mask
+from extender.engine.snapshot.columns import LabelColumn, sums_by_value
+from extender.engine.snapshot.pod_attributes import Attribute, PodSymbol
+from extender.engine.snapshot.symbols import LabelIndex, SymbolIndex, SymbolTable
+from extender.values.objects.label_selectors import Selector
+
+Weight = Callable[[PodSymbol], int]
+
+RelevantCodes = Callable[["Tallies", int], Iterable[int]]
+"""Returns, given the first code not weighed yet, the codes from there on that can have a weight other than 0. An index
+of the tallies provides it.
+
+It is given the tallies and does not hold them: tallies that held themselves would stay until the garbage collector
+found them, and those of a large cluster's copy take a hundred megabytes.
+"""
+
+KEPT_PER_ATTRIBUTE = 1024
+"""Questions remembered per attribute; the least recently read is dropped first. At 5000 nodes one takes 40 kB."""
+
+KEPT_VALUES = 200_000
+"""Values that the questions remembered of an attribute name together. A term of pod affinity names two or three and
+takes two kilobytes.
+"""
+
+KEPT_COLUMNS = 4
+"""Label keys by whose values the sums of one question are remembered."""
+
+FEW_SYMBOLS = 8
+"""The pods of as many symbols are found by comparing, which takes a fraction of the memory of looking all symbols up.
+"""
+
+JOURNAL_LENGTH = 1024
+"""The least number of moves remembered. A tally that missed more is summed again, which takes numpy about as long as
+applying them.
+"""
+
+Move = tuple[tuple[int, ...], int, int]
+"""A pod's codes (one per attribute), the place of its node, and +1 if it came or -1 if it left."""
+
+
+@runtime_checkable
+class NamesValues(Protocol):
+    """A part of a question that may be long: a pod of a megabyte has tens of thousands of terms."""
+
+    @property
+    def num_values(self) -> int:
+        """The number of values that it names."""
+
+
+D = TypeVar("D", bound=np.generic)
+I = TypeVar("I", bound=SymbolIndex)  # noqa: E741  (an index)
+
+
+@final
+class Tally:
+    """The weights of one question, and their sums per node as of the last time it was read."""
+
+    __slots__ = (
+        "_by_value",
+        "_nonzero",
+        "_relevant",
+        "_sums",
+        "_weight",
+        "_weights",
+        "known",
+        "moves_read",
+        "num_values",
+        "per_node",
+    )
+
+    def __init__(self, weight: Weight, relevant: RelevantCodes | None, num_values: int) -> None:
+        self.num_values = num_values
+        """The number of values that the question names."""
+        self._weight = weight
+        self._relevant = relevant
+        self.known = 0
+        """The number of symbols that were weighed."""
+        self._weights: dict[int, int] = {}
+        self._nonzero: tuple[Index, Int64s] | None = None
+        self._sums: Int64s | None = None
+        # Label key -> the bins of its column, the sums by value, and where they are above zero. A column whose nodes
+        # changed has other bins.
+        self._by_value: OrderedDict[str, tuple[Index, Int64s, Mask]] = OrderedDict()
+        self.per_node: Int64s = np.zeros(0, np.int64)
+        """(N,) the sums, once `Tallies.of` has made them; read-only."""
+        self.moves_read = 0
+        """The place in the journal up to which moves are in the sums."""
+
+    @property
+    def has_sums(self) -> bool:
+        """False while only the weights were read."""
+        return self._sums is not None
+
+    @property
+    def is_zero(self) -> bool:
+        """True if no symbol has a weight other than 0, so that all sums are zero."""
+        return not self._weights
+
+    @property
+    def weights(self) -> Int64s:
+        """(S + 1,) the weight of every symbol, by code; the last entry, which code -1 indexes, is 0."""
+        dense = np.zeros(self.known + 1, np.int64)
+        if self._weights:
+            if self._nonzero is None:
+                self._nonzero = np.array([*self._weights], np.intp), np.array([*self._weights.values()], np.int64)
+            codes, weights = self._nonzero
+            dense[codes] = weights
+        return dense
+
+    def learn(self, tallies: "Tallies", attribute: Attribute) -> None:
+        """Weighs the symbols that are new."""
+        symbols = tallies.symbols[attribute]
+        known = self.known
+        if known == len(symbols):
+            return
+        # To find those that matter among a few new ones takes longer than to weigh them.
+        relevant = self._relevant if len(symbols) - known > FEW_SYMBOLS else None
+        for code in range(known, len(symbols)) if relevant is None else relevant(tallies, known):
+            weight = self._weight(symbols[code])
+            if weight:
+                self._weights[code] = weight
+                self._nonzero = None
+        self.known = len(symbols)
+
+    def sum_up(self, node: Index, codes: Codes, num_nodes: int, moves_read: int) -> None:
+        """Sums the weights of all pods; see `Tallies.of`."""
+        sums = np.zeros(num_nodes, np.int64)
+        if self._weights:
+            counted = np.flatnonzero(self._is_weighed(codes))
+            places, weights = node.take(counted), self.weights[codes.take(counted)]
+            has_node = places >= 0
+            np.add.at(sums, places[has_node], weights[has_node])
+        self._sums, self.moves_read = sums, moves_read
+        self._by_value.clear()
+        self.per_node = sums.view()
+        self.per_node.flags.writeable = False
+
+    def read(self, moves: Sequence[Move], attribute: Attribute) -> None:
+        """Applies moves to the sums."""
+        sums, weights = self._sums, self._weights
+        if sums is None:
+            raise LookupError("the tally has no sums yet")
+        for codes, node, sign in moves:
+            weight = weights.get(codes[attribute])
+            if weight is not None:
+                sums[node] += sign * weight
+                for bins, by_value, positive in self._by_value.values():
+                    value = bins[node] - 1
+                    by_value[value] += sign * weight
+                    positive[value] = by_value[value] > 0
+        self.moves_read += len(moves)
+
+    def by_value(self, column: LabelColumn) -> Int64s:
+        """(V + 1,) the sums of the nodes by the value of their label, as `sums_by_value` returns them; read-only."""
+        return _read_only(self._kept_by_value(column)[1])
+
+    def positive_by_value(self, column: LabelColumn) -> Mask:
+        """(V + 1,) the values of the label for which these sums are above zero; read-only."""
+        return _read_only(self._kept_by_value(column)[2])
+
+    def _kept_by_value(self, column: LabelColumn) -> tuple[Index, Int64s, Mask]:
+        kept = self._by_value.get(column.key)
+        if kept is None or kept[0] is not column.bins:
+            sums = sums_by_value(column, self.per_node)
+            kept = self._by_value[column.key] = column.bins, sums, sums > 0
+            if len(self._by_value) > KEPT_COLUMNS:
+                self._by_value.popitem(last=False)
+        return kept
+
+    def _is_weighed(self, codes: Codes) -> Mask:
+        """(P,) whether the code has a weight other than 0."""
+        is_weighed: Mask
+        if len(self._weights) > FEW_SYMBOLS:
+            is_weighed = (self.weights != 0)[codes]
+        else:
+            is_weighed = np.logical_or.reduce([codes == code for code in self._weights])
+        return is_weighed
+
+
+def _read_only(array: npt.NDArray[D]) -> npt.NDArray[D]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@final
+class Tallies:
+    """All tallies of a snapshot. The cache counts pods that come and go; a cycle reads tallies with `of`."""
+
+    __slots__ = ("_indexes", "_journal", "_journal_start", "_kept", "_kept_values", "symbols")
+
+    def __init__(self) -> None:
+        self.symbols: tuple[SymbolTable[PodSymbol], ...] = tuple(SymbolTable() for _ in Attribute)
+        self._kept: tuple[OrderedDict[Hashable, Tally], ...] = tuple(OrderedDict() for _ in Attribute)
+        self._kept_values = [0 for _ in Attribute]
+        self._journal: list[Move] = []
+        self._journal_start = 0
+        self._indexes: dict[tuple[Attribute, type[SymbolIndex]], SymbolIndex] = {}
+
+    def copy(self) -> "Tallies":
+        """Returns an independent copy of the symbols without tallies, since the weights of a question may refer to
+        these tables.
+        """
+        other = Tallies()
+        other.symbols = tuple(table.copy() for table in self.symbols)
+        return other
+
+    def of_symbols(self, codes: Sequence[Codes]) -> "Tallies":
+        """Returns tallies of some of the symbols, which get new codes: their places.
+
+        Arguments:
+            codes: for each attribute those to keep.
+        """
+        other = Tallies()
+        kept = zip(self.symbols, codes, strict=True)
+        other.symbols = tuple(SymbolTable(*(table[code] for code in of_table.tolist())) for table, of_table in kept)
+        return other
+
+    def of(
+        self,
+        attribute: Attribute,
+        question: Hashable,
+        weight: Weight,
+        relevant: RelevantCodes | None,
+        node: Index,
+        codes: Codes,
+        num_nodes: int,
+    ) -> Tally:
+        """Returns the tally of a question, up to date. Equal questions must have equal weights.
+
+        Arguments:
+            relevant: see `RelevantCodes`; None to weigh every symbol.
+            node: (P,) the place of each pod's node, -1 for pods without a node.
+            codes: (P,) the pods' codes of this attribute.
+        """
+        tally = self.weighed(attribute, question, weight, relevant)
+        end = self._journal_start + len(self._journal)
+        if tally.has_sums and tally.moves_read >= self._journal_start:
+            if tally.moves_read < end:
+                tally.read(self._journal[tally.moves_read - self._journal_start :], attribute)
+        else:
+            tally.sum_up(node, codes, num_nodes, end)
+        return tally
+
+    def weighed(
+        self, attribute: Attribute, question: Hashable, weight: Weight, relevant: RelevantCodes | None
+    ) -> Tally:
+        """Returns the tally of a question with every symbol weighed; its sums may be out of date or missing."""
+        kept = self._kept[attribute]
+        tally = kept.get(question)
+        if tally is None:
+            tally = kept[question] = Tally(weight, relevant, _num_values(question))
+            self._kept_values[attribute] += tally.num_values
+            while len(kept) > 1 and (len(kept) > KEPT_PER_ATTRIBUTE or self._kept_values[attribute] > KEPT_VALUES):
+                self._kept_values[attribute] -= kept.popitem(last=False)[1].num_values
+        else:
+            kept.move_to_end(question)
+        tally.learn(self, attribute)
+        return tally
+
+    def unweighed(
+        self, attribute: Attribute, question: Hashable, relevant: RelevantCodes | None
+    ) -> Sequence[PodSymbol]:
+        """Returns the symbols that `weighed` has yet to weigh."""
+        symbols, tally = self.symbols[attribute], self._kept[attribute].get(question)
+        known = 0 if tally is None else tally.known
+        codes = range(known, len(symbols)) if relevant is None or known == len(symbols) else relevant(self, known)
+        return [symbols[code] for code in codes]
+
+    def index(self, attribute: Attribute, kind: type[I]) -> I:
+        """Returns the index of this kind over all symbols of an attribute, and makes it when it is first needed."""
+        index = self._indexes.get((attribute, kind))
+        if not isinstance(index, kind):
+            index = self._indexes[attribute, kind] = kind()
+        symbols = self.symbols[attribute]
+        while index.size < len(symbols):
+            index.add(symbols[index.size])
+        return index
+
+    def not_indexed(self, attribute: Attribute, kind: type[SymbolIndex]) -> Sequence[PodSymbol]:
+        """Returns the symbols of an attribute that are not yet in the index of this kind."""
+        symbols, index = self.symbols[attribute], self._indexes.get((attribute, kind))
+        return [symbols[code] for code in range(0 if index is None else index.size, len(symbols))]
+
+    def count(self, codes: tuple[int, ...], node: int, sign: int) -> None:
+        """Counts a pod with these codes (one per attribute) that came to a node (+1) or left it (-1)."""
+        self._journal.append((codes, node, sign))
+        if len(self._journal) > 2 * JOURNAL_LENGTH:
+            del self._journal[:JOURNAL_LENGTH]
+            self._journal_start += JOURNAL_LENGTH
+
+    def forget(self) -> None:
+        """Drops all sums, because the nodes were renumbered."""
+        for kept in self._kept:
+            kept.clear()
+        self._kept_values = [0 for _ in Attribute]
+
+
+def classes_relevant_to(selector: Selector) -> RelevantCodes:
+    """Returns the label classes that the selector may match, as `relevant` for questions that depend on it."""
+    return lambda tallies, first: tallies.index(Attribute.LABELS, LabelIndex).candidates(selector, first)
+
+
+def _num_values(question: Hashable) -> int:
+    def of_part(part: object) -> int:
+        if isinstance(part, NamesValues):
+            return part.num_values
+        return len(part) if isinstance(part, frozenset | tuple) else 1
+
+    return sum(map(of_part, question if isinstance(question, tuple) else (question,)))

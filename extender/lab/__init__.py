@@ -1,0 +1,1 @@
+"""What plays, records or compares decisions. The lab attaches to a scheduler by its subscribers and reporters."""

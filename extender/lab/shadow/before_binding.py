@@ -1,0 +1,104 @@
+"""BeforeBinding: volumes and devices as they were when a pod's node was chosen. They are bound to that node before the
+pod is.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, final
+
+from extender.engine.cache.cluster import Cluster
+from extender.lab.shadow.changes import SeenChange
+from extender.values.objects.claims import SELECTED_NODE_ANNOTATION, WAIT_FOR_FIRST_CONSUMER, claim_class, claim_name
+from extender.values.objects.devices import ResourceClaim
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+
+MAX_KEPT: Final = 10_000
+"""The number of claims and volumes that are remembered as they were."""
+
+Key = tuple[str, str, str]
+
+
+@final
+class BeforeBinding:
+    """State: claims and volumes that were bound, as they were before; None for a volume that did not exist."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._before: dict[Key, HasMetadata | None] = {}
+
+    def see(self, change: SeenChange) -> None:
+        """Takes note of a change that is about to be taken in."""
+        if not _binds(change.old, change.new):
+            return
+        if isinstance(change.new, PersistentVolumeClaim) and not self._waits_for_pod(change.new):
+            return  # it was bound whatever pod may use it
+        self._before[change.key] = change.old
+        if len(self._before) > MAX_KEPT:
+            del self._before[next(iter(self._before))]
+
+    @contextmanager
+    def of(self, pod: Pod) -> Iterator[frozenset[Key]]:
+        """Puts back what was bound for a pod, until the end of the block. Yields the keys of what was put back."""
+        found = list(self._bound_for(pod)) if self._before else []
+        for _, now, before in found:
+            self._cluster.changed(now, before)
+        try:
+            yield frozenset(key for key, _, _ in found)
+        finally:
+            for _, now, before in found:
+                self._cluster.changed(before, now)
+
+    def forget(self, pod: Pod) -> None:
+        """Forgets what was bound for a pod that has its node: for others it is bound."""
+        if self._before:
+            for key, _, _ in [*self._bound_for(pod)]:
+                del self._before[key]
+
+    def _bound_for(self, pod: Pod) -> Iterator[tuple[Key, HasMetadata, HasMetadata | None]]:
+        objects, namespace = self._cluster.cache.objects, pod.namespace
+        for volume in pod.spec.volumes:
+            name = claim_name(pod, volume)
+            claim = None if name is None else objects.pvcs.get((namespace, name))
+            if claim is not None:
+                key = ("PersistentVolumeClaim", claim.metadata.namespace, claim.metadata.name)
+                if key in self._before:
+                    yield key, claim, self._before[key]
+                    yield from self._volume(claim.spec.volume_name)
+        names = [reference.resource_claim_name for reference in pod.spec.resource_claims]
+        for name in [*names, *(status.resource_claim_name for status in pod.status.resource_claim_statuses)]:
+            devices = None if name is None else objects.resource_claims.get((namespace, name))
+            if devices is not None:
+                key = ("ResourceClaim", devices.metadata.namespace, devices.metadata.name)
+                if key in self._before:
+                    yield key, devices, self._before[key]
+
+    def _volume(self, name: str) -> Iterator[tuple[Key, HasMetadata, HasMetadata | None]]:
+        volume, key = self._cluster.cache.objects.pvs.get(name), ("PersistentVolume", "", name)
+        if volume is not None and key in self._before:
+            yield key, volume, self._before[key]
+
+    def _waits_for_pod(self, claim: PersistentVolumeClaim) -> bool:
+        found = self._cluster.cache.objects.storage_classes.get(claim_class(claim))
+        return found is not None and found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+def _binds(old: HasMetadata | None, new: HasMetadata | None) -> bool:
+    """Whether a claim got its volume or devices, or is about to, or a volume its claim."""
+    match new:
+        case PersistentVolumeClaim():
+            return isinstance(old, PersistentVolumeClaim) and not _has_choice(old) and _has_choice(new)
+        case PersistentVolume():
+            was_free = old is None or (isinstance(old, PersistentVolume) and old.spec.claim_ref is None)
+            return was_free and new.spec.claim_ref is not None
+        case ResourceClaim():
+            return (
+                isinstance(old, ResourceClaim) and old.status.allocation is None and new.status.allocation is not None
+            )
+        case _:
+            return False
+
+
+def _has_choice(claim: PersistentVolumeClaim) -> bool:
+    return bool(claim.spec.volume_name) or SELECTED_NODE_ANNOTATION in claim.metadata.annotations

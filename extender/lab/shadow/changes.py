@@ -1,0 +1,105 @@
+"""What changes of a cluster show: what its scheduler decided, whom it evicts, and what decisions depend on."""
+
+from dataclasses import dataclass
+from typing import final
+
+from extender.engine.evaluation.decided import Decided
+from extender.values.objects.kinds import kind_of
+from extender.values.objects.meta import Condition, HasMetadata
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SeenChange:
+    """A change of the cluster, and when it was seen."""
+
+    at: float
+    old: HasMetadata | None
+    new: HasMetadata | None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The name of the object among all of the cluster."""
+        obj = self.old if self.new is None else self.new
+        return ("", "", "") if obj is None else (kind_of(obj).name, obj.metadata.namespace, obj.metadata.name)
+
+    @property
+    def is_placement(self) -> bool:
+        """Whether a scheduler gave a pod a node, or nominated it to one. The scheduler itself knows that before it is
+        written.
+        """
+        decided = decision_in(self.old, self.new)
+        return decided is not None and bool(decided.node or decided.nominated)
+
+    @property
+    def matters(self) -> bool:
+        """Whether a decision could be another one without the change. Most are heartbeats of nodes, and pods that begin
+        to run.
+        """
+        old, new = self.old, self.new
+        if old is None or new is None:
+            return True
+        if isinstance(old, Node) and isinstance(new, Node):
+            return old.spec != new.spec or old.status != new.status or old.metadata.labels != new.metadata.labels
+        if isinstance(old, Pod) and isinstance(new, Pod):
+            return _looked_at(old) != _looked_at(new)
+        return True
+
+
+def _looked_at(pod: Pod) -> tuple[object, ...]:
+    status = pod.status
+    return (
+        pod.spec,
+        pod.is_terminating,
+        pod.is_terminal,
+        status.nominated_node_name,
+        status.start_time,
+        pod.metadata.labels,
+    )
+
+
+def decision_in(old: HasMetadata | None, new: HasMetadata | None) -> Decided | None:
+    """Returns what a scheduler has decided about a pod, as a change of the pod shows it; None if the change shows no
+    decision.
+    """
+    if (
+        not isinstance(old, Pod)
+        or not isinstance(new, Pod)
+        or old.uid != new.uid
+        or old.spec.node_name
+        or old.is_terminating
+    ):
+        return None
+    if new.spec.node_name:
+        return Decided(node=new.spec.node_name)
+    was, now = _refusal(old), _refusal(new)
+    nominated, before = new.status.nominated_node_name, old.status.nominated_node_name
+    if was == now:
+        # Not a preemption, which says that the pod fits nowhere: the node is written where volumes or Permit may take
+        # long.
+        return Decided(node=nominated) if nominated and not before else None
+    if now is None or now.reason == "SchedulingGated" or new.is_terminal:
+        return None
+    return Decided(status=now.reason, message=now.message, nominated=nominated)
+
+
+def _refusal(pod: Pod) -> Condition | None:
+    return next(
+        (each for each in pod.status.conditions if each.type == "PodScheduled" and each.status == "False"), None
+    )
+
+
+def evicted_in(old: HasMetadata | None, new: HasMetadata | None) -> Pod | None:
+    """Returns the pod if this change says that a scheduler evicts it for another one."""
+    if isinstance(old, Pod) and isinstance(new, Pod) and new.spec.node_name and _is_victim(new) and not _is_victim(old):
+        return new
+    return None
+
+
+def _is_victim(pod: Pod) -> bool:
+    return any(
+        each.type == "DisruptionTarget" and each.status == "True" and each.reason == "PreemptionByScheduler"
+        for each in pod.status.conditions
+    )

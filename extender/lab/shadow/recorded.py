@@ -1,0 +1,89 @@
+"""The shadow of a recorded cluster: what this configuration would have decided, beside the scheduler that decided
+then.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+from extender.lab.recordings.entries import (
+    Begins,
+    ObjectGone,
+    ObjectPut,
+    Ready,
+    Recording,
+    RecordingError,
+    key_of,
+    object_of,
+)
+from extender.lab.shadow.agreement import Agreement
+from extender.lab.shadow.shadow import MAX_WAITING, Shadow
+from extender.values.concurrency import virtual_time
+from extender.values.config.configuration import Configuration
+from extender.values.objects.decoding import DecodeError
+from extender.values.objects.meta import HasMetadata
+
+_HORIZON: Final = 10 * 366 * 24 * 3600.0
+_AT_ONCE: Final = MAX_WAITING // 10
+
+
+def agreement_over(
+    recording: Recording,
+    configuration: Configuration,
+    name: str,
+    advance: Callable[[int, int], None] = lambda done, expected: None,
+) -> Agreement:
+    """Returns how far the configuration agrees with what was decided in the recording. It need not have been decided by
+    Reprieve.
+
+    Arguments:
+        name: what the answer calls the configuration.
+        advance: called now and then with the number of decisions so far, and 0.
+
+    Raises:
+        RecordingError: it cannot be read.
+        ConfigErrors: what is wrong with the configuration or with a plugin.
+    """
+    return virtual_time.run(_followed(recording, configuration, name, advance), horizon=_HORIZON)
+
+
+async def _followed(
+    recording: Recording, configuration: Configuration, name: str, advance: Callable[[int, int], None]
+) -> Agreement:
+    loop, began = asyncio.get_running_loop(), recording.began
+    shadow = Shadow(configuration, name, now=lambda: began + timedelta(seconds=loop.time()))
+    running = asyncio.create_task(shadow.run(), name="shadow")
+    objects: dict[tuple[str, str, str], HasMetadata] = {}
+    for number, entry in enumerate(recording.entries()):
+        if isinstance(entry, Begins):
+            continue
+        if entry.at > loop.time():
+            await asyncio.sleep(entry.at - loop.time())
+        if isinstance(entry, ObjectPut):
+            new = _object(recording, entry)
+            if new is not None:
+                key = key_of(entry.kind, new.metadata.namespace, new.metadata.name)
+                shadow.changed(objects.get(key), new)
+                objects[key] = new
+        elif isinstance(entry, ObjectGone):
+            old = objects.pop(key_of(entry.kind, entry.namespace, entry.name), None)
+            if old is not None:
+                shadow.changed(old, None)
+        if isinstance(entry, Ready) or number % _AT_ONCE == 0:
+            await shadow.caught_up()
+            advance(shadow.agreement(0).total.decisions, 0)
+    await shadow.caught_up()
+    found = shadow.agreement()
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    return found
+
+
+def _object(recording: Recording, entry: ObjectPut) -> HasMetadata | None:
+    try:
+        return object_of(entry)
+    except DecodeError as exc:
+        raise RecordingError(f"{recording.path}: {entry.kind} at {entry.at} s: {exc}") from exc

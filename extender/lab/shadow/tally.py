@@ -1,0 +1,134 @@
+"""AgreementTally: counts how often the decisions of a shadow and of the scheduler agree, and keeps the last
+differences, within bounds.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Literal, final
+
+from extender.lab.shadow.agreement import AgreementShare, Difference
+from extender.values.objects.pod import Pod
+
+MAX_DIFFERENCES: Final = 1000
+"""The number of differences that are kept; all of them are counted."""
+MAX_REASONS: Final = 50
+"""The number of reasons and of shapes that are counted apart; further ones are counted together."""
+
+Verdict = Literal["same", "tie", "unclear", "different"]
+
+_ADDED_TOLERATIONS: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""The API server adds them to every pod. Upstream: plugin/pkg/admission/defaulttolerationseconds."""
+
+FURTHER: Final = "others"
+PLACED: Final = "placed"
+"""Stands for a reason where the scheduler placed the pod."""
+
+
+@final
+@dataclass(slots=True)
+class _Count:
+    """State: how many decisions of one sort there were."""
+
+    same: int = 0
+    tie: int = 0
+    unclear: int = 0
+    different: int = 0
+
+    def add(self, verdict: Verdict) -> None:
+        setattr(self, verdict, getattr(self, verdict) + 1)
+
+    def share(self, name: str) -> AgreementShare:
+        agreed, clear = self.same + self.tie, self.same + self.tie + self.different
+        return AgreementShare(
+            name=name,
+            decisions=clear + self.unclear,
+            same=self.same,
+            ties=self.tie,
+            unclear=self.unclear,
+            different=self.different,
+            agreement=agreed / clear if clear else None,
+        )
+
+
+@final
+@dataclass(slots=True)
+class AgreementTally:
+    """State: the counts and the last differences."""
+
+    total: _Count = field(default_factory=_Count)
+    not_decided: Counter[str] = field(default_factory=Counter)
+    """The reason why pods were not decided -> the number of times."""
+    kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(kind of difference, plugin that made it) -> how often, unclear ones included."""
+    evicted: int = 0
+    spared: int = 0
+    differences: deque[Difference] = field(default_factory=lambda: deque(maxlen=MAX_DIFFERENCES))
+    by_plugin: dict[str, _Count] = field(default_factory=dict)
+    by_shape: dict[str, _Count] = field(default_factory=dict)
+    by_reason: dict[str, _Count] = field(default_factory=dict)
+
+    def agreed(self, verdict: Literal["same", "tie"], shape: str, reason: str, plugins: Iterable[str]) -> None:
+        """Counts a decision that is the same, or one among equals.
+
+        Arguments:
+            reason: why the scheduler could not place the pod; empty if it did.
+            plugins: the plugins that had a say.
+        """
+        self._count(verdict, shape, reason)
+        for plugin in plugins:
+            _of(self.by_plugin, plugin).add(verdict)
+
+    def differed(self, difference: Difference, reason: str, plugins: Iterable[str]) -> None:
+        """Counts and keeps a difference. Plugins that had a say and did not make it count as agreeing."""
+        verdict: Verdict = "different" if difference.is_clear else "unclear"
+        self._count(verdict, difference.shape, reason)
+        self._keep(difference)
+        for plugin in {*plugins, *([difference.plugin] if difference.plugin else [])}:
+            _of(self.by_plugin, plugin).add(verdict if plugin == difference.plugin else "same")
+
+    def victim(self, spared: Difference | None) -> None:
+        """Counts a pod that the scheduler evicted, and keeps why the shadow would not have; None if it would."""
+        self.evicted += 1
+        if spared is not None:
+            self.spared += spared.is_clear
+            self._keep(spared)
+
+    def shares(self, counts: Mapping[str, _Count]) -> tuple[AgreementShare, ...]:
+        """Returns the shares of sorts, those with most differences first."""
+        found = (count.share(name) for name, count in counts.items())
+        return tuple(sorted(found, key=lambda share: (-share.different, -share.unclear, -share.decisions, share.name)))
+
+    def _count(self, verdict: Verdict, shape: str, reason: str) -> None:
+        self.total.add(verdict)
+        _of(self.by_shape, shape).add(verdict)
+        _of(self.by_reason, reason or PLACED).add(verdict)
+
+    def _keep(self, difference: Difference) -> None:
+        self.kinds[difference.kind, difference.plugin] += 1
+        self.differences.append(difference)
+
+
+def _of(counts: dict[str, _Count], name: str) -> _Count:
+    if name not in counts and len(counts) >= MAX_REASONS:
+        name = FURTHER
+    return counts.setdefault(name, _Count())
+
+
+def shape_of(pod: Pod) -> str:
+    """Returns what a pod asks for besides resources."""
+    spec, affinity = pod.spec, pod.spec.affinity
+    asks = {
+        "nodes": bool(spec.node_selector) or (affinity is not None and affinity.node_affinity is not None),
+        "spread": bool(spec.topology_spread_constraints),
+        "affinity": affinity is not None and affinity.pod_affinity is not None,
+        "anti-affinity": affinity is not None and affinity.pod_anti_affinity is not None,
+        "tolerations": any(toleration.key not in _ADDED_TOLERATIONS for toleration in spec.tolerations),
+        "ports": any(port.host_port for container in spec.containers for port in container.ports),
+        "volumes": any(
+            volume.persistent_volume_claim is not None or volume.ephemeral is not None for volume in spec.volumes
+        ),
+        "devices": bool(spec.resource_claims),
+        "group": spec.scheduling_group is not None,
+    }
+    return " + ".join(name for name, is_asked in asks.items() if is_asked) or "plain"

@@ -1,0 +1,207 @@
+"""play(): a workload meets the scheduler of a configuration, in virtual time, and the report says what happened."""
+
+import asyncio
+import gc
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from extender.assembly.scheduling import assemble_scheduler
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import Registry
+from extender.lab.simulation.expectations import ExpectationError
+from extender.lab.simulation.fragmentation import MOST_SHAPES, fragmentation
+from extender.lab.simulation.observation import Fate, Observation, SimulatedDecision
+from extender.lab.simulation.report import RefusedPods, SimulationReport, Waiting
+from extender.lab.simulation.scene import Scene, StuckError
+from extender.lab.simulation.simulated_cluster import SimulatedCluster
+from extender.lab.simulation.workload import MAX_SECONDS, Workload, WorkloadError
+from extender.values.concurrency import virtual_time
+from extender.values.config import Configuration, DynamicResourcesArgs
+from extender.values.golang.durations import Duration
+from extender.values.objects.decoding import replaced
+from extender.values.objects.pod import Pod
+
+LONGEST: Final = 4 * MAX_SECONDS
+"""The most virtual seconds that a workload may take."""
+MOST_REFUSALS: Final = 20
+"""The number of distinct messages in a report."""
+
+Advance = Callable[[int, int], None]
+"""Takes the number of attempts so far, and that of pods that are expected; 0 if that is not known."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A play in full: the report, what became of each pod, and every attempt if they were kept."""
+
+    report: SimulationReport
+    fates: Sequence[Fate]
+    decisions: Sequence[SimulatedDecision]
+
+
+def play(
+    workload: Workload,
+    configuration: Configuration,
+    seed: int = 0,
+    advance: Advance = lambda attempts, expected: None,
+    *,
+    rng: random.Random | None = None,
+) -> SimulationReport:
+    """Plays the workload, and returns the report; see `play_in_full`."""
+    return play_in_full(workload, configuration, seed, advance, rng=rng, keeps_decisions=False).report
+
+
+def play_in_full(
+    workload: Workload,
+    configuration: Configuration,
+    seed: int = 0,
+    advance: Advance = lambda attempts, expected: None,
+    *,
+    rng: random.Random | None = None,
+    plugins: Registry | None = None,
+    keeps_decisions: bool = True,
+) -> Played:
+    """Plays the workload, and returns what happened. Equal arguments give equal decisions, whatever the speed of the
+    machine.
+
+    Arguments:
+        configuration: of the scheduler; one with extenders is refused, because they answer in real time.
+        seed: of the workload's chance, and of the scheduler's where nodes are equally good.
+        advance: called now and then, to show how far it has come.
+        rng: the scheduler's chance; None for one of the seed.
+        plugins: the plugins that profiles may name; None for the in-tree ones and those of installed distributions.
+        keeps_decisions: whether every attempt is kept.
+
+    Raises:
+        WorkloadError: it cannot be played.
+        ConfigErrors: what is wrong with the configuration or with a plugin.
+    """
+    configuration = _without_real_time(workload.configured(configuration))
+    if configuration.extenders:
+        raise WorkloadError("the configuration has extenders, which are not called in a simulation: leave them out")
+    try:
+        playing = _play(
+            workload,
+            configuration,
+            seed,
+            advance,
+            rng or random.Random(seed),
+            plugins or Registry(IN_TREE),
+            keeps_decisions,
+        )
+        return virtual_time.run(playing, horizon=LONGEST)
+    except virtual_time.DeadlockError as exc:
+        raise WorkloadError(f"{workload.name} does not come to an end: {str(exc)[:200]}") from exc
+    except StuckError as exc:
+        raise WorkloadError(f"{workload.name}: {exc}") from exc
+
+
+def _without_real_time(configuration: Configuration) -> Configuration:
+    """Returns the configuration without the timeout of the search for devices: it counts real time, so that a busy
+    machine would decide.
+    """
+    profiles = tuple(
+        replace(
+            profile,
+            plugin_configs=tuple(replace(each, args=_without_timeout(each.args)) for each in profile.plugin_configs),
+        )
+        for profile in configuration.profiles
+    )
+    return replace(configuration, profiles=profiles)
+
+
+def _without_timeout(args: object) -> object:
+    if not isinstance(args, DynamicResourcesArgs) or args.filter_timeout is None:
+        return args
+    return replace(args, filter_timeout=Duration())
+
+
+async def _play(
+    workload: Workload,
+    configuration: Configuration,
+    seed: int,
+    advance: Advance,
+    rng: random.Random,
+    plugins: Registry,
+    keeps_decisions: bool,
+) -> Played:
+    loop = asyncio.get_running_loop()
+    cluster, known = SimulatedCluster(), Cluster()
+    observation = Observation(loop.time, lambda attempts: advance(attempts, observation.expected_pods))
+    observation.decisions = [] if keeps_decisions else None
+    scheduling = assemble_scheduler(configuration, known, cluster, rng, plugins=plugins, reporter=observation)
+    observing = plugins.make_frameworks(configuration, random.Random(seed), live=known.cache)
+    observation.fragmentation = lambda: fragmentation(observing, known.cache, _common_shapes(observation))
+    cluster.subscribe(scheduling.handlers.changed)
+    cluster.subscribe(observation.changed)
+    running = asyncio.create_task(scheduling.scheduler.run(), name="scheduler")
+    scene = Scene(cluster, scheduling, observation, random.Random(f"workload {seed}"), seed, lambda: not running.done())
+    try:
+        await workload.play(scene)
+        await scene.settle()
+        return Played(_report(workload, scene), list(observation.fates.values()), observation.decisions or ())
+    finally:
+        gc.unfreeze()
+        scheduling.scheduler.stop()
+        await asyncio.wait([running])
+
+
+def _common_shapes(observation: Observation) -> Sequence[tuple[Pod, int]]:
+    return [(observation.shapes[shape][1], count) for shape, count in observation.arrivals.most_common(MOST_SHAPES)]
+
+
+def _report(workload: Workload, scene: Scene) -> SimulationReport:
+    observation = scene.observation
+    wall, cpu, virtual = observation.elapsed()
+    observation.sample(is_last=True)
+    fates = observation.fates.values()
+    without = [fate for fate in fates if fate.bound is None]
+    refused = [fate for fate in without if not fate.is_gone and not fate.is_gated]
+    messages = Counter(fate.message or "not tried" for fate in refused)
+    report = SimulationReport(
+        workload=workload.name,
+        seed=scene.seed,
+        nodes=observation.nodes,
+        pods=len(observation.fates),
+        placed=observation.placed,
+        refused=len(refused),
+        gated=sum(fate.is_gated and not fate.is_gone for fate in without),
+        withdrawn=sum(fate.is_gone for fate in without),
+        preemptions=observation.preemptions,
+        evicted=observation.evicted,
+        attempts=observation.attempts,
+        decisions_per_second=observation.attempts / wall if wall else 0.0,
+        cpu_ms_per_pod=cpu * 1000 / max(len(observation.fates), 1),
+        wall_seconds=wall,
+        simulated_seconds=round(virtual, 6),
+        allocated=observation.allocated(),
+        utilisation=observation.utilisation(),
+        fragmentation=observation.samples[-1].fragmentation,
+        waiting=_waiting([fate.bound - fate.arrived for fate in fates if fate.bound is not None]),
+        refusals=tuple(
+            RefusedPods(message=message, pods=pods) for message, pods in messages.most_common(MOST_REFUSALS)
+        ),
+        samples=tuple(observation.samples),
+        phases=tuple(scene.phases),
+        assertions=(),
+        notes=tuple(scene.notes),
+    )
+    try:
+        assertions = tuple(expectation.judge(report) for expectation in workload.expectations)
+    except ExpectationError as exc:
+        raise WorkloadError(f"{workload.name}: {exc}") from exc
+    return replaced(report, assertions=assertions)
+
+
+def _waiting(seconds: list[float]) -> Waiting:
+    if not seconds:
+        return Waiting()
+    seconds.sort()
+    last = len(seconds) - 1
+    p50, p90, p99 = (round(seconds[last * part // 100], 6) for part in (50, 90, 99))
+    return Waiting(mean=round(sum(seconds) / len(seconds), 6), p50=p50, p90=p90, p99=p99, longest=round(seconds[-1], 6))

@@ -1,0 +1,114 @@
+"""Sweeps: the same workload with several seeds and configurations, in as many processes as the machine has processors,
+or on a cluster.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from extender.lab.simulation.playing import Played, play_in_full
+from extender.lab.simulation.readers import read_workloads
+from extender.lab.simulation.report import SimulationReport
+from extender.lab.simulation.workload import Workload, WorkloadError
+from extender.values.config import Configuration, FeatureGates, load, written
+
+MAX_PLAYS: Final = 10_000
+"""The most plays of a sweep."""
+SECONDS_TO_CONNECT: Final = 10
+
+
+def sweep(
+    path: Path,
+    workload: str,
+    configurations: Sequence[Configuration | None],
+    seeds: Sequence[int],
+    advance: Callable[[int, int], None] = lambda done, all_of_them: None,
+    *,
+    on: str | None = None,
+    keep: Callable[[int, Played], None] | None = None,
+) -> list[list[SimulationReport]]:
+    """Returns for each configuration a report for each seed.
+
+    Arguments:
+        path: the file or folder of the workload, which each process reads itself.
+        workload: its name there.
+        configurations: None for the default one, or the workload's own.
+        advance: called with the number of plays that are done, and that of all.
+        on: the address of a scheduler of dask.distributed, whose workers play; None for processes of this machine.
+        keep: takes each play in full, with the place of its configuration.
+
+    Raises:
+        WorkloadError: one of the plays is not possible, or there are too many, or nobody plays at that address.
+    """
+    plays = [(place, seed) for seed in seeds for place in range(len(configurations))]
+    if len(plays) > MAX_PLAYS:
+        raise WorkloadError(f"{len(plays)} plays, and the most are {MAX_PLAYS}")
+    found: dict[tuple[int, int], SimulationReport] = {}
+    sent = [
+        None if each is None else (msgspec.json.encode(written(each)), each.feature_gates) for each in configurations
+    ]
+    with _of_this_machine(len(plays)) if on is None else _of_a_cluster(on) as workers:
+        in_full = keep is not None
+        waiting = {
+            workers.submit(_played, path.resolve(), workload, sent[place], seed, in_full): (place, seed)
+            for place, seed in plays
+        }
+        try:
+            for done in as_completed(waiting):
+                place, seed = waiting.pop(done)
+                played = done.result()
+                found[place, seed] = played.report
+                if keep is not None:
+                    keep(place, played)
+                advance(len(found), len(plays))
+        except BrokenProcessPool as exc:
+            raise WorkloadError(f"{workload}: a process that played it has ended, perhaps for want of memory") from exc
+        finally:
+            for play in waiting:
+                play.cancel()
+    return [[found[place, seed] for seed in seeds] for place in range(len(configurations))]
+
+
+@contextmanager
+def _of_this_machine(plays: int) -> Iterator[Executor]:
+    # A process that is forked off a program with threads may stand still.
+    with ProcessPoolExecutor(min(plays, os.cpu_count() or 1), multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@contextmanager
+def _of_a_cluster(address: str) -> Iterator[Executor]:
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError as exc:
+        raise WorkloadError("--on: dask.distributed is not installed; pip install 'reprieve[dask]' has it") from exc
+    try:
+        client = distributed.Client(address, timeout=SECONDS_TO_CONNECT)
+    except (OSError, ValueError) as exc:
+        raise WorkloadError(f"--on {address}: no scheduler of dask.distributed answers there") from exc
+    with client:
+        if not client.scheduler_info()["workers"]:
+            raise WorkloadError(f"--on {address}: the scheduler has no workers")
+        yield client.get_executor(pure=False)
+
+
+def _played(path: Path, name: str, sent: tuple[bytes, FeatureGates] | None, seed: int, in_full: bool) -> Played:
+    workload = _workloads(path).get(name)
+    if workload is None:
+        raise WorkloadError(f"{path}: there is no workload {name} here")
+    chosen = workload.own_configuration or Configuration() if sent is None else load(*sent)
+    return play_in_full(workload, chosen, seed, keeps_decisions=in_full)
+
+
+@lru_cache(maxsize=1)
+def _workloads(path: Path) -> dict[str, Workload]:
+    return {workload.name: workload for workload in read_workloads(path)}

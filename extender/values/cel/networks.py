@@ -1,0 +1,107 @@
+"""The functions of IP addresses and networks.
+
+Upstream: apiserver/pkg/cel/library, ip.go, cidr.go (v1.36.2).
+"""
+
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Final
+
+from extender.values.cel.functions import BOOL, INT, STRING, CelType, Function
+from extender.values.golang.ip_addresses import Address, AddressError, Prefix, parse_address, parse_prefix
+from extender.values.golang.quoting import quoted
+
+IP: Final = CelType.of_kubernetes("net.IP", ip_address)
+CIDR: Final = CelType.of_kubernetes("net.CIDR", parse_prefix)
+
+_MAPPED: Final = IPv6Network("::ffff:0:0/96")
+_BROADCAST: Final = IPv4Address("255.255.255.255")
+
+
+def _ip(text: str) -> Address:
+    """Returns the address, or raises for one that Kubernetes does not accept. Upstream: parseIPAddr."""
+    try:
+        address, zone = parse_address(text)
+    except AddressError as exc:
+        raise AddressError(f"IP Address {quoted(text)} parse error during conversion from string: {exc}") from exc
+    if zone:
+        raise AddressError(f"IP address {quoted(text)} with zone value is not allowed")
+    if address in _MAPPED:
+        raise AddressError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return address
+
+
+def _cidr(text: str) -> Prefix:
+    """Upstream: stringToCIDR, parseCIDR, both of which say what failed."""
+    failed = "network address parse error during conversion from string: "
+    try:
+        prefix = parse_prefix(text)
+    except AddressError as exc:
+        raise AddressError(f"{failed}{failed}{exc}") from exc
+    if prefix.address in _MAPPED:
+        raise AddressError(f"{failed}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+    return prefix
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        _ip(text)
+    except AddressError:
+        return False
+    return True
+
+
+def _is_cidr(text: str) -> bool:
+    try:
+        _cidr(text)
+    except AddressError:
+        return False
+    return True
+
+
+def _is_link_local_multicast(address: Address) -> bool:
+    if isinstance(address, IPv6Address):
+        return address.packed[0] == 0xFF and address.packed[1] & 0x0F == 0x02
+    return address.packed[:3] == b"\xe0\x00\x00"
+
+
+def _is_global_unicast(address: Address) -> bool:
+    is_special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
+    return not is_special and address != _BROADCAST
+
+
+def _contains_cidr(outer: Prefix, inner: Prefix) -> bool:
+    return outer.bits <= inner.bits and outer.contains(inner.address)
+
+
+FUNCTIONS: Final = (
+    Function("string_to_ip", "ip", (STRING,), IP, _ip, is_member=False),
+    Function("is_ip", "isIP", (STRING,), BOOL, _is_ip, is_member=False),
+    Function(
+        "ip_is_canonical", "ip.isCanonical", (STRING,), BOOL, lambda text: str(_ip(text)) == text, is_member=False
+    ),
+    Function("ip_family", "family", (IP,), INT, lambda address: address.version),
+    Function("ip_is_unspecified", "isUnspecified", (IP,), BOOL, lambda address: address.is_unspecified),
+    Function("ip_is_loopback", "isLoopback", (IP,), BOOL, lambda address: address.is_loopback),
+    Function("ip_is_link_local_multicast", "isLinkLocalMulticast", (IP,), BOOL, _is_link_local_multicast),
+    Function("ip_is_link_local_unicast", "isLinkLocalUnicast", (IP,), BOOL, lambda address: address.is_link_local),
+    Function("ip_is_global_unicast", "isGlobalUnicast", (IP,), BOOL, _is_global_unicast),
+    Function("ip_to_string", "string", (IP,), STRING, str, is_member=False),
+    Function("string_to_cidr", "cidr", (STRING,), CIDR, _cidr, is_member=False),
+    Function("is_cidr", "isCIDR", (STRING,), BOOL, _is_cidr, is_member=False),
+    Function("cidr_contains_ip_ip", "containsIP", (CIDR, IP), BOOL, Prefix.contains),
+    Function(
+        "cidr_contains_ip_string", "containsIP", (CIDR, STRING), BOOL, lambda prefix, text: prefix.contains(_ip(text))
+    ),
+    Function("cidr_contains_cidr", "containsCIDR", (CIDR, CIDR), BOOL, _contains_cidr),
+    Function(
+        "cidr_contains_cidr_string",
+        "containsCIDR",
+        (CIDR, STRING),
+        BOOL,
+        lambda prefix, text: _contains_cidr(prefix, _cidr(text)),
+    ),
+    Function("cidr_ip", "ip", (CIDR,), IP, lambda prefix: prefix.address),
+    Function("cidr_prefix_length", "prefixLength", (CIDR,), INT, lambda prefix: prefix.bits),
+    Function("cidr_masked", "masked", (CIDR,), CIDR, Prefix.masked),
+    Function("cidr_to_string", "string", (CIDR,), STRING, str, is_member=False),
+)

@@ -1,0 +1,53 @@
+"""The worker process: reads an expression and the facts about a device per line, and writes a line with the result.
+
+Run as `python -m extender.values.cel.worker` by `extender.values.cel.evaluation`. The kernel ends the process when an
+evaluation takes too much CPU time.
+"""
+
+import json
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Final
+
+from extender.values.cel.functions import of_json
+from extender.values.cel.selector import CelError, CompileError, Facts, compiled
+
+MOST_SECONDS: Final = 0.25
+"""The CPU time of one evaluation. Upstream's cost limit stands for about 0.1 s."""
+MOST_MEMORY: Final = 256 << 20
+"""The bytes that expressions may take beyond what the process has at its start."""
+
+
+def main() -> None:
+    """Answers until the standard input ends."""
+    _limit_memory()
+    for line in sys.stdin:
+        # The timer counts the CPU time of this process only. Its signal is not handled, because C++ code would not be
+        # interrupted by that.
+        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+        answer = _answer(line)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+
+
+def _answer(line: str) -> dict[str, object]:
+    expression, variables, size = json.loads(line, object_hook=of_json)
+    try:
+        return {"matches": compiled(expression).matches(Facts(variables, size))}
+    except CelError as exc:
+        return {"error": str(exc), "is_invalid": isinstance(exc, CompileError)}
+
+
+def _limit_memory() -> None:
+    """Limits the address space, where the system says how large it is."""
+    sizes = Path("/proc/self/statm")
+    if sizes.exists():
+        most = int(sizes.read_text(encoding="ascii").split()[0]) * resource.getpagesize() + MOST_MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+if __name__ == "__main__":
+    main()

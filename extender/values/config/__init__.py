@@ -1,0 +1,100 @@
+"""KubeSchedulerConfiguration as frozen values: read strictly, with v1's defaults, validated in upstream's words,
+written as upstream does.
+
+No plugin is known here by more than its name, the extension points it implements and the type of its arguments; who
+runs where in the end is worked out by `extender.engine.runtime.profiles`.
+"""
+
+from extender.values.config.completion import calling_order, complete, written
+from extender.values.config.configuration import (
+    ClientConnection,
+    ConfigErrors,
+    Configuration,
+    Extender,
+    ExtenderManagedResource,
+    ExtenderTLSConfig,
+    LeaderElection,
+    PluginConfig,
+    Profile,
+    default_profiles,
+)
+from extender.values.config.feature_gates import FeatureGates, differences, parse_feature_gates, parse_version, remarks
+from extender.values.config.loading import load, load_file
+from extender.values.config.plugin_args import (
+    DefaultPreemptionArgs,
+    DynamicResourcesArgs,
+    EvictionCost,
+    InterPodAffinityArgs,
+    NodeAffinityArgs,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    PodTopologySpreadArgs,
+    PreemptionDelay,
+    Protection,
+    RequestedToCapacityRatioParam,
+    ResourceSpec,
+    ScoringStrategy,
+    UtilizationShapePoint,
+    VolumeBindingArgs,
+)
+from extender.values.config.plugin_sets import (
+    DEFAULT_PLUGINS,
+    EXTENSION_POINTS,
+    IN_TREE_POINTS,
+    MULTI_POINT,
+    PluginRef,
+    Plugins,
+    PluginSet,
+)
+from extender.values.config.validation import validate, without_effect
+from extender.values.golang.durations import Duration
+from extender.values.golang.field_errors import FieldError
+
+__all__ = [
+    "DEFAULT_PLUGINS",
+    "EXTENSION_POINTS",
+    "IN_TREE_POINTS",
+    "MULTI_POINT",
+    "ClientConnection",
+    "ConfigErrors",
+    "Configuration",
+    "DefaultPreemptionArgs",
+    "Duration",
+    "DynamicResourcesArgs",
+    "EvictionCost",
+    "Extender",
+    "ExtenderManagedResource",
+    "ExtenderTLSConfig",
+    "FeatureGates",
+    "FieldError",
+    "InterPodAffinityArgs",
+    "LeaderElection",
+    "NodeAffinityArgs",
+    "NodeResourcesBalancedAllocationArgs",
+    "NodeResourcesFitArgs",
+    "PluginConfig",
+    "PluginRef",
+    "PluginSet",
+    "Plugins",
+    "PodTopologySpreadArgs",
+    "PreemptionDelay",
+    "Profile",
+    "Protection",
+    "RequestedToCapacityRatioParam",
+    "ResourceSpec",
+    "ScoringStrategy",
+    "UtilizationShapePoint",
+    "VolumeBindingArgs",
+    "calling_order",
+    "complete",
+    "default_profiles",
+    "differences",
+    "load",
+    "load_file",
+    "parse_feature_gates",
+    "parse_version",
+    "remarks",
+    "validate",
+    "without_effect",
+    "written",
+]

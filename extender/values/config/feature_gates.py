@@ -1,0 +1,203 @@
+"""FeatureGates: which features are on, by the version that is emulated and the gates that were given.
+
+Upstream: component-base/featuregate, feature_gate.go, SetFromMap; component-base/compatibility, registry.go;
+pkg/scheduler/framework/ plugins/feature, feature.go, Features (v1.36.2).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS, FeatureSpec, Stage, number
+from extender.values.config.other_feature_gates import OTHER_GATES
+from extender.values.golang.booleans import parse_bool
+
+_ALL: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
+"""Gates that stand for all gates of a stage that are not given by name."""
+
+_COMPONENT: Final = "kube"
+
+
+def _known(version: str) -> dict[str, FeatureSpec]:
+    return {name: spec for name, gate in GATES.items() if (spec := gate.at(version)) is not None}
+
+
+def _on_at(version: str, given: Mapping[str, bool]) -> frozenset[str]:
+    """Returns the gates that are on: as given, else as they always are here, else by default."""
+    on = set()
+    for name, spec in _known(version).items():
+        only = GATES[name].only
+        if given.get(name, spec.default if only is None else only):
+            on.add(name)
+    on |= {name for name, gate in GATES.items() if gate.part_of in on and gate.is_gone(version)}
+    # What is always on here has no effect without what it needs.
+    on -= {name for name in on if name not in given and GATES[name].only and not on.issuperset(GATES[name].needs)}
+    return frozenset(on | {every for every in _ALL if given.get(every)})
+
+
+_DEFAULTS: Final = {version: _on_at(version, {}) for version in VERSIONS}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FeatureGates:
+    """The features that are on. `FeatureGates()` has the defaults of the default version."""
+
+    version: str = DEFAULT_VERSION
+    """The version of kube-scheduler that is emulated."""
+    on: frozenset[str] = _DEFAULTS[DEFAULT_VERSION]
+    """The names of the gates that are on."""
+
+    @classmethod
+    def of(cls, given: Mapping[str, bool], version: str = DEFAULT_VERSION) -> "FeatureGates":
+        """Returns the defaults of a version with the gates over them that are given.
+
+        Raises:
+            ValueError: a gate is unknown, locked, or has another value here, or a gate that it needs is off; in
+                upstream's words where upstream has any.
+        """
+        errors = list(_errors(given, version))
+        if not errors:
+            gates = cls(version, _on_at(version, _spelled_out(given, version)))
+            errors = list(gates._missing())
+        if errors:
+            raise ValueError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        return gates
+
+    def enabled(self, name: str) -> bool:
+        """Returns whether a feature is on. Ask when a plugin is made, not for each pod.
+
+        Raises:
+            KeyError: there is no gate of that name.
+        """
+        if name not in GATES:
+            raise KeyError(f'feature "{name}" is not registered in FeatureGates')
+        return name in self.on
+
+    def stages(self) -> Iterator[tuple[str, Stage, bool]]:
+        """Yields (name, stage, whether it is on) for every gate that the version knows, by name."""
+        stages = _ALL | {name: spec.stage for name, spec in _known(self.version).items()}
+        for name in sorted(stages):
+            yield name, stages[name], name in self.on
+
+    def _missing(self) -> Iterator[str]:
+        """Yields the errors of gates that are on though gates that they need are off."""
+        for name in sorted(self.on - _ALL.keys()):
+            off = [needed for needed in GATES[name].needs if needed not in self.on]
+            if off:
+                yield f"{name} is enabled, but depends on features that are disabled: [{' '.join(off)}]"
+
+
+DEFAULT_FEATURES: Final = FeatureGates()
+"""The features that are on unless something else is asked for."""
+
+
+def _errors(given: Mapping[str, bool], version: str) -> Iterator[str]:
+    for name, wanted in given.items():
+        if name in _ALL or name in OTHER_GATES:
+            continue
+        if name not in GATES or GATES[name].is_gone(version):
+            yield f"unrecognized feature gate: {name}"
+            return
+        spec, gate, shown = GATES[name].at(version), GATES[name], str(wanted).lower()
+        if spec is None:
+            yield f"cannot set feature gate {name} to {shown}, feature is PreAlpha at emulated version {version}"
+        elif spec.locked and wanted is not spec.default:
+            yield f"cannot set feature gate {name} to {shown}, feature is locked to {str(spec.default).lower()}"
+        elif gate.only is not None and wanted is not gate.only:
+            yield f"{name} cannot be turned {'on' if wanted else 'off'} here: {gate.why}"
+    for name, stage in _ALL.items():
+        if name in given:
+            yield from _errors_of_all(name, given[name], given, stage, version)
+
+
+def _errors_of_all(every: str, wanted: bool, given: Mapping[str, bool], stage: Stage, version: str) -> Iterator[str]:
+    """Yields an error if AllAlpha or AllBeta asks for what cannot be had, with the gates to give by name in order to
+    have the others.
+    """
+    fixed = [
+        name
+        for name, spec in _known(version).items()
+        if spec.stage is stage and GATES[name].only is (not wanted) and name not in given
+    ]
+    if fixed:
+        yield (
+            f"{every}={str(wanted).lower()} cannot be had for {', '.join(sorted(fixed))}; give these as "
+            f"{str(not wanted).lower()}, too"
+        )
+
+
+def _spelled_out(given: Mapping[str, bool], version: str) -> dict[str, bool]:
+    """Returns the gates with AllAlpha and AllBeta replaced by all that they stand for."""
+    spelled = {
+        name: given[every]
+        for every, stage in _ALL.items()
+        if every in given
+        for name, spec in _known(version).items()
+        if spec.stage is stage
+    }
+    return spelled | dict(given)
+
+
+def parse_feature_gates(text: str) -> dict[str, bool]:
+    """Returns the gates that a flag gives: `A=true,kube:B=false`.
+
+    Raises:
+        ValueError: the text has another form.
+    """
+    given: dict[str, bool] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, has_value, value = pair.removeprefix(f"{_COMPONENT}:").partition("=")
+        if not has_value:
+            raise ValueError(f"missing bool value for {name.strip()}")
+        try:
+            given[name.strip()] = parse_bool(value.strip())
+        except ValueError as exc:
+            raise ValueError(f"invalid value of {name.strip()}={value.strip()}, err: {exc}") from exc
+    return given
+
+
+def parse_version(text: str) -> str:
+    """Returns the version that a flag gives: `1.37`, or `kube=1.37`.
+
+    Raises:
+        ValueError: the text is no version, or one that cannot be emulated.
+    """
+    component, equals, version = text.strip().rpartition("=")
+    if equals and component != _COMPONENT:
+        raise ValueError(f"component not registered: {component}")
+    try:
+        found = number(version.removeprefix("v"))
+    except ValueError:
+        raise ValueError(f"illegal version string {version!r}; give one of {', '.join(VERSIONS)}") from None
+    shown = "{}.{}".format(*found)
+    if shown not in VERSIONS:
+        raise ValueError(f"emulation version {shown} is not between [{VERSIONS[0]}, {VERSIONS[-1]}]")
+    return shown
+
+
+def remarks(given: Mapping[str, bool], version: str) -> Iterator[tuple[str, str]]:
+    """Yields (gate, remark) for the gates given that make no difference. They have been checked."""
+    for name in sorted(OTHER_GATES & given.keys()):
+        yield name, "it is for other parts of Kubernetes"
+    for name, gate in GATES.items():
+        spec = gate.at(version)
+        if spec is None or name not in given:
+            continue
+        if gate.only is None and gate.why:
+            yield name, gate.why
+        elif spec.stage is Stage.GA and given[name] is spec.default:
+            yield (
+                name,
+                f"setting GA feature gate {name}={str(given[name]).lower()}. It will be removed in a future release.",
+            )
+
+
+def differences(version: str) -> Iterator[tuple[str, bool, str]]:
+    """Yields (gate, the value that it always has here, why) for gates that have another default in this version of
+    kube-scheduler.
+    """
+    for name, spec in sorted(_known(version).items()):
+        only = GATES[name].only
+        if only is not None and only is not spec.default and (name in _DEFAULTS[version]) is not spec.default:
+            yield name, only, GATES[name].why

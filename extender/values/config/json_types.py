@@ -1,0 +1,171 @@
+"""How the fields of configuration values look in JSON: how they are declared, and the types that `golang.schema` does
+not have.
+
+`struct_of(cls, name)` makes the type of a dataclass whose fields say in their metadata (`wire(...)`) how they look in
+JSON, so that a default stands beside the name and the type of what it fills. For any other class the fields are
+declared in the call.
+"""
+
+import base64
+import binascii
+import dataclasses
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from extender.values.golang.durations import Duration, DurationError
+from extender.values.golang.json import Json, JsonError, cannot_unmarshal, type_word
+from extender.values.golang.schema import (
+    STRING,
+    Field,
+    GoType,
+    Kind,
+    ListOf,
+    Presence,
+    Preserve,
+    Reading,
+    Scalar,
+    Struct,
+    number_word,
+)
+
+
+@final
+class Float32(Scalar):
+    """float32, kept as the shortest decimal that means the same float32."""
+
+    def read(self, value: Json, reading: Reading) -> float:
+        number = None
+        if isinstance(value, int | float) and not isinstance(value, bool) and not math.isinf(value):
+            number = _shortest_float32(float(value))
+        if number is None:
+            reading.does_not_fit(number_word(value), self.go_name)
+            return 0.0
+        return number
+
+    def write(self, value: float) -> float:
+        # Go writes whole numbers without a point.
+        return int(value) if value == int(value) else value
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DurationType(GoType):
+    """metav1.Duration, as a `Duration`; a pointer to one takes null for an absent field."""
+
+    reads_null: bool
+
+    @property
+    def go_name(self) -> str:
+        return "v1.Duration"
+
+    def zero(self) -> Duration:
+        return Duration()
+
+    def read(self, value: Json, reading: Reading) -> Duration:
+        # Anything but a duration ends the reading, because upstream's type unmarshals itself.
+        if value is not None and not isinstance(value, str):
+            raise JsonError(cannot_unmarshal(type_word(value), "string"))
+        try:
+            return Duration.parse(value or "")
+        except DurationError as exc:
+            raise JsonError(str(exc)) from exc
+
+    def write(self, value: Duration) -> str:
+        return str(value)
+
+
+@final
+class Bytes(Scalar):
+    """[]byte, as bytes; base64 in JSON."""
+
+    def zero(self) -> bytes:
+        return b""
+
+    def read(self, value: Json, reading: Reading) -> bytes:
+        if not isinstance(value, str):
+            reading.does_not_fit(type_word(value), self.go_name)
+            return b""
+        try:
+            return base64.b64decode(value.replace("\r", "").replace("\n", ""), validate=True)
+        except (binascii.Error, ValueError) as exc:
+            reading.cannot_use(f"illegal base64 data: {exc}")
+            return b""
+
+    def write(self, value: bytes) -> str:
+        return base64.b64encode(value).decode()
+
+
+FLOAT32: Final = Float32(Kind.FLOAT32)
+DURATION: Final = DurationType(reads_null=True)
+DURATION_POINTER: Final = DurationType(reads_null=False)
+BYTES: Final = Bytes(Kind.BYTES)
+RAW: Final = Preserve()
+STRINGS: Final = ListOf(STRING, make=tuple)
+
+
+def wire(
+    of: GoType,
+    *,
+    name: str = "",
+    zero_is_default: bool = False,
+    omit_empty: bool = False,
+    omit_none: bool = False,
+    null_if_absent: bool = False,
+) -> Mapping[str, Any]:
+    """Returns the metadata of a dataclass field. Without options the field is always written.
+
+    Arguments:
+        name: in JSON; the attribute's in camelCase if not given.
+        zero_is_default: a zero value is as if the field were not there.
+        omit_empty: zero, empty and absent values are not written.
+        omit_none: absent values are not written, though zero ones are.
+        null_if_absent: lists are written as null unless they were written.
+    """
+    presence = (
+        Presence.OMIT
+        if omit_empty
+        else Presence.KEEP
+        if omit_none
+        else Presence.NULL
+        if null_if_absent
+        else Presence.ZERO
+    )
+    return {"name": name, "field": Field(of, presence=presence, zero_is_default=zero_is_default)}
+
+
+def struct_of(cls: Any, name: str, **declared: Mapping[str, Any]) -> Struct:
+    """Returns the type of a class: its fields in order, with metadata from `wire`.
+
+    Arguments:
+        declared: attribute -> metadata, for a class that does not declare its fields itself.
+    """
+    return Struct(name, fields_of(cls, **declared), make=cls)
+
+
+def fields_of(cls: Any, **declared: Mapping[str, Any]) -> dict[str, Field]:
+    """Returns the fields of a class, see `struct_of`, by their names in JSON."""
+    declared = declared or {each.name: each.metadata for each in dataclasses.fields(cls) if each.metadata}
+    return {
+        metadata["name"] or _camel(attribute): dataclasses.replace(metadata["field"], attribute=attribute)
+        for attribute, metadata in declared.items()
+    }
+
+
+def _camel(attribute: str) -> str:
+    first, *rest = attribute.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def _shortest_float32(number: float) -> float | None:
+    """Returns the shortest decimal that means the same float32; None if there is none."""
+    try:
+        narrow: float = struct.unpack("<f", struct.pack("<f", number))[0]
+    except OverflowError:
+        return None
+    shorter = (float(f"{narrow:.{digits}g}") for digits in range(1, 9))
+    return next(
+        (decimal for decimal in shorter if struct.unpack("<f", struct.pack("<f", decimal))[0] == narrow), narrow
+    )

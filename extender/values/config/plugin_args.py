@@ -1,0 +1,352 @@
+"""The arguments of the in-tree plugins, with the defaults of v1.
+
+Upstream: kube-scheduler/config/v1, types_pluginargs.go, types.go; pkg/scheduler/apis/config/v1, defaults.go (v1.36.2).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from extender.values.config.feature_gates import FeatureGates
+from extender.values.config.json_types import DURATION, DURATION_POINTER, STRINGS, fields_of, struct_of, wire
+from extender.values.golang.durations import Duration
+from extender.values.golang.schema import (
+    BOOL,
+    INT32,
+    INT64,
+    STRING,
+    Field,
+    Kind,
+    ListOf,
+    MapOf,
+    Scalar,
+    Struct,
+    written_list,
+)
+from extender.values.objects.meta import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
+from extender.values.objects.pod import NodeAffinity, PreferredSchedulingTerm, TopologySpreadConstraint
+
+_STRINGS: Final = ListOf(STRING, make=written_list)
+_LABEL_SELECTOR_REQUIREMENT: Final = struct_of(
+    LabelSelectorRequirement,
+    "v1.LabelSelectorRequirement",
+    key=wire(STRING),
+    operator=wire(Scalar(Kind.STRING, "v1.LabelSelectorOperator")),
+    values=wire(_STRINGS, omit_empty=True),
+)
+_LABEL_SELECTOR: Final = struct_of(
+    LabelSelector,
+    "v1.LabelSelector",
+    match_labels=wire(MapOf(STRING), omit_empty=True),
+    match_expressions=wire(ListOf(_LABEL_SELECTOR_REQUIREMENT, make=list), omit_empty=True),
+)
+_NODE_SELECTOR_REQUIREMENT: Final = struct_of(
+    NodeSelectorRequirement,
+    "v1.NodeSelectorRequirement",
+    key=wire(STRING),
+    operator=wire(Scalar(Kind.STRING, "v1.NodeSelectorOperator")),
+    values=wire(_STRINGS, omit_empty=True),
+)
+_NODE_SELECTOR_TERM: Final = struct_of(
+    NodeSelectorTerm,
+    "v1.NodeSelectorTerm",
+    match_expressions=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), omit_empty=True),
+    match_fields=wire(ListOf(_NODE_SELECTOR_REQUIREMENT, make=list), omit_empty=True),
+)
+_NODE_SELECTOR: Final = struct_of(
+    NodeSelector,
+    "v1.NodeSelector",
+    node_selector_terms=wire(ListOf(_NODE_SELECTOR_TERM, make=written_list), null_if_absent=True),
+)
+_PREFERRED_TERM: Final = struct_of(
+    PreferredSchedulingTerm, "v1.PreferredSchedulingTerm", weight=wire(INT32), preference=wire(_NODE_SELECTOR_TERM)
+)
+_NODE_AFFINITY: Final = struct_of(
+    NodeAffinity,
+    "v1.NodeAffinity",
+    required=wire(_NODE_SELECTOR, name="requiredDuringSchedulingIgnoredDuringExecution", omit_none=True),
+    preferred=wire(
+        ListOf(_PREFERRED_TERM, make=list), name="preferredDuringSchedulingIgnoredDuringExecution", omit_empty=True
+    ),
+)
+_NODE_INCLUSION_POLICY: Final = Scalar(Kind.STRING, "v1.NodeInclusionPolicy")
+_TOPOLOGY_SPREAD_CONSTRAINT: Final = struct_of(
+    TopologySpreadConstraint,
+    "v1.TopologySpreadConstraint",
+    max_skew=wire(INT32),
+    topology_key=wire(STRING),
+    when_unsatisfiable=wire(Scalar(Kind.STRING, "v1.UnsatisfiableConstraintAction")),
+    label_selector=wire(_LABEL_SELECTOR, omit_none=True),
+    min_domains=wire(INT32, omit_none=True),
+    node_affinity_policy=wire(_NODE_INCLUSION_POLICY, omit_none=True),
+    node_taints_policy=wire(_NODE_INCLUSION_POLICY, omit_none=True),
+    match_label_keys=wire(ListOf(STRING, make=list), omit_empty=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """A resource and its weight in a score."""
+
+    name: str = field(default="", metadata=wire(STRING))
+    weight: int = field(default=1, metadata=wire(INT64, zero_is_default=True, omit_empty=True))
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationShapePoint:
+    """The score (0 to 10) that a utilization (0 to 100) gets; in between it is interpolated."""
+
+    utilization: int = field(default=0, metadata=wire(INT32))
+    score: int = field(default=0, metadata=wire(INT32))
+
+
+_RESOURCES: Final = ListOf(struct_of(ResourceSpec, "v1.ResourceSpec"), make=tuple)
+_SHAPE: Final = ListOf(struct_of(UtilizationShapePoint, "v1.UtilizationShapePoint"), make=tuple)
+_CPU_AND_MEMORY: Final = (ResourceSpec("cpu"), ResourceSpec("memory"))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatioParam:
+    """The shape of the function from utilization to score."""
+
+    shape: tuple[UtilizationShapePoint, ...] = field(default=(), metadata=wire(_SHAPE, omit_empty=True))
+
+
+LEAST_ALLOCATED: Final = "LeastAllocated"
+MOST_ALLOCATED: Final = "MostAllocated"
+REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    """The scoring strategy of NodeResourcesFit. The type has no default once a strategy is given."""
+
+    type: str = field(default="", metadata=wire(Scalar(Kind.STRING, "v1.ScoringStrategyType"), omit_empty=True))
+    resources: tuple[ResourceSpec, ...] = field(
+        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
+    )
+    requested_to_capacity_ratio: RequestedToCapacityRatioParam | None = field(
+        default=None,
+        metadata=wire(struct_of(RequestedToCapacityRatioParam, "v1.RequestedToCapacityRatioParam"), omit_none=True),
+    )
+
+
+PREEMPTION_RULES: Final = ("v1.12", "v1.17", "v1.25", "v1.36")
+"""The releases whose rules of preemption there are (`extender.engine.preemption.rules`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protection:
+    """The pods that no preemption may evict, and what a preemption may cost at most."""
+
+    selector: LabelSelector | None = field(default=None, metadata=wire(_LABEL_SELECTOR, omit_none=True))
+    """Pods with these labels are never evicted."""
+    min_run_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
+    """Pods that have run for less are not evicted."""
+    preemption_toleration: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    """Whether annotations of PriorityClasses, as the plugin PreemptionToleration of scheduler-plugins reads them,
+    protect their pods.
+    """
+    never_violate_budgets: bool = field(default=False, metadata=wire(BOOL, omit_empty=True))
+    """Whether a pod stays if its eviction would violate a PodDisruptionBudget, which upstream only avoids where it can.
+    """
+    max_victims: int = field(default=0, metadata=wire(INT32, omit_empty=True))
+    """No preemption evicts more pods; 0 for any number."""
+    max_lost_gpu_time: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
+    """No preemption loses more GPU time, the victims' time since their last checkpoint by their number of GPUs; 0 for
+    any.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionCost:
+    """The loss of evicting a pod: a fixed part, and one for each hour since it started or last wrote a checkpoint. Both
+    are CEL.
+    """
+
+    per_hour: str = field(default="gpus", metadata=wire(STRING, zero_is_default=True, omit_empty=True))
+    fixed: str = field(default="0.0", metadata=wire(STRING, zero_is_default=True, omit_empty=True))
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionDelay:
+    """The time for which a pod that fits nowhere waits for room before it may preempt."""
+
+    default: Duration = field(default=Duration(), metadata=wire(DURATION, omit_empty=True))
+    by_priority_class: Mapping[str, Duration] = field(
+        default_factory=dict, metadata=wire(MapOf(DURATION), omit_empty=True)
+    )
+    """That of pods of these PriorityClasses."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPreemptionArgs:
+    """The number of candidates that a preemption examines: the larger of a share of the nodes, in percent, and a
+    number.
+
+    Upstream's arguments have no more. `preemption_rules` is the release whose rules choose among the candidates, v1.36
+    if it is absent; the others are victim policies.
+    """
+
+    min_candidate_nodes_percentage: int = field(default=10, metadata=wire(INT32))
+    min_candidate_nodes_absolute: int = field(default=100, metadata=wire(INT32))
+    preemption_rules: str | None = field(default=None, metadata=wire(STRING, omit_none=True))
+    protect: Protection | None = field(default=None, metadata=wire(struct_of(Protection, "Protection"), omit_none=True))
+    cost: EvictionCost | None = field(
+        default=None, metadata=wire(struct_of(EvictionCost, "EvictionCost"), omit_none=True)
+    )
+    delay: PreemptionDelay | None = field(
+        default=None, metadata=wire(struct_of(PreemptionDelay, "PreemptionDelay"), omit_none=True)
+    )
+    loop_guard: bool | None = field(default=None, metadata=wire(BOOL, omit_none=True))
+    """Whether preemptors whose preemptions help nobody are paused; they are if it is absent."""
+
+
+def binding_conditions_are_on(features: FeatureGates) -> bool:
+    """Returns whether devices may take time to prepare."""
+    return features.enabled("DRADeviceBindingConditions") and features.enabled("DRAResourceClaimDeviceStatus")
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicResourcesArgs:
+    """The time that Filter may search on one node (zero: without limit), and the time that PreBind waits for devices.
+    Either may only be given while its feature gates are on: DRASchedulerFilterTimeout; DRADeviceBindingConditions and
+    DRAResourceClaimDeviceStatus.
+    """
+
+    filter_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, omit_none=True))
+    binding_timeout: Duration | None = field(default=None, metadata=wire(DURATION_POINTER, omit_none=True))
+
+    def completed(self, features: FeatureGates) -> "DynamicResourcesArgs":
+        """Returns the arguments with the default timeouts, 10 seconds and 10 minutes, of what is on and was not
+        given.
+        """
+        searching, binding = self.filter_timeout, self.binding_timeout
+        if searching is None and features.enabled("DRASchedulerFilterTimeout"):
+            searching = Duration.of(10)
+        if binding is None and binding_conditions_are_on(features):
+            binding = Duration.of(600)
+        return replace(self, filter_timeout=searching, binding_timeout=binding)
+
+
+@dataclass(frozen=True, slots=True)
+class InterPodAffinityArgs:
+    """The weight in a score (0 to 100) of the required affinity of running pods, and whether their preferred terms
+    count.
+    """
+
+    hard_pod_affinity_weight: int = field(default=1, metadata=wire(INT32))
+    ignore_preferred_terms_of_existing_pods: bool = field(default=False, metadata=wire(BOOL))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinityArgs:
+    """A node affinity that every pod of the profile has in addition to its own."""
+
+    added_affinity: NodeAffinity | None = field(default=None, metadata=wire(_NODE_AFFINITY, omit_none=True))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesBalancedAllocationArgs:
+    """The resources whose use should be balanced; all weigh 1."""
+
+    resources: tuple[ResourceSpec, ...] = field(
+        default=_CPU_AND_MEMORY, metadata=wire(_RESOURCES, zero_is_default=True, omit_empty=True)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFitArgs:
+    """The resources and groups (the part before the slash) that the Fit filter ignores, and how Fit scores."""
+
+    ignored_resources: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
+    ignored_resource_groups: tuple[str, ...] = field(default=(), metadata=wire(STRINGS, omit_empty=True))
+    scoring_strategy: ScoringStrategy | None = field(
+        default=ScoringStrategy(LEAST_ALLOCATED),
+        metadata=wire(struct_of(ScoringStrategy, "v1.ScoringStrategy"), omit_none=True),
+    )
+
+
+SYSTEM_DEFAULTING: Final = "System"
+LIST_DEFAULTING: Final = "List"
+
+
+@dataclass(frozen=True, slots=True)
+class PodTopologySpreadArgs:
+    """The constraints of pods that have none: the built-in ones (`System`), or these (`List`)."""
+
+    default_constraints: tuple[TopologySpreadConstraint, ...] = field(
+        default=(), metadata=wire(ListOf(_TOPOLOGY_SPREAD_CONSTRAINT, make=tuple), omit_empty=True)
+    )
+    defaulting_type: str = field(
+        default=SYSTEM_DEFAULTING,
+        metadata=wire(
+            Scalar(Kind.STRING, "v1.PodTopologySpreadConstraintsDefaulting"), zero_is_default=True, omit_empty=True
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeBindingArgs:
+    """The seconds that PreBind waits for volumes; and the scores of the utilization of storage, which may only be given
+    while the feature gate StorageCapacityScoring is on.
+    """
+
+    bind_timeout_seconds: int = field(default=600, metadata=wire(INT64))
+    shape: tuple[UtilizationShapePoint, ...] | None = field(default=None, metadata=wire(_SHAPE, omit_none=True))
+
+    def completed(self, features: FeatureGates) -> "VolumeBindingArgs":
+        """Returns the arguments with the default shape if they need one: the more storage is left, the better."""
+        if self.shape or not features.enabled("StorageCapacityScoring"):
+            return self
+        return replace(self, shape=(UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0)))
+
+
+PluginArgs = (
+    DefaultPreemptionArgs
+    | DynamicResourcesArgs
+    | InterPodAffinityArgs
+    | NodeAffinityArgs
+    | NodeResourcesBalancedAllocationArgs
+    | NodeResourcesFitArgs
+    | PodTopologySpreadArgs
+    | VolumeBindingArgs
+)
+
+_TYPE_META: Final = {"kind": Field(STRING), "apiVersion": Field(STRING, attribute="api_version")}
+
+
+def _args_type(cls: type[PluginArgs]) -> Struct:
+    """Returns the type of the arguments: their fields, besides the kind and apiVersion that an object may carry."""
+
+    def make(kind: str = "", api_version: str = "", **members: object) -> PluginArgs:
+        return cls(**members)  # type: ignore[arg-type]
+
+    return Struct(f"v1.{cls.__name__}", {**_TYPE_META, **fields_of(cls)}, make=make)
+
+
+ARGS_OF: Final[dict[str, type[PluginArgs]]] = {
+    "DefaultPreemption": DefaultPreemptionArgs,
+    "DynamicResources": DynamicResourcesArgs,
+    "InterPodAffinity": InterPodAffinityArgs,
+    "NodeAffinity": NodeAffinityArgs,
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
+    "NodeResourcesFit": NodeResourcesFitArgs,
+    "PodTopologySpread": PodTopologySpreadArgs,
+    "VolumeBinding": VolumeBindingArgs,
+}
+"""The types of arguments, by the names of the in-tree plugins that have any."""
+
+ARGS_TYPES: Final[dict[str, Struct]] = {cls.__name__: _args_type(cls) for cls in ARGS_OF.values()}
+"""The types of arguments that may be decoded, by their `kind`."""
+
+
+def write_args(args: PluginArgs) -> dict[str, object]:
+    """Returns the arguments as v1 JSON, without kind and apiVersion."""
+    return struct_of(type(args), f"v1.{type(args).__name__}").write(args)

@@ -1,0 +1,195 @@
+"""The plugins of each extension point: those that a profile names, the default ones, and how the two are merged.
+
+Feature gates that are off leave their plugins out of the defaults, though a profile may still name them; such a plugin
+does nothing.
+
+Upstream: kube-scheduler/config/v1, types.go, Plugins and PluginSet; pkg/scheduler/apis/config/v1, default_plugins.go,
+getDefaultPlugins and mergePlugins; framework/plugins/registry.go (v1.36.2).
+"""
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+from extender.values.config.json_types import struct_of, wire
+from extender.values.golang.schema import INT32, STRING, Field, ListOf, Presence, Struct
+
+MULTI_POINT: Final = "multiPoint"
+
+EXTENSION_POINTS: Final = (
+    "preFilter",
+    "filter",
+    "postFilter",
+    "reserve",
+    "preScore",
+    "score",
+    "preBind",
+    "bind",
+    "postBind",
+    "permit",
+    "preEnqueue",
+    "queueSort",
+    "placementGenerate",
+    "placementScore",
+)
+"""The extension points by their names in a configuration, in the order in which a profile is built."""
+
+EVERYTHING: Final = "*"
+"""The name that, disabled at a point, stands for all plugins that would be there by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRef:
+    """A plugin named at an extension point; `weight` matters where scores are given, and 0 means the default."""
+
+    name: str = field(default="", metadata=wire(STRING))
+    weight: int = field(default=0, metadata=wire(INT32))
+
+
+PLUGIN: Final = struct_of(PluginRef, "v1.Plugin")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginSet:
+    """The plugins that are enabled and disabled at one extension point, in order."""
+
+    enabled: tuple[PluginRef, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
+    disabled: tuple[PluginRef, ...] = field(default=(), metadata=wire(ListOf(PLUGIN, make=tuple), omit_empty=True))
+
+
+PLUGIN_SET: Final = struct_of(PluginSet, "v1.PluginSet")
+
+Plugins = Mapping[str, PluginSet]
+"""The set of every extension point, and of `multiPoint`, by name."""
+
+
+def plugins(**sets: PluginSet) -> Plugins:
+    """Returns plugins with the sets given; the others are empty."""
+    return MappingProxyType({point: sets.get(point, PluginSet()) for point in (*EXTENSION_POINTS, MULTI_POINT)})
+
+
+PLUGINS: Final = Struct(
+    "v1.Plugins",
+    {point: Field(PLUGIN_SET, presence=Presence.ZERO) for point in (*EXTENSION_POINTS, MULTI_POINT)},
+    make=plugins,
+    get=operator.getitem,
+)
+
+
+def merge(defaults: Plugins, custom: Plugins) -> Plugins:
+    """Returns the defaults as changed by what was written, point by point."""
+    return MappingProxyType({point: merge_set(defaults[point], custom[point]) for point in defaults})
+
+
+def merge_set(default: PluginSet, custom: PluginSet) -> PluginSet:
+    """Returns the default plugins less the disabled ones, each in its place even if re-configured, then the other
+    custom ones.
+
+    A plugin that is both disabled and enabled goes to where it was written: this is how plugins are re-ordered. One
+    that is enabled twice stays twice, and is refused when the profile is built.
+
+    Upstream: default_plugins.go, mergePluginSet.
+    """
+    disabled = tuple(PluginRef(plugin.name) for plugin in (*custom.disabled, *default.disabled))
+    disabled_names = {plugin.name for plugin in disabled}
+    last_of = {plugin.name: index for index, plugin in enumerate(custom.enabled)}
+    kept: tuple[PluginRef, ...] = ()
+    if EVERYTHING not in disabled_names:
+        kept = tuple(plugin for plugin in default.enabled if plugin.name not in disabled_names)
+    replaced = {last_of[plugin.name] for plugin in kept if plugin.name in last_of}
+    return PluginSet(
+        enabled=(
+            *(custom.enabled[last_of[plugin.name]] if plugin.name in last_of else plugin for plugin in kept),
+            *(plugin for index, plugin in enumerate(custom.enabled) if index not in replaced),
+        ),
+        disabled=disabled,
+    )
+
+
+GATE_OF: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "DynamicResources": "DynamicResourceAllocation",
+        "NodeDeclaredFeatures": "NodeDeclaredFeatures",
+        "GangScheduling": "GangScheduling",
+        "TopologyPlacementGenerator": "TopologyAwareWorkloadScheduling",
+        "PodGroupPodsCount": "TopologyAwareWorkloadScheduling",
+    }
+)
+"""In-tree plugin -> the feature gate without which it does nothing."""
+
+_DEFAULTS: Final[Plugins] = plugins(
+    multiPoint=PluginSet(
+        enabled=(
+            PluginRef("SchedulingGates"),
+            PluginRef("PrioritySort"),
+            PluginRef("NodeUnschedulable"),
+            PluginRef("NodeName"),
+            PluginRef("TaintToleration", 3),
+            PluginRef("NodeAffinity", 2),
+            PluginRef("NodePorts"),
+            PluginRef("NodeResourcesFit", 1),
+            PluginRef("VolumeRestrictions"),
+            PluginRef("NodeVolumeLimits"),
+            PluginRef("VolumeBinding"),
+            PluginRef("VolumeZone"),
+            PluginRef("PodTopologySpread", 2),
+            PluginRef("InterPodAffinity", 2),
+            PluginRef("DynamicResources", 2),
+            PluginRef("DefaultPreemption"),
+            PluginRef("NodeResourcesBalancedAllocation", 1),
+            PluginRef("ImageLocality", 1),
+            PluginRef("DefaultBinder"),
+            PluginRef("NodeDeclaredFeatures"),
+            PluginRef("GangScheduling"),
+            PluginRef("TopologyPlacementGenerator"),
+            PluginRef("PodGroupPodsCount", 1),
+        )
+    )
+)
+
+
+def default_plugins(features: FeatureGates) -> Plugins:
+    """Returns the plugins of a profile that names none. Upstream: default_plugins.go, getDefaultPlugins,
+    applyFeatureGates.
+    """
+    enabled = _DEFAULTS[MULTI_POINT].enabled
+    kept = tuple(plugin for plugin in enabled if plugin.name not in GATE_OF or features.enabled(GATE_OF[plugin.name]))
+    return plugins(multiPoint=PluginSet(enabled=kept))
+
+
+DEFAULT_PLUGINS: Final = default_plugins(DEFAULT_FEATURES)
+"""The default plugins while feature gates have their defaults."""
+
+IN_TREE_POINTS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "SchedulingGates": frozenset({"preEnqueue"}),
+        "PrioritySort": frozenset({"queueSort"}),
+        "NodeUnschedulable": frozenset({"filter"}),
+        "NodeName": frozenset({"filter"}),
+        "TaintToleration": frozenset({"filter", "preScore", "score"}),
+        "NodeAffinity": frozenset({"preFilter", "filter", "preScore", "score"}),
+        "NodePorts": frozenset({"preFilter", "filter"}),
+        "NodeResourcesFit": frozenset({"preFilter", "filter", "preScore", "score", "placementScore"}),
+        "VolumeRestrictions": frozenset({"preFilter", "filter"}),
+        "NodeVolumeLimits": frozenset({"preFilter", "filter"}),
+        "VolumeBinding": frozenset({"preFilter", "filter", "reserve", "preBind", "preScore", "score"}),
+        "VolumeZone": frozenset({"preFilter", "filter"}),
+        "PodTopologySpread": frozenset({"preFilter", "filter", "preScore", "score"}),
+        "InterPodAffinity": frozenset({"preFilter", "filter", "preScore", "score"}),
+        "DynamicResources": frozenset(
+            {"preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"}
+        ),
+        "DefaultPreemption": frozenset({"postFilter", "preEnqueue"}),
+        "NodeResourcesBalancedAllocation": frozenset({"preScore", "score"}),
+        "ImageLocality": frozenset({"score"}),
+        "DefaultBinder": frozenset({"bind"}),
+        "NodeDeclaredFeatures": frozenset({"preFilter", "filter"}),
+        "GangScheduling": frozenset({"preEnqueue", "permit"}),
+        "TopologyPlacementGenerator": frozenset({"placementGenerate"}),
+        "PodGroupPodsCount": frozenset({"placementScore"}),
+    }
+)
+"""Every in-tree plugin with the extension points it implements."""

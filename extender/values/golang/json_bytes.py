@@ -1,0 +1,183 @@
+"""JSON in bytes, read piece by piece as Go reads it: names in any case, null for an absent member, unknown members
+ignored.
+
+`read` and `members` are for bodies that are sent to us. `first_value` and the readers below it are for answers, and
+read and refuse them as Go's decoder of a stream does: the first value counts, and integers have neither fraction nor
+exponent.
+
+Upstream: Go, encoding/json, Decoder.Decode.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from extender.values.golang.int64 import MAX_INT64, MIN_INT64
+from extender.values.golang.json import JsonError, cannot_unmarshal
+from extender.values.golang.json_limits import is_too_deep
+
+T = TypeVar("T")
+
+Document = bytes | Raw
+
+_NULL: Final = b"null"
+_WHITESPACE: Final = " \t\r\n"
+_WORDS: Final = {ord('"'): "string", ord("{"): "object", ord("["): "array", ord("t"): "bool", ord("f"): "bool"}
+_DECODERS: Final[dict[object, msgspec.json.Decoder[Any]]] = {}
+
+
+def read(kind: type[T], document: Document, what: str = "the body") -> T:
+    """Returns the document as a value of a simple type, or of one with Raw parts.
+
+    Raises:
+        JsonError: it is something else; the message names `what` and repeats nothing of it.
+    """
+    try:
+        return _decoder(kind).decode(document)
+    except msgspec.ValidationError as exc:
+        raise JsonError(f"{what}: {exc}") from exc
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        # The decoder's message contains only the position, whereas that of UnicodeDecodeError would repeat the bytes.
+        detail = "not valid UTF-8" if isinstance(exc, UnicodeDecodeError) else str(exc)
+        raise JsonError(f"{what} is not JSON: {detail}") from exc
+    except RecursionError as exc:
+        raise JsonError(f"{what} is nested too deeply") from exc
+
+
+def members(found: Mapping[str, Raw], *names: str) -> list[Raw | None]:
+    """Returns the members of these names, in any case: of several the last one; None for those that are missing or
+    null.
+    """
+    values: dict[str, Raw | None] = dict.fromkeys(map(str.casefold, names))
+    for name, value in found.items():
+        folded = name.casefold()
+        if folded in values:
+            values[folded] = None if is_null(value) else value
+    return list(values.values())
+
+
+def is_null(document: Raw) -> bool:
+    """Returns whether the document is null."""
+    return len(document) == len(_NULL) and bytes(document) == _NULL
+
+
+def first_value(body: bytes) -> Raw:
+    """Returns the first JSON value of the body, in valid UTF-8; what comes after it is not looked at.
+
+    Raises:
+        JsonError: there is none.
+    """
+    if not body.isascii():
+        # Go replaces what is not UTF-8 by U+FFFD.
+        body = body.decode(errors="replace").encode()
+    if is_too_deep(body):
+        raise JsonError("exceeded max depth")
+    try:
+        return _decoder(Raw).decode(body)
+    except msgspec.DecodeError as exc:
+        return _first_of_several(body, exc)
+    except RecursionError as exc:
+        raise JsonError("exceeded max depth") from exc
+
+
+def quickly(kind: type[T], document: Raw) -> T | None:
+    """Returns the document as a value of this type, if that is exactly what it is; None if it has to be read piece by
+    piece.
+    """
+    try:
+        return _decoder(kind).decode(document)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def entries(document: Raw | None, what: str) -> dict[str, Raw]:
+    """Returns the members of an object; none for null.
+
+    Raises:
+        JsonError: it is something else. `what` is the place and the type in the message, as for the other readers.
+    """
+    return {} if document is None or is_null(document) else _read(dict[str, Raw], document, what)
+
+
+def items(document: Raw | None, what: str) -> list[Raw]:
+    """Returns the items of a list; none for null.
+
+    Raises:
+        JsonError: it is something else.
+    """
+    return [] if document is None or is_null(document) else _read(list[Raw], document, what)
+
+
+def text(document: Raw | None, place: str) -> str:
+    """Returns a string; empty for null.
+
+    Raises:
+        JsonError: it is something else.
+    """
+    return "" if document is None or is_null(document) else _read(str, document, f"{place} of type string")
+
+
+def int64(document: Raw | None, place: str) -> int:
+    """Returns an integer that fits int64; 0 for null.
+
+    Raises:
+        JsonError: it is something else.
+    """
+    number = 0 if document is None or is_null(document) else _read(int, document, f"{place} of type int64")
+    if not MIN_INT64 <= number <= MAX_INT64:
+        raise JsonError(cannot_unmarshal("number", "int64", place))
+    return number
+
+
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    decoder = _DECODERS.get(kind)
+    if decoder is None:
+        decoder = _DECODERS[kind] = msgspec.json.Decoder(kind)
+    return decoder
+
+
+def _read(kind: type[T], document: Raw, what: str) -> T:
+    try:
+        return _decoder(kind).decode(document)
+    except msgspec.DecodeError as exc:
+        raise JsonError(f"json: cannot unmarshal {_word(document)} into Go struct field {what}") from exc
+
+
+def _word(document: Raw) -> str:
+    return _WORDS.get(bytes(document)[0], "number")
+
+
+def _first_of_several(body: bytes, refusal: msgspec.DecodeError) -> Raw:
+    """Returns the first value where there are bytes after it, or halves of surrogate pairs (U+FFFD to Go) in it. All
+    else is an error.
+    """
+    text = body.decode()
+    start = len(text) - len(text.lstrip(_WHITESPACE))
+    if start == len(text):
+        raise JsonError("EOF") from refusal
+    try:
+        value, _ = _TOLERANT.raw_decode(text, start)
+    except (ValueError, RecursionError) as exc:
+        # The decoder's message contains a position, and nothing of the document.
+        raise JsonError("unexpected EOF" if "truncated" in str(refusal) else f"invalid character: {refusal}") from exc
+    written = json.dumps(value, ensure_ascii=False)
+    return Raw(written.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode())
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _large_as_float(digits: str) -> int | float:
+    # No int64 has more digits than this. As a fraction the number is refused wherever an integer is expected.
+    return int(digits) if len(digits) <= 20 else 0.5
+
+
+_TOLERANT: Final = json.JSONDecoder(
+    parse_constant=_refuse_constant,
+    parse_int=_large_as_float,
+    parse_float=lambda literal: max(min(float(literal), 1e308), -1e308),
+)

@@ -1,0 +1,143 @@
+"""The formats of the log and their configuration: lines as klog writes them, or one JSON object a line.
+
+Messages, values and exception texts may repeat user content, so control characters in them are escaped and their length
+is capped; only the frames of a traceback and dumps, which are ours, span lines, and those begin with blanks.
+
+Upstream: k8s.io/klog/v2, klog.go, header; component-base/logs/json, json.go (v1.36.2).
+"""
+
+import logging
+import traceback
+from collections.abc import Sequence
+from datetime import datetime
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Any, Final, Literal, final
+from uuid import uuid4
+
+import orjson
+
+from extender.values.klog.logger import Message, as_json, level_of
+from extender.values.klog.outlet import STDERR
+
+MAX_FIELD: Final = 256
+MAX_MESSAGE: Final = 4096
+
+Format = Literal["text", "json"]
+
+_ESCAPES: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)} | {
+    ord("\n"): "\\n",
+    ord("\r"): "\\r",
+    ord("\t"): "\\t",
+}
+_OURS: Final = ("extender", "api")
+
+
+def escaped(text: str, limit: int = MAX_FIELD) -> str:
+    """Returns the text without control characters, and with no more than `limit` characters."""
+    shown = text[:limit].translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
+    return shown if len(text) <= limit else f"{shown}…"
+
+
+@final
+class TextFormatter(logging.Formatter):
+    """`I1120 15:49:40.000000   1 file.py:12] "message" key="value"`; a traceback follows on lines that begin with
+    blanks.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        # Local time, as klog.
+        second, fraction = divmod(record.created, 1)
+        time = f"{_second(int(second))}.{int(fraction * 1e6):06}"
+        header = f"{_severity(record)}{time} {record.process or 0:7} {record.filename}:{record.lineno}]"
+        return f"{header} {record.msg if isinstance(record.msg, Message) else escaped(record.message, MAX_MESSAGE)}"
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
+        return _traceback(ei[1])
+
+
+@final
+class JsonFormatter(logging.Formatter):
+    """`{"ts":..., "caller":"folder/file.py:12", "msg":"message", "v":0, "key":"value"}`; `ts` in milliseconds. Errors
+    have no `v`.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        path = PurePath(record.pathname)
+        line: dict[str, Any] = {
+            "ts": round(record.created * 1000, 4),
+            "caller": f"{path.parent.name}/{path.name}:{record.lineno}",
+        }
+        message = record.msg if isinstance(record.msg, Message) else None
+        line["msg"] = message.message if message is not None else escaped(record.getMessage(), MAX_MESSAGE)
+        if record.levelno < logging.ERROR:
+            line["v"] = max(0, logging.INFO - record.levelno)
+        if message is not None:
+            line |= {key: as_json(value) for key, value in message.keys.items() if key != "err"}
+            if "err" in message.keys:
+                line["err"] = as_json(message.keys["err"])
+        if record.exc_info is not None and record.exc_info[1] is not None:
+            line["stacktrace"] = _traceback(record.exc_info[1])
+        return orjson.dumps(line, option=orjson.OPT_PASSTHROUGH_SUBCLASS, default=str).decode()
+
+
+@lru_cache(maxsize=4)
+def _second(timestamp: int) -> str:
+    return f"{datetime.fromtimestamp(timestamp):%m%d %H:%M:%S}"
+
+
+def _severity(record: logging.LogRecord) -> str:
+    if record.levelno >= logging.CRITICAL:
+        return "F"
+    return "E" if record.levelno >= logging.ERROR else "W" if record.levelno >= logging.WARNING else "I"
+
+
+def _traceback(exc: BaseException | None) -> str:
+    """Returns the frames and the escaped text of each exception of the chain."""
+    chain: list[str] = []
+    while exc is not None and len(chain) < 8:
+        frames = "".join(traceback.format_tb(exc.__traceback__, limit=-30))
+        chain.append(f"{frames}  {type(exc).__name__}: {escaped(str(exc))}")
+        exc = exc.__cause__ or (None if exc.__suppress_context__ else exc.__context__)
+    return "\n  caused by\n".join(chain)
+
+
+def configure(form: Format = "text", verbosity: int = 0, by_file: Sequence[tuple[str, int]] = ()) -> None:
+    """Sends the log to stderr from now on.
+
+    Arguments:
+        by_file: (pattern, verbosity) for files, named without folder and suffix; the first pattern that fits counts.
+            Upstream: --vmodule.
+    """
+    STDERR.setFormatter(TextFormatter() if form == "text" else JsonFormatter())
+    logging.basicConfig(handlers=[STDERR], level=logging.INFO, force=True)
+    logging.getLogger("uvicorn").setLevel(logging.INFO)
+    logging.getLogger("uvicorn.access").setLevel(logging.WARNING)
+    set_verbosity(verbosity)
+    for name, logger in logging.root.manager.loggerDict.items():
+        if isinstance(logger, logging.Logger) and name.startswith(tuple(f"{ours}." for ours in _OURS)):
+            path = name.replace(".", "/")
+            fitting = (
+                level
+                for pattern, level in by_file
+                if fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern)
+            )
+            logger.setLevel(next((level_of(level) for level in fitting), logging.NOTSET))
+
+
+def set_verbosity(verbosity: int) -> None:
+    """Sets the verbosity of our own modules. Other libraries stay at their warnings and errors."""
+    for name in _OURS:
+        logging.getLogger(name).setLevel(level_of(verbosity))
+
+
+def report(logger: logging.Logger, what: str, exc: BaseException) -> str:
+    """Logs an unexpected exception.
+
+    Returns:
+        The id under which it is found in the log. The caller of the service is given the id and nothing else.
+    """
+    number = uuid4().hex[:12]
+    logger.error("internal error, id %s: %s", number, what, exc_info=exc)
+    return number

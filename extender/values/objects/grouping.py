@@ -1,0 +1,108 @@
+"""The objects that group pods, by namespace or by labels: namespaces, services, controllers and disruption budgets."""
+
+from typing import Final
+
+import msgspec
+
+from extender.values.objects.label_selectors import NOTHING, Selector, SelectorError, selector_of
+from extender.values.objects.meta import ApiObject, HasMetadata, Int32, LabelSelector
+
+
+class Namespace(HasMetadata, frozen=True):
+    """v1.Namespace: only its labels matter."""
+
+
+class MapSelectorSpec(ApiObject, frozen=True):
+    """The spec of v1.Service and v1.ReplicationController: a plain map of labels. None selects nothing."""
+
+    selector: dict[str, str] | None = None
+
+
+class Service(HasMetadata, frozen=True):
+    """v1.Service."""
+
+    spec: MapSelectorSpec = msgspec.field(default_factory=MapSelectorSpec)
+
+
+class ReplicationController(HasMetadata, frozen=True):
+    """v1.ReplicationController."""
+
+    spec: MapSelectorSpec = msgspec.field(default_factory=MapSelectorSpec)
+
+
+class LabelSelectorSpec(ApiObject, frozen=True):
+    """The spec of apps/v1 ReplicaSet and StatefulSet."""
+
+    selector: LabelSelector | None = None
+
+
+class ReplicaSet(HasMetadata, frozen=True):
+    """appsv1.ReplicaSet."""
+
+    spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)
+
+
+class StatefulSet(HasMetadata, frozen=True):
+    """appsv1.StatefulSet."""
+
+    spec: LabelSelectorSpec = msgspec.field(default_factory=LabelSelectorSpec)
+
+
+_PARSED: Final = "parsed"
+
+
+class PodDisruptionBudgetSpec(ApiObject, frozen=True, gc=True, dict=True):
+    """policyv1.PodDisruptionBudgetSpec."""
+
+    selector: LabelSelector | None = None
+
+    @property
+    def parsed_selector(self) -> Selector:
+        """The selector; one that is missing or cannot be parsed selects nothing. It is kept, and takes about as much
+        memory as the spec.
+        """
+        parsed: Selector | None = self.__dict__.get(_PARSED)
+        return self.parse() if parsed is None else parsed
+
+    def parse(self) -> Selector:
+        """Parses the selector, which takes six microseconds for each of its values."""
+        try:
+            parsed = selector_of(self.selector)
+        except SelectorError:
+            # Upstream ignores such a budget, too. The API server would not have accepted it.
+            parsed = NOTHING
+        self.__dict__[_PARSED] = parsed
+        return parsed
+
+    @property
+    def is_parsed(self) -> bool:
+        """True once the selector was asked for."""
+        return _PARSED in self.__dict__
+
+    def take_over(self, earlier: "PodDisruptionBudgetSpec") -> None:
+        """Takes the parsed selector from the spec of an earlier version of the budget, if it was parsed and is the
+        same.
+        """
+        if earlier.is_parsed and earlier == self:
+            self.__dict__[_PARSED] = earlier.parsed_selector
+
+    @property
+    def num_values(self) -> int:
+        """The number of values that the selector names, and at least that of its requirements."""
+        if self.selector is None:
+            return 0
+        return len(self.selector.match_labels) + sum(len(each.values) or 1 for each in self.selector.match_expressions)
+
+
+class PodDisruptionBudgetStatus(ApiObject, frozen=True):
+    """policyv1.PodDisruptionBudgetStatus."""
+
+    disruptions_allowed: Int32 = 0
+    disrupted_pods: dict[str, str | None] = {}
+
+
+class PodDisruptionBudget(HasMetadata, frozen=True):
+    """policyv1.PodDisruptionBudget."""
+
+    spec: PodDisruptionBudgetSpec = msgspec.field(default_factory=PodDisruptionBudgetSpec)
+    status: PodDisruptionBudgetStatus = msgspec.field(default_factory=PodDisruptionBudgetStatus)

@@ -1,0 +1,372 @@
+"""Label selectors as values: matching, printing, validation.
+
+Upstream: apimachinery/pkg/labels/selector.go; apis/meta/v1/helpers.go, LabelSelectorAsSelector (v1.36.2).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, Protocol, final
+
+from extender.values.golang.field_errors import FieldError, aggregate, child, index, invalid
+from extender.values.golang.int64 import parse_int64
+from extender.values.golang.quoting import quoted
+from extender.values.golang.schema import written_or_null
+from extender.values.objects.meta import LabelSelector
+from extender.values.objects.name_syntax import label_key_errors, label_value_errors
+
+
+class SelectorError(ValueError):
+    """The selector cannot be used. The message is upstream's."""
+
+
+@final
+class Operator(StrEnum):
+    """The operator of a requirement on a label's value. The texts are those of upstream's error messages.
+
+    Upstream: apimachinery/pkg/selection/operator.go.
+    """
+
+    IN = "in"
+    NOT_IN = "notin"
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    GREATER_THAN = "gt"
+    LESS_THAN = "lt"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+
+
+BINARY_OPERATORS: Final = (
+    Operator.IN,
+    Operator.NOT_IN,
+    Operator.EQUALS,
+    Operator.DOUBLE_EQUALS,
+    Operator.NOT_EQUALS,
+    Operator.GREATER_THAN,
+    Operator.LESS_THAN,
+)
+
+_INCLUDES: Final = frozenset({Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS})
+_EXCLUDES: Final = frozenset({Operator.NOT_IN, Operator.NOT_EQUALS})
+_IS_SET: Final = frozenset({Operator.IN, Operator.NOT_IN})
+_IS_EXACT: Final = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.NOT_EQUALS})
+_IS_UNARY: Final = frozenset({Operator.EXISTS, Operator.DOES_NOT_EXIST})
+_SYMBOLS: Final = {
+    Operator.IN: " in ",
+    Operator.NOT_IN: " notin ",
+    Operator.GREATER_THAN: ">",
+    Operator.LESS_THAN: "<",
+}
+_OPERATORS_OF_API: Final = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on the label `key`: a list element of a selector."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Returns whether an object with these labels fulfils the requirement."""
+        return self.matches_value(labels.get(self.key))
+
+    def matches_value(self, value: str | None) -> bool:
+        """Returns whether an object fulfils the requirement if its label `key` has this value; None: it has no such
+        label.
+
+        Upstream: selector.go, Requirement.Matches.
+        """
+        operator = self.operator
+        if operator in _INCLUDES:
+            return value is not None and value in self.values
+        if operator in _EXCLUDES:
+            return value is None or value not in self.values
+        if operator is Operator.EXISTS:
+            return value is not None
+        if operator is Operator.DOES_NOT_EXIST:
+            return value is None
+        return value is not None and self._is_beyond(value)
+
+    def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]:
+        """Returns whether most of these values fulfil the requirement, those that are exceptions, and whether no such
+        label fulfils it.
+        """
+        operator = self.operator
+        if operator in _INCLUDES or operator in _EXCLUDES:
+            excludes = operator in _EXCLUDES
+            return excludes, [value for value in self.values if value in values], excludes
+        if operator in _IS_UNARY:
+            return operator is Operator.EXISTS, (), operator is Operator.DOES_NOT_EXIST
+        return False, [value for value in values if self._is_beyond(value)], False
+
+    def _is_beyond(self, value: str) -> bool:
+        number = parse_int64(value)
+        limit = parse_int64(self.values[0]) if number is not None and len(self.values) == 1 else None
+        if number is None or limit is None:
+            return False
+        return number > limit if self.operator is Operator.GREATER_THAN else number < limit
+
+    def __str__(self) -> str:
+        if self.operator is Operator.EXISTS:
+            return self.key
+        if self.operator is Operator.DOES_NOT_EXIST:
+            return f"!{self.key}"
+        values = ",".join(sorted(self.values))
+        symbol = _SYMBOLS.get(self.operator, self.operator.value)
+        return f"{self.key}{symbol}({values})" if self.operator in _IS_SET else f"{self.key}{symbol}{values}"
+
+
+class LabelCondition(Protocol):
+    """What a selector says of the label `key`; the methods are those of `Requirement`."""
+
+    @property
+    def key(self) -> str: ...
+
+    def matches_value(self, value: str | None) -> bool: ...
+
+    def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]: ...
+
+
+LONG: Final = 16
+"""The number of requirements or values from which on a selector looks them up by key instead of trying one after the
+other.
+"""
+
+
+@final
+class _ByKey:
+    """The requirements of a long selector by their keys. An object is matched in as many steps as it has labels,
+    however long it is.
+    """
+
+    __slots__ = ("_given", "_needed", "_of_key", "_others")
+
+    def __init__(self, requirements: Sequence[Requirement]) -> None:
+        given: dict[str, str] = {}
+        of_key: dict[str, LabelCondition] = {}
+        for key, of_one in groupby(sorted(requirements, key=attrgetter("key")), attrgetter("key")):
+            first, *others = of_one
+            if not others and first.operator in _INCLUDES and len(first.values) == 1:
+                given[key] = first.values[0]
+            of_key[key] = _OneKey((first, *others)) if others or len(first.values) >= LONG else first
+        self._given: Final = given.items()
+        self._of_key: Final = of_key
+        self._others: Final = {key: condition for key, condition in of_key.items() if key not in given}
+        self._needed: Final = frozenset(each.key for each in requirements if not each.matches_value(None))
+
+    def match(self, labels: Mapping[str, str]) -> bool:
+        if not (self._given <= labels.items() and self._needed <= labels.keys()):
+            return False
+        others = self._others
+        return all(others[key].matches_value(labels[key]) for key in _common(others, labels))
+
+    def conditions(self, keys: Mapping[str, object]) -> Iterator["LabelCondition"]:
+        missing = next((key for key in self._needed if key not in keys), None)
+        yield from map(self._of_key.__getitem__, _common(self._of_key, keys) if missing is None else (missing,))
+
+
+def _common(of_key: Mapping[str, LabelCondition], keys: Mapping[str, object]) -> Iterator[str]:
+    # What is not needed holds for objects without the label.
+    return (key for key in keys if key in of_key) if len(keys) < len(of_key) else (key for key in of_key if key in keys)
+
+
+@final
+class _OneKey:
+    """What a long selector says of one label."""
+
+    __slots__ = ("_excluded", "_included", "_is_needed", "_others", "key")
+
+    def __init__(self, requirements: Sequence[Requirement]) -> None:
+        self.key: Final = requirements[0].key
+        self._is_needed: Final = not all(each.matches_value(None) for each in requirements)
+        included = [frozenset(each.values) for each in requirements if each.operator in _INCLUDES]
+        self._included: Final = frozenset.intersection(*included) if included else None
+        self._excluded: Final = frozenset(
+            value for each in requirements if each.operator in _EXCLUDES for value in each.values
+        )
+        unlike = dict.fromkeys(each for each in requirements if each.operator not in _INCLUDES | _EXCLUDES)
+        self._others: Final = tuple(unlike)
+
+    def matches_value(self, value: str | None) -> bool:
+        if value is None:
+            return not self._is_needed
+        if value in self._excluded or (self._included is not None and value not in self._included):
+            return False
+        return all(each.matches_value(value) for each in self._others)
+
+    def among(self, values: Mapping[str, object]) -> tuple[bool, Sequence[str], bool]:
+        if self._included is None and not self._others:
+            return True, [*(values.keys() & self._excluded)], True
+        asked = values if self._included is None else values.keys() & self._included
+        return False, [value for value in asked if self.matches_value(value)], not self._is_needed
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """All `requirements` together, in the order of their keys; nothing at all if not `selectable`. Usable as a dict
+    key.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    selectable: bool = True
+    _hash: int = field(init=False, compare=False, repr=False)
+    """Selectors are parts of keys that are looked up for every pod."""
+    num_values: int = field(init=False, compare=False, repr=False)
+    """The number of values that its requirements name, and at least that of the requirements."""
+    _by_key: _ByKey | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.requirements, self.selectable)))
+        object.__setattr__(self, "num_values", sum([len(each.values) or 1 for each in self.requirements]))
+        is_long = len(self.requirements) >= LONG or any(len(each.values) >= LONG for each in self.requirements)
+        object.__setattr__(self, "_by_key", _ByKey(self.requirements) if is_long else None)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type["Selector"], tuple[tuple[Requirement, ...], bool]]:
+        # Another process has other hashes of text.
+        return Selector, (self.requirements, self.selectable)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it matches every object."""
+        return self.selectable and not self.requirements
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Returns whether an object with these labels is selected."""
+        if not self.selectable:
+            return False
+        if self._by_key is not None:
+            return self._by_key.match(labels)
+        return all(requirement.matches_value(labels.get(requirement.key)) for requirement in self.requirements)
+
+    def conditions(self, keys: Mapping[str, object]) -> Iterable[LabelCondition]:
+        """Returns what the selector says of objects that have no labels but of these keys: it selects those that fulfil
+        all conditions.
+        """
+        return self.requirements if self._by_key is None else self._by_key.conditions(keys)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+
+NOTHING: Final = Selector(selectable=False)
+"""Selects no object; its text is empty, like that of EVERYTHING."""
+EVERYTHING: Final = Selector()
+"""Selects every object."""
+
+
+def selector_of(selector: LabelSelector | None) -> Selector:
+    """Returns the selector that an API object holds: a missing one selects nothing, an empty one everything.
+
+    Raises:
+        SelectorError: a key, operator or value is not allowed. Of several bad labels in `matchLabels` the first by key
+            is told.
+    """
+    if selector is None:
+        return NOTHING
+    requirements = [
+        requirement_of(key, Operator.EQUALS, (value,)) for key, value in sorted(selector.match_labels.items())
+    ]
+    for expression in selector.match_expressions:
+        operator = _OPERATORS_OF_API.get(expression.operator)
+        if operator is None:
+            raise SelectorError(f"{quoted(expression.operator)} is not a valid label selector operator")
+        requirements.append(requirement_of(expression.key, operator, expression.values))
+    return selector_with(requirements)
+
+
+def selector_from_labels(labels: Mapping[str, str]) -> Selector:
+    """Returns the selector of objects that have all these labels; nothing is validated. Upstream: selector.go,
+    SelectorFromSet.
+    """
+    if not labels:
+        return EVERYTHING
+    return selector_with(Requirement(key, Operator.EQUALS, (value,)) for key, value in labels.items())
+
+
+def with_requirements(selector: Selector, labels: Mapping[str, str]) -> Selector:
+    """Returns the selector, narrowed to objects that have all these labels; nothing stays nothing."""
+    if not selector.selectable:
+        return NOTHING
+    added = (Requirement(key, Operator.IN, (value,)) for key, value in labels.items())
+    return selector_with((*selector.requirements, *added))
+
+
+def selector_with(requirements: Iterable[Requirement]) -> Selector:
+    """Returns the selector of all these requirements; those of one key keep their order. Upstream: selector.go,
+    ByKey.
+    """
+    return Selector(tuple(sorted(requirements, key=attrgetter("key"))))
+
+
+def requirement_of(key: str, operator: Operator, values: Sequence[str], path: str = "") -> Requirement:
+    """Returns a requirement that is fit to be used.
+
+    Arguments:
+        path: where it stands, for the message.
+
+    Raises:
+        SelectorError: it is not; all of its faults are told.
+    """
+    errors = requirement_errors(key, operator, values, path)
+    if errors:
+        raise SelectorError(aggregate(errors))
+    return Requirement(key, operator, tuple(values))
+
+
+def requirement_errors(
+    key: str, operator: Operator, values: Sequence[str], path: str = "", *, is_from_text: bool = False
+) -> list[FieldError]:
+    """Returns what is wrong with a requirement that stands at `path`. Upstream: selector.go, NewRequirement.
+
+    Arguments:
+        is_from_text: the values were read as a document has them, so that a list that was not written is nil for every
+            operator.
+    """
+    errors: list[FieldError] = []
+    wrong = label_key_errors(key)
+    if wrong:
+        errors.append(invalid(child(path, "key"), key, "; ".join(wrong)))
+    values_path = child(path, "values")
+    if operator in _IS_SET and not values:
+        errors.append(
+            invalid(values_path, written_or_null(values), "for 'in', 'notin' operators, values set can't be empty")
+        )
+    elif operator in _IS_EXACT and len(values) != 1:
+        errors.append(
+            invalid(values_path, written_or_null(values), "exact-match compatibility requires one single value")
+        )
+    elif operator in _IS_UNARY and values:
+        errors.append(
+            invalid(values_path, written_or_null(values), "values set must be empty for exists and does not exist")
+        )
+    elif operator in (Operator.GREATER_THAN, Operator.LESS_THAN):
+        if len(values) != 1:
+            # Where these have no values in an object, upstream has an empty list and no nil one.
+            told = written_or_null(values) if is_from_text else list(values)
+            errors.append(invalid(values_path, told, "for 'Gt', 'Lt' operators, exactly one value is required"))
+        for place, value in enumerate(values):
+            if parse_int64(value) is None:
+                errors.append(
+                    invalid(index(values_path, place), value, "for 'Gt', 'Lt' operators, the value must be an integer")
+                )
+    for place, value in enumerate(values):
+        wrong = label_value_errors(value)
+        if wrong:
+            errors.append(invalid(index(index(values_path, place), key), value, "; ".join(wrong)))
+    return errors

@@ -1,0 +1,408 @@
+"""The requests of pods and the allocatable amounts of nodes, as the numbers that scheduling compares.
+
+Upstream: pkg/scheduler/framework/types.go, CalculateResource, Resource.Add, SetMaxResource;
+plugins/noderesources/fit.go and resource_allocation.go; component-helpers/resource/helpers.go (v1.36.2).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, TypeVar, final
+
+import msgspec
+
+from extender.values.golang.field_errors import NEGATIVE
+from extender.values.objects.kept_parses import kept_for_equal
+from extender.values.objects.node import Node, ResourceList
+from extender.values.objects.pod import Container, ContainerStatus, Pod, PodSpec, PodStatus, ResourceRequirements
+from extender.values.objects.quantity import (
+    BINARY_SI,
+    DECIMAL_SI,
+    MILLI,
+    Quantity,
+    QuantityError,
+    RawQuantity,
+    milli_value_of,
+    nanos_of,
+    quantity_of,
+    value_of,
+)
+from extender.values.objects.request_sums import has_pod_level_requests, sum_limits, sum_requests
+from extender.values.objects.resource_names import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    HUGEPAGES_PREFIX,
+    MEMORY,
+    PODS,
+    is_scalar_resource_name,
+)
+
+DEFAULT_MILLI_CPU: Final = 100
+"""Millicores assumed for a container that asks for none, where spreading load needs a number."""
+DEFAULT_MEMORY: Final = 200 * 1024 * 1024
+"""Bytes assumed for a container that asks for none."""
+
+# Sums below this many billionths give the same int64 whether upstream adds them as int64s or as big decimals.
+_SAFE_NANOS: Final = 2**63 * 10**6
+
+_NAMED: Final = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE, PODS})
+_DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: DEFAULT_MEMORY})
+_NO_DEFAULTS: Final[Mapping[str, RawQuantity]] = MappingProxyType({})
+
+_Field = tuple[str, str, RawQuantity]
+"""The path of a list such as `spec.containers[0].resources.requests`, a resource in it, and what stands there."""
+
+_LONGEST_SHOWN: Final = 320
+_FEW: Final = 64
+"""So many requests of one container are read faster than an earlier answer is found."""
+_ENCODE: Final = msgspec.json.Encoder().encode
+_DECODE: Final = msgspec.json.Decoder(Pod).decode
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """An amount of everything: int64 each.
+
+    Attributes:
+        milli_cpu: thousandths of a core.
+        memory: bytes.
+        ephemeral_storage: bytes.
+        scalar: base units of each resource counted one by one (see `is_scalar_resource_name`); a name with 0 was named.
+    """
+
+    milli_cpu: int = 0
+    memory: int = 0
+    ephemeral_storage: int = 0
+    scalar: Mapping[str, int] = field(default_factory=dict)
+
+
+def assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
+    """Returns what the pod takes from its node: requests, and millicores and bytes with defaults for containers that
+    name none.
+
+    What the kubelet has allocated during an in-place resize counts. The answer is kept for pods with equal containers.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: framework/types.go, PodInfo.CalculateResource.
+    """
+    only = _only_list(pod, use_status=True)
+    if only is None or len(only) > _FEW:
+        return _kept_assigned_requests(_ENCODE(_without_others(pod)))
+    amounts = _naming_the_field(lambda _: _read(only), pod)
+    return _resources(amounts), amounts.get(CPU, DEFAULT_MILLI_CPU), amounts.get(MEMORY, DEFAULT_MEMORY)
+
+
+def filter_requests(pod: Pod) -> Resources:
+    """Returns what NodeResourcesFit wants to find free for the pod: by its spec alone. Negative sums count as nothing.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: noderesources/fit.go, computePodResourceRequest.
+    """
+    return _naming_the_field(_filter_requests, pod)
+
+
+def requested_amounts(pod: Pod) -> dict[str, int]:
+    """Returns resource -> what the pod requests, its own place among the pods included: base units, millicores for cpu.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+    """
+    requests = filter_requests(pod)
+    native = {CPU: requests.milli_cpu, MEMORY: requests.memory, EPHEMERAL_STORAGE: requests.ephemeral_storage, PODS: 1}
+    return {**native, **requests.scalar}
+
+
+def fit_scorer_requests(pod: Pod, resources: Iterable[str]) -> tuple[int, ...]:
+    """Returns the base units (millicores for cpu) of each resource that the scorer of NodeResourcesFit adds for the
+    pod.
+
+    It looks neither at pod-level resources nor at the status, and assumes defaults for containers that name none.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: noderesources/resource_allocation.go, calculatePodResourceRequest.
+    """
+    amounts = _naming_the_field(lambda pod: _amounts(pod, use_status=False, pod_level=False, defaults=_DEFAULTS), pod)
+    return tuple(amounts.get(resource, 0) for resource in resources)
+
+
+def balanced_scorer_requests(pod: Pod, resources: Iterable[str]) -> tuple[int, ...]:
+    """Returns the base units (millicores for cpu) of each resource that NodeResourcesBalancedAllocation adds for the
+    pod, without defaults.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: noderesources/resource_allocation.go, calculatePodResourceRequest.
+    """
+    amounts = _naming_the_field(lambda pod: _amounts(pod, use_status=True), pod)
+    return tuple(amounts.get(resource, 0) for resource in resources)
+
+
+def pod_requests(pod: Pod, *, use_status: bool) -> dict[str, Quantity]:
+    """Returns by resource the requests of the whole pod, overhead included; with `use_status` an in-place resize
+    counts.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: component-helpers/resource/helpers.go, PodRequests.
+    """
+    return _naming_the_field(lambda pod: sum_requests(pod, quantity_of, use_status=use_status), pod)
+
+
+def milli_requests(pod: Pod) -> dict[str, int]:
+    """Returns by resource thousandths of the requests of the whole pod, overhead included; an in-place resize counts.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+    """
+    nanos = _naming_the_field(lambda pod: sum_requests(pod, nanos_of, use_status=True), pod)
+    if all(0 <= amount < _SAFE_NANOS for amount in nanos.values()):
+        return {name: -(-amount // 10**6) for name, amount in nanos.items()}
+    return {name: amount.milli_value() for name, amount in pod_requests(pod, use_status=True).items()}
+
+
+def pod_limits(pod: Pod) -> dict[str, Quantity]:
+    """Returns by resource the limits of the whole pod; overhead is added where there is a limit.
+
+    Raises:
+        QuantityError: a quantity cannot be read; the message names the field.
+
+    Upstream: component-helpers/resource/helpers.go, PodLimits.
+    """
+    return _naming_the_field(lambda pod: sum_limits(pod, quantity_of), pod)
+
+
+def validate_requests(pod: Pod) -> None:
+    """Checks that every request, limit and overhead in the spec is a quantity that is not negative.
+
+    Raises:
+        QuantityError: naming the first field where that is not so.
+    """
+    # Distinct amounts are few, and the names of their fields are only needed for the error.
+    if not all(map(_is_amount, _distinct_amounts(pod.spec))):
+        _check(spec_fields(pod))
+
+
+def allocatable(node: Node) -> tuple[Resources, int]:
+    """Returns what the node can give to pods, and how many pods it takes.
+
+    Raises:
+        QuantityError: an amount cannot be read or is negative; the message names the field.
+
+    Upstream: framework/types.go, NewResource.
+    """
+    _check(allocatable_fields(node))
+    amounts = {
+        name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in node.status.allocatable.items()
+    }
+    return _resources(amounts), amounts.get(PODS, 0)
+
+
+def as_quantity(resource: str, amount: int) -> str:
+    """Returns an amount of a resource as a quantity in its canonical form: `500m`, `64Gi`, `2`.
+
+    Arguments:
+        amount: base units, millicores for cpu.
+    """
+    if resource == CPU:
+        return Quantity(amount, MILLI, format=DECIMAL_SI).canonical()
+    in_bytes = resource in (MEMORY, EPHEMERAL_STORAGE) or resource.startswith(HUGEPAGES_PREFIX)
+    return Quantity(amount, format=BINARY_SI if in_bytes else DECIMAL_SI).canonical()
+
+
+def in_words(resource: str, quantity: str) -> str:
+    """Returns a quantity of a resource as people compare it: cpu in cores, `60.1` and not `60100m`; other amounts
+    unchanged.
+    """
+    if resource != CPU:
+        return quantity
+    whole, part = divmod(abs(milli_value_of(quantity)), 1000)
+    sign = "-" if quantity.startswith("-") else ""
+    return f"{sign}{whole}.{part:03}".rstrip("0") if part else f"{sign}{whole}"
+
+
+def _naming_the_field(compute: Callable[[Pod], T], pod: Pod) -> T:
+    try:
+        return compute(pod)
+    except QuantityError as exc:
+        raise (first_unreadable(spec_fields(pod)) or first_unreadable(status_fields(pod)) or exc) from exc
+
+
+def _without_others(pod: Pod) -> Pod:
+    """Returns the pod with what `assigned_requests` reads of it, and little else."""
+    spec, status = pod.spec, pod.status
+    return Pod(
+        spec=PodSpec(
+            containers=spec.containers,
+            init_containers=spec.init_containers,
+            resources=spec.resources,
+            overhead=spec.overhead,
+        ),
+        status=PodStatus(
+            conditions=status.conditions,
+            container_statuses=status.container_statuses,
+            init_container_statuses=status.init_container_statuses,
+            allocated_resources=status.allocated_resources,
+            resources=status.resources,
+        ),
+    )
+
+
+@kept_for_equal(len)
+def _kept_assigned_requests(encoded: bytes) -> tuple[Resources, int, int]:
+    return _naming_the_field(_assigned_requests, _DECODE(encoded))
+
+
+def _assigned_requests(pod: Pod) -> tuple[Resources, int, int]:
+    amounts = _amounts(pod, use_status=True)
+    defaults: Mapping[str, RawQuantity] = _DEFAULTS
+    if has_pod_level_requests(pod):
+        defaults = {name: raw for name, raw in _DEFAULTS.items() if name not in amounts}
+    non_zero = _amounts(pod, use_status=True, defaults=defaults) if defaults else amounts
+    return _resources(amounts), non_zero.get(CPU, 0), non_zero.get(MEMORY, 0)
+
+
+def _filter_requests(pod: Pod) -> Resources:
+    return _resources({name: max(0, amount) for name, amount in _amounts(pod, use_status=False).items()})
+
+
+def _amounts(
+    pod: Pod, *, use_status: bool, pod_level: bool = True, defaults: Mapping[str, RawQuantity] = _NO_DEFAULTS
+) -> dict[str, int]:
+    """Returns by resource base units, millicores for cpu; int64. The options are those of `sum_requests`."""
+    only = _only_list(pod, use_status=use_status)
+    if only is not None:
+        return _read({**defaults, **only} if defaults else only)
+    nanos = sum_requests(pod, nanos_of, use_status=use_status, pod_level=pod_level, defaults=defaults)
+    if all(0 <= amount < _SAFE_NANOS for amount in nanos.values()):
+        return {name: -(-amount // (10**6 if name == CPU else 10**9)) for name, amount in nanos.items()}
+    sums = sum_requests(pod, quantity_of, use_status=use_status, pod_level=pod_level, defaults=defaults)
+    return {name: amount.milli_value() if name == CPU else amount.value() for name, amount in sums.items()}
+
+
+def _read(requests: ResourceList) -> dict[str, int]:
+    return {name: milli_value_of(raw) if name == CPU else value_of(raw) for name, raw in requests.items()}
+
+
+def _only_list(pod: Pod, *, use_status: bool) -> ResourceList | None:
+    """Returns the one list of requests that matters, in pods with a single container and nothing else to add; None in
+    others.
+    """
+    spec = pod.spec
+    if len(spec.containers) != 1 or spec.init_containers or spec.resources is not None or spec.overhead:
+        return None
+    requests = spec.containers[0].resources.requests
+    if use_status:
+        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+            if status.resources is not None and status.resources.requests != requests:
+                return None
+            if status.resources is not None and status.allocated_resources and status.allocated_resources != requests:
+                return None
+    return requests
+
+
+def _resources(amounts: Mapping[str, int]) -> Resources:
+    scalar = {name: amount for name, amount in amounts.items() if name not in _NAMED and is_scalar_resource_name(name)}
+    return Resources(amounts.get(CPU, 0), amounts.get(MEMORY, 0), amounts.get(EPHEMERAL_STORAGE, 0), scalar)
+
+
+def spec_fields(pod: Pod) -> Iterator[_Field]:
+    """Yields requests, limits and overhead of the pod's spec."""
+    yield from _container_fields("spec.containers", pod.spec.containers)
+    yield from _container_fields("spec.initContainers", pod.spec.init_containers)
+    yield from _requirement_fields("spec.resources", pod.spec.resources)
+    yield from _list_fields("spec.overhead", pod.spec.overhead)
+
+
+def status_fields(pod: Pod) -> Iterator[_Field]:
+    """Yields what the kubelet reports as allocated and running."""
+    yield from _status_fields("status.containerStatuses", pod.status.container_statuses)
+    yield from _status_fields("status.initContainerStatuses", pod.status.init_container_statuses)
+    yield from _requirement_fields("status.resources", pod.status.resources)
+    yield from _list_fields("status.allocatedResources", pod.status.allocated_resources)
+
+
+def allocatable_fields(node: Node) -> Iterator[_Field]:
+    """Yields the allocatable amounts of the node."""
+    return _list_fields("status.allocatable", node.status.allocatable)
+
+
+def _distinct_amounts(spec: PodSpec) -> set[RawQuantity]:
+    amounts = set(spec.overhead.values())
+    for resources in (
+        *(container.resources for container in (*spec.containers, *spec.init_containers)),
+        spec.resources,
+    ):
+        if resources is not None:
+            amounts.update(resources.requests.values(), resources.limits.values())
+    return amounts
+
+
+def _is_amount(raw: RawQuantity) -> bool:
+    try:
+        return nanos_of(raw) >= 0
+    except QuantityError:
+        return False
+
+
+def _check(fields: Iterable[_Field]) -> None:
+    """Checks that every field holds a quantity that is not negative.
+
+    Raises:
+        QuantityError: it names the first field where that is not so.
+    """
+    for path, name, raw in fields:
+        try:
+            negative = quantity_of(raw).sign < 0
+        except QuantityError as exc:
+            raise QuantityError(f"{path}[{_shown(name)}]: {exc}") from exc
+        if negative:
+            raise QuantityError(f"{path}[{_shown(name)}]: {NEGATIVE}")
+
+
+def first_unreadable(fields: Iterable[_Field]) -> QuantityError | None:
+    """Returns the error that names the first field without a quantity; None if all have one."""
+    for path, name, raw in fields:
+        try:
+            quantity_of(raw)
+        except QuantityError as exc:
+            return QuantityError(f"{path}[{_shown(name)}]: {exc}")
+    return None
+
+
+def _container_fields(path: str, containers: list[Container]) -> Iterator[_Field]:
+    for index, container in enumerate(containers):
+        yield from _requirement_fields(f"{path}[{index}].resources", container.resources)
+
+
+def _status_fields(path: str, statuses: list[ContainerStatus]) -> Iterator[_Field]:
+    for index, status in enumerate(statuses):
+        yield from _requirement_fields(f"{path}[{index}].resources", status.resources)
+        yield from _list_fields(f"{path}[{index}].allocatedResources", status.allocated_resources)
+
+
+def _requirement_fields(path: str, requirements: ResourceRequirements | None) -> Iterator[_Field]:
+    if requirements is not None:
+        yield from _list_fields(f"{path}.requests", requirements.requests)
+        yield from _list_fields(f"{path}.limits", requirements.limits)
+
+
+def _list_fields(path: str, resources: ResourceList | None) -> Iterator[_Field]:
+    for name, raw in (resources or {}).items():
+        yield path, name, raw
+
+
+def _shown(name: str) -> str:
+    """Returns the resource name if it can be one; anything else came from a caller and is not repeated."""
+    is_plain = name.isascii() and len(name) <= _LONGEST_SHOWN and name.replace("-", "").replace(".", "").isalnum()
+    return name if is_plain or is_scalar_resource_name(name) else "?"

@@ -1,0 +1,65 @@
+"""The kinds of resources that names stand for: extended, native, counted as a scalar, allowed for a whole pod.
+
+Upstream: kubernetes/pkg/apis/core/v1/helper/helpers.go; pkg/scheduler/util/utils.go, IsScalarResourceName (v1.36.2).
+"""
+
+from functools import lru_cache
+from typing import Final
+
+from extender.values.objects.name_syntax import label_key_errors
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+PODS: Final = "pods"
+
+HUGEPAGES_PREFIX: Final = "hugepages-"
+ATTACHABLE_VOLUMES_PREFIX: Final = "attachable-volumes-"
+QUOTA_PREFIX: Final = "requests."
+NATIVE_DOMAIN: Final = "kubernetes.io/"
+
+# Longer names are never valid; they are judged again each time rather than kept in a cache.
+_LONGEST_CACHED: Final = 320
+
+
+def is_scalar_resource_name(name: str) -> bool:
+    """Returns whether it is counted by itself: extended resources, huge pages, attachable volumes, and
+    `*kubernetes.io/*`.
+    """
+    return _is_scalar(name) if len(name) <= _LONGEST_CACHED else _is_scalar.__wrapped__(name)
+
+
+def is_extended_resource_name(name: str) -> bool:
+    """Returns whether it is `domain/name` outside of Kubernetes' own domain, such as `example.com/gpu`, and can be put
+    into a quota.
+    """
+    if is_native_resource(name) or name.startswith(QUOTA_PREFIX):
+        return False
+    return not label_key_errors(QUOTA_PREFIX + name)
+
+
+def is_native_resource(name: str) -> bool:
+    """Returns whether it has no domain, or Kubernetes' own."""
+    return "/" not in name or is_prefixed_native_resource(name)
+
+
+def is_prefixed_native_resource(name: str) -> bool:
+    """Returns whether it is in the domain `kubernetes.io` or one that ends so."""
+    return NATIVE_DOMAIN in name
+
+
+def is_pod_level_resource(name: str) -> bool:
+    """Returns whether it can be requested for a pod as a whole: cpu, memory, huge pages.
+
+    Upstream: component-helpers/resource/helpers.go, IsSupportedPodLevelResource.
+    """
+    return name in (CPU, MEMORY) or name.startswith(HUGEPAGES_PREFIX)
+
+
+@lru_cache(maxsize=16384)
+def _is_scalar(name: str) -> bool:
+    return (
+        name.startswith((HUGEPAGES_PREFIX, ATTACHABLE_VOLUMES_PREFIX))
+        or is_prefixed_native_resource(name)
+        or is_extended_resource_name(name)
+    )

@@ -1,0 +1,229 @@
+"""The API objects of storage: claims, volumes, classes, CSI nodes and drivers, attachments."""
+
+from dataclasses import dataclass
+from typing import Final, final
+
+import msgspec
+
+from extender.values.objects.meta import ApiObject, HasMetadata, Int32, LabelSelector, NodeSelector
+from extender.values.objects.node import ResourceList
+from extender.values.objects.pod import (
+    AWSElasticBlockStore,
+    AzureDisk,
+    AzureFile,
+    CinderVolume,
+    GCEPersistentDisk,
+    PortworxVolume,
+    ResourceRequirements,
+    VsphereVolume,
+)
+
+
+class PersistentVolumeClaimSpec(ApiObject, frozen=True):
+    """v1.PersistentVolumeClaimSpec. `storage_class_name` None and "" mean different things."""
+
+    access_modes: list[str] = []
+    selector: LabelSelector | None = None
+    resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
+    volume_name: str = ""
+    storage_class_name: str | None = None
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+
+
+class PersistentVolumeClaimStatus(ApiObject, frozen=True):
+    """v1.PersistentVolumeClaimStatus."""
+
+    phase: str = ""
+
+
+class PersistentVolumeClaim(HasMetadata, frozen=True):
+    """v1.PersistentVolumeClaim."""
+
+    spec: PersistentVolumeClaimSpec = msgspec.field(default_factory=PersistentVolumeClaimSpec)
+    status: PersistentVolumeClaimStatus = msgspec.field(default_factory=PersistentVolumeClaimStatus)
+
+
+class ObjectReference(ApiObject, frozen=True):
+    """v1.ObjectReference."""
+
+    api_version: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class CSIPersistentVolumeSource(ApiObject, frozen=True):
+    """v1.CSIPersistentVolumeSource."""
+
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class LocalVolumeSource(ApiObject, frozen=True):
+    """v1.LocalVolumeSource."""
+
+    path: str = ""
+
+
+class VolumeNodeAffinity(ApiObject, frozen=True):
+    """v1.VolumeNodeAffinity."""
+
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(ApiObject, frozen=True):
+    """v1.PersistentVolumeSpec, with the sources that scheduling looks at."""
+
+    capacity: ResourceList = {}
+    access_modes: list[str] = []
+    claim_ref: ObjectReference | None = None
+    storage_class_name: str = ""
+    volume_mode: str | None = None
+    volume_attributes_class_name: str | None = None
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: CSIPersistentVolumeSource | None = None
+    local: LocalVolumeSource | None = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    azure_disk: AzureDisk | None = None
+    azure_file: AzureFile | None = None
+    cinder: CinderVolume | None = None
+    portworx_volume: PortworxVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+
+
+class PersistentVolumeStatus(ApiObject, frozen=True):
+    """v1.PersistentVolumeStatus."""
+
+    phase: str = ""
+
+
+class PersistentVolume(HasMetadata, frozen=True):
+    """v1.PersistentVolume."""
+
+    spec: PersistentVolumeSpec = msgspec.field(default_factory=PersistentVolumeSpec)
+    status: PersistentVolumeStatus = msgspec.field(default_factory=PersistentVolumeStatus)
+
+
+class TopologySelectorLabelRequirement(ApiObject, frozen=True):
+    """v1.TopologySelectorLabelRequirement."""
+
+    key: str = ""
+    values: list[str] = []
+
+
+class TopologySelectorTerm(ApiObject, frozen=True):
+    """v1.TopologySelectorTerm."""
+
+    match_label_expressions: list[TopologySelectorLabelRequirement] = []
+
+
+class StorageClass(HasMetadata, frozen=True):
+    """storagev1.StorageClass."""
+
+    provisioner: str = ""
+    volume_binding_mode: str | None = None
+    allowed_topologies: list[TopologySelectorTerm] = []
+
+
+class VolumeNodeResources(ApiObject, frozen=True):
+    """storagev1.VolumeNodeResources: how many volumes of a driver a node can attach; None is no limit."""
+
+    count: Int32 | None = None
+
+
+class CSINodeDriver(ApiObject, frozen=True):
+    """storagev1.CSINodeDriver."""
+
+    name: str = ""
+    allocatable: VolumeNodeResources | None = None
+
+
+class CSINodeSpec(ApiObject, frozen=True):
+    """storagev1.CSINodeSpec."""
+
+    drivers: list[CSINodeDriver] = []
+
+
+class CSINode(HasMetadata, frozen=True):
+    """storagev1.CSINode: named like its node."""
+
+    spec: CSINodeSpec = msgspec.field(default_factory=CSINodeSpec)
+
+
+class CSIDriverSpec(ApiObject, frozen=True):
+    """storagev1.CSIDriverSpec."""
+
+    attach_required: bool | None = None
+    storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
+
+
+class CSIDriver(HasMetadata, frozen=True):
+    """storagev1.CSIDriver."""
+
+    spec: CSIDriverSpec = msgspec.field(default_factory=CSIDriverSpec)
+
+
+class CSIStorageCapacity(HasMetadata, frozen=True):
+    """storagev1.CSIStorageCapacity."""
+
+    node_topology: LabelSelector | None = None
+    storage_class_name: str = ""
+    capacity: str | int | float | None = None
+    maximum_volume_size: str | int | float | None = None
+
+
+class VolumeAttachmentSource(ApiObject, frozen=True):
+    """storagev1.VolumeAttachmentSource."""
+
+    persistent_volume_name: str | None = None
+
+
+class VolumeAttachmentSpec(ApiObject, frozen=True):
+    """storagev1.VolumeAttachmentSpec."""
+
+    attacher: str = ""
+    source: VolumeAttachmentSource = msgspec.field(default_factory=VolumeAttachmentSource)
+    node_name: str = ""
+
+
+class VolumeAttachment(HasMetadata, frozen=True):
+    """storagev1.VolumeAttachment."""
+
+    spec: VolumeAttachmentSpec = msgspec.field(default_factory=VolumeAttachmentSpec)
+
+
+MIGRATED_PLUGINS_ANNOTATION: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+"""The in-tree plugins, with commas between them, whose volumes the node serves through CSI drivers."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AttachProfile:
+    """The number of volumes of each driver that a node can attach, and the in-tree volumes that count as theirs."""
+
+    limits: tuple[tuple[str, int], ...] = ()
+    """(driver, volumes) of the drivers that have a limit."""
+    migrated_plugins: frozenset[str] = frozenset()
+    drivers: frozenset[str] = frozenset()
+    """The drivers that are installed, with and without a limit."""
+
+
+def attach_profile(node: CSINode) -> AttachProfile:
+    """Returns the profile of a node. Of a driver that is listed twice, the last limit holds.
+
+    Upstream: framework/plugins/nodevolumelimits/csi.go, getVolumeLimits; volumebinding/binder.go,
+    isPluginMigratedToCSIOnNode (v1.36.2).
+    """
+    limits = {
+        driver.name: driver.allocatable.count
+        for driver in node.spec.drivers
+        if driver.allocatable is not None and driver.allocatable.count is not None
+    }
+    listed = node.metadata.annotations.get(MIGRATED_PLUGINS_ANNOTATION)
+    drivers = frozenset(driver.name for driver in node.spec.drivers)
+    return AttachProfile(tuple(limits.items()), frozenset(listed.split(",")) if listed else frozenset(), drivers)

@@ -1,0 +1,206 @@
+"""The body of a call while it arrives: nodes that are known byte for byte are taken out of it at once.
+
+A call of thousands of nodes in full has tens of megabytes, nearly all of which came with the last call, too. What is
+known is compared in the pieces in which it comes, and dropped: it is never put together, parsed, or held in memory a
+second time.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, zip_longest
+from typing import Final, final
+
+import msgspec
+from msgspec import Raw
+
+from extender.values.objects.node import Node
+
+KEY: Final = re.compile(rb'\{"metadata":\{"name":"([-a-z0-9.]{1,253})"')
+"""Go writes metadata first, and the name first in it. A body of another form is decoded each time, which is slower but
+correct.
+"""
+
+MARK: Final = b'{"\\u0000":0}'
+"""Stands for a run of known nodes in what is left of a body."""
+
+_LONGEST_KEY: Final = 275
+_FIRST: Final = b'"items":[{"metadata":{"name":"'
+_NEXT: Final = b',{"metadata":{"name":"'
+RAW_MARK: Final = Raw(MARK)
+
+
+class KnownNode(msgspec.Struct, gc=False, eq=False):
+    """A body and what it decodes to.
+
+    Attributes:
+        call: the number of the last call that held it.
+        place: its place in the RunText that was made of it last.
+    """
+
+    body: Raw
+    node: Node
+    call: int
+    place: int = 0
+
+
+Run = Sequence[KnownNode]
+
+
+@final
+class RunText:
+    """A run of nodes in one piece.
+
+    Attributes:
+        nodes: the run.
+        text: their bodies, with commas between them.
+        ends: where each body ends in the text.
+    """
+
+    def __init__(self, nodes: Run) -> None:
+        self.nodes: Final = nodes
+        self.text: Final = b",".join([known.body for known in nodes])
+        self.ends: Final = [end - 1 for end in accumulate(len(known.body) + 1 for known in nodes)]
+        for place, known in enumerate(nodes):
+            known.place = place
+
+    def has(self, known: KnownNode) -> bool:
+        """Returns whether the node is one of the run."""
+        return known.place < len(self.nodes) and self.nodes[known.place] is known
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ArrivedBody:
+    """A body without some of its nodes: `pieces[0]`, `runs[0]`, `pieces[1]` and so on; the nodes of a run have commas
+    between them.
+
+    What looked like the beginning of a node was taken for one. `is_right` says whether it was.
+    """
+
+    pieces: Sequence[bytes]
+    runs: Sequence[Run] = ()
+
+    def __len__(self) -> int:
+        """Returns the bytes that are left to read."""
+        return sum(map(len, self.pieces))
+
+    def marked(self) -> bytes:
+        """Returns the body with a MARK for each run."""
+        return MARK.join(self.pieces)
+
+    def whole(self) -> bytes:
+        """Returns the body as it was sent."""
+        runs = (b",".join([known.body for known in run]) for run in self.runs)
+        return b"".join(chain.from_iterable(zip_longest(self.pieces, runs, fillvalue=b"")))
+
+    def is_right(self, items: Sequence[Raw]) -> bool:
+        """Returns whether these items of the marked body are those of the whole one, but for the marks.
+
+        A parser that comes upon a mark as an item has understood all that stands before it, and expects an item there.
+        A run is such items, so that whatever follows is understood as well as it would be after the run.
+        """
+        return not self.runs or items.count(RAW_MARK) == len(self.runs) == self.marked().count(MARK)
+
+
+@final
+class ArrivingBody:
+    """Takes the known nodes out of a body, piece by piece. State: what has to wait for further bytes, and what has been
+    found so far.
+    """
+
+    def __init__(self, known: Mapping[bytes, KnownNode], last: RunText | None) -> None:
+        """Begins with nothing.
+
+        Arguments:
+            known: the known nodes by what KEY finds in their bodies. Others may be added meanwhile.
+            last: a run that is likely to come again. As far as it does, it is compared part by part of the body, and
+                not node by node.
+        """
+        self._known = known
+        self._last = last
+        self._followed = 0
+        """How far the body goes on as `last` does after the last known node; 0 if it does not."""
+        self._waiting: list[bytes] = []
+        self._num_waiting = self._num_needed = 0
+        self._at = 0
+        """Where to go on in the waiting bytes: after the comma that follows a run, otherwise at their beginning."""
+        self._is_in_run = False
+        self._sought = _FIRST
+        """What the next node is found by; empty where one begins."""
+        self._piece: list[bytes] = []
+        self._pieces: list[bytes] = []
+        self._runs: list[list[KnownNode]] = []
+
+    def take(self, part: bytes) -> None:
+        """Takes the next bytes."""
+        if self._last is not None and self._followed:
+            if self._last.text.startswith(part, self._followed):
+                self._followed += len(part)
+                return
+            self._stop_following(self._last)
+        if not self._known:
+            self._piece.append(part)
+            return
+        self._waiting.append(part)
+        self._num_waiting += len(part)
+        if self._num_waiting >= self._num_needed:
+            self._go_on()
+
+    def finish(self) -> ArrivedBody:
+        """Returns the body. To be called once, at its end."""
+        if self._last is not None and self._followed:
+            self._stop_following(self._last)
+        self._go_on(is_whole=True)
+        return ArrivedBody([*self._pieces, b"".join(self._piece)], self._runs)
+
+    def _go_on(self, *, is_whole: bool = False) -> None:
+        data, at, done, needed = b"".join(self._waiting), self._at, 0, 0
+        while at < len(data):
+            if self._sought:
+                found = data.find(self._sought, at)
+                if found < 0:
+                    at = max(at, len(data) - len(self._sought) + 1)
+                    break
+                at, self._sought = found + self._sought.index(b"{"), b""
+            match = KEY.match(data, at)
+            known = None if match is None else self._known.get(match[1])
+            end = at + (_LONGEST_KEY if match is None else 0 if known is None else len(known.body))
+            if end >= len(data) and not is_whole:
+                needed = end + 1
+                break
+            if known is None or not data.startswith(known.body, at):
+                self._is_in_run, self._sought = False, _NEXT
+                continue
+            if not self._is_in_run:
+                self._pieces.append(b"".join([*self._piece, data[done:at]]))
+                self._piece = []
+                self._runs.append([])
+                self._is_in_run = True
+            self._runs[-1].append(known)
+            at = done = end
+            if data.startswith(b",", end):
+                at += 1
+            else:
+                self._is_in_run, self._sought = False, _NEXT
+        if is_whole:
+            at, self._is_in_run = len(data), False
+        if not self._is_in_run:
+            self._piece.append(data[done:at])
+            done = at
+        self._waiting, self._num_waiting, self._at = [data[done:]], len(data) - done, at - done
+        self._num_needed = needed - done
+        if self._is_in_run and self._last is not None and self._last.has(last := self._runs[-1][-1]):
+            start = self._last.ends[last.place]
+            if self._last.text.startswith(self._waiting[0], start):
+                self._followed = start + self._num_waiting
+
+    def _stop_following(self, last: RunText) -> None:
+        """Makes known nodes of what has been followed, and the bytes of the unfinished node wait as if nothing had been
+        followed.
+        """
+        run, unfinished = self._runs[-1], bisect_left(last.ends, self._followed)
+        run += last.nodes[run[-1].place + 1 : unfinished]
+        self._waiting = [last.text[last.ends[unfinished - 1] : self._followed]]
+        self._num_waiting, self._num_needed, self._followed = len(self._waiting[0]), 0, 0

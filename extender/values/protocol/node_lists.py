@@ -1,0 +1,252 @@
+"""The nodes of a call: their names, checked, and their bodies, of which unchanged ones are neither decoded nor encoded
+again.
+
+kube-scheduler without `nodeCacheCapable` sends every node in full, twice for each pod, and hardly any of them differs
+from the last call's. An unchanged node becomes the same `Node` object, so that the overlay recognizes it by identity.
+"""
+
+import threading
+from collections.abc import Sequence
+from itertools import accumulate, count, islice, takewhile
+from typing import Final, final
+
+import msgspec
+from msgspec import Raw
+
+from extender.values.golang.json import JsonError, TooLargeError
+from extender.values.golang.json_bytes import quickly
+from extender.values.golang.json_limits import check_json
+from extender.values.objects import decoding
+from extender.values.objects.name_syntax import subdomain_errors
+from extender.values.objects.node import Node
+from extender.values.objects.node_decoding import NodeDecoder
+from extender.values.protocol.arriving_nodes import KEY, RAW_MARK, ArrivingBody, KnownNode, Run, RunText
+
+MAX_NODES: Final = 20_000
+MAX_BYTES: Final = 256 * 2**20
+MAX_NODE_BYTES: Final = 4 * 2**20
+"""The largest node; the API server accepts none that is larger than 3 MiB."""
+
+MAX_KNOWN_NAMES: Final = 2**17
+
+DEPTH_OF_ITEM: Final = 3
+"""The depth of a node in the body: {"Nodes":{"items":[."""
+
+_CHECKED_AT_A_TIME: Final = 2**17
+"""Bytes of nodes that are checked together: each check takes as long as some kilobytes."""
+
+_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
+_known_names: Final[set[str]] = set()
+"""Valid names. Thousands of the same come with every call, so each is matched once."""
+
+
+MAX_KNOWN_LISTS: Final = 4
+MAX_KNOWN_LIST_BYTES: Final = 2**19
+_known_lists: Final[dict[bytes, list[str]]] = {}
+"""Lists of valid names, each there once, by their bytes: kube-scheduler calls prioritize with the names that filter has
+returned to it.
+"""
+
+
+def names_known(document: Raw) -> list[str] | None:
+    """Returns the names in a JSON list of which each was checked before and is there once; None for any other document.
+
+    Such a list is within the limits of JSON.
+    """
+    written = bytes(document)
+    names = _known_lists.get(written)
+    if names is not None:
+        return names
+    names = quickly(list[str], document)
+    if names is None or not _known_names.issuperset(names) or len(set(names)) < len(names):
+        return None
+    if len(written) <= MAX_KNOWN_LIST_BYTES:
+        if len(_known_lists) >= MAX_KNOWN_LISTS:
+            _known_lists.clear()
+        _known_lists[written] = names
+    return names
+
+
+def check_node_names(what: str, names: Sequence[str]) -> None:
+    """Checks that every name can be the name of a node.
+
+    Raises:
+        JsonError: with the place of the first one that cannot.
+    """
+    if _known_names.issuperset(names):
+        return
+    for place, name in enumerate(names):
+        if subdomain_errors(name):
+            raise JsonError(f"{what}[{place}] is not the name of a node")
+    if len(_known_names) > MAX_KNOWN_NAMES:
+        _known_names.clear()
+    _known_names.update(names)
+
+
+@final
+class NodesInFull:
+    """The nodes of a call, each once, in their order. State: their bytes in one piece, once these have been asked for.
+
+    Attributes:
+        asked: the nodes as the call has them.
+        nodes: the decoded nodes.
+        names: their names.
+    """
+
+    def __init__(self, asked: Sequence[KnownNode]) -> None:
+        self.asked: Final = asked
+        by_name: dict[str, KnownNode] = {}
+        for known in asked:
+            by_name.setdefault(known.node.metadata.name, known)
+        self.nodes: Final = tuple(known.node for known in by_name.values())
+        self.names: Final = list(by_name)
+        self._each: Final = list(by_name.values())
+        self._all: RunText | None = None
+
+    @property
+    def all(self) -> RunText | None:
+        """All nodes in one piece, if that has been asked for."""
+        return self._all
+
+    def text(self, kept: Sequence[int]) -> bytes:
+        """Returns the bodies of the nodes at these places, with commas between them."""
+        if len(kept) < len(self._each):
+            return b",".join([self._each[place].body for place in kept])
+        if self._all is None:
+            self._all = RunText(self._each)
+        return self._all.text
+
+
+@final
+class DecodedNodes:
+    """The bodies that callers have sent, by node name, and the decoded nodes. Those that were not sent for longest are
+    dropped first.
+
+    May be used from several threads at once.
+    """
+
+    def __init__(self, *, max_nodes: int = MAX_NODES, max_bytes: int = MAX_BYTES) -> None:
+        self._max_nodes = max_nodes
+        self._max_bytes = max_bytes
+        self._known: dict[bytes, KnownNode] = {}
+        self._size = 0
+        self._calls = count(1)
+        self._writing = threading.Lock()
+        self._last = NodesInFull([])
+        self._decode = NodeDecoder()
+
+    def arriving(self) -> ArrivingBody:
+        """Returns what takes the known nodes out of a call's body as that arrives."""
+        return ArrivingBody(self._known, self._last.all)
+
+    def of(self, items: Sequence[Raw], runs: Sequence[Run] = ()) -> NodesInFull:
+        """Returns the nodes of a call; the same object as for the last call if they are the same.
+
+        Arguments:
+            items: the bodies as they were sent, and a mark for each run of known ones.
+            runs: the runs in their order.
+
+        Raises:
+            JsonError: a body is no node, is outside the limits, or has an invalid name; with the place of the first
+                one.
+        """
+        call = next(self._calls)
+        asked: list[KnownNode] = []
+        learned: dict[bytes, KnownNode] = {}
+        coming, num_checked = iter(runs), 0
+        for at, body in enumerate(items):
+            if runs and body == RAW_MARK:
+                asked += next(coming)
+                continue
+            match = KEY.match(body)
+            known = None if match is None else self._known.get(match[1])
+            if known is None or known.body != body:
+                if at >= num_checked:
+                    num_checked = at + _num_alike_right(items, at)
+                node = _decoded(len(asked), body, self._decode, is_checked=at < num_checked)
+                # Of repeated members the last one counts, so that the name may differ from the one that the pattern
+                # found.
+                key = node.name.encode()
+                known = self._known.get(key)
+                if known is None or known.body != body:
+                    known = learned[key] = KnownNode(body.copy(), node, call)
+            asked.append(known)
+        for known in asked:
+            known.call = call
+        if learned:
+            self._learn(learned)
+        last = self._last
+        if last.asked != asked:
+            last = self._last = NodesInFull(asked)
+        return last
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _learn(self, learned: dict[bytes, KnownNode]) -> None:
+        with self._writing:
+            for key, known in learned.items():
+                self._forget(key)
+                self._known[key] = known
+                self._size += len(known.body)
+            if len(self._known) <= self._max_nodes and self._size <= self._max_bytes:
+                return
+            for key, _ in sorted(self._known.items(), key=lambda item: item[1].call):
+                self._forget(key)
+                if len(self._known) <= self._max_nodes and self._size <= self._max_bytes:
+                    return
+
+    def _forget(self, key: bytes) -> None:
+        known = self._known.pop(key, None)
+        if known is not None:
+            self._size -= len(known.body)
+
+
+def _num_alike_right(items: Sequence[Raw], start: int) -> int:
+    """Returns how many bodies from there on were found to be within the limits of JSON when looked at together; 0 if
+    one of them is not.
+    """
+    sizes = accumulate(map(len, islice(items, start, None)))
+    end = start + sum(1 for _ in takewhile(_CHECKED_AT_A_TIME.__ge__, sizes))
+    try:
+        check_json(b",".join(items[start:end]), DEPTH_OF_ITEM)
+    except JsonError:
+        return 0  # which one, its own check says
+    return end - start
+
+
+def _decoded(place: int, body: Raw, decode: NodeDecoder, *, is_checked: bool) -> Node:
+    what = f"Nodes.items[{place}]"
+    if len(body) > MAX_NODE_BYTES:
+        raise TooLargeError(f"{what} has more than {MAX_NODE_BYTES} bytes")
+    if not is_checked:
+        check_json(bytes(body), DEPTH_OF_ITEM)
+    try:
+        node = decode(body)
+    except decoding.DecodeError as exc:
+        raise JsonError(f"{what}: {exc}") from exc
+    if not node.name:
+        raise JsonError(f"{what} has no name")
+    if subdomain_errors(node.name):
+        raise JsonError(f"{what}: metadata.name is not the name of a node")
+    return node
+
+
+@final
+class EncodedNodes:
+    """The encoded bodies of the nodes that were sent last, so that unchanged nodes are not encoded again."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, tuple[Node, Raw]] = {}
+
+    def of(self, nodes: Sequence[Node]) -> list[Raw]:
+        """Returns the nodes as JSON, by position."""
+        if len(self._written) > 2 * len(nodes) + 1000:
+            self._written.clear()
+        return [self._of(node) for node in nodes]
+
+    def _of(self, node: Node) -> Raw:
+        known = self._written.get(node.name)
+        if known is None or known[0] is not node:
+            known = self._written[node.name] = node, Raw(_ENCODE(node))
+        return known[1]

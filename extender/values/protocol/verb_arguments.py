@@ -1,0 +1,333 @@
+"""The arguments of the four verbs, read from bytes and written to bytes.
+
+Upstream: kube-scheduler/extender/v1, types.go.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, Final, final
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, Raw, UnsetType, field
+
+from extender.values.golang.json import JsonError, TooLargeError
+from extender.values.golang.json_bytes import is_null, members, quickly, read
+from extender.values.golang.json_limits import check_json, check_number_of_values
+from extender.values.objects import decoding
+from extender.values.objects.name_syntax import dns_label_errors, subdomain_errors
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.protocol.arriving_nodes import ArrivedBody, Run
+from extender.values.protocol.node_lists import DecodedNodes, EncodedNodes, NodesInFull, check_node_names, names_known
+from extender.values.protocol.wire_types import (
+    UID,
+    UID_MAX_LENGTH,
+    ExtenderArgs,
+    ExtenderBindingArgs,
+    ExtenderPreemptionArgs,
+    MetaVictims,
+    NodeList,
+    Victims,
+)
+
+MAX_BYTES_WITHOUT_NODES: Final = 8 * 2**20
+"""The largest body apart from nodes in full. 15,000 names are about 1 MB."""
+
+MAX_BINDING_BYTES: Final = 64 * 1024
+
+_MAX_VIOLATIONS: Final = 2**63 - 1
+_UID: Final = re.compile(UID)
+_ENCODE: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AskedNodes:
+    """The arguments of filter and prioritize: a pod, and the nodes to place it on. Nodes that are given twice count
+    once.
+
+    Attributes:
+        names: the nodes in the order of the call; None if none were given in either form.
+        in_full: the same nodes, if they were sent in full.
+        named: the names in the order of `NodeNames`, if that form was sent.
+    """
+
+    pod: Pod
+    names: Sequence[str] | None = None
+    in_full: NodesInFull | None = None
+    named: Sequence[str] | None = None
+
+    @property
+    def nodes(self) -> Sequence[Node] | None:
+        return None if self.in_full is None else self.in_full.nodes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AskedPreemption:
+    """The arguments of preempt: a preemptor, and the victims on each node. Nodes whose victims cannot be read are left
+    out.
+    """
+
+    pod: Pod
+    candidates: Mapping[str, MetaVictims]
+
+
+class _NodeItems(msgspec.Struct, frozen=True, gc=False):
+    items: list[Raw] | UnsetType | None = UNSET
+
+
+class _Args(msgspec.Struct, frozen=True, gc=False):
+    """ExtenderArgs under the names that kube-scheduler writes. An absent Raw is empty."""
+
+    pod: Raw = field(name="Pod", default=Raw())
+    nodes: _NodeItems | UnsetType | None = field(name="Nodes", default=UNSET)
+    node_names: Raw = field(name="NodeNames", default=Raw())
+
+
+class _ExactVictim(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    uid: str = field(name="UID")
+
+
+class _ExactVictims(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """MetaVictims as kube-scheduler writes them. Any others are read piece by piece, as Go reads them."""
+
+    pods: list[_ExactVictim] = field(name="Pods")
+    violations: Annotated[int, msgspec.Meta(ge=0, le=_MAX_VIOLATIONS)] = field(name="NumPDBViolations", default=0)
+
+
+def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
+    """Reads ExtenderArgs, of filter and prioritize.
+
+    Raises:
+        JsonError: see the table of bad input in the tests.
+    """
+    document, (pod_document, items, names_document), runs = _arrived_parts(body)
+    # The nodes have limits of their own, which are checked when one is decoded for the first time.
+    start, end = _stretch(document, items) if items else (0, 0)
+    rest = document[:start] + document[end:]
+    if len(rest) > MAX_BYTES_WITHOUT_NODES:
+        raise TooLargeError(f"the body has more than {MAX_BYTES_WITHOUT_NODES} bytes besides the nodes in full")
+    named = None if names_document is None else names_known(names_document)
+    if named is not None and names_document is not None and not items:
+        start, end = _stretch(document, [names_document])
+        rest = document[:start] + document[end:]
+    check_json(rest)
+    pod = _read_pod(pod_document)
+    in_full = None if items is None else decoded.of(items, runs)
+    if named is None and names_document is not None:
+        named = _read_names(names_document)
+    if in_full is None:
+        return AskedNodes(pod, names=named, named=named)
+    if named is not None and set(named) != set(in_full.names):
+        raise JsonError("Nodes and NodeNames name different nodes")
+    return AskedNodes(pod, in_full.names, in_full, named)
+
+
+def read_preemption_args(body: bytes) -> AskedPreemption:
+    """Reads ExtenderPreemptionArgs.
+
+    Raises:
+        JsonError: see the table of bad input in the tests.
+    """
+    if len(body) > MAX_BYTES_WITHOUT_NODES:
+        check_number_of_values(body)
+    pod, in_full, by_uid = members(_object(body, "the body"), "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
+    check_json(body)
+    nodes_in_full = None if in_full is None else _victims_by_node("NodeNameToVictims", in_full)
+    nodes_by_uid = None if by_uid is None else _victims_by_node("NodeNameToMetaVictims", by_uid)
+    if nodes_in_full is not None and nodes_by_uid is not None and nodes_in_full.keys() != nodes_by_uid.keys():
+        raise JsonError("NodeNameToVictims and NodeNameToMetaVictims name different nodes")
+    nodes = nodes_by_uid if nodes_by_uid is not None else nodes_in_full or {}
+    candidates: dict[str, MetaVictims] = {}
+    exact = None if by_uid is None else quickly(dict[str, _ExactVictims], by_uid)
+    if exact is not None:
+        candidates = {
+            node: MetaVictims.of(dict.fromkeys([pod.uid for pod in each.pods]), each.violations)
+            for node, each in exact.items()
+        }
+        nodes = {}
+    for place, (node, document) in enumerate(nodes.items()):
+        victims = _read_victims(f"victims of node {place}", document, is_in_full=nodes_by_uid is None)
+        if victims is not None:
+            candidates[node] = victims
+    uids = [uid for victims in candidates.values() for uid in victims.uids if uid]
+    if len(set(uids)) < len(uids):
+        raise JsonError("one pod is a victim on several nodes")
+    return AskedPreemption(_read_pod(pod), candidates)
+
+
+def read_binding_args(body: bytes) -> ExtenderBindingArgs:
+    """Reads ExtenderBindingArgs. Every member is required: a binding without the UID could hit another pod of the same
+    name.
+
+    Raises:
+        JsonError: see the table of bad input in the tests.
+    """
+    if len(body) > MAX_BINDING_BYTES:
+        raise TooLargeError(f"a binding may have {MAX_BINDING_BYTES} bytes")
+    name, namespace, uid, node = members(_object(body, "the body"), "PodName", "PodNamespace", "PodUID", "Node")
+    check_json(body)
+    return ExtenderBindingArgs(
+        pod_name=_checked("PodName", name, _is_name),
+        pod_namespace=_checked("PodNamespace", namespace, lambda text: not dns_label_errors(text)),
+        pod_uid=_checked("PodUID", uid, lambda text: len(text) <= UID_MAX_LENGTH and _UID.fullmatch(text) is not None),
+        node=_checked("Node", node, _is_name),
+    )
+
+
+def extender_args(pod: Pod, nodes: Sequence[Node], encoded: EncodedNodes | None) -> bytes:
+    """Writes ExtenderArgs, with null for the form of the nodes that is not sent.
+
+    Arguments:
+        encoded: None to send the nodes by name.
+    """
+    if encoded is None:
+        return _ENCODE(ExtenderArgs[Raw](pod, None, [node.name for node in nodes]))
+    return _ENCODE(ExtenderArgs[Raw](pod, NodeList({}, encoded.of(nodes) or None), None))
+
+
+def preemption_args(pod: Pod, victims: Mapping[str, Victims], *, by_uid: bool) -> bytes:
+    """Writes ExtenderPreemptionArgs, with the victims of each node by UID or in full."""
+    if by_uid:
+        meta = {
+            node: MetaVictims.of((each.uid for each in on_node.pods), on_node.num_pdb_violations)
+            for node, on_node in victims.items()
+        }
+        return _ENCODE(ExtenderPreemptionArgs(pod, None, meta))
+    return _ENCODE(ExtenderPreemptionArgs(pod, dict(victims), None))
+
+
+def binding_args(pod: Pod, node: str) -> bytes:
+    """Returns the body of a bind call."""
+    return _ENCODE(ExtenderBindingArgs(pod.name, pod.namespace, pod.uid, node))
+
+
+_Parts = tuple[Raw | None, list[Raw] | None, Raw | None]
+"""The raw Pod, the items of Nodes, and NodeNames; None for what the arguments do not have."""
+
+
+def _arrived_parts(body: ArrivedBody) -> tuple[bytes, _Parts, Sequence[Run]]:
+    """Returns a document, its parts, and the runs of nodes that marks among its items stand for."""
+    if body.runs:
+        marked = body.marked()
+        with suppress(JsonError):  # what is wrong, and where, the whole body says
+            _check_size(marked)
+            parts = _parts(marked)
+            if body.is_right(parts[1] or ()):
+                return marked, parts, body.runs
+    whole = body.whole()
+    _check_size(whole)
+    return whole, _parts(whole), ()
+
+
+def _check_size(document: bytes) -> None:
+    if len(document) > MAX_BYTES_WITHOUT_NODES:
+        check_number_of_values(document)
+
+
+def _parts(body: bytes) -> _Parts:
+    """Returns Pod, Nodes.items and NodeNames; None for each that is missing or null."""
+    args = read(_Args, body)
+    if (
+        args.nodes is UNSET
+        or (args.nodes is not None and args.nodes.items is UNSET)
+        or not args.pod
+        or not args.node_names
+    ):
+        return _parts_in_any_case(body)
+    bodies = None if args.nodes is None else args.nodes.items or []
+    return None if is_null(args.pod) else args.pod, bodies, None if is_null(args.node_names) else args.node_names
+
+
+def _parts_in_any_case(body: bytes) -> _Parts:
+    pod, nodes, names = members(_object(body, "the body"), "Pod", "Nodes", "NodeNames")
+    if nodes is None:
+        return pod, None, names
+    (items,) = members(_object(nodes, "Nodes"), "items")
+    return pod, [] if items is None else read(list[Raw], items, "Nodes.items"), names
+
+
+def _object(document: bytes | Raw, what: str) -> dict[str, Raw]:
+    return read(dict[str, Raw], document, what)
+
+
+def _read_pod(document: Raw | None) -> Pod:
+    if document is None:
+        raise JsonError("pod is required")
+    try:
+        pod = decoding.decode(Pod, document)
+    except decoding.DecodeError as exc:
+        raise JsonError(f"Pod: {exc}") from exc
+    if not pod.name:
+        raise JsonError("Pod: metadata.name is required")
+    if not _is_name(pod.name) or not _is_name(pod.namespace):
+        raise JsonError("Pod: metadata.name or metadata.namespace is not a name that a pod can have")
+    return pod
+
+
+def _read_names(document: Raw) -> list[str]:
+    names = read(list[str], document, "NodeNames")
+    check_node_names("NodeNames", names)
+    return names if len(set(names)) == len(names) else list(dict.fromkeys(names))
+
+
+def _stretch(body: bytes, parts: Sequence[Raw]) -> tuple[int, int]:
+    """Returns where in the body the first part begins and the last part ends. The parts are views of it, in order."""
+    first = _address(body)
+    return _address(parts[0]) - first, _address(parts[-1]) - first + len(parts[-1])
+
+
+def _address(view: bytes | Raw) -> int:
+    address: int = np.frombuffer(view, np.uint8).__array_interface__["data"][0]
+    return address
+
+
+def _victims_by_node(what: str, document: Raw) -> dict[str, Raw]:
+    nodes = _object(document, what)
+    check_node_names(what, list(nodes))
+    return nodes
+
+
+def _read_victims(what: str, document: Raw, *, is_in_full: bool) -> MetaVictims | None:
+    """Returns None where nulls stand for victims: kube-scheduler could not have meant an answer for such a node."""
+    if is_null(document):
+        return None
+    pods, violations = members(_object(document, what), "Pods", "NumPDBViolations")
+    count = 0 if violations is None else read(int, violations, f"{what}: NumPDBViolations")
+    if not 0 <= count <= _MAX_VIOLATIONS:
+        raise JsonError(f"{what}: NumPDBViolations is out of range")
+    if pods is None:
+        return None
+    items = read(list[Raw], pods, f"{what}: Pods")
+    if any(map(is_null, items)):
+        return None
+    uids = [_uid(f"{what}: Pods[{place}]", item, is_in_full) for place, item in enumerate(items)]
+    return MetaVictims.of(dict.fromkeys(uids), count)
+
+
+def _uid(what: str, document: Raw, is_in_full: bool) -> str:
+    """Returns the UID of a victim; empty, which is no pod's, if it has none."""
+    pod = _object(document, what)
+    if is_in_full:
+        (metadata,) = members(pod, "metadata")
+        uid = None if metadata is None else members(_object(metadata, what), "uid")[0]
+    else:
+        (uid,) = members(pod, "UID")
+    return "" if uid is None else read(str, uid, what)
+
+
+def _is_name(text: str) -> bool:
+    return not subdomain_errors(text)
+
+
+def _checked(what: str, document: Raw | None, is_right: Callable[[str], bool]) -> str:
+    text = "" if document is None else read(str, document, what)
+    if not text:
+        raise JsonError(f"{what} is required")
+    if not is_right(text):
+        raise JsonError(f"{what} is not a name that the API server accepts")
+    return text

@@ -1,0 +1,253 @@
+"""The results of the four verbs, written to bytes, and those of other extenders, read from bytes.
+
+Results are written with Go's names and integers, and without null where Go would dereference it; a node that was sent
+in full is sent back byte for byte. Results are read as Go reads them.
+
+Upstream: kube-scheduler/extender/v1, types.go.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Final, TypeVar, final
+
+import msgspec
+from msgspec import Raw
+
+from extender.values.golang.int64 import MAX_INT64, MIN_INT64
+from extender.values.golang.json import JsonError
+from extender.values.golang.json_bytes import entries, first_value, int64, is_null, items, members, quickly, text
+from extender.values.objects import decoding
+from extender.values.objects.node import Node
+from extender.values.objects.quantity import QuantityError, quantity_of
+from extender.values.protocol.verb_arguments import AskedNodes
+from extender.values.protocol.wire_types import (
+    ExtenderBindingResult,
+    ExtenderFilterResult,
+    ExtenderPreemptionResult,
+    HostPriority,
+    MetaVictims,
+    NodeList,
+)
+
+T = TypeVar("T")
+
+MAX_TEXT: Final = 1024
+"""The most characters of an error or a reason; the note of an event may have no more."""
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_NO_ITEMS: Final = b'"items":[]'
+
+
+class ExtenderError(Exception):
+    """An extender failed, or returned something that cannot be used. The message is upstream's.
+
+    The caller decides what that means, depending on whether the extender is ignorable.
+    """
+
+
+def filter_result(
+    asked: AskedNodes, kept: Sequence[int], failed: Mapping[str, str], failed_and_unresolvable: Mapping[str, str]
+) -> list[bytes]:
+    """Writes the nodes that passed, in the form (or both forms) in which they were given, and the reasons of the
+    others.
+
+    Arguments:
+        kept: the places of the nodes in `asked.names`.
+
+    Returns:
+        The parts of the answer. The nodes in full are a part of their own, so that they need not be copied.
+    """
+    names = None
+    if asked.named is not None and asked.names is not None:
+        if asked.named is asked.names:
+            names = list(_at(asked.names, kept))
+        else:
+            passed = {asked.names[place] for place in kept}
+            names = [name for name in asked.named if name in passed]
+    answer = _ENCODE(
+        ExtenderFilterResult(
+            nodes=None if asked.in_full is None else NodeList[Raw](items=[]),
+            node_names=names,
+            failed_nodes=_all_capped(failed),
+            failed_and_unresolvable_nodes=_all_capped(failed_and_unresolvable),
+        )
+    )
+    if asked.in_full is None:
+        return [answer]
+    before, after = answer.split(_NO_ITEMS, 1)  # a quote in a reason would be escaped, and what has reasons comes later
+    return [before + _NO_ITEMS[:-1], asked.in_full.text(kept), _NO_ITEMS[-1:] + after]
+
+
+def _at(given: Sequence[T], kept: Sequence[int]) -> Sequence[T]:
+    return given if len(kept) == len(given) else [given[place] for place in kept]
+
+
+def filter_error(error: str) -> bytes:
+    """Writes that the whole call failed; the text ends up in the pod's condition and event."""
+    return _ENCODE(ExtenderFilterResult[Raw](error=_capped(error)))
+
+
+def prioritize_result(names: Sequence[str], scores: Sequence[int]) -> bytes:
+    """Writes one entry for each node of the call."""
+    return _ENCODE([HostPriority(host, score) for host, score in zip(names, scores, strict=True)])
+
+
+def preemption_result(chosen: Mapping[str, MetaVictims]) -> bytes:
+    """Writes the victims by UID. Nodes without victims are left out, because kube-scheduler treats one as an error."""
+    return _ENCODE(ExtenderPreemptionResult({node: victims for node, victims in chosen.items() if victims.pods}))
+
+
+def binding_result(error: str = "") -> bytes:
+    """Writes that the pod is bound, or the error."""
+    return _ENCODE(ExtenderBindingResult(_capped(error)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """The result of an extender's filter.
+
+    Attributes:
+        node_names: the names of the nodes that pass; None if they are not given by name.
+        nodes: the nodes that pass, in full; None if they are not given in full.
+        failed: node name -> reason; preemption might help.
+        failed_and_unresolvable: node name -> reason; preemption cannot help.
+    """
+
+    node_names: Sequence[str] | None
+    nodes: Sequence[Node] | None
+    failed: Mapping[str, str]
+    failed_and_unresolvable: Mapping[str, str]
+
+
+def _raising_extender_errors(read: Callable[[bytes], T]) -> Callable[[bytes], T]:
+    @wraps(read)
+    def raising(body: bytes) -> T:
+        try:
+            return read(body)
+        except JsonError as exc:
+            raise ExtenderError(str(exc)) from exc
+
+    return raising
+
+
+@_raising_extender_errors
+def read_filter_result(body: bytes) -> Filtered:
+    """Reads ExtenderFilterResult.
+
+    Raises:
+        ExtenderError: it cannot be read, or is an error.
+    """
+    of = "ExtenderFilterResult"
+    nodes, names, failed, unresolvable, error = members(
+        entries(first_value(body), of), "Nodes", "NodeNames", "FailedNodes", "FailedAndUnresolvableNodes", "Error"
+    )
+    result = Filtered(
+        None if names is None else _read_names(names, f"{of}.NodeNames"),
+        None if nodes is None else _read_nodes(nodes, f"{of}.Nodes"),
+        _read_reasons(failed, f"{of}.FailedNodes"),
+        _read_reasons(unresolvable, f"{of}.FailedAndUnresolvableNodes"),
+    )
+    _raise(text(error, f"{of}.Error"))
+    return result
+
+
+@_raising_extender_errors
+def read_prioritize_result(body: bytes) -> list[HostPriority]:
+    """Reads HostPriorityList.
+
+    Raises:
+        ExtenderError: it cannot be read.
+    """
+    document = first_value(body)
+    scores = quickly(list[HostPriority], document)
+    if scores is None or any(not MIN_INT64 <= each.score <= MAX_INT64 for each in scores):
+        scores = [
+            _read_score(entry, "HostPriorityList")
+            for entry in items(document, "HostPriorityList of type HostPriorityList")
+        ]
+    return scores
+
+
+@_raising_extender_errors
+def read_preemption_result(body: bytes) -> dict[str, MetaVictims | None]:
+    """Reads ExtenderPreemptionResult: node name -> victims; None where a null stands for them, or for one of them.
+
+    Raises:
+        ExtenderError: it cannot be read.
+    """
+    of = "ExtenderPreemptionResult.NodeNameToMetaVictims"
+    (by_node,) = members(entries(first_value(body), "ExtenderPreemptionResult"), "NodeNameToMetaVictims")
+    return {node: _read_victims(victims, of) for node, victims in entries(by_node, of).items()}
+
+
+@_raising_extender_errors
+def read_binding_result(body: bytes) -> None:
+    """Reads ExtenderBindingResult.
+
+    Raises:
+        ExtenderError: it cannot be read, or is an error.
+    """
+    (error,) = members(entries(first_value(body), "ExtenderBindingResult"), "Error")
+    _raise(text(error, "ExtenderBindingResult.Error"))
+
+
+def _read_names(document: Raw, of: str) -> list[str]:
+    names = quickly(list[str], document)
+    return names if names is not None else [text(name, of) for name in items(document, f"{of} of type []string")]
+
+
+def _read_score(document: Raw, of: str) -> HostPriority:
+    host, score = members(entries(document, of), "Host", "Score")
+    return HostPriority(text(host, f"{of}.Host"), int64(score, f"{of}.Score"))
+
+
+def _read_nodes(document: Raw, of: str) -> list[Node]:
+    (listed,) = members(entries(document, of), "items")
+    nodes = []
+    for item in items(listed, f"{of}.items"):
+        try:
+            node = Node() if is_null(item) else decoding.decode(Node, item)
+            for amount in (*node.status.allocatable.values(), *node.status.capacity.values()):
+                quantity_of(amount)
+        except (decoding.DecodeError, QuantityError) as exc:
+            raise JsonError(f"json: cannot unmarshal {of}.items: {exc}") from exc
+        nodes.append(node)
+    return nodes
+
+
+def _read_reasons(document: Raw | None, of: str) -> dict[str, str]:
+    reasons = quickly(dict[str, str], document) if document is not None else {}
+    if reasons is None:
+        reasons = {node: text(reason, of) for node, reason in entries(document, of).items()}
+    return _all_capped(reasons)
+
+
+def _read_victims(document: Raw, of: str) -> MetaVictims | None:
+    if is_null(document):
+        return None
+    pods, violations = members(entries(document, of), "Pods", "NumPDBViolations")
+    uids = [_read_uid(pod, f"{of}.Pods") for pod in items(pods, f"{of}.Pods")]
+    num_pdb_violations = int64(violations, f"{of}.NumPDBViolations")
+    return None if None in uids else MetaVictims.of((uid for uid in uids if uid is not None), num_pdb_violations)
+
+
+def _read_uid(document: Raw, of: str) -> str | None:
+    if is_null(document):
+        return None
+    (uid,) = members(entries(document, of), "UID")
+    return text(uid, f"{of}.UID")
+
+
+def _raise(error: str) -> None:
+    if error:
+        raise ExtenderError(_capped(error))
+
+
+def _all_capped(reasons: Mapping[str, str]) -> dict[str, str]:
+    return {node: _capped(reason) for node, reason in reasons.items()}
+
+
+def _capped(words: str) -> str:
+    return words if len(words) <= MAX_TEXT else words[: MAX_TEXT - 1] + "…"

@@ -1,0 +1,1 @@
+"""Where a client connects to: address, TLS files, proxy. `extender.client.credentials` reads kubeconfigs."""

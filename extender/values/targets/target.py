@@ -1,0 +1,156 @@
+"""The address of the API server, and the credentials for it.
+
+No secret appears in a repr. Files are read again while we run, because tokens and certificates rotate.
+"""
+
+import base64
+import logging
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from extender.values.targets.tls import KeyPair, Tls
+
+log = logging.getLogger(__name__)
+
+REREAD_SECONDS = 30.0
+"""Seconds for which the contents of a file are used. Upstream uses a token for a minute."""
+
+
+class CredentialsError(Exception):
+    """The credentials or the server's address cannot be found out. The text is one line that helps to correct it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The credentials of one request."""
+
+    authorization: str | None = field(default=None, repr=False)
+    """The Authorization header."""
+    key_pair: KeyPair | None = None
+    """A client certificate that came with the credentials; None for that of `Target.tls`, if any."""
+
+
+class Credentials(ABC):
+    """Returns the identity for each request."""
+
+    @abstractmethod
+    async def identity(self, now: float) -> Identity:
+        """Returns the identity at `now` (the event loop's time).
+
+        Raises:
+            CredentialsError: it cannot be found out.
+        """
+
+    @abstractmethod
+    def invalidate(self, refused: Identity) -> None:
+        """Drops the identity that the server refused, so that the next call reads another, unless one has been read
+        since.
+        """
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Fixed(Credentials):
+    """Credentials that never change: none, a token, or a user and a password."""
+
+    authorization: str | None = field(default=None, repr=False)
+
+    async def identity(self, now: float) -> Identity:
+        return Identity(self.authorization)
+
+    def invalidate(self, refused: Identity) -> None:
+        """Does nothing, because there is nothing to read again."""
+
+
+def anonymous() -> Credentials:
+    """Returns credentials without an Authorization header, for anonymous requests and for those with a client
+    certificate.
+    """
+    return Fixed()
+
+
+def token(text: str) -> Credentials:
+    """Returns a bearer token that does not change."""
+    return Fixed(bearer(text, "the token"))
+
+
+def basic_auth(user: str, password: str) -> Credentials:
+    """Returns a user and a password. API servers do not support them, but proxies in front of them may."""
+    return Fixed("Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
+
+
+@final
+class TokenFile(Credentials):
+    """A bearer token in a file, which the kubelet replaces from time to time. While it cannot be read, the last one is
+    used.
+
+    Upstream: client-go/transport/token_source.go, fileTokenSource (v1.36.2).
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._identity: Identity | None = None
+        self._due = 0.0
+
+    async def identity(self, now: float) -> Identity:
+        if self._identity is None or now >= self._due:
+            try:
+                self._identity = Identity(self._read())
+            except CredentialsError as error:
+                if self._identity is None:
+                    raise
+                log.warning("The last token stays in use: %s", error)
+            self._due = now + REREAD_SECONDS
+        return self._identity
+
+    def invalidate(self, refused: Identity) -> None:
+        if self._identity is refused:
+            self._due = 0.0
+
+    def _read(self) -> str:
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise CredentialsError(
+                f"token file {self._path} can not be read ({reason}): check that it is mounted"
+            ) from error
+        return bearer(text, f"the token in {self._path}")
+
+    def __repr__(self) -> str:
+        return f"TokenFile({str(self._path)!r})"
+
+
+def bearer(text: str, what: str) -> str:
+    """Returns the Authorization header for a token.
+
+    Arguments:
+        what: the name of the token in an error; its text is never quoted.
+
+    Raises:
+        CredentialsError: the token cannot be sent in a header.
+    """
+    stripped = text.strip()
+    if not stripped:
+        raise CredentialsError(f"{what} is empty")
+    if not stripped.isascii() or not stripped.isprintable() or " " in stripped:
+        raise CredentialsError(f"{what} holds characters that no HTTP header may hold")
+    return f"Bearer {stripped}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One API server with the credentials of one user."""
+
+    server: str
+    """The base URL: http or https, host, port, perhaps a path; without a slash at the end and without a user."""
+    namespace: str = "default"
+    """The namespace of objects for which none is given."""
+    tls: Tls = field(default_factory=Tls)
+    credentials: Credentials = field(default_factory=anonymous)
+    proxy: str | None = field(default=None, repr=False)  # may hold a password
+    """URL of an HTTP proxy."""

@@ -1,0 +1,206 @@
+"""Deployments: the ReplicaSet of each template, and how many replicas each of them should have next.
+
+Upstream: pkg/controller/deployment, rolling.go, recreate.go, sync.go; util/deployment_util.go (v1.36.2).
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.values.objects.meta import Object
+from extender.values.workloads.availability import fenceposts
+from extender.values.workloads.templates import HASH_LABEL, controller_reference, template_hash
+
+REVISION: Final = "deployment.kubernetes.io/revision"
+DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
+MAX_REPLICAS: Final = "deployment.kubernetes.io/max-replicas"
+_NOT_COPIED: Final = (
+    "kubectl.kubernetes.io/last-applied-configuration",
+    REVISION,
+    "deployment.kubernetes.io/revision-history",
+    DESIRED_REPLICAS,
+    MAX_REPLICAS,
+    "deprecated.deployment.rollback.to",
+)
+"""Annotations of a Deployment that its ReplicaSets do not get."""
+
+
+# The ReplicaSets.
+
+
+def hash_of(deployment: Object) -> str:
+    """Returns the value of HASH_LABEL on the pods of the Deployment's template."""
+    return template_hash(deployment["spec"]["template"], (deployment.get("status") or {}).get("collisionCount"))
+
+
+def new_replica_set(deployment: Object, replicas: int, revision: int) -> Object:
+    """Returns the ReplicaSet for the Deployment's template. Upstream: sync.go, getNewReplicaSet."""
+    spec, metadata = deployment["spec"], deployment["metadata"]
+    template, code = spec["template"], hash_of(deployment)
+    labels = {**((template.get("metadata") or {}).get("labels") or {}), HASH_LABEL: code}
+    surge, _ = fenceposts(spec)
+    wanted = spec.get("replicas", 1)
+    copied = {name: value for name, value in (metadata.get("annotations") or {}).items() if name not in _NOT_COPIED}
+    numbers = {DESIRED_REPLICAS: str(wanted), MAX_REPLICAS: str(wanted + surge), REVISION: str(revision)}
+    selector = spec.get("selector") or {}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{metadata['name']}-{code}",
+            "labels": labels,
+            "annotations": copied | numbers,
+            "ownerReferences": [controller_reference(deployment)],
+        },
+        "spec": {
+            "replicas": replicas,
+            **({"minReadySeconds": spec["minReadySeconds"]} if spec.get("minReadySeconds") else {}),
+            "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), HASH_LABEL: code}},
+            "template": {**template, "metadata": {**(template.get("metadata") or {}), "labels": labels}},
+        },
+    }
+
+
+def same_template(replica_set: Object, deployment: Object) -> bool:
+    """Returns whether the ReplicaSet makes the pods that the Deployment wants, the hash label aside. Upstream:
+    EqualIgnoreHash.
+    """
+    mine, theirs = replica_set["spec"].get("template") or {}, deployment["spec"].get("template") or {}
+    return _without_hash(mine) == _without_hash(theirs)
+
+
+def updated_replica_set(
+    replica_set: Object, deployment: Object, replicas: int, desired_and_max: tuple[int, int], revision: int | None
+) -> Object | None:
+    """Returns the ReplicaSet with these replicas and annotations; None if it has them already."""
+    annotations = dict(replica_set["metadata"].get("annotations") or {})
+    if replicas or revision is not None:
+        annotations |= {DESIRED_REPLICAS: str(desired_and_max[0]), MAX_REPLICAS: str(desired_and_max[1])}
+    spec = {**replica_set["spec"], "replicas": replicas}
+    if revision is not None:
+        annotations[REVISION] = str(revision)
+        copied = deployment["metadata"].get("annotations") or {}
+        annotations |= {name: value for name, value in copied.items() if name not in _NOT_COPIED}
+        seconds = deployment["spec"].get("minReadySeconds", 0)
+        if seconds != spec.get("minReadySeconds", 0):
+            spec["minReadySeconds"] = seconds
+    if spec == replica_set["spec"] and annotations == (replica_set["metadata"].get("annotations") or {}):
+        return None
+    return {**replica_set, "metadata": {**replica_set["metadata"], "annotations": annotations}, "spec": spec}
+
+
+def revision_number(replica_set: Object) -> int:
+    """Returns the revision of the Deployment that the ReplicaSet stands for; 0 if it does not say."""
+    text = (replica_set["metadata"].get("annotations") or {}).get(REVISION, "0")
+    return int(text) if text.isdecimal() else 0
+
+
+def next_revision(replica_sets: Iterable[Object]) -> int:
+    """Returns the revision that a new ReplicaSet beside these gets."""
+    return max(map(revision_number, replica_sets), default=0) + 1
+
+
+def desired_replicas(replica_set: Object) -> int | None:
+    """Returns how many replicas the Deployment wanted when the ReplicaSet was last scaled; None if it does not say."""
+    text = (replica_set["metadata"].get("annotations") or {}).get(DESIRED_REPLICAS, "")
+    return int(text) if text.isdecimal() else None
+
+
+def is_in_use(replica_set: Object) -> bool:
+    """Returns whether the ReplicaSet has replicas, or may still get some."""
+    status = replica_set.get("status") or {}
+    behind = status.get("observedGeneration", 0) < replica_set["metadata"].get("generation", 0)
+    return bool(replica_set["spec"].get("replicas", 1) or status.get("replicas") or behind)
+
+
+def _without_hash(template: Object) -> Object:
+    metadata = dict(template.get("metadata") or {})
+    labels = {name: value for name, value in (metadata.get("labels") or {}).items() if name != HASH_LABEL}
+    metadata.pop("creationTimestamp", None)
+    return {**template, "metadata": {**metadata, "labels": labels}}
+
+
+# Steps of a rollout.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One of a Deployment's ReplicaSets, as numbers.
+
+    Attributes:
+        wanted: replicas in its spec.
+        available: replicas that have been ready for long enough, by its status.
+    """
+
+    name: str
+    wanted: int
+    available: int
+
+    @staticmethod
+    def of(replica_set: Object) -> "Revision":
+        """Returns what the ReplicaSet says."""
+        spec, status = replica_set["spec"], replica_set.get("status") or {}
+        return Revision(replica_set["metadata"]["name"], spec.get("replicas", 1), status.get("availableReplicas", 0))
+
+
+def rolled(replicas: int, surge: int, unavailable: int, new: Revision, old: Sequence[Revision]) -> Mapping[str, int]:
+    """Returns the replicas that each ReplicaSet should have next; those that do not change are left out.
+
+    First the new one grows as far as the surge allows. Only when it cannot, the old ones shrink, oldest first: by
+    replicas that are not available, and then by what the available ones can spare.
+
+    Arguments:
+        old: oldest first.
+    """
+    total = new.wanted + sum(each.wanted for each in old)
+    if new.wanted > replicas:
+        return {new.name: replicas}
+    if new.wanted < replicas and total < replicas + surge:
+        return {new.name: new.wanted + min(replicas + surge - total, replicas - new.wanted)}
+    return _shrunk(replicas - unavailable, new, old, total)
+
+
+def _shrunk(min_available: int, new: Revision, old: Sequence[Revision], total: int) -> Mapping[str, int]:
+    spare = total - min_available - max(new.wanted - new.available, 0)
+    wanted = {each.name: each.wanted for each in old}
+    if spare <= 0:
+        return {}
+    for each in old:
+        unhealthy = min(spare, wanted[each.name] - each.available)
+        if unhealthy > 0:
+            wanted[each.name] -= unhealthy
+            spare -= unhealthy
+    dispensable = new.available + sum(min(each.available, wanted[each.name]) for each in old) - min_available
+    for each in old:
+        taken = min(max(dispensable, 0), wanted[each.name])
+        wanted[each.name] -= taken
+        dispensable -= taken
+    return {each.name: wanted[each.name] for each in old if wanted[each.name] != each.wanted}
+
+
+def scaled(replicas: int, surge: int, revisions: Sequence[Revision]) -> Mapping[str, int]:
+    """Returns how a Deployment that is scaled during a rollout spreads its replicas: in proportion to what each
+    ReplicaSet has.
+
+    Arguments:
+        revisions: those with replicas; the newest last.
+
+    Upstream: sync.go, scale.
+    """
+    allowed = replicas + surge if replicas else 0
+    total = sum(each.wanted for each in revisions)
+    if not total or allowed == total:
+        return {}
+    left = allowed - total
+    wanted: dict[str, int] = {}
+    # The biggest first when growing; and the leftover of rounding goes to the biggest.
+    order = sorted(revisions, key=lambda each: -each.wanted)
+    for each in order:
+        portion = math.trunc((each.wanted * allowed / total) - each.wanted)
+        portion = min(portion, left) if left > 0 else max(portion, left)
+        wanted[each.name] = each.wanted + portion
+        left -= portion
+    wanted[order[0].name] = max(wanted[order[0].name] + left, 0)
+    return {each.name: wanted[each.name] for each in revisions if wanted[each.name] != each.wanted}

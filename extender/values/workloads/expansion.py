@@ -1,0 +1,138 @@
+"""What a workload makes: the pods that it lacks, and the objects that these need.
+
+Which of its pods it keeps, and which it replaces, is decided elsewhere.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Final, final
+
+from extender.values.objects.meta import Object
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.workloads.daemon_sets import daemon_pods
+from extender.values.workloads.deployments import new_replica_set
+from extender.values.workloads.stateful_sets import claims_of, pod_of
+from extender.values.workloads.templates import pod_from_template
+
+WORKLOADS: Final = (
+    ("apps/v1", "Deployment"),
+    ("apps/v1", "ReplicaSet"),
+    ("apps/v1", "StatefulSet"),
+    ("apps/v1", "DaemonSet"),
+    ("batch/v1", "Job"),
+    ("batch/v1", "CronJob"),
+    ("v1", "ReplicationController"),
+)
+"""(apiVersion, kind) of what makes pods."""
+
+_JOB_NAME_LABELS: Final = ("batch.kubernetes.io/job-name", "job-name")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a workload finds in the cluster.
+
+    Attributes:
+        owned: (kind, namespace, name) of a controller -> the pods that it has and keeps; of a Deployment, those of its
+            ReplicaSets.
+        is_taken: whether there is a pod of this namespace and name.
+    """
+
+    nodes: Sequence[Node]
+    owned: Callable[[str, str, str], Sequence[Pod]]
+    is_taken: Callable[[str, str], bool]
+
+
+def objects_of(workload: Object, around: Surroundings) -> Iterator[Object]:
+    """Yields the pods that the workload makes now, and before them the objects that they need: claims, and a
+    Deployment's ReplicaSet.
+    """
+    kind, spec = workload["kind"], workload.get("spec") or {}
+    if kind == "CronJob":
+        # One run of it.
+        template = spec.get("jobTemplate") or {}
+        metadata = {
+            **(template.get("metadata") or {}),
+            **{part: workload["metadata"].get(part) for part in ("name", "namespace", "uid")},
+        }
+        yield from _of_job({**template, "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata}, around)
+    elif kind == "Job":
+        yield from _of_job(workload, around)
+    elif kind == "DaemonSet":
+        yield from _of_daemon_set(workload, around)
+    elif kind == "StatefulSet":
+        yield from _of_stateful_set(workload, around)
+    elif kind == "Deployment":
+        yield from _of_deployment(workload, around)
+    else:
+        has = len(around.owned(kind, _namespace(workload), workload["metadata"]["name"]))
+        yield from _replicas(workload, spec.get("replicas", 1) - has, around)
+
+
+def _of_deployment(deployment: Object, around: Surroundings) -> Iterator[Object]:
+    namespace, name = _namespace(deployment), deployment["metadata"]["name"]
+    wanted = deployment["spec"].get("replicas", 1)
+    replica_set = new_replica_set(deployment, wanted, revision=1)
+    code = replica_set["metadata"]["name"].removeprefix(f"{name}-")
+    replica_set["metadata"] |= {"namespace": namespace, "uid": f"{deployment['metadata']['uid']}-{code}"}
+    yield replica_set
+    has = len(around.owned("Deployment", namespace, name))
+    yield from _replicas(replica_set, wanted - has, around, called=name)
+
+
+def _of_stateful_set(stateful_set: Object, around: Surroundings) -> Iterator[Object]:
+    spec, namespace = stateful_set["spec"], _namespace(stateful_set)
+    first = (spec.get("ordinals") or {}).get("start", 0)
+    for ordinal in range(first, first + spec.get("replicas", 1)):
+        pod = pod_of(stateful_set, ordinal)
+        if not around.is_taken(namespace, pod["metadata"]["name"]):
+            for claim in claims_of(stateful_set, ordinal):
+                yield _placed(claim, namespace)
+            yield _placed(pod, namespace)
+
+
+def _of_job(job: Object, around: Surroundings) -> Iterator[Object]:
+    spec, namespace, name = job.get("spec") or {}, _namespace(job), job["metadata"]["name"]
+    if spec.get("suspend"):
+        return
+    parallelism, completions = spec.get("parallelism", 1), spec.get("completions")
+    wanted = parallelism if completions is None else min(parallelism, completions)
+    for pod in _replicas(job, wanted - len(around.owned("Job", namespace, name)), around):
+        pod["metadata"]["labels"] = {**pod["metadata"].get("labels", {}), **dict.fromkeys(_JOB_NAME_LABELS, name)}
+        yield pod
+
+
+def _of_daemon_set(daemon_set: Object, around: Surroundings) -> Iterator[Object]:
+    """A pod for each node that has none of it yet, and that lets one run there."""
+    namespace = _namespace(daemon_set)
+    has = {pod.spec.node_name for pod in around.owned("DaemonSet", namespace, daemon_set["metadata"]["name"])}
+    for node, pod in daemon_pods(daemon_set, around.nodes):
+        if node.name not in has and not around.is_taken(namespace, pod["metadata"]["name"]):
+            yield _placed(pod, namespace)
+
+
+def _replicas(owner: Object, number: int, around: Surroundings, called: str = "") -> Iterator[Object]:
+    """So many pods of the owner's template, under names that are free.
+
+    Arguments:
+        called: what their names begin with; the owner's name if empty.
+    """
+    namespace, base = _namespace(owner), called or owner["metadata"]["name"]
+    template = (owner.get("spec") or {}).get("template") or {}
+    free = (name for place in count(1) if not around.is_taken(namespace, name := f"{base}-{place}"))
+    for name in islice(free, max(number, 0)):
+        pod = pod_from_template(template, owner)
+        pod["metadata"]["name"] = name
+        yield _placed(pod, namespace)
+
+
+def _placed(obj: Object, namespace: str) -> Object:
+    obj["metadata"]["namespace"] = namespace
+    return obj
+
+
+def _namespace(obj: Object) -> str:
+    return obj["metadata"].get("namespace") or "default"

@@ -1,0 +1,57 @@
+"""Pods made of a pod template, and hashes that distinguish templates."""
+
+from typing import Final
+
+import orjson
+
+from extender.values.objects.meta import Object
+
+HASH_LABEL: Final = "pod-template-hash"
+_FNV_OFFSET: Final = 0x811C9DC5
+_FNV_PRIME: Final = 0x01000193
+_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+
+
+def controller_reference(owner: Object) -> Object:
+    """Returns the reference by which an object belongs to its controller. Upstream: controller_ref.go,
+    NewControllerRef.
+    """
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def pod_from_template(template: Object, owner: Object) -> Object:
+    """Returns a pod of this owner, still without a name. Upstream: pkg/controller/controller_utils.go,
+    GetPodFromTemplate.
+    """
+    metadata = template.get("metadata") or {}
+    kept = {name: metadata[name] for name in ("labels", "annotations", "finalizers") if metadata.get(name)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {**kept, "ownerReferences": [controller_reference(owner)]},
+        "spec": template.get("spec") or {},
+    }
+
+
+def template_hash(template: Object, collisions: int | None = None) -> str:
+    """Returns a short name for a template.
+
+    It is not upstream's number, which depends on how Go prints the template, but as stable and as short.
+    """
+    salt = b"" if collisions is None else collisions.to_bytes(8, "little")
+    return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(fnv1a(template, salt)))
+
+
+def fnv1a(value: object, salt: bytes = b"") -> int:
+    """Returns the 32-bit FNV-1a hash of a JSON value; the order of its members does not matter."""
+    code = _FNV_OFFSET
+    for byte in orjson.dumps(value, option=orjson.OPT_SORT_KEYS) + salt:
+        code = ((code ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
+    return code

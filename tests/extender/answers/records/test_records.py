@@ -1,0 +1,425 @@
+"""What a scheduler decides is remembered: attempts, and preemptions with the nodes that lost."""
+
+import asyncio
+import logging
+import random
+from typing import NoReturn
+
+import pytest
+
+from extender.answers.records.arrays import KeptAttempt
+from extender.answers.records.records import Records
+from extender.answers.records.shelf import Limits
+from extender.engine import framework as fwk
+from extender.engine.queue import QueuedPodInfo
+from extender.engine.reporter import Reporter
+from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.grouping import PodDisruptionBudget
+from extender.values.objects.pod import Pod
+from tests.extender.answers.records.deciding import NOON, Scheduling, story
+
+
+def a_node(name: str) -> NodeBuilder:
+    return make_node(name).capacity(cpu=2, pods=10)
+
+
+def a_pod(name: str, cpu: str = "1500m", priority: int = 0) -> PodBuilder:
+    return make_pod(name).uid(f"uid-{name}").req(cpu=cpu).priority(priority)
+
+
+def last(records: Records) -> KeptAttempt:
+    return next(records.attempts())
+
+
+# Attempts.
+
+
+def test_an_attempt_that_found_a_node() -> None:
+    async def tell() -> None:
+        records = Records(now=NOON.timestamp)
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("a"), a_node("b"), a_pod("taken").node("a"), a_pod("p", "100m"))
+        await scheduling.decides()
+
+        attempt = last(records)
+        made = attempt.record
+        assert (made.pod.key, made.pod.uid, made.profile, made.outcome, made.node) == (
+            "default/p", "uid-p", "default-scheduler", "Scheduled", "b",
+        )  # fmt: skip
+        assert (made.number, made.evaluated, made.feasible, made.woken_by) == (1, 2, 2, "UnschedulablePodAdd")
+        assert made.time == NOON.timestamp()
+        assert attempt.details is not None
+        assert attempt.details.scores is not None
+        assert attempt.details.scores.nodes == ("b", "a")
+        highest, lower = attempt.details.scores.total.tolist()
+        assert highest > lower
+
+    story(tell)
+
+
+def test_scores_are_kept_only_where_there_was_a_choice() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("only"), a_pod("p"))
+        await scheduling.decides()
+
+        assert last(records).details is None
+
+    story(tell)
+
+
+def test_of_a_crowd_only_some_scores_are_kept() -> None:
+    """
+    Within a second: those of the next second are kept again.
+    """
+
+    async def tell() -> None:
+        time = [NOON.timestamp()]
+        records = Records(Limits(details_a_second=2), now=lambda: time[0])
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("a"), a_node("b"), *(a_pod(f"p{number}", "1m") for number in range(5)))
+        await scheduling.decides()
+        time[0] += 1
+        scheduling.comes(*(a_pod(f"late-{number}", "1m") for number in range(3)))
+        await scheduling.decides()
+
+        assert {each.record.pod.name for each in records.attempts() if each.details is not None} == {
+            "p0",
+            "p1",
+            "late-0",
+            "late-1",
+        }
+
+    story(tell)
+
+
+def test_of_a_crowd_only_some_verdicts_are_kept() -> None:
+    """
+    Of the others what was said, and how many nodes were looked at.
+    """
+
+    async def tell() -> None:
+        records = Records(Limits(details_a_second=2), now=NOON.timestamp)
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "64") for number in range(5)))
+        await scheduling.decides()
+
+        assert [each.details is not None for each in records.attempts()] == [False, False, False, True, True]
+        assert len({each.record.message for each in records.attempts()}) == 1
+        assert {each.record.evaluated for each in records.attempts()} == {1}
+
+    story(tell)
+
+
+def test_an_attempt_that_was_refused_keeps_every_nodes_verdict() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("full"), a_node("tainted").taint("key", "value"), a_pod("low").node("full"), a_pod("p"))
+        await scheduling.decides()
+
+        attempt = last(records)
+        made, details = attempt.record, attempt.details
+        assert (made.outcome, made.node, made.evaluated, made.feasible) == ("Unschedulable", "", 2, 0)
+        (event,) = [call for call in scheduling.writes.calls if isinstance(call, fwk.RecordEvent)]
+        assert made.message == event.note
+        assert details is not None
+        verdicts = details.verdicts
+        assert verdicts is not None
+        assert verdicts.nodes.names == ("full", "tainted")
+        refused = {plugin: verdicts.mask(bits).tolist() for plugin, bits in verdicts.refused_by}
+        assert refused == {"TaintToleration": [False, True], "NodeResourcesFit": [True, False]}
+
+    story(tell)
+
+
+def test_an_attempt_in_which_something_went_wrong() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("a"), a_pod("p"))
+        scheduling.writes.fail(fwk.BindPod, fwk.CallError("the server is on fire"))
+        await scheduling.decides(1)
+
+        made = last(records).record
+        assert (made.outcome, made.node) == ("Error", "a")
+        assert "the server is on fire" in made.message
+
+    story(tell)
+
+
+def test_without_nodes_the_pod_is_unschedulable() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(a_pod("p"))
+        await scheduling.decides()
+
+        made = last(records).record
+        assert (made.outcome, made.message) == ("Unschedulable", "no nodes available to schedule pods")
+        assert last(records).details is None
+
+    story(tell)
+
+
+def test_the_event_that_woke_the_pod_is_told() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(make_node("small").capacity(cpu=1, pods=10), a_pod("p"))
+        await scheduling.decides()
+        scheduling.comes(a_node("a"))
+        await scheduling.decides()
+
+        assert [
+            (each.record.number, each.record.outcome, each.record.woken_by) for each in records.attempts("default/p")
+        ] == [
+            (2, "Scheduled", "NodeAdd"),
+            (1, "Unschedulable", "UnschedulablePodAdd"),
+        ]
+
+    story(tell)
+
+
+def test_attempts_are_found_by_pod_and_page_by_page() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("a"), *(a_pod(f"p{number}", "1m") for number in range(4)))
+        await scheduling.decides()
+
+        newest, second, third, oldest = records.attempts()
+        assert newest.record.id > second.record.id > third.record.id > oldest.record.id == records.oldest
+        assert list(records.attempts(before=third.record.id)) == [oldest]
+        assert list(records.attempts(second.record.pod.key)) == [second]
+        assert list(records.attempts(second.record.pod.key, uid="of another")) == []
+        assert list(records.attempts("default/unknown")) == []
+
+    story(tell)
+
+
+def test_a_flood_stays_within_the_limits() -> None:
+    """
+    Whether anybody looks meanwhile or not; the newest are there.
+    """
+    records = Records(Limits(attempts=100, size=250_000))
+    for number in range(1000):
+        pod = make_pod(f"{'long-' * 40}{number}").uid(f"uid-{number}").obj()
+        records.decided(QueuedPodInfo(pod, 0.0), "default-scheduler", "n", 1, 1, 0.001)
+        assert records.size <= 250_000
+        if number % 300 == 0:
+            assert next(records.attempts()).record.id == number + 1
+
+    assert [each.record.id for each in records.attempts()] == list(range(1000, 900, -1))
+    assert records.size <= 250_000
+
+
+# Preemptions.
+
+
+def test_a_preemption_is_kept_with_its_victims_and_the_nodes_that_lost() -> None:
+    budget = convert(
+        PodDisruptionBudget,
+        {
+            "metadata": {"name": "kept", "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "kept"}}},
+            "status": {"disruptionsAllowed": 0},
+        },
+    )
+
+    async def tell() -> None:
+        records = Records(now=NOON.timestamp)
+        scheduling = Scheduling(records)
+        cheap = _owned(a_pod("cheap", priority=5).node("a").start_time("2026-01-01T08:00:00Z").obj())
+        scheduling.comes(
+            *map(a_node, "abc"), budget, cheap, a_pod("dear", priority=9).node("b"), a_pod("kept").label(app="kept").node("c"),
+            a_pod("high", priority=100),
+        )  # fmt: skip
+        await scheduling.decides()
+
+        (made,) = records.preemptions()
+        assert (made.by.key, made.by.priority, made.node, made.outcome) == ("default/high", 100, "a", "told")
+        (victim,) = made.victims
+        assert (victim.pod.key, victim.pod.priority, victim.owner) == ("default/cheap", 5, "Job/work")
+        assert (victim.started, victim.violates) == ("2026-01-01T08:00:00Z", ())
+        assert [room.node for room in made.candidates] == ["a", "b", "c"]
+        assert made.candidates[2].num_pdb_violations == 1
+        assert made.candidates[2].victims[0].violates == ("kept",)
+        assert made.num_candidates == 3
+        assert last(records).preemption == made
+        assert made.id == last(records).record.id
+
+    story(tell)
+
+
+def test_of_a_crowd_of_preemptions_only_some_keep_the_nodes_that_lost() -> None:
+    """
+    The chosen node is kept of all, with its victims and what they held.
+    """
+
+    async def tell() -> None:
+        records = Records(Limits(details_a_second=1), now=NOON.timestamp)
+        scheduling = Scheduling(records)
+        running = [_owned(a_pod(f"low-{node}").node(node).start_time("2026-01-01T08:00:00Z").obj()) for node in "abc"]
+        scheduling.comes(*map(a_node, "abc"), *running, a_pod("first", priority=9), a_pod("second", priority=9))
+        await scheduling.decides()
+
+        second, first = records.preemptions()
+        assert (first.by.key, len(first.candidates), first.num_candidates) == ("default/first", 3, 3)
+        assert (second.by.key, len(second.candidates), second.num_candidates) == ("default/second", 1, 2)
+        for made in (first, second):
+            (chosen, *_), (victim,) = made.candidates, made.victims
+            assert (chosen.node, chosen.victims) == (made.node, made.victims)
+            assert (victim.pod.key, victim.owner) == (f"default/low-{made.node}", "Job/work")
+            assert (victim.cpu, victim.memory, victim.started) == (1500, 0, "2026-01-01T08:00:00Z")
+
+    story(tell)
+
+
+def test_who_preempted_a_pod() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
+        await scheduling.decides()
+
+        (made,) = records.preemptions()
+        assert records.who_preempted("default/low") == made
+        assert records.who_preempted("default/high") is None
+        assert list(records.preemptions("default/low")) == [made]
+        assert list(records.preemptions("default/high")) == [made]
+        assert list(records.preemptions("default/unknown")) == []
+
+    story(tell)
+
+
+def test_a_preemption_that_came_to_nothing_has_preempted_nobody() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("a"), a_pod("low").node("a"), a_pod("high", priority=100))
+        scheduling.writes.fail(fwk.DeletePod, fwk.CallError("not today"))
+        await scheduling.decides(1)
+
+        (made,) = records.preemptions()
+        assert made.outcome == "failed"
+        assert records.who_preempted("default/low") is None
+
+    story(tell)
+
+
+@pytest.mark.parametrize(
+    ("pod", "may_preempt", "why"),
+    [
+        pytest.param(
+            a_pod("p", priority=9).preemption_policy("Never"),
+            False,
+            "not eligible due to preemptionPolicy=Never.",
+            id="policy",
+        ),
+        pytest.param(
+            a_pod("p", cpu="64", priority=9),
+            True,
+            "0/1 nodes are available: 1 Preemption is not helpful for scheduling.",
+            id="too large for every node",
+        ),
+    ],
+)
+def test_why_nobody_was_preempted_is_kept(pod: PodBuilder, may_preempt: bool, why: str) -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(a_node("a"), a_pod("low").node("a"), pod)
+        await scheduling.decides()
+
+        made = last(records).record
+        assert (made.may_preempt, made.no_preemption) == (may_preempt, why)
+        assert list(records.preemptions()) == []
+
+    story(tell)
+
+
+def _owned(pod: Pod) -> Pod:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "work", "uid": "uid-work", "controller": True}
+    meta = replaced(
+        pod.metadata,
+        owner_references=convert(Pod, {"metadata": {"ownerReferences": [owner]}}).metadata.owner_references,
+    )
+    return replaced(pod, metadata=meta)
+
+
+# News.
+
+
+def test_whoever_waits_for_news_gets_them() -> None:
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        waiting = [asyncio.ensure_future(records.news(records.version)) for _ in range(2)]
+        await asyncio.sleep(1)
+        assert not any(each.done() for each in waiting)
+
+        scheduling.comes(a_node("a"), a_pod("p"))
+        await scheduling.decides()
+        await asyncio.sleep(1)
+
+        assert [each.result() for each in waiting] == [records.version] * 2
+        assert await records.news(0) == records.version
+
+    story(tell)
+
+
+# What reporting must not do.
+
+
+class Broken(Reporter):
+    """Whatever it hears, it fails."""
+
+    def _fail(self, *_: object, **__: object) -> NoReturn:
+        raise RuntimeError("no ink")
+
+    scored = refused = preemption_tried = decided = failed = binding_failed = preemption_ended = nominated = _fail
+    filter_called = prioritize_called = preempt_called = call_failed = _fail
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_decisions_are_the_same_whoever_listens(seed: int) -> None:
+    def decided_with(reporter: Reporter | None) -> list[object]:
+        calls: list[object] = []
+
+        async def tell() -> None:
+            chance = random.Random(seed)
+            scheduling = Scheduling(reporter) if reporter is not None else Scheduling()
+            scheduling.comes(*(a_node(f"n{number}") for number in range(8)))
+            for number in range(12):
+                scheduling.comes(a_pod(f"old-{number}", f"{chance.randrange(900)}m").node(f"n{number % 8}"))
+            for number in range(40):
+                scheduling.comes(a_pod(f"new-{number}", f"{chance.randrange(1800)}m", priority=chance.randrange(3)))
+            await scheduling.decides()
+            calls.extend(scheduling.writes.calls)
+
+        story(tell)
+        return calls
+
+    alone = decided_with(None)
+
+    assert {type(call) for call in alone} >= {fwk.BindPod, fwk.DeletePod}
+    assert decided_with(Records()) == alone
+    assert decided_with(Broken()) == alone
+
+
+def test_a_reporter_that_fails_is_complained_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def tell() -> None:
+        scheduling = Scheduling(Broken())
+        scheduling.comes(a_node("a"), a_pod("p"), a_pod("q", "64"), a_pod("r", "1m"))
+        await scheduling.decides()
+        assert len(scheduling.writes.bound) == 2
+
+    with caplog.at_level(logging.ERROR, "extender.answers.records"):
+        story(tell)
+
+    (complaint,) = [each for each in caplog.records if each.name.startswith("extender.answers.records")]
+    assert "this is logged once" in complaint.getMessage()
+    assert complaint.exc_info is not None

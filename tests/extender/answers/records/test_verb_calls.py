@@ -1,0 +1,253 @@
+"""What kube-scheduler asks is remembered, too, and so are the victims that it was given, once it says which node it
+took.
+"""
+
+import asyncio
+
+import pytest
+
+from extender.answers import history
+from extender.answers.records.records import BEST_OF_ASKED, MAX_MESSAGE, MAX_NAME, Records
+from extender.answers.records.shelf import Limits
+from extender.answers.types import NodeScore
+from extender.engine.framework import status as fwk_status
+from extender.engine.queue import QueuedPodInfo
+from extender.testing import PodBuilder, make_node, make_pod, make_verbs
+from extender.values.objects.cluster import ClusterState
+from extender.values.protocol.wire_types import MetaVictims
+from extender.verbs import VerbError, Verbs
+from tests.extender.answers.records.deciding import Scheduling, story
+
+ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
+LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower").uid("lower").req(cpu=1)
+
+
+def engine(records: Records, *pods: PodBuilder) -> Verbs:
+    """
+    Nodes a and b, each with room for one pod.
+    """
+    nodes = [make_node(name).capacity(cpu=1, pods=10).obj() for name in "ab"]
+    return make_verbs(ClusterState(nodes=nodes, pods=[pod.obj() for pod in pods]), reporter=records)
+
+
+def test_a_filter_is_kept_with_every_nodes_verdict() -> None:
+    records = Records()
+    engine(records, LOW.node("b")).filter(ASKED.obj(), node_names=["b", "a", "c"])
+
+    (answer,) = map(history.attempt, records.attempts())
+    assert (answer.outcome, answer.pod.name, answer.number, answer.evaluated, answer.feasible) == (
+        "Filter",
+        "asked",
+        0,
+        3,
+        1,
+    )
+    (step,) = answer.waterfall
+    assert (step.plugin, step.refused, step.left) == ("NodeResourcesFit", 1, 1)
+    (attempt,) = records.attempts()
+    assert attempt.details is not None
+    assert attempt.details.verdicts is not None
+    ((_, bits),) = attempt.details.verdicts.refused_by
+    assert attempt.details.verdicts.mask(bits).tolist() == [False, True]
+
+
+def test_a_filter_that_was_answered_before_any_node_was_looked_at() -> None:
+    records = Records()
+    claim = ASKED.claim("missing")
+    engine(records).filter(claim.obj(), node_names=["a"])
+
+    (answer,) = map(history.attempt, records.attempts())
+    assert answer.message == 'persistentvolumeclaim "missing" not found'
+    assert [(step.reasons[0].reason, step.left) for step in answer.waterfall] == [(answer.message, 0)]
+
+
+def test_of_scores_that_were_asked_for_the_best_are_kept() -> None:
+    records = Records()
+    small = make_pod("small").req(cpu="100m")
+    engine(records, LOW.node("b")).prioritize(small.obj(), node_names=["b", "a", "c"])
+
+    (answer,) = map(history.attempt, records.attempts())
+    assert (answer.outcome, answer.evaluated) == ("Prioritize", 3)
+    assert [score.node for score in answer.scores] == ["a", "b", "c"]
+    assert answer.scores[0] == NodeScore(node="a", total=10, others=10)
+    assert 10 > answer.scores[1].total > answer.scores[2].total == 0
+
+
+def test_of_many_nodes_only_the_best_are_kept() -> None:
+    records = Records()
+    many = [f"unknown-{number}" for number in range(1000)]
+    engine(records).prioritize(ASKED.obj(), node_names=[*many, "b", "a"])
+
+    (answer,) = map(history.attempt, records.attempts())
+    assert [score.node for score in answer.scores][:3] == ["b", "a", "unknown-0"]
+    assert len(answer.scores) == BEST_OF_ASKED
+
+
+def test_a_question_without_an_answer_is_an_error() -> None:
+    records = Records()
+
+    with pytest.raises(VerbError):
+        engine(records).filter(ASKED.obj())
+
+    (answer,) = map(history.attempt, records.attempts())
+    assert (answer.outcome, answer.message) == ("Error", "neither nodes nor nodeNames given")
+
+
+def asked_to_preempt(records: Records) -> Verbs:
+    asked = engine(records, LOW.node("a"), LOWER.node("b"))
+    asyncio.run(asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0), "b": MetaVictims.of(("lower",), 0)}))
+    return asked
+
+
+def test_who_would_have_to_go_is_kept_although_nobody_has_been_chosen() -> None:
+    records = Records()
+    asked_to_preempt(records)
+
+    (made,) = records.preemptions()
+    assert (made.by.name, made.node, made.victims, made.outcome) == ("asked", "", (), "deciding")
+    assert [(room.node, [victim.pod.name for victim in room.victims]) for room in made.candidates] == [
+        ("b", ["lower"]),
+        ("a", ["low"]),
+    ]
+    assert records.who_preempted("default/lower") is None
+
+
+def test_the_promise_says_which_victims_it_were() -> None:
+    """
+    kube-scheduler writes it into the preemptor's status.
+    """
+    records = Records()
+    asked = asked_to_preempt(records)
+    asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
+
+    (made,) = records.preemptions()
+    assert (made.node, made.outcome, [victim.pod.name for victim in made.victims]) == ("a", "told", ["low"])
+    assert [room.node for room in made.candidates] == ["a", "b"]
+    assert records.who_preempted("default/low") == made
+    assert records.who_preempted("default/lower") is None
+
+
+def test_a_promise_is_told_once() -> None:
+    records = Records()
+    asked = asked_to_preempt(records)
+    promised = ASKED.nominated_node("a")
+    asked.changed(ASKED.obj(), promised.obj())
+    version = records.version
+    asked.changed(promised.obj(), promised.label(touched="yes").obj())
+    asked.changed(promised.obj(), promised.node("a").obj())
+
+    assert records.version == version
+
+
+def test_a_promise_on_a_node_that_nobody_asked_about_names_no_victims() -> None:
+    records = Records()
+    asked = asked_to_preempt(records)
+    asked.changed(ASKED.obj(), ASKED.nominated_node("c").obj())
+
+    (made,) = records.preemptions()
+    assert (made.node, made.outcome, made.victims) == ("c", "told", ())
+    assert len(made.candidates) == 2
+
+
+def test_nothing_is_kept_of_a_question_about_no_node_that_helps() -> None:
+    records = Records()
+    asyncio.run(engine(records).preempt(ASKED.obj(), {"nowhere": MetaVictims.of((), 0)}))
+
+    (answer,) = map(history.attempt, records.attempts())
+    assert (answer.outcome, answer.evaluated, answer.feasible) == ("Preempt", 1, 0)
+    assert list(records.preemptions()) == []
+
+
+# What is asked is kept apart from what is decided here.
+
+
+def decided(records: Records, pod: PodBuilder = ASKED, node: str = "a") -> None:
+    records.decided(QueuedPodInfo(pod.obj(), 0.0), "default-scheduler", node, 2, 1, 0.001)
+
+
+def outcomes(records: Records) -> list[tuple[str, str]]:
+    return [(each.record.outcome, each.record.caller) for each in records.attempts()]
+
+
+def test_a_call_is_marked_with_its_caller_and_an_attempt_is_not() -> None:
+    records = Records()
+    decided(records)
+    asked = engine(records, LOW.node("a"), LOWER.node("b"))
+    asked.filter(ASKED.obj(), node_names=["a"], caller="system:kube-scheduler")
+    asked.prioritize(ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
+    asyncio.run(asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="system:kube-scheduler"))
+    with pytest.raises(VerbError):
+        asked.filter(ASKED.obj(), caller="anonymous at 10.0.0.9")
+    decided(records, LOW)
+
+    callers = [
+        "",
+        "anonymous at 10.0.0.9",
+        "system:kube-scheduler",
+        "anonymous at 10.0.0.9",
+        "system:kube-scheduler",
+        "",
+    ]
+    assert [each.caller for each in map(history.attempt, records.attempts())] == callers
+    assert [each.caller for each in map(history.preemption, records.preemptions())] == ["system:kube-scheduler"]
+    assert [each.record.id for each in records.attempts(before=6)] == [5, 4, 3, 2, 1]
+    assert records.oldest == 1
+
+
+def test_calls_cannot_push_out_what_was_decided_here() -> None:
+    records = Records(Limits(attempts=3, preemptions=2), limits_of_calls=Limits(attempts=4, preemptions=2))
+    for name in ("x", "y", "z"):
+        decided(records, make_pod(name).uid(name))
+    asked = engine(records, LOW.node("a"))
+    for number in range(50):
+        pod = make_pod(f"forged-{number}").uid(f"forged-{number}").req(cpu=1).priority(9)
+        asyncio.run(asked.preempt(pod.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="anonymous at 10.0.0.9"))
+
+    assert outcomes(records) == [("Preempt", "anonymous at 10.0.0.9")] * 4 + [("Scheduled", "")] * 3
+    assert len(list(records.preemptions())) == 2
+
+
+def test_calls_with_huge_names_take_no_more_memory_than_others() -> None:
+    records = Records(limits_of_calls=Limits(size=2**20))
+    huge = "x" * 100_000
+    pod = make_pod("p").uid(huge).req(cpu=99).scheduler_name(huge).claim(huge).obj()
+    asked = engine(records)
+    for _ in range(20):
+        asked.filter(pod, node_names=["a"], caller=huge)
+        asked.prioritize(make_pod("q").obj(), node_names=["a", huge])
+
+    assert records.size <= 2**20
+    kept = next(each.record for each in records.attempts() if each.record.outcome == "Filter")
+    assert {len(kept.pod.uid), len(kept.profile), len(kept.caller)} == {MAX_NAME}
+    assert len(kept.message) == MAX_MESSAGE
+
+
+def test_a_failed_binding_is_noted_at_the_attempt_and_not_at_a_later_call() -> None:
+    records = Records()
+    decided(records)
+    engine(records).filter(ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
+    records.binding_failed(ASKED.obj(), fwk_status.error("the API server said no"))
+
+    assert outcomes(records) == [("Filter", "anonymous at 10.0.0.9"), ("Error", "")]
+
+
+def test_a_call_cannot_claim_the_nomination_of_a_pod_that_is_decided_here() -> None:
+    """
+    Its victims would be shown as those that were preempted.
+    """
+
+    async def tell() -> None:
+        records = Records()
+        scheduling = Scheduling(records)
+        scheduling.comes(make_node("a").capacity(cpu=1, pods=10), LOW.node("a"), ASKED)
+        await scheduling.decides()
+        asked = engine(records, LOWER.node("a"))
+        await asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("lower",), 0)}, caller="anonymous at 10.0.0.9")
+        asked.changed(ASKED.obj(), ASKED.nominated_node("a").obj())
+
+        assert records.who_preempted("default/lower") is None
+        made = records.who_preempted("default/low")
+        assert made is not None
+        assert made.caller == ""
+
+    story(tell)

@@ -1,0 +1,39 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from extender.testing.certificates import Authority, CertificateFiles, can_make_certificates
+from tests.extender.client.sockets import LOOPS, loop_kind
+
+
+@pytest.fixture(params=LOOPS)
+def each_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests on real sockets run on asyncio's own loop and on the one that the service uses: their transports differ."""
+    before = loop_kind.set(request.param)
+    yield
+    loop_kind.reset(before)
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """The authority that a cluster trusts."""
+    return _authority(tmp_path_factory.mktemp("pki"), "kubernetes")
+
+
+@pytest.fixture(scope="session")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """An authority that nobody trusts."""
+    return _authority(tmp_path_factory.mktemp("pki"), "stranger")
+
+
+@pytest.fixture(scope="session")
+def server_files(authority: Authority) -> CertificateFiles:
+    """Certificate and key of an API server at 127.0.0.1, also known as kubernetes.default."""
+    return authority.sign("apiserver", "IP:127.0.0.1", "DNS:kubernetes.default")
+
+
+def _authority(folder: Path, name: str) -> Authority:
+    if not can_make_certificates():
+        pytest.skip("needs the openssl command")
+    return Authority(folder, name)

@@ -1,0 +1,389 @@
+"""Calls over real sockets, to servers that do what servers should not."""
+
+import asyncio
+import gzip
+import json
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.client.http_extender import HTTPExtender
+from extender.client.http_extender.calling import MAX_ANSWER_BYTES
+from extender.engine.framework import ExtenderError
+from extender.testing import make_node, make_pod
+from extender.testing.certificates import Authority, can_make_certificates
+from extender.values.config.configuration import Extender, ExtenderTLSConfig
+from extender.values.golang.durations import Duration
+from tests.extender.client.http_extender.serving import (
+    Served,
+    Writes,
+    answer,
+    closes,
+    hangs,
+    raw,
+    resets,
+    says,
+    says_json,
+    serving,
+)
+
+POD, NODES = make_pod("p").obj(), [make_node("a").obj(), make_node("b").obj()]
+
+AWAITING_HEADERS = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+READING_BODY = "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+
+needs_openssl = pytest.mark.skipif(not can_make_certificates(), reason="no openssl command")
+
+
+def config(address: str, **options: Any) -> Extender:
+    verbs: dict[str, Any] = {"filter_verb": "filter", "bind_verb": "bind", "node_cache_capable": True}
+    return Extender(url_prefix=address, **(verbs | options))
+
+
+async def filtered(address: str, **options: Any) -> list[str]:
+    extender = HTTPExtender(config(address, **options))
+    try:
+        return [node.name for node in (await extender.filter(POD, NODES)).nodes]
+    finally:
+        await extender.aclose()
+
+
+def asked(write: Writes, **options: Any) -> tuple[list[str] | str, Served]:
+    """The nodes that pass, or the error without the address; and what the server saw."""
+
+    async def ask() -> tuple[list[str] | str, Served]:
+        async with serving(write) as served:
+            try:
+                return await filtered(served.address, **options), served
+            except ExtenderError as exc:
+                return str(exc).replace(served.address, "URL"), served
+
+    return asyncio.run(ask())
+
+
+async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(answer("x" * 10**6)[: -(10**6)])
+    while not reader.at_eof():
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.01)
+
+
+async def floods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    megabyte = b"100000\r\n" + b" " * 2**20 + b"\r\n"
+    while not reader.at_eof():
+        writer.write(megabyte)
+        await writer.drain()
+
+
+def a_short_time() -> dict[str, Any]:
+    return {"http_timeout": Duration.parse("200ms")}
+
+
+@pytest.mark.parametrize(
+    ("write", "options", "error"),
+    [
+        pytest.param(says("{}", 500), {}, "failed filter with extender at URL URL/filter, code 500", id="500"),
+        pytest.param(says("{}", 201), {}, "failed filter with extender at URL URL/filter, code 201", id="201"),
+        pytest.param(raw(b"HTTP/1.1 204 No Content\r\n\r\n"), {}, "failed filter with extender at URL URL/filter, code "
+            "204", id="204"),
+        pytest.param(says("{}", 302), {}, "failed filter with extender at URL URL/filter, code "
+            "302", id="302 to nowhere"),
+        pytest.param(says("{}", 307, Location="ftp://x"), {}, 'Post "ftp://x": unsupported protocol scheme '
+                                                              '"ftp"', id="307 to no place"),
+        pytest.param(closes, {}, 'Post "URL/filter": EOF', id="closes"),
+        pytest.param(resets, {}, 'Post "URL/filter": EOF', id="resets"),
+        pytest.param(raw(b"SMTP ready\r\n\r\n", then_close=True), {}, 'Post "URL/filter": ', id="no HTTP"),
+        pytest.param(hangs(), a_short_time(), f'Post "URL/filter": {AWAITING_HEADERS}', id="hangs"),
+        pytest.param(hangs(answer("x" * 99)[:-50]), a_short_time(), READING_BODY, id="hangs in the middle of the answer"),
+        pytest.param(drips, a_short_time(), READING_BODY, id="drips"),
+        pytest.param(raw(answer("x" * 99)[:-50], then_close=True), {}, "unexpected EOF", id="ends in the middle of the answer"),
+        pytest.param(floods, {}, f"the answer is longer than {MAX_ANSWER_BYTES} bytes", id="floods"),
+        pytest.param(says("", Content_Encoding="br"), {}, "the answer is compressed ('br'), which was not "
+            "requested", id="brotli"),
+        pytest.param(says("not so", Content_Encoding="gzip"), {}, "", id="no gzip"),
+        pytest.param(says(""), {}, "EOF", id="empty"),
+        pytest.param(says("[" * 10**6), {}, "exceeded max depth", id="deep"),
+        pytest.param(says_json({"NodeNames": ["b", "x"]}), {}, 'extender "URL" claims a filtered node "x" which is not found in the input node list', id="unknown node"),
+    ],
+)  # fmt: skip
+def test_whatever_a_server_does_wrong_is_one_error_in_upstreams_words(
+    write: Writes, options: dict[str, Any], error: str
+) -> None:
+    said, served = asked(write, **options)
+
+    assert isinstance(said, str)
+    assert said.startswith(error)
+    assert "\n" not in said
+    assert len(served.requests) == 1  # nothing is asked twice
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+        with pytest.raises(ExtenderError) as caught:
+            asyncio.run(filtered(address))
+
+    assert str(caught.value) == f'Post "{address}/filter": connection refused'
+
+
+def test_a_call_is_a_post_of_json_that_wants_no_compression() -> None:
+    names, served = asked(says_json({"NodeNames": ["b"]}))
+
+    assert names == ["b"]
+    (request,) = served.requests
+    assert (request.method, request.path) == ("POST", "/filter")
+    assert {name: request.headers[name] for name in ("content-type", "accept-encoding", "user-agent")} == {
+        "content-type": "application/json",
+        "accept-encoding": "identity",
+        "user-agent": "reprieve",
+    }
+
+
+def test_all_slashes_at_the_end_of_the_prefix_go_and_the_verb_is_taken_as_it_is() -> None:
+    async def ask() -> list[str]:
+        async with serving(says_json({"NodeNames": []})) as served:
+            await filtered(served.address + "/base//", filter_verb="v1/filter")
+            await filtered(served.address, filter_verb="/filter")
+            return [request.path for request in served.requests]
+
+    assert asyncio.run(ask()) == ["/base/v1/filter", "//filter"]
+
+
+def test_connections_are_kept_alive_between_calls() -> None:
+    async def ask() -> Served:
+        async with serving(says_json({"NodeNames": ["a"]})) as served:
+            extender = HTTPExtender(config(served.address))
+            for _ in range(5):
+                await extender.filter(POD, NODES)
+            await extender.aclose()
+            return served
+
+    served = asyncio.run(ask())
+
+    assert (len(served.requests), served.connections) == (5, 1)
+
+
+def test_an_extender_recovers_with_its_server() -> None:
+    answers: list[Writes] = [resets, hangs(), says("", 500), says_json({"NodeNames": ["a"]})]
+
+    async def in_turn(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await answers.pop(0)(reader, writer)
+
+    async def ask() -> list[str]:
+        async with serving(in_turn) as served:
+            extender = HTTPExtender(config(served.address, **a_short_time()))
+            for _ in range(3):
+                with pytest.raises(ExtenderError):
+                    await extender.filter(POD, NODES)
+            result = await extender.filter(POD, NODES)
+            await extender.aclose()
+            return [node.name for node in result.nodes]
+
+    assert asyncio.run(ask()) == ["a"]
+
+
+def test_an_answer_that_comes_compressed_is_unpacked() -> None:
+    body = gzip.compress(json.dumps({"NodeNames": ["a"]}).encode())
+
+    assert asked(says(body, Content_Encoding="gzip"))[0] == ["a"]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_followed_as_go_follows_them_and_warned_of_once(
+    status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    307 and 308 are sent once more with their body, the others are fetched.
+    """
+
+    async def ask() -> Served:
+        async with serving(says_json({"NodeNames": ["a"]})) as there:
+            async with serving(says("", status, Location=f"{there.address}/moved")) as here:
+                extender = HTTPExtender(config(here.address))
+                for _ in range(2):
+                    assert [node.name for node in (await extender.filter(POD, NODES)).nodes] == ["a"]
+                await extender.aclose()
+            return there
+
+    served = asyncio.run(ask())
+
+    is_sent_again = status in (307, 308)
+    assert [(request.method, request.path) for request in served.requests] == [
+        ("POST" if is_sent_again else "GET", "/moved")
+    ] * 2
+    assert all((request.body is not None) == is_sent_again for request in served.requests)
+    assert [record.levelname for record in caplog.records if "redirects calls" in record.getMessage()] == ["WARNING"]
+
+
+def test_redirects_in_a_circle_end() -> None:
+    said, served = asked(says("", 307, Location="/filter"))
+
+    assert said == 'Post "URL/filter": stopped after 10 redirects'
+    assert len(served.requests) == 10
+
+
+def test_a_user_and_a_password_in_the_address_are_shown_to_the_extender_and_to_nobody_else() -> None:
+    async def ask() -> tuple[list[str], str, Served]:
+        async with serving(says_json({"NodeNames": ["a"]})) as served:
+            address = served.address.replace("//", "//me:secret@")
+            names = await filtered(address)
+            with pytest.raises(ExtenderError) as caught:
+                await filtered(
+                    address, filter_verb="filter", node_cache_capable=True, http_timeout=Duration.parse("1ns")
+                )
+            return names, str(caught.value), served
+
+    names, error, served = asyncio.run(ask())
+
+    assert names == ["a"]
+    assert served.requests[0].headers["authorization"] == "Basic bWU6c2VjcmV0"
+    assert "//me:***@" in error
+    assert HTTPExtender(config("http://me:secret@e")).name == "http://me:***@e"
+
+
+def test_proxies_of_the_environment_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    But not for this machine, as in Go.
+    """
+
+    async def ask() -> Served:
+        async with serving(says_json({"NodeNames": ["a"]})) as proxy:
+            monkeypatch.setenv("HTTP_PROXY", proxy.address)
+            assert await filtered("http://extender.example/base") == ["a"]
+            return proxy
+
+    served = asyncio.run(ask())
+
+    assert [request.path for request in served.requests] == ["http://extender.example/base/filter"]
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    assert asked(says_json({"NodeNames": ["a"]}))[0] == ["a"]
+
+
+def test_a_large_answer_is_read_all_the_same() -> None:
+    failed = {f"n{number}": "x" * 500 for number in range(5000)}
+
+    assert asked(says_json({"NodeNames": ["a"], "FailedNodes": failed}))[0] == ["a"]
+
+
+# TLS.
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls"), "ca")
+
+
+def server_side(authority: Authority, *names: str, client_ca: Path | None = None) -> ssl.SSLContext:
+    files = authority.sign(f"server-{'-'.join(names)}".replace(":", "-").replace(".", "-"), *names)
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.load_cert_chain(files.certificate, files.key)
+    if client_ca is not None:
+        made.load_verify_locations(client_ca)
+        made.verify_mode = ssl.CERT_REQUIRED
+    return made
+
+
+def asked_over_tls(
+    server: ssl.SSLContext, tls: ExtenderTLSConfig | None, *, enable_https: bool = True
+) -> list[str] | str:
+    async def ask() -> list[str] | str:
+        with quiet_about_refused_handshakes():
+            async with serving(says_json({"NodeNames": ["a"]}), server) as served:
+                try:
+                    return await filtered(served.address, enable_https=enable_https, tls_config=tls)
+                except ExtenderError as exc:
+                    return str(exc).replace(served.address, "URL")
+
+    return asyncio.run(ask())
+
+
+@contextmanager
+def quiet_about_refused_handshakes() -> Iterator[None]:
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+    yield
+
+
+Trusting = Callable[[Authority], ExtenderTLSConfig | None]
+
+
+@needs_openssl
+@pytest.mark.parametrize(
+    ("names", "trusting"),
+    [
+        pytest.param(["IP:127.0.0.1"], lambda ca: ExtenderTLSConfig(ca_file=str(ca.certificate)), id="file"),
+        pytest.param(["IP:127.0.0.1"], lambda ca: ExtenderTLSConfig(ca_data=ca.certificate.read_bytes()), id="data"),
+        pytest.param(
+            ["IP:127.0.0.1"],
+            lambda ca: ExtenderTLSConfig(ca_file="/nowhere", ca_data=ca.certificate.read_bytes()),
+            id="data before file",
+        ),
+        pytest.param(
+            ["DNS:other"],
+            lambda ca: ExtenderTLSConfig(ca_file=str(ca.certificate), server_name="other"),
+            id="another name",
+        ),
+        pytest.param(["DNS:other"], lambda ca: ExtenderTLSConfig(insecure=True), id="anybody"),
+        pytest.param(["DNS:other"], lambda ca: ExtenderTLSConfig(), id="anybody, because no authority is named"),
+        pytest.param(["DNS:other"], lambda ca: None, id="anybody, because nothing is said about TLS"),
+    ],
+)
+def test_servers_that_are_trusted(authority: Authority, names: list[str], trusting: Trusting) -> None:
+    assert asked_over_tls(server_side(authority, *names), trusting(authority)) == ["a"]
+
+
+@needs_openssl
+def test_without_enable_https_an_https_address_is_verified(authority: Authority) -> None:
+    """
+    Against the authority that is named, or else those of the system.
+    """
+    server = server_side(authority, "IP:127.0.0.1")
+
+    assert asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate)), enable_https=False) == ["a"]
+    assert str(asked_over_tls(server, None, enable_https=False)).startswith(
+        'Post "URL/filter": tls: failed to verify certificate: '
+    )
+
+
+@needs_openssl
+def test_a_server_with_another_name_is_not_trusted(authority: Authority) -> None:
+    said = asked_over_tls(server_side(authority, "DNS:other"), ExtenderTLSConfig(ca_file=str(authority.certificate)))
+
+    assert str(said).startswith('Post "URL/filter": tls: failed to verify certificate: ')
+
+
+@needs_openssl
+def test_a_server_of_another_authority_is_not_trusted(authority: Authority, tmp_path: Path) -> None:
+    stranger = Authority(tmp_path, "stranger")
+
+    said = asked_over_tls(server_side(stranger, "IP:127.0.0.1"), ExtenderTLSConfig(ca_file=str(authority.certificate)))
+
+    assert str(said).startswith('Post "URL/filter": tls: failed to verify certificate: ')
+
+
+@needs_openssl
+@pytest.mark.parametrize("inline", [True, False], ids=["data", "files"])
+def test_we_show_who_we_are(authority: Authority, inline: bool) -> None:
+    files, server = authority.sign("client"), server_side(authority, "IP:127.0.0.1", client_ca=authority.certificate)
+    shown = (
+        ExtenderTLSConfig(
+            ca_file=str(authority.certificate),
+            cert_data=files.certificate.read_bytes(),
+            key_data=files.key.read_bytes(),
+        )
+        if inline
+        else ExtenderTLSConfig(
+            ca_file=str(authority.certificate), cert_file=str(files.certificate), key_file=str(files.key)
+        )
+    )
+
+    assert asked_over_tls(server, shown) == ["a"]
+    assert isinstance(asked_over_tls(server, ExtenderTLSConfig(ca_file=str(authority.certificate))), str)

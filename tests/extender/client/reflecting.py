@@ -1,0 +1,303 @@
+"""A server, reflectors that talk to it through faults, a cluster that is told of changes; and what must be true of them
+at rest.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from random import Random
+from typing import Any, Unpack, final
+
+import pytest
+
+from extender.client.client import Client
+from extender.client.informers.informers import Informers, ReflectorOptions
+from extender.client.informers.keeping import keeper_of
+from extender.client.informers.reflector import Reflector
+from extender.client.informers.store import Change
+from extender.cluster import api_resources
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.store.object_store import ObjectStore
+from extender.cluster.transport import EmbeddedTransport
+from extender.engine.cache.cluster import Cluster
+from extender.engine.cache.dump import NodeDump
+from extender.testing import virtual_time
+from extender.testing.faults import Call, Fault, FaultyTransport
+from extender.values.objects import kinds
+from extender.values.objects.decoding import convert
+from extender.values.objects.kinds import WatchedKind
+from extender.values.targets.target import Target
+
+WATCHED: dict[str, tuple[WatchedKind[Any], api_resources.Resource]] = {
+    "nodes": (kinds.NODES, api_resources.NODES),
+    "pods": (kinds.PODS, api_resources.PODS),
+    "pvcs": (kinds.PERSISTENT_VOLUME_CLAIMS, api_resources.PERSISTENT_VOLUME_CLAIMS),
+}
+"""Table of the cluster -> what is watched for it."""
+
+SERVER = Target("http://server")
+
+both_ways = pytest.mark.parametrize(
+    "streams", [pytest.param(True, id="streamed lists"), pytest.param(False, id="ordinary lists")]
+)
+
+PODS = ["p0", "p1", "p2"]
+
+Story = Callable[["World"], Awaitable[None]]
+
+
+@final
+class Server:
+    """An embedded API, and what others do with it."""
+
+    def __init__(self, resource_version: int = 1000) -> None:
+        self.registry = ObjectRegistry(
+            ObjectStore(resource_version=resource_version), now=lambda: datetime(2026, 1, 1, tzinfo=UTC), rng=Random(7)
+        )
+        self.api = KubeApi(self.registry)
+        self.registry.create(api_resources.NAMESPACES, "", {"metadata": {"name": "default"}})
+
+    def node(self, name: str, cpu: str = "8") -> None:
+        """
+        A node joins.
+        """
+        status = {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}}
+        self.registry.create(api_resources.NODES, "", {"metadata": {"name": name}, "status": status})
+
+    def pod(self, name: str, node: str = "", cpu: str = "100m") -> None:
+        """
+        A pod, perhaps on a node.
+        """
+        spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]} | (
+            {"nodeName": node} if node else {}
+        )
+        self.registry.create(api_resources.PODS, "default", {"metadata": {"name": name}, "spec": spec})
+
+    def claim(self, name: str) -> None:
+        """
+        A PersistentVolumeClaim.
+        """
+        spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+        self.registry.create(
+            api_resources.PERSISTENT_VOLUME_CLAIMS, "default", {"metadata": {"name": name}, "spec": spec}
+        )
+
+    def create(self, table: str, name: str) -> None:
+        """
+        A node, a pod without a node, or a claim.
+        """
+        create: dict[str, Callable[[str], None]] = {"nodes": self.node, "pods": self.pod, "pvcs": self.claim}
+        create[table](name)
+
+    def label(self, table: str, name: str, value: str) -> None:
+        """
+        An object changes.
+        """
+        resource = WATCHED[table][1]
+        namespace = "default" if resource.namespaced else ""
+        obj = self.registry.get(resource, namespace, name)
+        obj["metadata"].setdefault("labels", {})["changed"] = value
+        self.registry.update(resource, namespace, name, obj)
+
+    def finish(self, name: str) -> None:
+        """
+        A pod has succeeded: the selector does not see it any more.
+        """
+        pod = self.registry.get(api_resources.PODS, "default", name)
+        self.registry.update(
+            api_resources.PODS, "default", name, pod | {"status": {"phase": "Succeeded"}}, subresource="status"
+        )
+
+    def delete(self, table: str, name: str) -> None:
+        """
+        An object goes, at once.
+        """
+        resource = WATCHED[table][1]
+        self.registry.delete(resource, "default" if resource.namespaced else "", name, {"gracePeriodSeconds": 0})
+
+    def names(self, table: str) -> list[str]:
+        """
+        Of what is there.
+        """
+        return [obj["metadata"]["name"] for obj in self.registry.list(WATCHED[table][1])]
+
+    def compact(self) -> None:
+        """
+        All history is forgotten.
+        """
+        self.registry.store.compact(self.registry.store.resource_version)
+
+
+@final
+class World:
+    """A server, faults, reflectors of nodes, pods and claims, and the cluster they tell."""
+
+    def __init__(self, *faults: Fault, seed: int, target: Target, **options: Unpack[ReflectorOptions]) -> None:
+        self.server = Server()
+        self.faults = FaultyTransport(EmbeddedTransport(self.server.api), *faults, rng=Random(seed))
+        self.client = Client(target, transport=self.faults, rng=Random(seed))
+        self.informers = Informers(self.client, rng=Random(seed), **options)
+        self.cluster = Cluster()
+        self.told: list[tuple[str, str, str]] = []
+        """(table, change as old -> new by name and UID, resource version), in order."""
+        self.sizes: list[tuple[str, int]] = []
+        """(table, how many objects the reflector has) each time that changes were told."""
+        for table, (kind, _) in WATCHED.items():
+            self.informers.add(kind, partial(self._tell, table))
+
+    def reflector(self, table: str) -> Reflector[Any]:
+        """
+        Of a table of the cluster.
+        """
+        return next(found for found in self.informers.reflectors if found.kind is WATCHED[table][0])
+
+    def restart_server(self, *, resource_version: int) -> None:
+        """
+        The server comes back with another past.
+        """
+        self.server = Server(resource_version)
+        self.faults.inner = EmbeddedTransport(self.server.api)
+
+    def known(self, table: str) -> list[str]:
+        """
+        Names that the reflector knows.
+        """
+        return sorted(name for _, name in self.reflector(table).objects)
+
+    def changes(self, table: str) -> list[str]:
+        """
+        What was told of a table, such as `+a`, `~a`, `-a`.
+        """
+        return [change for found, change, _ in self.told if found == table]
+
+    def wrong(self) -> list[str]:
+        """
+        Where what is known differs from what a new list says; empty at rest.
+        """
+        fresh, told = Cluster(), []
+        for table, (kind, resource) in WATCHED.items():
+            objects = {}
+            for obj in self.server.registry.list(resource):
+                if obj.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
+                    found = keeper_of(kind)(convert(kind.type, json.loads(json.dumps(obj))))
+                    objects[found.metadata.namespace, found.metadata.name] = found
+                    fresh.changed(None, found)
+            if self.reflector(table).objects != objects:
+                told.append(
+                    f"the reflector of {table} knows {self.known(table)}, there are "
+                    f"{sorted(name for _, name in objects)}"
+                )
+        if in_cache(self.cluster) != in_cache(fresh):
+            told.append("the cache is not what it would be if it were filled again")
+        if self.cluster.pending != fresh.pending or self.cluster.cache.objects.pvcs != fresh.cache.objects.pvcs:
+            told.append("pending pods or claims are not what they would be")
+        return told
+
+    async def settles(self, within: float) -> None:
+        """
+        Returns when all is as a new list says; fails if that takes too long.
+        """
+        for _ in range(100):
+            if not self.wrong():
+                return
+            await asyncio.sleep(within / 100)
+        if self.wrong():
+            raise AssertionError(f"after {within} s " + "; ".join(self.wrong()))
+
+    def _tell(self, table: str, changes: Sequence[Change[Any]]) -> None:
+        for change in changes:
+            self.cluster.changed(change.old, change.new)
+            sign = "+" if change.old is None else "-" if change.new is None else "~"
+            meta = next(obj.metadata for obj in (change.new, change.old) if obj is not None)
+            self.told.append((table, f"{sign}{meta.name}", meta.resource_version))
+        self.sizes.append((table, len(self.reflector(table).objects)))
+
+
+def tell(
+    story: Story,
+    *faults: Fault,
+    seed: int = 1,
+    within: float = 120.0,
+    misses: bool = False,
+    target: Target = SERVER,
+    **options: Unpack[ReflectorOptions],
+) -> World:
+    """Run a story against a world in virtual time; in the end all must be as a new list says.
+
+    Arguments:
+        options: of the reflectors; unless told, so much time passes between two lists that nothing is healed by them.
+        within: seconds, from the end of the story.
+        misses: some faults may not strike.
+    """
+
+    async def run() -> World:
+        world = World(*faults, seed=seed, target=target, **({"relist_period": 1e6} | options))
+        running = asyncio.ensure_future(world.informers.run())
+        try:
+            await story(world)
+            await world.settles(within)
+        finally:
+            if running.done():
+                running.result()
+            running.cancel()
+            await asyncio.wait([running])
+            await world.client.aclose()
+        assert misses or world.faults.missed == []
+        assert [reflector.counters.on_changes_failed for reflector in world.informers.reflectors] == [0] * len(WATCHED)
+        return world
+
+    return virtual_time.run(run(), horizon=1e7)
+
+
+def in_cache(cluster: Cluster) -> dict[str, NodeDump]:
+    """What the cache holds, but for the order of pods, which is that of their arrival."""
+    dump = cluster.cache.dump()
+    return {name: replace(node, pods=tuple(sorted(node.pods))) for name, node in dump.items()}
+
+
+def now() -> float:
+    """The virtual time."""
+    return asyncio.get_running_loop().time()
+
+
+async def begin(world: World) -> None:
+    """
+    Two nodes, three pods, one claim; all known.
+    """
+    for name in ("n0", "n1"):
+        world.server.node(name)
+    for number, name in enumerate(PODS):
+        world.server.pod(name, node=f"n{number % 2}")
+    world.server.claim("c0")
+    await world.informers.wait_for_sync()
+    await asyncio.sleep(5)
+
+
+def is_plain(call: Call) -> bool:
+    """
+    A watch that does not begin with a list.
+    """
+    return "sendInitialEvents" not in call.params
+
+
+def lists_of_pods(world: World) -> list[dict[str, str]]:
+    """
+    What the lists of pods asked for, streamed or not, besides the selector.
+    """
+    asked = [
+        call.params
+        for call in world.faults.calls
+        if call.resource == "pods" and (call.verb == "list" or not is_plain(call))
+    ]
+    told = ("limit", "resourceVersion", "resourceVersionMatch")
+    return [{name: value for name, value in params.items() if name in told} for params in asked]
+
+
+def times(
+    world: World, verb: str, resource: str = "pods", where: Callable[[Call], bool] = lambda _: True
+) -> list[float]:
+    return [call.at for call in world.faults.calls if (call.verb, call.resource) == (verb, resource) and where(call)]

@@ -1,0 +1,87 @@
+"""Catching up: a new leader lists what has changed before it decides."""
+
+import asyncio
+
+from extender.testing.faults import Fault, answers, watches
+from tests.extender.client.reflecting import World, begin, both_ways, now, tell
+
+
+def behind(world: World) -> bool:
+    return "late" not in world.known("pods")
+
+
+@both_ways
+def test_what_a_watch_that_lags_has_not_said_yet_is_listed(streams: bool) -> None:
+    """
+    The watch says nothing of it, nor that it has not. The list that is asked for does.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("late", node="n0")
+        await asyncio.sleep(10)
+        assert behind(world)
+        began = now()
+
+        await world.informers.catch_up()
+
+        assert not behind(world)
+        assert now() - began < 2
+
+    unsaid = Fault(watches.skipping(watches.event_of("late", "ADDED")), verb="watch", resource="pods")
+    tell(story, unsaid, streams_lists=streams)
+
+
+@both_ways
+def test_what_has_just_happened_is_waited_for(streams: bool) -> None:
+    async def story(world: World) -> None:
+        await begin(world)
+        for table, name in (("nodes", "n2"), ("pods", "late"), ("pvcs", "c1")):
+            world.server.create(table, name)
+        await world.informers.catch_up()
+
+        assert world.known("nodes") == ["n0", "n1", "n2"]
+        assert not behind(world)
+
+    tell(story, streams_lists=streams)
+
+
+def test_news_that_come_by_themselves_need_no_list() -> None:
+    async def story(world: World) -> None:
+        await begin(world)
+        for table in ("nodes", "pods", "pvcs"):
+            world.server.create(table, "x")
+        catching_up = asyncio.ensure_future(world.informers.catch_up())
+        await asyncio.sleep(0.5)
+        for table in ("nodes", "pods", "pvcs"):
+            world.server.label(table, "x", "1")
+        await catching_up
+
+    world = tell(story)
+    assert world.reflector("pvcs").counters.lists == 1
+
+
+def test_while_the_server_is_away_nothing_is_known() -> None:
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.go_down()
+        catching_up = asyncio.ensure_future(world.informers.catch_up())
+        await asyncio.sleep(60)
+        assert not catching_up.done()
+        world.server.pod("late", node="n0")
+        world.faults.come_up()
+        await catching_up
+
+        assert not behind(world)
+
+    tell(story)
+
+
+def test_a_question_that_fails_is_asked_again() -> None:
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.add(Fault(answers.status(500), verb="list", resource="pods"))
+        world.faults.add(Fault(answers.login_page(), verb="list", resource="nodes"))
+        await world.informers.catch_up()
+
+    tell(story)

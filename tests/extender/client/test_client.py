@@ -1,0 +1,482 @@
+"""Requests: what is sent, what comes back, what is tried again. Sockets are in `test_sockets.py`, watches in
+`test_watch.py`.
+"""
+
+import asyncio
+import gzip
+import json
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import httpx
+import pytest
+
+from extender.client import errors
+from extender.client.client import MERGE_PATCH, Client
+from extender.client.rate_limit import RateLimit
+from extender.testing import virtual_time
+from extender.values.targets.target import Credentials, Identity, Target, token
+from tests.extender.client.scripted import OK, Scripted, answer, html, never, refusal
+
+T = TypeVar("T")
+PODS = "/api/v1/pods"
+BINDING = "/api/v1/namespaces/default/pods/web/binding"
+
+
+def with_client(
+    server: Scripted,
+    act: Callable[[Client], Awaitable[T]],
+    *,
+    credentials: Credentials | None = None,
+    rate_limit: RateLimit | None = None,
+) -> T:
+    async def run() -> T:
+        target = Target("https://k8s.example:6443", credentials=credentials or token("canary"))
+        client = Client(target, transport=server, rng=random.Random(1), rate_limit=rate_limit)
+        try:
+            return await act(client)
+        finally:
+            await client.aclose()
+
+    return virtual_time.run(run())
+
+
+def failure_of(server: Scripted, act: Callable[[Client], Awaitable[object]], **more: object) -> errors.ApiError:
+    with pytest.raises(errors.ApiError) as caught:
+        with_client(server, act, **more)  # type: ignore[arg-type]
+    return caught.value
+
+
+# What is sent
+
+
+def test_a_get_asks_for_json_may_be_compressed_and_says_who_asks():
+    server = Scripted()
+
+    body = with_client(
+        server, lambda client: client.get(PODS, params={"limit": "500", "fieldSelector": "spec.nodeName!=,a=b"})
+    )
+
+    asked = server.asked[0]
+    assert json.loads(body) == OK
+    assert (asked.method, asked.url.path) == ("GET", PODS)
+    assert dict(asked.url.params) == {"limit": "500", "fieldSelector": "spec.nodeName!=,a=b"}
+    assert asked.headers["accept"] == "application/json"
+    assert asked.headers["accept-encoding"] == "gzip"
+    assert asked.headers["authorization"] == "Bearer canary"
+    assert asked.headers["user-agent"] == "reprieve"
+
+
+@pytest.mark.parametrize(
+    ("act", "method", "body", "content_type"),
+    [
+        pytest.param(
+            lambda client: client.create(BINDING, {"kind": "Binding"}),
+            "POST",
+            {"kind": "Binding"},
+            "application/json",
+            id="create",
+        ),
+        pytest.param(
+            lambda client: client.create(BINDING, b'{"kind":"Raw"}'),
+            "POST",
+            {"kind": "Raw"},
+            "application/json",
+            id="bytes as they are",
+        ),
+        pytest.param(lambda client: client.update(BINDING, {"a": 1}), "PUT", {"a": 1}, "application/json", id="update"),
+        pytest.param(
+            lambda client: client.patch(BINDING, {"a": None}, MERGE_PATCH),
+            "PATCH",
+            {"a": None},
+            MERGE_PATCH,
+            id="patch",
+        ),
+        pytest.param(
+            lambda client: client.delete(BINDING, uid="u", resource_version="7", grace_period_seconds=0),
+            "DELETE",
+            {
+                "kind": "DeleteOptions",
+                "apiVersion": "v1",
+                "preconditions": {"uid": "u", "resourceVersion": "7"},
+                "gracePeriodSeconds": 0,
+            },
+            "application/json",
+            id="delete what was meant",
+        ),
+        pytest.param(
+            lambda client: client.delete(BINDING),
+            "DELETE",
+            {"kind": "DeleteOptions", "apiVersion": "v1"},
+            "application/json",
+            id="delete whatever",
+        ),
+    ],
+)
+def test_writes_carry_what_is_written(
+    act: Callable[[Client], Awaitable[bytes]], method: str, body: object, content_type: str
+):
+    server = Scripted(answer(201))
+
+    with_client(server, act)
+
+    asked = server.asked[0]
+    assert (asked.method, asked.headers["content-type"], asked.headers["accept-encoding"]) == (
+        method,
+        content_type,
+        "identity",
+    )
+    assert json.loads(asked.content) == body
+
+
+def test_the_server_may_have_a_path_of_its_own():
+    async def get() -> None:
+        await Client(Target("https://rancher.example/k8s/clusters/c-1"), transport=server).get(PODS)
+
+    server = Scripted()
+
+    virtual_time.run(get())
+
+    assert str(server.asked[0].url) == "https://rancher.example/k8s/clusters/c-1/api/v1/pods"
+
+
+def test_closing_the_client_closes_its_transport_and_nothing_goes_out_any_more():
+    server = Scripted()
+
+    async def close_and_ask(client: Client) -> None:
+        await client.aclose()
+        with pytest.raises(RuntimeError, match="closed"):
+            await client.get(PODS)
+
+    with_client(server, close_and_ask)
+
+    assert server.closed
+    assert not server.asked
+
+
+# What comes back
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(html(), id="a login page"),
+        pytest.param(answer(200, b"null"), id="null"),
+        pytest.param(answer(200, b"[]"), id="a list of JSON"),
+        pytest.param(answer(200, b""), id="nothing"),
+        pytest.param(answer(200, b'{"kind":"PodList","items":['), id="half"),
+        pytest.param(answer(200, b'{"kind":"Pod\xff"}'), id="no UTF-8"),
+        pytest.param(answer(200, {"kind": "Status", "status": "Success"}), id="a Status"),
+        pytest.param(
+            answer(200, {"metadata": {}, "kind": "Status", "status": "Failure", "code": 500}),
+            id="a failure as a success",
+        ),
+        pytest.param(answer(200, b"x" * (1 << 21)), id="long, and no JSON"),
+        pytest.param(answer(302, b"", location="https://login.example"), id="a redirection"),
+    ],
+)
+def test_what_is_no_kubernetes_never_passes_for_an_answer(given: httpx.Response):
+    server = Scripted(given)
+
+    error = failure_of(server, lambda client: client.get(PODS))
+
+    assert isinstance(error, errors.NotKubernetes)
+    assert len(server.asked) == 1
+
+
+def test_a_gzip_bomb_is_given_up_at_the_cap():
+    async def bomb(_: httpx.Request) -> httpx.Response:
+        async def body():
+            packed = gzip.compress(b" " * 10_000_000)
+            for start in range(0, len(packed), 1000):
+                yield packed[start : start + 1000]
+
+        return httpx.Response(
+            200, headers={"content-type": "application/json", "content-encoding": "gzip"}, content=body()
+        )
+
+    error = failure_of(Scripted(bomb), lambda client: client.request("GET", PODS, max_bytes=1_000_000))
+
+    assert isinstance(error, errors.NotKubernetes)
+    assert "1000000" in error.message
+
+
+@pytest.mark.parametrize(
+    ("encoding", "bytes_sent"),
+    [
+        pytest.param("gzip", b"this is not gzip", id="what claims to be gzip and is not"),
+        pytest.param("gzip", gzip.compress(json.dumps(OK).encode())[:-9], id="half of it"),
+        pytest.param("br", b"\x0b\x02\x80{}\x03", id="an encoding that nobody asked for"),
+    ],
+)
+def test_what_can_not_be_decompressed_is_no_answer_of_an_api_server(encoding: str, bytes_sent: bytes):
+    async def broken(_: httpx.Request) -> httpx.Response:
+        async def body():
+            yield bytes_sent
+
+        return httpx.Response(
+            200, headers={"content-type": "application/json", "content-encoding": encoding}, content=body()
+        )
+
+    error = failure_of(Scripted(broken), lambda client: client.get(PODS))
+
+    assert isinstance(error, errors.NotKubernetes)
+    assert "can not be decompressed" in error.message
+
+
+def test_a_compressed_list_is_read():
+    async def compressed(_: httpx.Request) -> httpx.Response:
+        async def body():
+            yield gzip.compress(json.dumps(OK).encode())
+
+        return httpx.Response(
+            200, headers={"content-type": "application/json", "content-encoding": "gzip"}, content=body()
+        )
+
+    assert json.loads(with_client(Scripted(compressed), lambda client: client.get(PODS))) == OK
+
+
+def test_of_a_write_the_status_decides():
+    """
+    A binding that was accepted is a success, whatever the body says.
+    """
+    assert (
+        with_client(Scripted(answer(201, b'{"kind":"Sta')), lambda client: client.create(BINDING, {}))
+        == b'{"kind":"Sta'
+    )
+
+
+def test_a_login_page_is_no_success_for_a_write_either():
+    error = failure_of(Scripted(html()), lambda client: client.create(BINDING, {}))
+
+    assert isinstance(error, errors.NotKubernetes)
+    assert error.may_have_happened
+
+
+def test_text_is_an_answer_for_those_who_ask_for_text():
+    server = Scripted(httpx.Response(200, headers={"content-type": "text/plain"}, content=b"ok"))
+
+    assert with_client(server, lambda client: client.request("GET", "/readyz", accept="text/plain")) == b"ok"
+
+
+# What is tried again
+
+
+def test_too_many_requests_wait_as_long_as_asked_and_a_little_longer():
+    server = Scripted(refusal(429, "TooManyRequests", retry_after="7"), answer(201))
+
+    with_client(server, lambda client: client.create(BINDING, {}, timeout=5))
+
+    assert 7 <= server.times[1] <= 7 * 1.2
+
+
+def test_an_overloaded_server_that_says_when_is_asked_again_then_even_for_a_write():
+    server = Scripted(refusal(503, "ServiceUnavailable", retry_after="1"), answer(201))
+
+    with_client(server, lambda client: client.create(BINDING, {}))
+
+    assert len(server.asked) == 2
+    assert server.times[1] >= 1
+
+
+def test_it_is_asked_eleven_times_at_most():
+    server = Scripted(refusal(429, "TooManyRequests", retry_after="1"))
+
+    error = failure_of(server, lambda client: client.get(PODS))
+
+    assert isinstance(error, errors.TooManyRequests)
+    assert error.retry_after == 1
+    assert len(server.asked) == 11
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(refusal(500, "InternalError"), id="a bare 500"),
+        pytest.param(refusal(429, "TooManyRequests"), id="429 without a time"),
+        pytest.param(refusal(429, "TooManyRequests", retry_after="3600"), id="an hour is for the caller to wait"),
+        pytest.param(
+            refusal(429, "TooManyRequests", retry_after="Fri, 20 Nov 2026 10:00:00 GMT"), id="a date, as upstream"
+        ),
+        pytest.param(refusal(409, "Conflict", retry_after="1"), id="a conflict"),
+        pytest.param(httpx.ConnectError("refused"), id="no connection"),
+        pytest.param(httpx.ReadTimeout("slow"), id="a timeout"),
+    ],
+)
+@pytest.mark.parametrize("act", [lambda client: client.get(PODS), lambda client: client.create(BINDING, {})])
+def test_nothing_else_is_tried_again(given: httpx.Response | Exception, act: Callable[[Client], Awaitable[bytes]]):
+    server = Scripted(given)
+
+    failure_of(server, act)
+
+    assert len(server.asked) == 1
+
+
+def test_a_resource_version_ahead_of_the_server_is_for_the_caller_to_handle():
+    body = {
+        "kind": "Status",
+        "reason": "Timeout",
+        "code": 504,
+        "details": {
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
+    }
+    server = Scripted(answer(504, body, retry_after="1"))
+
+    error = failure_of(server, lambda client: client.get(PODS))
+
+    assert isinstance(error, errors.TooLargeResourceVersion)
+    assert len(server.asked) == 1
+
+
+def test_a_get_that_was_cut_is_asked_again_after_a_second():
+    server = Scripted(httpx.ReadError("reset"), httpx.RemoteProtocolError("cut"), answer())
+
+    with_client(server, lambda client: client.get(PODS))
+
+    assert server.times[1] >= 1
+    assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_a_write_that_was_cut_is_never_repeated(method: str):
+    server = Scripted(httpx.ReadError("reset"))
+
+    error = failure_of(server, lambda client: client.request(method, BINDING, body={}))
+
+    assert isinstance(error, errors.NoAnswer)
+    assert (error.timed_out, error.may_have_happened) == (False, True)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(("method", "seconds"), [("GET", 60.0), ("POST", 5.0)])
+def test_a_black_hole_is_left_after_the_time_that_the_caller_gave(method: str, seconds: float):
+    async def ask(client: Client) -> float:
+        with pytest.raises(errors.NoAnswer) as caught:
+            await client.request(method, PODS, timeout=seconds)
+        assert caught.value.timed_out
+        return asyncio.get_running_loop().time()
+
+    assert with_client(Scripted(never), ask) == seconds
+
+
+def test_a_body_that_drips_for_ever_is_left_too():
+    async def drip(_: httpx.Request) -> httpx.Response:
+        async def body():
+            while True:
+                await asyncio.sleep(1)
+                yield b" "
+
+        return httpx.Response(200, headers={"content-type": "application/json"}, content=body())
+
+    async def ask(client: Client) -> float:
+        with pytest.raises(errors.NoAnswer):
+            await client.get(PODS, timeout=60)
+        return asyncio.get_running_loop().time()
+
+    assert with_client(Scripted(drip), ask) == 60
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [
+        (httpx.ConnectError("refused"), errors.Unreachable),
+        (httpx.ConnectTimeout("slow"), errors.Unreachable),
+        (httpx.PoolTimeout("busy"), errors.Unreachable),
+        (httpx.ProxyError("503 from the proxy"), errors.Unreachable),
+        (httpx.WriteError("reset"), errors.NoAnswer),
+        (httpx.WriteTimeout("slow"), errors.NoAnswer),
+        (ConnectionResetError("reset"), errors.NoAnswer),
+        (OSError("out of descriptors"), errors.NoAnswer),
+    ],
+)
+def test_it_is_told_apart_whether_anything_was_sent(raised: Exception, kind: type[errors.ApiError]):
+    assert type(failure_of(Scripted(raised), lambda client: client.create(BINDING, {}))) is kind
+
+
+# Credentials
+
+
+class Renewed(Credentials):
+    """Another token each time the last one was refused."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.current = Identity("Bearer 0")
+
+    async def identity(self, now: float) -> Identity:
+        return self.current
+
+    def invalidate(self, refused: Identity) -> None:
+        if refused is self.current:
+            self.number += 1
+            self.current = Identity(f"Bearer {self.number}")
+
+
+def test_a_refused_token_is_read_again_once_even_for_a_write():
+    server = Scripted(refusal(401, "Unauthorized"), answer(201))
+
+    with_client(server, lambda client: client.create(BINDING, {}), credentials=Renewed())
+
+    assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer 0", "Bearer 1"]
+
+
+def test_whoever_is_refused_twice_is_refused():
+    server = Scripted(refusal(401, "Unauthorized", "Unauthorized"))
+
+    error = failure_of(server, lambda client: client.get(PODS), credentials=Renewed())
+
+    assert isinstance(error, errors.Unauthorized)
+    assert len(server.asked) == 2
+
+
+def test_many_refused_at_once_renew_once():
+    async def refuse_the_first(request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(1)
+        return answer() if request.headers["authorization"] == "Bearer 1" else refusal(401, "Unauthorized")
+
+    async def all_at_once(client: Client) -> None:
+        await asyncio.gather(*(client.get(PODS) for _ in range(20)))
+
+    credentials = Renewed()
+    with_client(Scripted(refuse_the_first), all_at_once, credentials=credentials)
+
+    assert credentials.number == 1
+
+
+def test_no_secret_shows(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    target = Target("https://k8s.example", credentials=token("canary"), proxy="http://me:canary@proxy.example")
+    errors_seen = [
+        failure_of(Scripted(given), lambda client: client.create(BINDING, {"data": "canary"}))
+        for given in (
+            refusal(401, "Unauthorized"),
+            httpx.ConnectError("refused"),
+            httpx.ReadError("reset"),
+            html(),
+            answer(500, b"{"),
+        )
+    ]
+
+    texts = [repr(target), caplog.text]
+    for error in errors_seen:
+        texts += [str(error), repr(error), repr(error.__cause__), repr(error.__context__)]
+    assert not [text for text in texts if "canary" in text]
+
+
+# How fast
+
+
+def test_requests_keep_to_the_rate_and_so_do_their_repetitions():
+    server = Scripted(refusal(429, "TooManyRequests", retry_after="1"), answer())
+
+    async def ask(client: Client) -> None:
+        for _ in range(3):
+            await client.get(PODS)
+
+    with_client(server, ask, rate_limit=RateLimit(qps=0.1, burst=1))
+
+    assert server.times == pytest.approx([0, 10, 20, 30], abs=1.5)

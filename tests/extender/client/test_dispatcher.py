@@ -1,0 +1,171 @@
+"""Many writes at a time: who goes before whom, who waits for whom, and what becomes of those that nobody waits for."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.client.writes.call_queue import Lane
+from extender.client.writes.dispatcher import AT_A_TIME, ApiDispatcher
+from extender.engine.framework import (
+    BindPod,
+    CallError,
+    CallSkipped,
+    CallUnknown,
+    PatchPodStatus,
+    RecordEvent,
+    reference_to,
+)
+from extender.testing.faults import Fault
+from extender.testing.faults.answers import (
+    black_hole,
+    delay,
+)
+from tests.extender.client.embedded_server import BINDING, Server, pod_on
+
+
+def test_only_so_many_bindings_are_under_way() -> None:
+    server = Server(Fault(delay(1), **BINDING, times=None))
+    pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 6)]
+
+    async def story(dispatcher: ApiDispatcher) -> tuple[int, float]:
+        bindings = [asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1"))) for pod in pods]
+        await asyncio.sleep(0.5)
+        under_way = server.count("create", "pods", "binding")
+        await asyncio.gather(*bindings)
+        return under_way, asyncio.get_running_loop().time()
+
+    assert server.run(story) == (AT_A_TIME[Lane.URGENT], 2)
+
+
+def test_other_writes_go_on_while_bindings_are_stuck() -> None:
+    server = Server(Fault(black_hole(), **BINDING, times=None))
+    pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
+
+    async def story(dispatcher: ApiDispatcher) -> float:
+        bindings = [asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1"))) for pod in pods[1:]]
+        await asyncio.sleep(0.01)
+        await dispatcher.perform(PatchPodStatus.of(pods[0], nominated_node_name="n1"))
+        for binding in bindings:
+            binding.cancel()
+        await asyncio.wait(bindings)
+        return asyncio.get_running_loop().time()
+
+    assert server.run(story) < 1
+
+
+def test_a_status_patch_that_waits_is_displaced_by_the_binding() -> None:
+    """
+    And one under way is waited for, so that the two do not overtake each other.
+    """
+    server = Server(Fault(delay(3), verb="patch"))
+    pod = pod_on(server)
+
+    async def story(dispatcher: ApiDispatcher) -> float:
+        first = asyncio.ensure_future(dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n1")))
+        await asyncio.sleep(1)
+        second = asyncio.ensure_future(dispatcher.perform(PatchPodStatus.of(pod, nominated_node_name="n2")))
+        await asyncio.sleep(1)
+        await dispatcher.perform(BindPod.of(pod, "n1"))
+        await first
+        with pytest.raises(CallSkipped):
+            await second
+        return asyncio.get_running_loop().time()
+
+    assert server.run(story) == 3
+    assert server.count("patch", "pods", "status") == 1
+
+
+def test_what_is_submitted_is_performed_in_the_background() -> None:
+    server = Server()
+    pod = pod_on(server)
+
+    async def story(dispatcher: ApiDispatcher) -> bool:
+        dispatcher.submit(PatchPodStatus.of(pod, nominated_node_name="n1"))
+        return await dispatcher.drain(1)
+
+    assert server.run(story)
+    assert server.get("pods", "p")["status"]["nominatedNodeName"] == "n1"
+
+
+def test_a_failure_in_the_background_is_logged_and_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server()
+    pod = pod_on(server)
+    server.delete_pod()
+
+    async def story(dispatcher: ApiDispatcher) -> object:
+        return await dispatcher.submit(PatchPodStatus.of(pod, nominated_node_name="n1"))
+
+    assert server.run(story) is None
+    assert caplog.messages == ['PatchPodStatus: pods "p" not found']
+
+
+def test_draining_takes_only_so_long() -> None:
+    server = Server(Fault(black_hole(), **BINDING, times=None))
+    pod = pod_on(server)
+
+    async def story(dispatcher: ApiDispatcher) -> tuple[bool, float]:
+        dispatcher.submit(BindPod.of(pod, "n1"))
+        return await dispatcher.drain(5), asyncio.get_running_loop().time()
+
+    assert server.run(story) == (False, 5)
+
+
+def test_whoever_still_waits_when_it_ends_is_told() -> None:
+    """
+    What is under way may happen yet; what waits will not.
+    """
+    server = Server(Fault(black_hole(), **BINDING, times=None))
+    pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
+
+    async def story(_: ApiDispatcher) -> list[Any]:
+        async with server.dispatching() as ending:
+            bindings = [asyncio.ensure_future(ending.perform(BindPod.of(pod, "n1"))) for pod in pods]
+            await asyncio.sleep(0.5)
+        late = asyncio.ensure_future(ending.perform(BindPod.of(pods[0], "n1")))
+        return await asyncio.gather(*bindings, late, return_exceptions=True)
+
+    endings = server.run(story)
+
+    assert {str(ending) for ending in endings} == {"api dispatcher is closed"}
+    assert [type(ending) for ending in endings] == [CallUnknown] * AT_A_TIME[Lane.URGENT] + [CallError, CallError]
+
+
+def test_events_that_are_not_recorded_when_it_ends_are_told_of_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server(Fault(black_hole(), resource="events", times=None))
+    pod = pod_on(server)
+    waiting = 5
+
+    async def story(_: ApiDispatcher) -> None:
+        async with server.dispatching() as ending:
+            for number in range(AT_A_TIME[Lane.EVENTS] + waiting):
+                event = RecordEvent(
+                    reference_to(pod), "Normal", f"Reason{number}", "Binding", "well", "default-scheduler"
+                )
+                ending.submit(event)
+            await asyncio.sleep(0.5)
+            caplog.clear()
+
+    server.run(story)
+
+    assert [message for message in caplog.messages if "not recorded" in message] == [
+        "5 events were not recorded: api dispatcher is closed"
+    ]
+    assert len(caplog.messages) <= 1 + AT_A_TIME[Lane.EVENTS]
+
+
+def test_a_caller_that_is_cancelled_withdraws_what_was_not_begun() -> None:
+    server = Server(Fault(delay(1), **BINDING, times=None))
+    pods = [pod_on(server, f"p{number}") for number in range(AT_A_TIME[Lane.URGENT] + 1)]
+
+    async def story(dispatcher: ApiDispatcher) -> None:
+        bindings = [asyncio.ensure_future(dispatcher.perform(BindPod.of(pod, "n1"))) for pod in pods]
+        await asyncio.sleep(0.5)
+        for binding in bindings:
+            binding.cancel()
+        await asyncio.wait(bindings)
+        assert await dispatcher.drain(10)
+
+    server.run(story)
+
+    assert [server.node_of(pod.name) for pod in pods] == ["n1"] * AT_A_TIME[Lane.URGENT] + [""]

@@ -1,0 +1,158 @@
+"""Events: one object for what happens again and again; losing one harms nobody."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.client.writes.dispatcher import ApiDispatcher
+from extender.client.writes.event_recorder import ATTEMPTS
+from extender.engine.framework import CallError, RecordEvent, reference_to
+from extender.testing import make_pod
+from extender.testing.faults import Fault
+from extender.testing.faults.answers import commit_then_drop, refused, status
+from tests.extender.client.embedded_server import Server
+
+POD = make_pod("p").uid("1").obj()
+
+
+def event(note: str = "0/1 nodes are available", reason: str = "FailedScheduling") -> RecordEvent:
+    return RecordEvent(reference_to(POD), "Warning", reason, "Scheduling", note, "default-scheduler")
+
+
+def record(server: Server, *events: RecordEvent, seconds_between: float = 1) -> None:
+    async def story(dispatcher: ApiDispatcher) -> None:
+        for one in events:
+            await dispatcher.perform(one)
+            await asyncio.sleep(seconds_between)
+
+    server.run(story)
+
+
+def recorded(server: Server) -> list[dict[str, Any]]:
+    return [stored for stored in server.all("events") if stored["reason"] in ("FailedScheduling", "Scheduled")]
+
+
+def test_an_event_says_who_did_what_to_whom() -> None:
+    server = Server()
+
+    record(server, event())
+
+    (shown,) = recorded(server)
+    assert (shown["action"], shown["reason"], shown["type"]) == ("Scheduling", "FailedScheduling", "Warning")
+    assert (shown["reportingComponent"], shown["reportingInstance"]) == ("default-scheduler", "default-scheduler-host")
+    assert shown["message"] == "0/1 nodes are available"
+    assert shown["involvedObject"] == {
+        "kind": "Pod",
+        "namespace": "default",
+        "name": "p",
+        "uid": "1",
+        "apiVersion": "v1",
+    }
+    assert shown["eventTime"] == "2026-01-01T00:00:00.000000Z"
+    assert shown["metadata"]["name"] == f"p.{1767225600 * 10**9:x}"
+
+
+def test_what_happens_again_becomes_a_series() -> None:
+    """
+    The second is written at once, further ones are counted; the note stays that of the first.
+    """
+    server = Server()
+
+    record(server, event("first"), event("second"), event("third"))
+
+    (shown,) = recorded(server)
+    assert (shown["message"], shown["series"]["count"]) == ("first", 2)
+    assert (server.count("create", "events"), server.count("patch", "events")) == (1, 1)
+
+
+def test_other_reasons_are_other_events() -> None:
+    server = Server()
+
+    record(server, event(), event(reason="Scheduled"))
+
+    assert len(recorded(server)) == 2
+
+
+def test_a_series_that_has_ended_is_written_and_forgotten() -> None:
+    """
+    The next event of the kind begins a new one.
+    """
+    server = Server()
+
+    async def story(dispatcher: ApiDispatcher) -> None:
+        for _ in range(3):
+            await dispatcher.perform(event())
+        await asyncio.sleep(1000)
+        await dispatcher.perform(event("much later"))
+
+    server.run(story)
+
+    assert recorded(server)[0]["series"]["count"] == 3
+    assert server.count("create", "events") == 2
+
+
+def test_a_series_whose_event_has_expired_goes_on_in_a_new_one() -> None:
+    server = Server()
+
+    async def story(dispatcher: ApiDispatcher) -> None:
+        await dispatcher.perform(event())
+        for shown in recorded(server):
+            server.delete("events", shown["metadata"]["name"])
+        await dispatcher.perform(event())
+
+    server.run(story)
+
+    (shown,) = recorded(server)
+    assert shown["series"]["count"] == 2
+
+
+def test_while_nobody_answers_it_is_tried_again() -> None:
+    server = Server(Fault(refused(), verb="create", resource="events", times=3))
+
+    record(server, event())
+
+    assert server.count("create", "events") == 4
+    assert len(recorded(server)) == 1
+
+
+def test_an_event_whose_answer_was_lost_is_recorded_once() -> None:
+    server = Server(Fault(commit_then_drop(), verb="create", resource="events"))
+
+    record(server, event())
+
+    assert server.count("create", "events") == 2
+    assert len(recorded(server)) == 1
+
+
+def test_it_is_not_tried_for_ever() -> None:
+    server = Server(Fault(refused(), verb="create", resource="events", times=None))
+
+    async def story(dispatcher: ApiDispatcher) -> float:
+        with pytest.raises(CallError):
+            await dispatcher.perform(event())
+        return asyncio.get_running_loop().time()
+
+    assert server.run(story) == (ATTEMPTS - 1) * 10
+    assert server.count("create", "events") == ATTEMPTS
+
+
+def test_what_the_api_server_refuses_is_not_tried_again() -> None:
+    server = Server(Fault(status(403), verb="create", resource="events", times=None))
+
+    async def story(dispatcher: ApiDispatcher) -> None:
+        with pytest.raises(CallError):
+            await dispatcher.perform(event())
+
+    server.run(story)
+
+    assert server.count("create", "events") == 1
+
+
+def test_a_long_note_is_cut() -> None:
+    server = Server()
+
+    record(server, event("x" * 1025))
+
+    (shown,) = recorded(server)
+    assert shown["message"] == "x" * 1020 + " ..."

@@ -1,0 +1,166 @@
+"""Programs that say who we are. They are real ones, as small as they get."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from extender.client.credentials.exec_plugin import ExecPlugin, ExecPluginConfig
+from extender.values.targets.target import CredentialsError, Identity
+from extender.values.targets.tls import KeyPair
+
+V1 = "client.authentication.k8s.io/v1"
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Callable[..., ExecPlugin]:
+    """A plugin that runs a line of shell, in which $RUN is the number of the run."""
+
+    def made(
+        script: str, *, now: Callable[[], datetime] = lambda: NOON, hint: str = "", version: str = V1
+    ) -> ExecPlugin:
+        path = tmp_path / "plugin"
+        path.write_text(
+            f'#!/bin/sh\nRUN=$(wc -l < "{tmp_path}/runs" 2>/dev/null || echo 0)\necho >> "{tmp_path}/runs"\n{script}\n'
+        )
+        path.chmod(0o755)
+        return ExecPlugin(ExecPluginConfig(version, str(path), env={"CANARY": "canary"}, install_hint=hint), now=now)
+
+    return made
+
+
+def says(version: str = V1, **status: object) -> str:
+    """A line of shell that writes these credentials."""
+    text = json.dumps({"kind": "ExecCredential", "apiVersion": version, "status": status})
+    return f"printf '%s' '{text}' | sed \"s/RUN/$RUN/\""
+
+
+def identity(plugin: ExecPlugin) -> Identity:
+    return asyncio.run(plugin.identity(0))
+
+
+@pytest.mark.parametrize("version", [V1, "client.authentication.k8s.io/v1beta1"])
+def test_its_token_is_borne(version: str, plugin: Callable[..., ExecPlugin]):
+    assert identity(plugin(says(version, token="t"), version=version)) == Identity("Bearer t")
+
+
+def test_it_sees_our_environment_and_what_the_kubeconfig_adds(
+    plugin: Callable[..., ExecPlugin], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OURS", "ours")
+
+    said = identity(plugin('RUN="$OURS-$CANARY"\n' + says(token="RUN")))
+
+    assert said == Identity("Bearer ours-canary")
+
+
+def test_its_certificate_is_shown(plugin: Callable[..., ExecPlugin]):
+    said = identity(plugin(says(clientCertificateData="CERT", clientKeyData="KEY")))
+
+    assert said == Identity(None, KeyPair(b"CERT", b"KEY"))
+
+
+def test_it_runs_once_as_long_as_its_credentials_hold(plugin: Callable[..., ExecPlugin]):
+    clock = [NOON]
+    made = plugin(says(token="RUN", expirationTimestamp="2026-11-20T13:00:00Z"), now=lambda: clock[0])
+
+    async def ask() -> list[str | None]:
+        said = []
+        for minutes in (0, 59, 61):
+            clock[0] = NOON + timedelta(minutes=minutes)
+            said.append((await made.identity(0)).authorization)
+        return said
+
+    assert asyncio.run(ask()) == ["Bearer 0", "Bearer 0", "Bearer 1"]
+
+
+def test_it_runs_once_for_all_who_wait(plugin: Callable[..., ExecPlugin]):
+    made = plugin(says(token="RUN"))
+
+    async def ask() -> set[str | None]:
+        return {said.authorization for said in await asyncio.gather(*(made.identity(0) for _ in range(10)))}
+
+    assert asyncio.run(ask()) == {"Bearer 0"}
+
+
+def test_it_runs_again_when_its_credentials_were_refused_but_once_for_all_who_were(plugin: Callable[..., ExecPlugin]):
+    made = plugin(says(token="RUN"))
+
+    async def refuse() -> list[str | None]:
+        first = await made.identity(0)
+        made.invalidate(first)
+        second = await made.identity(0)
+        made.invalidate(first)
+        return [first.authorization, second.authorization, (await made.identity(0)).authorization]
+
+    assert asyncio.run(refuse()) == ["Bearer 0", "Bearer 1", "Bearer 1"]
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        pytest.param("exit 3", "failed with exit code 3; install it", id="failure"),
+        pytest.param("kill -9 $$", "failed with exit code -9", id="killed"),
+        pytest.param("echo canary", "wrote something else than an ExecCredential", id="no JSON"),
+        pytest.param("", "wrote something else", id="nothing"),
+        pytest.param('echo \'{"token":"canary"}\'', "plugin returned version none", id="another object"),
+        pytest.param(
+            says("client.authentication.k8s.io/v1beta1", token="canary"),
+            "plugin returned version client",
+            id="another version",
+        ),
+        pytest.param(says(token=["canary"]), "wrote something else", id="wrong type"),
+        pytest.param(says(), "didn't return a token or cert/key pair", id="no credentials"),
+        pytest.param(says(clientKeyData="canary"), "only certificate or key, not both", id="key alone"),
+        pytest.param(
+            f'echo \'{{"kind":"ExecCredential","apiVersion":"{V1}"}}\'', "didn't return a status field", id="no status"
+        ),
+        pytest.param(says(token="canary canary"), "no HTTP header may hold", id="a token of two words"),
+    ],
+)
+def test_what_is_wrong_with_it_is_said_in_one_line_without_secrets(
+    script: str, words: str, plugin: Callable[..., ExecPlugin]
+):
+    with pytest.raises(CredentialsError) as caught:
+        identity(plugin(script, hint="install it\nsomehow"))
+
+    said = str(caught.value)
+    assert words in said
+    assert "\n" not in said
+    assert "canary" not in said
+
+
+def test_a_program_that_is_not_there_tells_how_to_get_it():
+    with pytest.raises(CredentialsError, match="can not be run: No such file or directory; brew install it"):
+        identity(ExecPlugin(ExecPluginConfig(V1, "no-such-plugin-here", install_hint="brew install it")))
+
+
+def test_it_does_not_outlive_whoever_waits_for_it(tmp_path: Path):
+    async def give_up() -> int:
+        script = (
+            f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); print(flush=True); "
+            "time.sleep(60)"
+        )
+        made = ExecPlugin(ExecPluginConfig(V1, sys.executable, args=("-c", script)))
+        asking = asyncio.create_task(made.identity(0))
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        return int((tmp_path / "pid").read_text())
+
+    pid = asyncio.run(give_up())
+
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_no_secret_shows(plugin: Callable[..., ExecPlugin]):
+    made = plugin(says(token="canary"))
+    said = identity(made)
+
+    assert "canary" not in repr(made) + repr(said) + repr(ExecPluginConfig(V1, "x", ("canary",), {"a": "canary"}))

@@ -1,0 +1,121 @@
+"""Who may not write any more does not: not after waiting for a turn, not on a second attempt; and what was begun ends
+in time.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from extender.client.client import Client
+from extender.client.errors import ApiError, Fenced, NoAnswer
+from extender.client.rate_limit import RateLimit
+from extender.testing import virtual_time
+from extender.values.targets.target import Target
+from tests.extender.client.scripted import Scripted, never, refusal
+
+T = TypeVar("T")
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def fence() -> str | None:
+    """Writes are allowed for ten seconds."""
+    return "the lease is over" if now() >= 10 else None
+
+
+def run(server: Scripted, act: Callable[[Client], Awaitable[T]], rate_limit: RateLimit | None = None) -> T:
+    async def main() -> T:
+        client = Client(
+            Target("http://server"),
+            transport=server,
+            rng=random.Random(1),
+            rate_limit=rate_limit,
+            fence=fence,
+            write_seconds=5,
+        )
+        try:
+            return await act(client)
+        finally:
+            await client.aclose()
+
+    return virtual_time.run(main())
+
+
+async def at(time: float) -> None:
+    await asyncio.sleep(time - now())
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        pytest.param(lambda client: client.create(PODS, {}), id="create"),
+        pytest.param(lambda client: client.update(f"{PODS}/p", {}), id="update"),
+        pytest.param(lambda client: client.patch(f"{PODS}/p", {}, "application/merge-patch+json"), id="patch"),
+        pytest.param(lambda client: client.delete(f"{PODS}/p"), id="delete"),
+    ],
+)
+def test_nothing_is_written_behind_the_fence(write: Callable[[Client], Awaitable[bytes]]) -> None:
+    server = Scripted()
+
+    async def act(client: Client) -> ApiError:
+        await write(client)
+        await at(10)
+        with pytest.raises(Fenced) as caught:
+            await write(client)
+        return caught.value
+
+    error = run(server, act)
+    assert (str(error), error.may_have_happened, len(server.asked)) == ("the lease is over", False, 1)
+
+
+def test_reading_goes_on() -> None:
+    server = Scripted()
+
+    async def act(client: Client) -> None:
+        await at(20)
+        await client.get(PODS)
+
+    run(server, act)
+    assert len(server.asked) == 1
+
+
+def test_a_second_attempt_is_not_made_behind_it() -> None:
+    """
+    The server asks for a pause, and the lease is over when that is.
+    """
+    server = Scripted(refusal(429, "TooManyRequests", retry_after="30"))
+
+    async def act(client: Client) -> None:
+        with pytest.raises(Fenced):
+            await client.create(PODS, {})
+
+    run(server, act)
+    assert len(server.asked) == 1
+
+
+def test_who_waited_too_long_for_a_turn_does_not_write() -> None:
+    server = Scripted()
+
+    async def act(client: Client) -> None:
+        await client.create(PODS, {})
+        with pytest.raises(Fenced):
+            await client.create(PODS, {})
+
+    run(server, act, RateLimit(0.05, 1))
+    assert len(server.asked) == 1
+
+
+def test_a_write_that_hangs_is_given_up_before_others_may_write() -> None:
+    async def act(client: Client) -> float:
+        await at(9)
+        with pytest.raises(NoAnswer):
+            await client.create(PODS, {}, timeout=30)
+        return now()
+
+    assert run(Scripted(never), act) == 14

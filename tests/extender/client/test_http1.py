@@ -1,0 +1,563 @@
+"""HTTP/1.1 on the wire: what a connection is good for after each kind of answer, and which connection is taken.
+
+What failures mean to a caller is in `test_sockets.py`, certificates are in `test_tls.py`.
+"""
+
+import asyncio
+import gc
+import json
+import socket
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+
+from extender.client import errors
+from extender.client.client import Client
+from extender.client.transport.carrier import NotSentError
+from extender.client.transport.dialing import Route
+from extender.client.transport.http1_carrier import Http1Carrier
+from extender.values.targets.target import Target
+from tests.extender.client.sockets import LIST, Asked, Reply, Server, loop_kind, ok, pass_time, run, serve
+
+pytestmark = pytest.mark.usefixtures("each_loop")
+
+PODS = "/api/v1/pods"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@asynccontextmanager
+async def asking(reply: Reply) -> AsyncIterator[tuple[Client, Server]]:
+    async with serve(reply) as server:
+        client = Client(Target(server.url))
+        try:
+            yield client, server
+        finally:
+            await client.aclose()
+
+
+def get(reply: Reply, times: int = 1) -> tuple[list[bytes], Server]:
+    """What came, one request after the other, and what the server saw."""
+
+    async def ask() -> tuple[list[bytes], Server]:
+        async with asking(reply) as (client, server):
+            return [await client.get(PODS) for _ in range(times)], server
+
+    return run(ask())
+
+
+def numbered(number: int) -> bytes:
+    return json.dumps({"kind": "PodList", "number": number}).encode()
+
+
+# What an answer looks like
+
+
+def test_what_comes_before_the_answer_is_not_the_answer():
+    async def hint_first(asked: Asked) -> bool:
+        await asked.send(b"HTTP/1.1 103 Early Hints\r\nContent-Encoding: br\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n")
+        return await asked.answer()
+
+    bodies, server = get(hint_first, 2)
+
+    assert bodies == [LIST, LIST]
+    assert server.connections == 1
+
+
+def test_an_answer_may_come_byte_by_byte():
+    async def drip(asked: Asked) -> bool:
+        for byte in HEAD + b"Content-Length: %d\r\n\r\n" % len(LIST) + LIST:
+            await asked.send(bytes([byte]))
+            await asyncio.sleep(0)
+        return True
+
+    bodies, server = get(drip, 2)
+
+    assert bodies == [LIST, LIST]
+    assert server.connections == 1
+
+
+def test_a_body_may_end_with_its_connection():
+    async def speak_as_of_old(asked: Asked) -> bool:
+        asked.writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + LIST)
+        asked.writer.close()
+        await asked.writer.wait_closed()
+        return False
+
+    bodies, server = get(speak_as_of_old, 2)
+
+    assert bodies == [LIST, LIST]
+    assert server.connections == 2
+
+
+def test_trailers_are_no_headers():
+    async def trail(asked: Asked) -> bool:
+        chunk = b"%x\r\n%s\r\n" % (len(LIST), LIST)
+        await asked.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunk + b"0\r\nContent-Encoding: gzip\r\n\r\n")
+        return True
+
+    bodies, server = get(trail, 2)
+
+    assert bodies == [LIST, LIST]
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\n" + b"X-Header: value\r\n" * 100_000, id="headers"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nX-Header: " + b"x" * 2_000_000, id="a header"),
+        pytest.param(
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X-Trailer: value\r\n" * 100_000, id="trailers"
+        ),
+    ],
+)
+def test_what_never_ends_and_is_no_body_is_not_listened_to(flood: bytes):
+    async def pour(asked: Asked) -> bool:
+        await asked.send(flood)
+        await asyncio.sleep(20)
+        return False
+
+    async def ask() -> errors.ApiError:
+        async with asking(pour) as (client, _):
+            with pytest.raises(errors.NoAnswer) as caught:
+                await client.create(PODS, {})
+            return caught.value
+
+    assert "does not end" in run(ask()).message
+
+
+# What is sent
+
+
+def test_a_long_body_arrives_whole():
+    body = b'{"kind":"%s"}' % (b"x" * 3_000_000)
+
+    async def update() -> bytes:
+        async with asking(ok) as (client, server):
+            await client.update(PODS, body)
+            return server.asked[0].body
+
+    assert run(update()) == body
+
+
+def test_a_write_without_a_body_says_so():
+    async def update() -> bytes:
+        async with asking(ok) as (client, server):
+            await client.request("POST", PODS)
+            return server.asked[0].head
+
+    assert b"content-length: 0" in run(update()).lower()
+
+
+def test_nothing_can_be_smuggled_into_the_head():
+    async def ask(user_agent: str, path: str) -> int:
+        async with serve(ok) as server:
+            client = Client(Target(server.url), user_agent=user_agent)
+            with pytest.raises(ValueError, match=r"a line break in a header|no quoted path"):
+                await client.get(path)
+            await client.aclose()
+            return len(server.asked)
+
+    assert run(ask("x\r\nAuthorization: Bearer y", PODS)) == 0
+    assert run(ask("x", "/api/v1/pods HTTP/1.1\r\nX-Header: y")) == 0
+    assert run(ask("x", "/api/v1/pods/ü")) == 0
+
+
+@pytest.mark.parametrize(
+    ("server", "authority", "prefix"),
+    [
+        ("https://k8s.example", "k8s.example", ""),
+        ("https://K8S.example:6443", "k8s.example:6443", ""),
+        ("http://[fd00::1]:8080", "[fd00::1]:8080", ""),
+        ("https://bücher.example", "xn--bcher-kva.example", ""),
+        ("https://rancher.example/k8s/clusters/c-1", "rancher.example", "/k8s/clusters/c-1"),
+        ("https://rancher.example/my clusters/%20/ü", "rancher.example", "/my%20clusters/%20/%C3%BC"),
+    ],
+)
+def test_what_a_server_is_called_goes_into_the_head(server: str, authority: str, prefix: str):
+    route = Route(server, ssl.create_default_context())
+
+    assert (route.authority, route.prefix) == (authority, prefix)
+
+
+# Which connection is taken
+
+
+def second_time_silent() -> Reply:
+    """Hangs up when it is asked a second time on a connection."""
+    seen: set[int] = set()
+
+    async def reply(asked: Asked) -> bool:
+        if id(asked.writer) in seen:
+            return False
+        seen.add(id(asked.writer))
+        return await asked.answer("200 OK", LIST)
+
+    return reply
+
+
+def test_reading_does_not_suffer_from_a_connection_that_was_closed_while_it_was_idle():
+    """
+    By a watch, which is not tried again by anybody else.
+    """
+
+    async def ask() -> tuple[list[bytes], int, int]:
+        async with asking(second_time_silent()) as (client, server):
+            await client.get(PODS)
+            async with client.watch(PODS, params={"watch": "1"}, silence=10) as lines:
+                async for _ in lines:
+                    pass
+            return [asked.line.encode() for asked in server.asked], server.connections, len(server.asked)
+
+    lines, connections, asked = run(ask())
+
+    assert (connections, asked) == (2, 3)
+    assert lines[1] == lines[2] == b"GET /api/v1/pods?watch=1 HTTP/1.1"
+
+
+def test_a_write_is_not_sent_twice_though_its_connection_may_have_been_closed_before():
+    async def ask() -> int:
+        async with asking(second_time_silent()) as (client, server):
+            await client.get(PODS)
+            with pytest.raises(errors.NoAnswer):
+                await client.create(PODS, {})
+            return len(server.asked)
+
+    assert run(ask()) == 2
+
+
+def test_what_nobody_asked_for_answers_nothing():
+    count = 0
+
+    async def say_too_much(asked: Asked) -> bool:
+        nonlocal count
+        count += 1
+        body, stray = numbered(count), numbered(-1)
+        one = HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
+        await asked.send(one + HEAD + b"Content-Length: %d\r\n\r\n" % len(stray) + stray)
+        return True
+
+    bodies, server = get(say_too_much, 3)
+
+    assert bodies == [numbered(1), numbered(2), numbered(3)]
+    assert server.connections == 3
+
+
+@pytest.mark.parametrize(
+    "stray", [HEAD + b"Content-Length: 2\r\n\r\n{}", b"HTTP/1.1 408 Request Timeout\r\n\r\n", b"\x00\x01"]
+)
+def test_a_connection_that_speaks_up_while_it_is_idle_is_hung_up(stray: bytes):
+    spoken = asyncio.Event()
+
+    async def speak_up(asked: Asked) -> bool:
+        await asked.answer()
+        await asyncio.sleep(0.02)  # the answer has been read by then, or else it is part of what was said too much
+        await asked.send(stray)
+        spoken.set()
+        return True
+
+    async def ask() -> tuple[bytes, int]:
+        async with asking(speak_up) as (client, server):
+            await client.get(PODS)
+            await spoken.wait()
+            while server.still_open:  # noqa: ASYNC110 - the end of a connection takes its way
+                await asyncio.sleep(0.005)
+            return await client.get(PODS), server.connections
+
+    assert run(ask()) == (LIST, 2)
+
+
+def test_an_answer_that_is_not_read_to_its_end_costs_the_connection():
+    async def long(asked: Asked) -> bool:
+        return await asked.answer("200 OK", b" " * 500_000)
+
+    async def ask() -> int:
+        async with asking(long) as (client, server):
+            for _ in range(2):
+                with pytest.raises(errors.NotKubernetes):
+                    await client.request("GET", PODS, max_bytes=1000)
+            return server.connections
+
+    assert run(ask()) == 2
+
+
+def test_a_connection_is_not_used_again_when_the_server_says_so():
+    async def close_after(asked: Asked) -> bool:
+        return await asked.answer("200 OK", LIST, "Connection: close")
+
+    _, server = get(close_after, 2)
+
+    assert server.connections == 2
+
+
+def test_a_connection_that_was_idle_for_a_minute_is_not_used_again():
+    async def ask() -> int:
+        async with asking(ok) as (client, server):
+            await client.get(PODS)
+            pass_time(61)
+            await client.get(PODS)
+            return server.connections
+
+    assert run(ask()) == 2
+
+
+def test_idle_connections_are_hung_up_after_a_minute():
+    if loop_kind.get() == "uvloop":
+        pytest.skip("its timers cannot be told that time has passed")
+
+    async def ask() -> tuple[int, int]:
+        async with asking(ok) as (client, server):
+            await asyncio.gather(*(client.get(PODS) for _ in range(3)))
+            before = server.still_open
+            pass_time(61)
+            while server.still_open:  # noqa: ASYNC110 - the end of a connection takes its way
+                await asyncio.sleep(0.005)
+            return before, server.still_open
+
+    assert run(ask()) == (3, 0)
+
+
+def test_whoever_comes_when_all_connections_are_in_use_waits_for_one():
+    async def ask() -> tuple[list[int], str, int]:
+        release = asyncio.Event()
+
+        async def hold(asked: Asked) -> bool:
+            await release.wait()
+            return await asked.answer()
+
+        async with serve(hold) as server:
+            carrier = Http1Carrier(Route(server.url, ssl.create_default_context()), max_connections=2)
+
+            async def send(seconds: float) -> int:
+                answer = await carrier.send("GET", PODS, (), b"", seconds)
+                while await answer.read_some():
+                    pass
+                await answer.aclose()
+                return answer.status
+
+            async with asyncio.TaskGroup() as group:
+                asked = [group.create_task(send(30)) for _ in range(2)]
+                await asyncio.sleep(0)
+                with pytest.raises(NotSentError) as caught:
+                    await send(0.05)
+                asked.append(group.create_task(send(30)))
+                await asyncio.sleep(0)
+                release.set()
+            await carrier.aclose()
+            return [task.result() for task in asked], str(caught.value), server.connections
+
+    statuses, why, connections = run(ask())
+
+    assert statuses == [200, 200, 200]
+    assert "all connections were in use for 0.05 s" in why
+    assert connections == 2
+
+
+def test_whoever_gives_up_gives_his_connection_back():
+    """
+    As many as there are connections time out, and there is one for the next.
+    """
+
+    async def ask() -> int:
+        silent = True
+
+        async def reply(asked: Asked) -> bool:
+            if silent:
+                await asyncio.sleep(20)
+            return await asked.answer()
+
+        async with serve(reply) as server:
+            carrier = Http1Carrier(Route(server.url, ssl.create_default_context()), max_connections=3)
+            for _ in range(3):
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.05):
+                        await carrier.send("GET", PODS, (), b"", 10)
+            silent = False
+            answer = await carrier.send("GET", PODS, (), b"", 10)
+            await answer.aclose()
+            await carrier.aclose()
+            return answer.status
+
+    assert run(ask()) == 200
+
+
+def test_a_server_that_hangs_up_at_once_keeps_nobody_waiting():
+    async def ask() -> None:
+        async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.transport.abort()
+
+        async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+            client = Client(Target(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"))
+            for _ in range(20):
+                with pytest.raises(errors.ApiError):
+                    async with asyncio.timeout(5):
+                        await client.create(PODS, {})
+            await client.aclose()
+
+    run(ask())
+
+
+# Holding the server up
+
+
+def test_a_server_that_is_faster_than_the_reader_is_held_up():
+    line = b"x" * 65_535 + b"\n"
+    count = 400
+    sent = 0
+
+    async def pour(asked: Asked) -> bool:
+        nonlocal sent
+        await asked.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _ in range(count):
+            await asked.send(b"10000\r\n" + line + b"\r\n")
+            sent += 1
+        await asked.send(b"0\r\n\r\n")
+        return True
+
+    async def watch() -> tuple[int, int]:
+        async with asking(pour) as (client, _):
+            async with client.watch(PODS, params={"watch": "1"}, silence=10) as lines:
+                await anext(lines)
+                await asyncio.sleep(0.3)
+                held_at = sent
+                read = 1
+                async for _ in lines:
+                    read += 1
+            return held_at, read
+
+    held_at, read = run(watch())
+
+    assert held_at < count
+    assert read == count
+
+
+# Which address answers
+
+
+@asynccontextmanager
+async def resolving(*ports: int) -> AsyncIterator[None]:
+    """Every name leads to these ports of this machine, in this order."""
+
+    async def resolve(host: object, port: object, **_: object) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port)) for port in ports]
+
+    loop: Any = asyncio.get_running_loop()
+    loop.getaddrinfo = resolve
+    yield
+
+
+@asynccontextmanager
+async def nobody() -> AsyncIterator[int]:
+    """A port at which connections are refused."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+@asynccontextmanager
+async def black_hole() -> AsyncIterator[int]:
+    """A port at which nobody says anything, not even no: too many wait there already."""
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        waiting = [socket.socket() for _ in range(4)]
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        yield full.getsockname()[1]
+        for one in waiting:
+            one.close()
+
+
+@pytest.mark.parametrize("first", [nobody, black_hole])
+def test_when_one_address_does_not_answer_another_one_may(first: Callable[[], Any]):
+    async def ask() -> bytes:
+        async with serve(ok) as server, first() as other, resolving(other, server.port):
+            client = Client(Target("http://k8s.example"))
+            try:
+                return await client.get(PODS)
+            finally:
+                await client.aclose()
+
+    assert run(ask()) == LIST
+
+
+def test_when_no_address_answers_nothing_was_sent():
+    async def ask() -> errors.ApiError:
+        async with nobody() as one, nobody() as two, resolving(one, two):
+            client = Client(Target("http://k8s.example"))
+            with pytest.raises(errors.Unreachable) as caught:
+                await client.create(PODS, {})
+            await client.aclose()
+            return caught.value
+
+    assert "k8s.example:80" in run(ask()).message
+
+
+def test_a_name_that_nobody_knows_is_an_error_of_ours():
+    async def ask() -> errors.ApiError:
+        async def resolve(*_: object, **__: object) -> list[Any]:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        loop: Any = asyncio.get_running_loop()
+        loop.getaddrinfo = resolve
+        client = Client(Target("https://k8s.example"))
+        with pytest.raises(errors.Unreachable) as caught:
+            await client.create(PODS, {})
+        await client.aclose()
+        return caught.value
+
+    assert "Name or service not known" in run(ask()).message
+
+
+# What is left of a connection
+
+CONNECTION = {"Connection", "Http1Response", "HttpResponseParser"}
+
+
+def in_cycles_after(ask: Callable[[], Coroutine[Any, Any, None]]) -> set[str]:
+    """The names of the types of what only a collector finds."""
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        run(ask())
+        gc.collect()
+        return {type(each).__name__ for each in gc.garbage}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+
+
+@pytest.mark.parametrize(
+    "end", [b"Connection: close\r\n\r\n{}", b"Content-Length: 3\r\n\r\n{}"], ids=["after an answer", "within an answer"]
+)
+def test_a_connection_that_has_ended_is_in_no_cycle(end: bytes) -> None:
+    """
+    The collector leaves everything alone that is there at some moments.
+    """
+
+    async def answer(asked: Asked) -> bool:
+        await asked.send(HEAD + end)
+        return False
+
+    async def ask() -> None:
+        async with asking(answer) as (client, _):
+            with suppress(errors.ApiError):
+                await client.get(PODS)
+
+    assert in_cycles_after(ask) & CONNECTION == set()
+
+
+def test_nor_is_one_that_was_refused() -> None:
+    async def ask() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as closed:
+            url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        client = Client(Target(url))
+        with pytest.raises(errors.ApiError):
+            await client.get(PODS)
+        await client.aclose()
+
+    assert in_cycles_after(ask) & CONNECTION == set()

@@ -1,0 +1,147 @@
+"""What is kept of objects: no more than scheduling looks at, and equal parts once."""
+
+import msgspec
+
+from extender.client.informers.keeping import (
+    LAST_APPLIED,
+    LONG_BYTES,
+    LONG_PART,
+    MetadataKeeper,
+    NodeKeeper,
+    PodKeeper,
+    SharedParts,
+    SharedStrings,
+)
+from extender.values.objects.decoding import convert
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.objects.storage import StorageClass
+
+
+def a_pod(name: str, **spec: object) -> Pod:
+    written = {
+        "metadata": {
+            "name": name,
+            "namespace": "shop",
+            "uid": name,
+            "labels": {"app": "web"},
+            "annotations": {"team": "a"},
+        },
+        "spec": {
+            "nodeName": "n1",
+            "schedulerName": "default-scheduler",
+            "containers": [{"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}],
+            "tolerations": [{"key": "a", "operator": "Exists"}],
+            "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}],
+            **spec,
+        },
+        "status": {
+            "phase": "Running",
+            "startTime": "2026-01-01T00:00:00Z",
+            "conditions": [{"type": "PodScheduled", "status": "True"}],
+        },
+    }
+    return convert(Pod, msgspec.json.decode(msgspec.json.encode(written)))
+
+
+def test_a_pod_keeps_all_that_scheduling_looks_at() -> None:
+    pod = a_pod("a")
+
+    assert PodKeeper()(pod) == pod
+
+
+def test_pods_of_one_workload_share_what_they_have_in_common() -> None:
+    keep = PodKeeper()
+    one, two = keep(a_pod("a")), keep(a_pod("b"))
+
+    assert one.name != two.name
+    assert one.spec.containers is two.spec.containers
+    assert one.spec.tolerations is two.spec.tolerations
+    assert one.spec.node_name is two.spec.node_name
+    assert one.labels is two.labels
+    assert one.status.conditions is two.status.conditions
+
+
+def test_pods_that_differ_share_only_the_rest() -> None:
+    keep = PodKeeper()
+    one, two = keep(a_pod("a")), keep(a_pod("b", containers=[{"name": "c", "resources": {"requests": {"cpu": "2"}}}]))
+
+    assert one.spec.containers[0].resources.requests == {"cpu": "1"}
+    assert two.spec.containers[0].resources.requests == {"cpu": "2"}
+    assert one.spec.volumes is two.spec.volumes
+
+
+def test_volumes_that_scheduling_ignores_do_not_make_equal_pods_look_different() -> None:
+    """
+    The volume of the service account has a name of its own in each pod.
+    """
+    pods = [
+        a_pod("same", volumes=[{"name": f"kube-api-access-{end}", "projected": {}}, {"name": "d", "csi": {}}])
+        for end in "ab"
+    ]
+    keep = PodKeeper()
+
+    assert [volume.name for volume in keep(pods[0]).spec.volumes] == ["d"]
+    assert keep(pods[0]) == keep(pods[1])
+
+
+def test_the_copy_that_kubectl_keeps_is_dropped_and_other_annotations_stay() -> None:
+    meta = {"name": "x", "annotations": {LAST_APPLIED: "{...}", "team": "a"}}
+    kept = [
+        PodKeeper()(convert(Pod, {"metadata": meta})),
+        NodeKeeper()(convert(Node, {"metadata": meta})),
+        MetadataKeeper()(convert(StorageClass, {"metadata": meta, "provisioner": "p"})),
+    ]
+
+    assert [obj.metadata.annotations for obj in kept] == [{"team": "a"}] * 3
+    assert kept[2].provisioner == "p"
+
+
+def test_nodes_share_images_and_capacities() -> None:
+    def node(name: str) -> Node:
+        status = {
+            "allocatable": {"cpu": "4"},
+            "images": [{"names": ["i:1"], "sizeBytes": 7}, {"names": [f"only-on-{name}"]}],
+        }
+        return convert(Node, msgspec.json.decode(msgspec.json.encode({"metadata": {"name": name}, "status": status})))
+
+    keep = NodeKeeper()
+    one, two = keep(node("n1")), keep(node("n2"))
+
+    assert one == node("n1")
+    assert one.status.allocatable is two.status.allocatable
+    assert one.status.images[0] is two.status.images[0]
+    assert two.status.images[1].names == ["only-on-n2"]
+
+
+def test_a_table_that_is_full_begins_anew() -> None:
+    """
+    Whatever passes through over the months, so much is remembered and no more.
+    """
+    strings, parts = SharedStrings(capacity=2), SharedParts(capacity=2)
+    first, first_part = "".join(["a", "b"]), ["a"]
+    assert (strings(first), parts(first_part)) == (first, first_part)
+    for number in range(5):
+        strings(f"other {number}")
+        parts([number])
+
+    assert strings("".join(["a", "b"])) is not first
+    assert parts(["a"]) is not first_part
+
+
+def test_long_parts_are_shared_within_a_bound_of_bytes() -> None:
+    """
+    A tenant may create one pod of a megabyte after the other, each different.
+    """
+    parts = SharedParts()
+    length = LONG_BYTES // 4
+    first, again, short = (["a" * length], ["a" * length], ["short"])
+    is_shared = parts(first) is first and parts(again) is first
+    parts(short)
+    for letter in "bcde":
+        parts([letter * length])
+
+    assert length > LONG_PART
+    assert is_shared
+    assert parts(again) is again
+    assert parts(["short"]) is short

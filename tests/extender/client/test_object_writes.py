@@ -1,0 +1,363 @@
+"""Volumes, claims and resource claims are written in part, and only if they are still as they were."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from extender.client.writes.dispatcher import ApiDispatcher
+from extender.engine.framework import (
+    ApiCall,
+    CallConflict,
+    CallError,
+    CallNotFound,
+    CallUnknown,
+    CreateResourceClaim,
+    DeallocateResourceClaim,
+    DeleteResourceClaim,
+    PatchPersistentVolume,
+    PatchPersistentVolumeClaim,
+    ProtectResourceClaim,
+    ReadResourceClaim,
+    ReserveResourceClaim,
+    UnprotectResourceClaim,
+    UnreserveResourceClaim,
+)
+from extender.testing.devices import allocation_of, exactly, label_selector, make_claim
+from extender.testing.faults import Fault
+from extender.testing.faults.answers import commit_then_drop, drop_before_commit, status
+from extender.values.objects.claims import bound_to
+from extender.values.objects.decoding import convert
+from extender.values.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
+from extender.values.objects.meta import ObjectMeta, OwnerReference
+from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+from tests.extender.client.embedded_server import Server, resource
+
+VOLUME = {
+    "capacity": {"storage": "1Gi"},
+    "accessModes": ["ReadWriteOnce"],
+    "persistentVolumeReclaimPolicy": "Retain",
+    "mountOptions": ["noatime"],
+    "csi": {"driver": "csi.example.com", "volumeHandle": "v", "fsType": "ext4"},
+}
+VOLUME_CLAIM = {
+    "accessModes": ["ReadWriteOnce"],
+    "resources": {"requests": {"storage": "1Gi"}},
+    "storageClassName": "std",
+}
+POD = ResourceClaimConsumerReference(resource="pods", name="p", uid="pod-uid")
+
+
+def perform(server: Server, call: ApiCall[Any]) -> Any:
+    """What the call yields, or the error it ends with."""
+
+    async def story(dispatcher: ApiDispatcher) -> Any:
+        try:
+            return await dispatcher.perform(call)
+        except CallError as exc:
+            return exc
+
+    return server.run(story)
+
+
+class Storage(Server):
+    """A server with a volume and a claim that are meant for each other."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*faults)
+        self.claim = convert(PersistentVolumeClaim, self.create("persistentvolumeclaims", "c", spec=VOLUME_CLAIM))
+        self.volume = convert(PersistentVolume, self.create("persistentvolumes", "v", "", spec=VOLUME))
+
+    @property
+    def binding(self) -> PatchPersistentVolume:
+        return PatchPersistentVolume.of(bound_to(self.volume, self.claim))
+
+    def touch(self, plural: str, name: str, namespace: str = "default") -> None:
+        """Somebody else changes the object."""
+        changed = self.get(plural, name, namespace)
+        changed["metadata"].setdefault("labels", {})["touched"] = "yes"
+        self.registry.update(resource(plural), namespace, name, changed)
+
+
+def test_a_volume_gets_its_claim_and_keeps_the_rest() -> None:
+    """
+    Much of a volume our objects do not hold.
+    """
+    server = Storage()
+
+    written = perform(server, server.binding)
+
+    shown = server.get("persistentvolumes", "v", "")
+    assert shown["spec"] | {"claimRef": None} == VOLUME | {"volumeMode": "Filesystem", "claimRef": None}
+    assert (shown["spec"]["claimRef"]["name"], shown["spec"]["claimRef"]["uid"]) == ("c", server.claim.metadata.uid)
+    assert shown["metadata"]["annotations"] == {"pv.kubernetes.io/bound-by-controller": "yes"}
+    assert written.metadata.resource_version == shown["metadata"]["resourceVersion"]
+
+
+def test_a_claim_gets_its_node() -> None:
+    server = Storage()
+    meta = server.claim.metadata
+    call = PatchPersistentVolumeClaim("default", "c", meta.uid, meta.resource_version, "n1")
+
+    written = perform(server, call)
+
+    assert (
+        server.get("persistentvolumeclaims", "c")["metadata"]["annotations"]["volume.kubernetes.io/selected-node"]
+        == "n1"
+    )
+    assert int(written.metadata.resource_version) > int(meta.resource_version)
+
+
+def test_a_volume_that_has_changed_is_not_written() -> None:
+    server = Storage()
+    server.touch("persistentvolumes", "v", "")
+
+    refusal = perform(server, server.binding)
+
+    assert isinstance(refusal, CallConflict)
+    assert str(refusal) == (
+        'Operation cannot be fulfilled on persistentvolumes "v": '
+        "the object has been modified; please apply your changes to the latest version and try again"
+    )
+    assert "claimRef" not in server.get("persistentvolumes", "v", "")["spec"]
+
+
+@pytest.mark.parametrize(
+    "fault", [commit_then_drop(), drop_before_commit(), status(500)], ids=["done", "not done", "broken"]
+)
+def test_a_lost_answer_is_asked_for_again(fault: Any) -> None:
+    """
+    If the write was done, the second attempt is refused as stale, and the volume shows that it is ours.
+    """
+    server = Storage(Fault(fault, verb="patch"))
+
+    written = perform(server, server.binding)
+
+    assert isinstance(written, PersistentVolume)
+    assert written.metadata.resource_version == server.get("persistentvolumes", "v", "")["metadata"]["resourceVersion"]
+
+
+def test_a_lost_answer_and_a_foreign_write_are_told_apart() -> None:
+    server = Storage(Fault(drop_before_commit(), verb="patch"))
+
+    async def story(dispatcher: ApiDispatcher) -> None:
+        writing = asyncio.ensure_future(dispatcher.perform(server.binding))
+        await asyncio.sleep(0.01)
+        server.touch("persistentvolumes", "v", "")
+        with pytest.raises(CallConflict):
+            await writing
+
+    server.run(story)
+
+
+def test_an_outage_ends_a_write_as_unknown() -> None:
+    server = Storage(Fault(commit_then_drop(), verb="patch", times=None))
+    server.transport.add(Fault(status(500), verb="get", times=None))
+
+    refusal = perform(server, server.binding)
+
+    assert isinstance(refusal, CallUnknown)
+
+
+# Resource claims.
+
+
+class Devices(Server):
+    """A server with a resource claim."""
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__(*faults)
+        self.create("resourceclaims", "c", spec={"devices": {"requests": [exactly(1)]}})
+
+    @property
+    def claim(self) -> ResourceClaim:
+        return convert(ResourceClaim, self.get("resourceclaims", "c"))
+
+    @property
+    def named(self) -> tuple[str, str, str]:
+        return "default", "c", self.claim.metadata.uid
+
+    @property
+    def known(self) -> tuple[str, str, str, str]:
+        return *self.named, self.claim.metadata.resource_version
+
+    def reserve(self, **more: Any) -> Any:
+        return perform(self, ReserveResourceClaim(*self.known, POD, **more))
+
+
+def allocation() -> AllocationResult:
+    """One device, with what its driver is told."""
+    configuration = {
+        "source": "FromClaim",
+        "opaque": {"driver": "gpu.example.com", "parameters": {"mode": "", "limits": []}},
+    }
+    plain = dict(
+        allocation_of("gpu-1", node_selector=label_selector("zone", "a"), allocationTimestamp="2026-01-01T00:00:00Z")
+    )
+    plain["devices"] = {**plain["devices"], "config": [configuration]}
+    return convert(AllocationResult, plain)
+
+
+def test_a_claim_is_protected_allocated_and_reserved() -> None:
+    server = Devices()
+
+    perform(server, ProtectResourceClaim(*server.known))
+    written = server.reserve(allocation=allocation())
+
+    shown = server.get("resourceclaims", "c")
+    assert shown["metadata"]["finalizers"] == ["resource.kubernetes.io/delete-protection"]
+    assert shown["status"]["reservedFor"] == [{"resource": "pods", "name": "p", "uid": "pod-uid"}]
+    assert shown["status"]["allocation"]["allocationTimestamp"] == "2026-01-01T00:00:00Z"
+    assert shown["status"]["allocation"]["devices"]["results"] == [
+        {"request": "r", "driver": "gpu.example.com", "pool": "pool", "device": "gpu-1"}
+    ]
+    assert shown["status"]["allocation"]["devices"]["config"][0]["opaque"]["parameters"] == {"mode": "", "limits": []}
+    assert isinstance(written, ResourceClaim)
+    assert written.status.allocation == allocation()
+
+
+def test_a_second_pod_shares_the_claim() -> None:
+    server = Devices()
+    server.reserve(allocation=allocation())
+    other = ResourceClaimConsumerReference(resource="pods", name="q", uid="other-uid")
+
+    written = perform(server, ReserveResourceClaim(*server.known, other))
+
+    assert {consumer.uid for consumer in written.status.reserved_for} == {"pod-uid", "other-uid"}
+    assert written.status.allocation == allocation()
+
+
+def test_a_pod_lets_go_of_a_claim_that_has_changed_meanwhile() -> None:
+    server = Devices()
+    server.reserve(allocation=allocation())
+
+    written = perform(server, UnreserveResourceClaim(*server.named, "pod-uid"))
+
+    assert written.status.reserved_for == []
+    assert written.status.allocation is not None
+
+
+def test_a_claim_is_deallocated() -> None:
+    server = Devices()
+    server.reserve(allocation=allocation())
+
+    perform(server, DeallocateResourceClaim(*server.known))
+
+    assert not {"allocation", "reservedFor", "devices"} & server.get("resourceclaims", "c").get("status", {}).keys()
+
+
+def test_a_deallocation_without_a_version_concerns_whatever_is_there() -> None:
+    server = Devices()
+    server.reserve(allocation=allocation())
+
+    perform(server, DeallocateResourceClaim(*server.named, ""))
+
+    assert server.claim.status.allocation is None
+
+
+def special_claim() -> CreateResourceClaim:
+    """A claim for a pod's extended resources."""
+    owner = OwnerReference(api_version="v1", kind="Pod", name="p", uid="pod-uid", controller=True)
+    meta = ObjectMeta(
+        name="<in memory>",
+        namespace="default",
+        uid="made up",
+        annotations={"example.com/a": "b"},
+        owner_references=[owner],
+    )
+    return CreateResourceClaim(
+        ResourceClaim(metadata=meta, spec=make_claim("c", exactly(2)).spec), "p-extended-resources-"
+    )
+
+
+def test_a_claim_is_created_under_a_name_that_the_server_makes() -> None:
+    server = Devices()
+
+    made = perform(server, special_claim())
+
+    shown = server.get("resourceclaims", made.name)
+    assert made.name.startswith("p-extended-resources-")
+    assert made.metadata.uid != "made up"
+    assert shown["metadata"]["annotations"] == {"example.com/a": "b"}
+    assert shown["metadata"]["ownerReferences"] == [
+        {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "pod-uid", "controller": True}
+    ]
+    assert shown["spec"]["devices"]["requests"][0]["exactly"]["count"] == 2
+
+
+def test_a_claim_whose_creation_may_have_happened_is_not_created_again() -> None:
+    """
+    The server would make another name, and a second claim.
+    """
+    server = Devices(Fault(commit_then_drop(), verb="create"))
+
+    assert isinstance(perform(server, special_claim()), CallUnknown)
+
+
+def test_a_protected_claim_is_unprotected_and_deleted() -> None:
+    server = Devices()
+    perform(server, ProtectResourceClaim(*server.known))
+    named = server.named
+
+    unprotected = perform(server, UnprotectResourceClaim(*named))
+    perform(server, DeleteResourceClaim(*named))
+
+    assert unprotected.metadata.finalizers == ()
+    assert isinstance(perform(server, ReadResourceClaim(*named)), CallNotFound)
+
+
+def test_another_claim_of_the_name_is_not_deleted() -> None:
+    server = Devices()
+
+    assert isinstance(perform(server, DeleteResourceClaim("default", "c", "former")), CallConflict)
+    assert isinstance(perform(server, UnprotectResourceClaim("default", "c", "former")), CallError)
+
+
+@pytest.mark.parametrize("call", [UnprotectResourceClaim, DeleteResourceClaim])
+def test_a_lost_answer_about_a_deletion_is_asked_for_again(call: Any) -> None:
+    server = Devices(Fault(commit_then_drop(), verb="delete" if call is DeleteResourceClaim else "patch"))
+
+    assert not isinstance(perform(server, call(*server.named)), Exception)
+
+
+STALE_CALLS: dict[str, Callable[[Devices, str], ApiCall[Any]]] = {
+    "protect": lambda server, stale: ProtectResourceClaim(*server.named, stale),
+    "reserve": lambda server, stale: ReserveResourceClaim(*server.named, stale, POD, allocation()),
+    "deallocate": lambda server, stale: DeallocateResourceClaim(*server.named, stale),
+}
+
+
+@pytest.mark.parametrize("call", STALE_CALLS.values(), ids=STALE_CALLS)
+def test_a_claim_that_has_changed_is_not_written(call: Callable[[Devices, str], ApiCall[Any]]) -> None:
+    server = Devices()
+    stale = server.claim.metadata.resource_version
+    perform(
+        server,
+        ReserveResourceClaim(
+            *server.known, ResourceClaimConsumerReference(resource="pods", name="q", uid="q"), allocation()
+        ),
+    )
+
+    assert isinstance(perform(server, call(server, stale)), CallConflict)
+
+
+CALLS: dict[str, Callable[[Devices], ApiCall[Any]]] = {
+    "protect": lambda server: ProtectResourceClaim(*server.known),
+    "reserve": lambda server: ReserveResourceClaim(*server.known, POD, allocation()),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("fault", [commit_then_drop(), drop_before_commit()], ids=["done", "not done"])
+def test_a_lost_answer_about_a_claim_is_asked_for_again(fault: Any, call: Callable[[Devices], ApiCall[Any]]) -> None:
+    server = Devices(Fault(fault, verb="patch"))
+
+    assert isinstance(perform(server, call(server)), ResourceClaim)
+
+
+def test_a_claim_is_read() -> None:
+    server = Devices()
+
+    assert perform(server, ReadResourceClaim(*server.named)) == server.claim
+    assert isinstance(perform(server, ReadResourceClaim("default", "nope", "")), CallNotFound)

@@ -1,0 +1,80 @@
+import asyncio
+
+import pytest
+
+from extender.client.rate_limit import RateLimit
+from extender.testing import virtual_time
+
+
+def times_of(turns: int, limit: RateLimit, *, apart: float = 0.0) -> list[float]:
+    async def take() -> list[float]:
+        loop = asyncio.get_running_loop()
+        taken = []
+        for _ in range(turns):
+            await limit.wait()
+            taken.append(loop.time())
+            await asyncio.sleep(apart)
+        return taken
+
+    return virtual_time.run(take())
+
+
+def test_a_burst_goes_at_once_and_then_so_many_a_second():
+    taken = times_of(6, RateLimit(qps=2, burst=3))
+
+    assert taken == pytest.approx([0, 0, 0, 0.5, 1, 1.5])
+
+
+def test_whoever_pauses_may_burst_again_but_no_more_than_before():
+    async def pause() -> list[float]:
+        limit = RateLimit(qps=1, burst=2)
+        loop = asyncio.get_running_loop()
+        for _ in range(2):
+            await limit.wait()
+        await asyncio.sleep(100)
+        taken = []
+        for _ in range(3):
+            await limit.wait()
+            taken.append(loop.time() - 100)
+        return taken
+
+    assert virtual_time.run(pause()) == pytest.approx([0, 0, 1])
+
+
+def test_those_who_wait_together_come_in_their_order():
+    async def all_together() -> list[tuple[int, float]]:
+        limit = RateLimit(qps=10, burst=1)
+        came = []
+
+        async def one(number: int) -> None:
+            await limit.wait()
+            came.append((number, asyncio.get_running_loop().time()))
+
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(4):
+                tasks.create_task(one(number))
+        return came
+
+    came = virtual_time.run(all_together())
+
+    assert [number for number, _ in came] == [0, 1, 2, 3]
+    assert [time for _, time in came] == pytest.approx([0, 0.1, 0.2, 0.3])
+
+
+def test_whoever_gives_up_gives_the_turn_back():
+    async def give_up() -> float:
+        limit = RateLimit(qps=1, burst=1)
+        await limit.wait()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await limit.wait()
+        await limit.wait()
+        return asyncio.get_running_loop().time()
+
+    assert virtual_time.run(give_up()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("qps", "burst"), [(0, 1), (-1, 1), (1, 0)])
+def test_a_limit_that_lets_nobody_through_is_refused(qps: float, burst: int):
+    with pytest.raises(ValueError, match="positive"):
+        RateLimit(qps, burst)

@@ -1,0 +1,278 @@
+"""The server refuses, or something else answers for it: nothing that is no list passes for one.
+
+Rows F56, F57 and F63 to F65 of the fault matrix, and controls; see `test_reflector_faults.py`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.testing.faults import Action, Call, Fault, answers, watches
+from extender.values.targets.target import Target, TokenFile
+from tests.extender.client.reflecting import World, begin, both_ways, is_plain, lists_of_pods, now, tell, times
+
+# Who we are.
+
+
+@both_ways
+def test_one_resource_that_is_forbidden_is_named_and_the_others_go_on(streams: bool) -> None:
+    """
+    F56: RBAC is taken away while we run, and given back.
+    """
+    errors: dict[str, str] = {}
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.add(Fault(answers.status(403, "pods is forbidden"), resource="pods", times=None))
+        world.faults.cut()
+        await asyncio.sleep(300)
+        world.server.node("n2")
+        world.server.pod("x")
+        await asyncio.sleep(5)
+        assert world.known("nodes") == ["n0", "n1", "n2"]
+        errors.update({health.resource: health.last_error for health in world.informers.health(now())})
+        world.faults.faults.clear()
+        await asyncio.sleep(61)
+
+        assert world.wrong() == []
+
+    world = tell(story, streams_lists=streams)
+
+    assert errors == {"nodes": "", "pods": "Forbidden: pods is forbidden", "persistentvolumeclaims": ""}
+    assert world.informers.has_synced
+
+
+def test_a_token_that_was_replaced_on_disk_is_read_again(tmp_path: Path) -> None:
+    """
+    F57: the old token is refused. One more try with the new one; nothing is listed again.
+    """
+    file = tmp_path / "token"
+    file.write_text("first")
+    valid = ["first"]
+
+    async def story(world: World) -> None:
+        await begin(world)
+        file.write_text("second")
+        valid[0] = "second"
+        world.faults.cut()
+        world.server.pod("x")
+        await asyncio.sleep(3)
+
+        assert world.wrong() == []
+
+    refused = Fault(
+        answers.status(401, "Unauthorized"),
+        times=None,
+        where=lambda call: call.request.headers["Authorization"] != f"Bearer {valid[0]}",
+    )
+    world = tell(story, refused, target=Target("http://server", credentials=TokenFile(file)))
+
+    assert len(lists_of_pods(world)) == 1
+    assert refused.struck <= 3
+
+
+# Streamed lists.
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        pytest.param(answers.status(400, "sendInitialEvents is not known"), id="400"),
+        pytest.param(answers.status(405), id="405"),
+        pytest.param(answers.status(422, "sendInitialEvents: Forbidden"), id="422"),
+    ],
+)
+def test_a_server_that_does_not_stream_lists_is_asked_once(refusal: Action) -> None:
+    """
+    F63: from then on lists are ordinary ones.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        await asyncio.sleep(500)
+
+    refuses = Fault(refusal, verb="watch", times=None, where=lambda call: not is_plain(call))
+    world = tell(story, refuses, relist_period=100)
+
+    assert refuses.struck == 3
+    assert len(times(world, "list")) >= 4
+
+
+def test_a_streamed_list_without_an_end_is_given_up_and_never_seen() -> None:
+    """
+    F63: the server does not know the bookmark that ends it.
+    """
+    endless = watches.skipping(lambda event: event["type"] == "BOOKMARK")
+
+    async def story(world: World) -> None:
+        await begin(world)
+        await asyncio.sleep(60)
+
+    world = tell(
+        story, Fault(endless, verb="watch", resource="pods", times=None, where=lambda call: not is_plain(call))
+    )
+
+    assert [size for table, size in world.sizes if table == "pods"] == [3]
+    assert len(times(world, "list")) == 1
+    assert 15 <= times(world, "list")[0] < 17
+
+
+@pytest.mark.parametrize("cut", [watches.close_after, watches.reset_after])
+def test_a_streamed_list_that_is_cut_before_its_end_is_never_seen(cut: Callable[[int], Action]) -> None:
+    """
+    F63: there were two of three pods.
+    """
+    world = tell(begin, Fault(cut(2), verb="watch", resource="pods"))
+
+    assert [size for table, size in world.sizes if table == "pods"] == [3]
+    assert len(times(world, "list")) == 1
+
+
+# Answers that are none.
+
+NO_LISTS = [
+    pytest.param(answers.login_page(), id="a login page"),
+    pytest.param(answers.answer('{"kind":"Status","apiVersion":"v1","status":"Success"}'), id="a Status"),
+    pytest.param(
+        answers.answer('{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}'),
+        id="another kind",
+    ),
+    pytest.param(
+        answers.answer('{"kind":"PodList","apiVersion":"v2","metadata":{"resourceVersion":"9"},"items":[]}'),
+        id="another API",
+    ),
+    pytest.param(
+        answers.answer('{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"}}'), id="no items"
+    ),
+    pytest.param(
+        answers.answer('{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[]}'), id="no resource version"
+    ),
+    pytest.param(answers.answer("{}"), id="nothing"),
+    pytest.param(answers.answer("[]"), id="an array"),
+    pytest.param(answers.answer(""), id="no body"),
+    pytest.param(answers.answer("no gzip", headers={"Content-Encoding": "gzip"}), id="what cannot be decompressed"),
+    pytest.param(answers.truncate(500), id="half a list"),
+    pytest.param(answers.status(404, "404 page not found"), id="404"),
+]
+
+
+@both_ways
+@pytest.mark.parametrize("nothing", NO_LISTS)
+def test_what_is_no_list_is_not_an_empty_cluster(nothing: Action, streams: bool) -> None:
+    """
+    F64: a proxy answers for the server, with status 200 and nonsense.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.add(Fault(nothing, resource="pods", times=6))
+        world.faults.cut()
+        await asyncio.sleep(150)
+
+    world = tell(story, streams_lists=streams, relist_period=20)
+
+    assert world.changes("pods") == ["+p0", "+p1", "+p2"]
+
+
+def _emptied(body: dict[str, Any]) -> None:
+    body["items"] = []
+
+
+def _crowd(world: World) -> None:
+    for number in range(20):
+        world.server.node(f"m{number:02}")
+
+
+def test_that_all_nodes_are_gone_at_once_is_asked_twice() -> None:
+    """
+    F65: one list is empty, by a fault of a proxy.
+    """
+
+    async def story(world: World) -> None:
+        _crowd(world)
+        await begin(world)
+        await asyncio.sleep(200)
+
+    empty = Fault(answers.edited_json(_emptied), verb="list", resource="nodes", skip=1)
+    world = tell(story, empty, streams_lists=False, relist_period=100)
+
+    assert not any(change.startswith("-") for change in world.changes("nodes"))
+
+
+@both_ways
+def test_that_all_nodes_are_gone_is_believed_the_second_time(streams: bool) -> None:
+    """
+    F65: they really are.
+    """
+
+    async def story(world: World) -> None:
+        _crowd(world)
+        await begin(world)
+        world.faults.go_down()
+        for name in world.server.names("nodes"):
+            world.server.delete("nodes", name)
+        world.server.compact()
+        world.faults.come_up()
+
+    world = tell(story, streams_lists=streams)
+
+    assert world.known("nodes") == []
+
+
+# Controls: with these the checks above must fail, or they check nothing.
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        pytest.param(watches.skipping(watches.event_of("x", "ADDED")), id="an event is missed, and nothing heals it"),
+        pytest.param(
+            watches.changed(lambda event: event.update(type="BOOKMARK")), id="all events are said to be bookmarks"
+        ),
+    ],
+)
+def test_a_reflector_that_is_lied_to_is_found_out(lie: Action) -> None:
+    """
+    V12: what `tell` checks at the end is not always true.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("x")
+
+    with pytest.raises(AssertionError, match="the reflector of pods knows"):
+        tell(story, Fault(lie, verb="watch", resource="pods"), streams_lists=False)
+
+
+def test_half_a_list_that_is_said_to_be_whole_would_be_seen() -> None:
+    """
+    V12: with a false end of the initial objects, what F5 and F63 look at is not as they want it.
+    """
+    meta = b'{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}'
+    end = b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":' + meta + b"}}\n"
+    world = tell(begin, Fault(watches.line_after(1, end), verb="watch", resource="pods"))
+
+    assert next(size for table, size in world.sizes if table == "pods") == 1
+
+
+def test_a_reflector_that_is_never_told_of_the_end_of_history_is_found_out() -> None:
+    """
+    V12: as if 410 were ignored. The server's own is kept from it, and the watch stays open.
+    """
+
+    async def ignored(call: Call, forward: Any) -> Any:
+        return await answers.black_hole()(call, forward)
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.go_down()
+        world.server.delete("pods", "p0")
+        world.server.compact()
+        world.faults.add(Fault(ignored, verb="watch", resource="pods", times=None))
+        world.faults.come_up()
+
+    with pytest.raises(AssertionError, match="the reflector of pods knows"):
+        tell(story, streams_lists=False, within=60)

@@ -1,0 +1,348 @@
+"""The connection between a reflector and the server goes wrong: in the end the reflector knows what a new list says.
+
+Each test is a row of the fault matrix (F1 to F14). All run in virtual time against the embedded API; `tell` checks at
+the end of each that the reflectors, and a cache that is fed by them, are what a new list would make them.
+"""
+
+import asyncio
+import logging
+from itertools import pairwise
+
+import pytest
+
+from extender.testing.faults import Action, Fault, answers, watches
+from tests.extender.client.reflecting import PODS, World, begin, both_ways, is_plain, lists_of_pods, now, tell, times
+
+# Watches that end.
+
+
+@both_ways
+def test_a_watch_that_is_closed_goes_on_where_it_was(streams: bool) -> None:
+    """
+    F1: the server closes the watch while objects change. No list; every change is told once.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("x")
+        await asyncio.sleep(1)
+        world.faults.cut(cleanly=True)
+        world.server.pod("y")
+        world.server.label("pods", "x", "1")
+        world.server.delete("pods", "p0")
+        await asyncio.sleep(1.6)
+
+        assert world.wrong() == []
+
+    world = tell(story, streams_lists=streams)
+
+    assert world.changes("pods")[-5:] == ["+x", "+y", "~x", "~p0", "-p0"]
+    assert len(lists_of_pods(world)) == 1
+
+
+def test_half_a_line_is_dropped_and_said_again() -> None:
+    """
+    F2: the connection is reset in the middle of an event.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("x")
+        world.server.pod("y")
+        await asyncio.sleep(1.7)
+
+    cut = Fault(watches.reset_after(1, partial=300), verb="watch", resource="pods")
+    world = tell(story, cut, streams_lists=False)
+
+    assert world.changes("pods")[-2:] == ["+x", "+y"]
+    assert len(lists_of_pods(world)) == 1
+    assert world.reflector("pods").counters.cuts == 1
+
+
+# History that is gone.
+
+
+@both_ways
+@pytest.mark.parametrize(
+    "too_old",
+    [
+        pytest.param(answers.status(410, "too old resource version"), id="F3: as the status of the watch"),
+        pytest.param(watches.error_after(0, 410, "too old resource version"), id="F4: as an event of the watch"),
+    ],
+)
+def test_when_history_is_gone_there_is_one_list_of_the_newest_state(too_old: Action, streams: bool) -> None:
+    """
+    F3, F4: 410.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.go_down()
+        world.server.delete("pods", "p0")
+        world.server.pod("x")
+        world.server.compact()
+        world.faults.add(Fault(too_old, verb="watch", resource="pods", where=is_plain))
+        world.faults.come_up()
+
+    world = tell(story, streams_lists=streams)
+    lists = lists_of_pods(world)
+
+    assert len(lists) == 2
+    assert "resourceVersion" not in lists[1]
+    assert world.changes("pods")[-2:] == ["-p0", "+x"]
+
+
+@both_ways
+def test_a_server_that_has_compacted_its_history_is_listed_again(streams: bool) -> None:
+    """
+    F4, with the server's own 410: the watch was away while everything was forgotten.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.go_down()
+        for name in PODS:
+            world.server.delete("pods", name)
+        world.server.compact()
+        world.faults.come_up()
+
+    world = tell(story, streams_lists=streams)
+
+    assert world.reflector("pods").counters.errors["Gone"] == 1
+    assert len(lists_of_pods(world)) == 2
+
+
+def test_a_list_that_can_not_be_continued_is_begun_anew_and_never_half_seen() -> None:
+    """
+    F5: the third page is answered with 410.
+    """
+
+    async def story(world: World) -> None:
+        for number in range(7):
+            world.server.pod(f"x{number}")
+        await world.informers.wait_for_sync()
+
+    first = Fault(answers.status(410), verb="list", resource="pods")
+    third_page = Fault(
+        answers.status(410), verb="list", resource="pods", where=lambda call: "continue" in call.params, skip=1
+    )
+    world = tell(story, first, third_page, streams_lists=False, page_size=2)
+
+    assert [asked.get("limit") for asked in lists_of_pods(world)] == ["2", "2", "2", "2", None]
+    assert [size for table, size in world.sizes if table == "pods"] == [7]
+
+
+@both_ways
+def test_a_server_that_has_not_seen_what_we_have_is_asked_for_the_newest(streams: bool) -> None:
+    """
+    F6: 504, too large resource version.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("x")
+        await asyncio.sleep(200)
+
+    behind = Fault(
+        answers.too_large_resource_version(),
+        resource="pods",
+        where=lambda call: (
+            call.params.get("resourceVersion", "0") != "0" and (call.verb == "list" or not is_plain(call))
+        ),
+    )
+    world = tell(story, behind, streams_lists=streams, relist_period=100)
+    lists = lists_of_pods(world)
+
+    assert lists[1]["resourceVersionMatch"] == "NotOlderThan"
+    assert "resourceVersion" not in lists[2]
+
+
+@both_ways
+def test_a_history_of_one_second_is_enough_to_make_progress(streams: bool) -> None:
+    """
+    F7: the server forgets its history every second, and every connection is cut.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        for second in range(120):
+            world.server.pod(f"x{second}")
+            if second:
+                world.server.delete("pods", f"x{second - 1}")
+            world.faults.cut()
+            world.server.compact()
+            await asyncio.sleep(1)
+
+    world = tell(story, streams_lists=streams, within=130)
+    seen = {change for change in world.changes("pods") if change.startswith("+x")}
+
+    assert len(seen) >= 3
+    assert 4 <= len(lists_of_pods(world)) <= 12
+
+
+# Servers that are busy, broken, or away.
+
+
+def test_a_busy_server_is_given_the_time_it_asks_for_and_no_list_to_make() -> None:
+    """
+    F8: 429 with Retry-After 7 on the watch.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        await asyncio.sleep(10)
+
+    busy = Fault(answers.status(429, retry_after=7), verb="watch", resource="pods")
+    world = tell(story, busy, streams_lists=False)
+    first, second = times(world, "watch")[:2]
+
+    assert 7 <= second - first < 10
+    assert len(lists_of_pods(world)) == 1
+
+
+def test_a_list_that_is_refused_for_now_comes_when_the_server_has_time() -> None:
+    """
+    F8: 429 with Retry-After 7 on the list.
+    """
+    world = tell(begin, Fault(answers.status(429, retry_after=7), verb="list", resource="pods"), streams_lists=False)
+    first, second = times(world, "list")[:2]
+
+    assert 7 <= second - first < 10
+
+
+@both_ways
+@pytest.mark.parametrize("seed", range(3))
+def test_a_server_that_fails_three_times_in_ten_is_followed_all_the_same(seed: int, streams: bool) -> None:
+    """
+    F9: 500, 503 and 504 on everything; all is well within a minute after it ends.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        for number in range(60):
+            world.server.pod(f"x{number}")
+            if number % 3 == 0:
+                world.server.label("nodes", "n0", str(number))
+            if number % 4 == 0:
+                world.faults.cut()
+            await asyncio.sleep(2)
+        world.faults.faults.clear()
+
+    flaky = [Fault(answers.status(code), probability=0.1, times=None) for code in (500, 503, 504)]
+
+    tell(story, *flaky, streams_lists=streams, seed=seed, within=60)
+
+
+@both_ways
+def test_a_server_that_is_away_in_the_middle_of_a_burst_is_caught_up_with(streams: bool) -> None:
+    """
+    F10: down for ten seconds while pods come by the hundred. Nobody lists while nobody listens.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        for number in range(300):
+            world.server.pod(f"x{number}", node="n0" if number % 2 else "")
+            if number == 100:
+                world.faults.go_down()
+            if number == 200:
+                world.faults.come_up()
+            await asyncio.sleep(0.1)
+
+    world = tell(story, streams_lists=streams, within=60)
+
+    assert len(lists_of_pods(world)) == 1
+
+
+@both_ways
+def test_a_server_that_comes_back_with_an_older_past_is_believed(
+    streams: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    F11: down for ten minutes, then restored from a copy: resource versions count from further back.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("lost")
+        await asyncio.sleep(1)
+        world.faults.go_down()
+        await asyncio.sleep(600)
+        world.restart_server(resource_version=10)
+        world.server.node("n0", cpu="4")
+        world.server.pod("p0", node="n0")
+        world.server.pod("x")
+        world.faults.come_up()
+
+    with caplog.at_level(logging.WARNING, logger="extender.client.informers.reflector"):
+        world = tell(story, streams_lists=streams, within=240)
+
+    assert world.known("pods") == ["p0", "x"]
+    assert world.reflector("pods").counters.went_back == 1
+    assert "pods: the resource version went backwards" in caplog.text
+
+
+# Silence.
+
+
+def test_a_list_that_is_never_answered_is_given_up_and_others_go_on() -> None:
+    """
+    F12: the connection is accepted, and no byte comes. The list may have been too long, so that it is asked for in
+    pages.
+    """
+    synced: dict[str, float] = {}
+
+    async def story(world: World) -> None:
+        world.server.pod("x")
+        for table in ("nodes", "pods"):
+            await world.reflector(table).wait_for_sync()
+            synced[table] = now()
+
+    world = tell(story, Fault(answers.black_hole(), verb="list", resource="pods"), streams_lists=False)
+
+    assert synced["nodes"] < 1
+    assert 60 <= synced["pods"] < 62
+    assert lists_of_pods(world) == [{"limit": "500", "resourceVersion": "0"}, {"limit": "500"}]
+
+
+def test_a_peer_that_has_vanished_is_noticed_within_ninety_seconds() -> None:
+    """
+    F13: the watch is open, and nobody is at the other end. There is no list, but for one object, so as to know that the
+    server is the same.
+    """
+    silences: list[float] = []
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("x")
+        await asyncio.sleep(60)
+        health = world.reflector("pods").health(now())
+        assert health.silent_for is not None
+        silences.append(health.silent_for)
+        assert world.known("pods") == PODS
+        await asyncio.sleep(90 - now())
+
+        assert world.known("pods") == [*PODS, "x"]
+
+    world = tell(story, Fault(watches.silent_after(0), verb="watch", resource="pods"), streams_lists=False)
+
+    assert 60 <= silences[0] <= 66
+    assert [asked["limit"] for asked in lists_of_pods(world)] == ["500", "1"]
+
+
+@both_ways
+def test_a_watch_with_nothing_but_bookmarks_is_alive(streams: bool) -> None:
+    """
+    F14: nothing happens for an hour. The watch is renewed when its time is over, and not before.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        await asyncio.sleep(3600)
+
+    world = tell(story, streams_lists=streams)
+    watched = times(world, "watch")
+
+    assert all(299 <= later - earlier <= 602 for earlier, later in pairwise(watched))
+    assert world.reflector("pods").counters.errors == {}
+    assert len(lists_of_pods(world)) == 1

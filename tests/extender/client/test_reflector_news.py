@@ -1,0 +1,304 @@
+"""What the server says comes twice, late, never, or makes no sense: in the end the reflector knows what a new list
+says.
+
+Rows F15 to F19 and F36 of the fault matrix; see `test_reflector_faults.py`.
+"""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.testing.faults import Fault, answers, watches
+from tests.extender.client.reflecting import PODS, Server, World, begin, both_ways, lists_of_pods, now, tell
+
+# Events that are missing, come again, or come in another order.
+
+
+KNOWN = {"nodes": "n1", "pods": "p1", "pvcs": "c0"}
+
+
+def _happen(server: Server, table: str, what: str) -> None:
+    if what == "MODIFIED":
+        server.label(table, KNOWN[table], "new")
+    elif what == "DELETED":
+        server.delete(table, KNOWN[table])
+    else:
+        server.create(table, "x")
+
+
+@both_ways
+@pytest.mark.parametrize("what", ["ADDED", "MODIFIED", "DELETED"])
+@pytest.mark.parametrize("table", ["nodes", "pods", "pvcs"])
+def test_an_event_that_was_missed_is_made_up_for_by_the_next_list(table: str, what: str, streams: bool) -> None:
+    """
+    F15: the server never said it.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        _happen(world.server, table, what)
+        await asyncio.sleep(100)
+        assert world.wrong() != []
+
+    unsaid = watches.skipping(watches.event_of("x" if what == "ADDED" else KNOWN[table], what))
+    resource = "persistentvolumeclaims" if table == "pvcs" else table
+    world = tell(
+        story, Fault(unsaid, verb="watch", resource=resource), streams_lists=streams, relist_period=600, within=600
+    )
+
+    assert world.reflector(table).counters.lists == 2
+
+
+@both_ways
+def test_what_is_said_three_times_is_told_once(streams: bool) -> None:
+    """
+    F16: duplicate events.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("x")
+        world.server.label("pods", "x", "1")
+        world.server.delete("pods", "p0")
+        world.server.pod("p0")
+
+    world = tell(story, Fault(watches.repeating(3), verb="watch", resource="pods", times=None), streams_lists=streams)
+
+    assert world.changes("pods") == ["+p0", "+p1", "+p2", "+x", "~x", "~p0", "-p0", "+p0"]
+
+
+@pytest.mark.parametrize(
+    ("late", "distance", "told"),
+    [
+        pytest.param(watches.event_of("x", "MODIFIED"), 1, ["+x", "-x", "+y"], id="the end before the last change"),
+        pytest.param(watches.event_of("x", "ADDED"), 1, ["+x", "~x", "-x", "+y"], id="the change before the beginning"),
+        pytest.param(watches.event_of("x", "ADDED", "MODIFIED"), 3, ["+y"], id="the end before the beginning"),
+        pytest.param(watches.event_of("x", "DELETED"), 1, ["+x", "~x", "~x", "+y", "-x"], id="the end after others"),
+    ],
+)
+def test_events_out_of_order_lead_to_the_right_end_and_raise_nobody_from_the_dead(
+    late: watches.Which, distance: int, told: list[str]
+) -> None:
+    """
+    F17: reordered events of one kind.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("x")
+        world.server.label("pods", "x", "1")
+        world.server.delete("pods", "x")
+        world.server.pod("y")
+        world.server.pod("end")
+
+    world = tell(story, Fault(watches.reordered(distance, late), verb="watch", resource="pods"), streams_lists=False)
+
+    assert world.changes("pods")[3:-1] == told
+
+
+@pytest.mark.parametrize("late", ["nodes", "pods"])
+def test_kinds_need_not_be_in_step(late: str) -> None:
+    """
+    F17: a pod is seen before its node, a node goes before its pods.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.node("n2")
+        world.server.pod("x", node="n2")
+        await asyncio.sleep(30)
+        world.server.delete("pods", "x")
+        world.server.delete("nodes", "n2")
+
+    tell(story, Fault(watches.held(7), verb="watch", resource=late, times=None), streams_lists=False)
+
+
+# Servers that lag behind.
+
+
+def test_a_list_older_than_asked_for_is_not_taken() -> None:
+    """
+    F18: a server that lags behind answers with what was some time ago.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.label("pods", "p0", "new")
+        world.server.delete("pods", "p1")
+        await asyncio.sleep(150)
+
+    lagging = Fault(answers.first_time_again(), verb="list", resource="pods", times=2)
+    world = tell(story, lagging, streams_lists=False, relist_period=100)
+    lists = lists_of_pods(world)
+
+    assert world.changes("pods") == ["+p0", "+p1", "+p2", "~p0", "~p1", "-p1"]
+    assert lists[1]["resourceVersionMatch"] == "NotOlderThan"
+    assert "resourceVersion" not in lists[2]
+
+
+def test_a_watch_that_tells_of_the_past_changes_nothing() -> None:
+    """
+    F18: after a new connection a server that lags behind says again what was said before.
+    """
+    said: list[bytes] = []
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.label("pods", "p0", "new")
+        world.server.delete("pods", "p1")
+        world.server.pod("x")
+        world.server.delete("pods", "x")
+        world.server.pod("x")
+        await asyncio.sleep(1)
+        world.faults.cut(cleanly=True)
+        await asyncio.sleep(1)
+
+    first = Fault(watches.recorded(said), verb="watch", resource="pods")
+    second = Fault(watches.rewound(said), verb="watch", resource="pods")
+    world = tell(story, first, second, streams_lists=False)
+
+    assert len(said) >= 5
+    assert world.changes("pods") == ["+p0", "+p1", "+p2", "~p0", "~p1", "-p1", "+x", "~x", "-x", "+x"]
+    assert len(lists_of_pods(world)) == 1
+
+
+@both_ways
+def test_the_same_name_after_a_gap_is_another_object(streams: bool) -> None:
+    """
+    F19: deleted and created again while nobody watched.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.faults.go_down()
+        world.server.delete("pods", "p0")
+        world.server.pod("p0")
+        world.server.compact()
+        world.faults.come_up()
+
+    world = tell(story, streams_lists=streams)
+
+    assert world.changes("pods")[-2:] == ["-p0", "+p0"]
+
+
+# Objects that cannot be read, and those who are told.
+
+
+def _poison(event: dict[str, Any]) -> None:
+    if event["object"]["metadata"].get("name") == "poison":
+        event["object"]["spec"]["containers"] = "poison"
+
+
+@both_ways
+def test_one_object_that_can_not_be_read_is_set_aside(streams: bool) -> None:
+    """
+    F36: the stream goes on; the object is named, until it can be read or is gone.
+    """
+    seen: list[dict[Any, str]] = []
+
+    async def story(world: World) -> None:
+        world.server.pod("poison")
+        await begin(world)
+        world.server.pod("x")
+        await asyncio.sleep(1)
+        seen.append(dict(world.reflector("pods").health(now()).unreadable))
+        assert world.known("pods") == [*PODS, "x"]
+        world.server.delete("pods", "poison")
+        await asyncio.sleep(1)
+        seen.append(dict(world.reflector("pods").health(now()).unreadable))
+
+    def poison_list(body: dict[str, Any]) -> None:
+        for item in body["items"]:
+            _poison({"object": item})
+
+    faults = [
+        Fault(watches.changed(_poison), verb="watch", resource="pods", times=None),
+        Fault(answers.edited_json(poison_list), verb="list", resource="pods", times=None),
+    ]
+    world = tell(story, *faults, streams_lists=streams, misses=True)
+
+    assert list(seen[0]) == [("default", "poison")]
+    assert "spec.containers" in seen[0]["default", "poison"]
+    assert seen[1] == {}
+    assert len(lists_of_pods(world)) == 1
+
+
+@both_ways
+def test_an_object_that_can_not_be_read_any_more_is_known_as_it_was(streams: bool) -> None:
+    """
+    F36: a pod that holds room on a node does not let go of it because its latest state cannot be read.
+    """
+    during: list[Any] = []
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("poison", node="n0")
+        await asyncio.sleep(1)
+        world.faults.add(Fault(watches.changed(_poison), verb="watch", resource="pods", times=None))
+        world.faults.cut(cleanly=True)
+        world.server.label("pods", "poison", "1")
+        await asyncio.sleep(2)
+        during.append((world.known("pods"), list(world.reflector("pods").health(now()).unreadable)))
+        world.faults.faults.clear()
+        world.faults.cut(cleanly=True)
+        world.server.label("pods", "poison", "2")
+        await asyncio.sleep(2)
+
+        assert world.reflector("pods").health(now()).unreadable == {}
+
+    tell(story, streams_lists=streams)
+
+    assert during == [([*PODS, "poison"], [("default", "poison")])]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(b"{]\n", id="no JSON"),
+        pytest.param(
+            b'{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"x"}}}\n', id="another kind"
+        ),
+        pytest.param(
+            b'{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"\xff"}}}\n', id="no UTF-8"
+        ),
+        pytest.param(b'{"type":"WHATEVER","object":{}}\n', id="no type of event"),
+        pytest.param(b'{"type":"DELETED","object":{}}\n', id="nobody is deleted"),
+        pytest.param(b'{"type":"BOOKMARK","object":{}}\n', id="a bookmark nowhere"),
+        pytest.param(b'{"type":"ERROR","object":[]}\n', id="an error that is none"),
+        pytest.param(b'{"type":"ERROR","object":{"message":[]}}\n', id="an error that says nothing"),
+        pytest.param(b"[" * 100_000 + b"\n", id="nested without end"),
+    ],
+)
+def test_a_line_that_makes_no_sense_ends_the_watch_and_nothing_is_lost(line: bytes) -> None:
+    """
+    F36: nobody knows what was to be said, so it must be said again.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        world.server.pod("x")
+        await asyncio.sleep(3)
+
+        assert world.wrong() == []
+
+    garbage = Fault(watches.line_after(0, line), verb="watch", resource="pods")
+    world = tell(story, garbage, streams_lists=False)
+
+    assert len(lists_of_pods(world)) == 1
+    assert world.reflector("pods").counters.errors.total() == 1
+
+
+def test_a_line_that_makes_no_sense_again_and_again_is_got_past_by_a_list() -> None:
+    """
+    F36: no livelock.
+    """
+
+    async def story(world: World) -> None:
+        await begin(world)
+        await asyncio.sleep(10)
+
+    garbage = Fault(watches.line_after(0, b"{]\n"), verb="watch", resource="pods", times=3)
+    world = tell(story, garbage, streams_lists=False)
+
+    assert len(lists_of_pods(world)) == 2

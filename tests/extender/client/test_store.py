@@ -1,0 +1,247 @@
+"""What pieces of news change, whatever order they come in."""
+
+import gc
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from extender.client.informers.store import COMPARED_AT_ONCE, MAX_BURIED, NOTHING, Change, Store
+from extender.values.objects.cluster import Key
+from extender.values.objects.grouping import Namespace
+from extender.values.objects.meta import ObjectMeta
+
+
+def ns(name: str, version: int | str, uid: str | None = None) -> Namespace:
+    return Namespace(ObjectMeta(name=name, uid=uid or f"uid-{name}", resource_version=str(version)))
+
+
+def gone(name: str, version: int, uid: str | None = None) -> ObjectMeta:
+    return ns(name, version, uid).metadata
+
+
+def told(changes: Sequence[Change[Namespace]]) -> list[tuple[str, str]]:
+    """
+    Changes as (what was, what is), each as uid@version.
+    """
+    return [(shown(change.old), shown(change.new)) for change in changes]
+
+
+def shown(obj: Namespace | None) -> str:
+    return "" if obj is None else f"{obj.metadata.uid}@{obj.metadata.resource_version}"
+
+
+def holding(*objects: Namespace) -> Store[Namespace]:
+    store: Store[Namespace] = Store()
+    for obj in objects:
+        store.put(obj)
+    return store
+
+
+def listed(
+    store: Store[Namespace], objects: Mapping[Key, Namespace], unreadable: Mapping[Key, str] = NOTHING
+) -> list[Change[Namespace]]:
+    """Returns all changes that a list brings."""
+    return [change for portion in store.replace(objects, unreadable) for change in portion]
+
+
+def test_an_object_comes_changes_and_goes() -> None:
+    store: Store[Namespace] = Store()
+    changes = [*store.put(ns("a", 1)), *store.put(ns("a", 2)), *store.remove(gone("a", 3))]
+
+    assert told(changes) == [("", "uid-a@1"), ("uid-a@1", "uid-a@2"), ("uid-a@2", "")]
+    assert store.objects == {}
+
+
+@pytest.mark.parametrize("version", [pytest.param(5, id="again"), pytest.param(4, id="older")])
+def test_what_is_not_newer_changes_nothing(version: int) -> None:
+    store = holding(ns("a", 5))
+    changes = store.put(ns("a", version))
+
+    assert told(changes) == []
+    assert shown(store.objects["", "a"]) == "uid-a@5"
+    assert store.num_stale == 1
+
+
+def test_resource_versions_are_compared_as_numbers() -> None:
+    store = holding(ns("a", 9))
+    changes = store.put(ns("a", 10))
+
+    assert told(changes) == [("uid-a@9", "uid-a@10")]
+
+
+def test_versions_that_are_no_numbers_are_taken_as_they_come() -> None:
+    store = holding(ns("a", "xyz"))
+    changes = store.put(ns("a", "abc"))
+
+    assert told(changes) == [("uid-a@xyz", "uid-a@abc")]
+
+
+def test_another_uid_under_the_same_name_is_an_end_and_a_beginning() -> None:
+    store = holding(ns("a", 5, "first"))
+    changes = store.put(ns("a", 9, "second"))
+
+    assert told(changes) == [("first@5", ""), ("", "second@9")]
+
+
+def test_news_of_a_former_object_of_that_name_is_late() -> None:
+    store = holding(ns("a", 9, "second"))
+    changes = [*store.put(ns("a", 6, "first")), *store.remove(gone("a", 7, "first"))]
+
+    assert told(changes) == []
+    assert shown(store.objects["", "a"]) == "second@9"
+
+
+def test_the_end_of_an_object_that_was_never_seen_ends_the_one_before_it() -> None:
+    """
+    Its beginning was missed, so that only the one before it is known; which cannot be there any more either.
+    """
+    store = holding(ns("a", 5, "first"))
+    changes = store.remove(gone("a", 9, "second"))
+
+    assert told(changes) == [("first@5", "")]
+
+
+def test_what_was_deleted_does_not_come_back_with_late_news() -> None:
+    store = holding(ns("a", 5))
+    changes = [*store.remove(gone("a", 7)), *store.put(ns("a", 6))]
+
+    assert told(changes) == [("uid-a@5", "")]
+    assert store.objects == {}
+
+
+def test_the_end_may_come_before_the_beginning() -> None:
+    store: Store[Namespace] = Store()
+    changes = [*store.remove(gone("a", 7)), *store.put(ns("a", 5)), *store.put(ns("a", 6))]
+
+    assert told(changes) == []
+    assert store.objects == {}
+
+
+def test_what_was_out_of_sight_of_the_selector_may_come_back() -> None:
+    """
+    A selector makes a deletion of an object that changes; the object is the same when it changes back.
+    """
+    store = holding(ns("a", 5))
+    changes = [*store.remove(gone("a", 7)), *store.put(ns("a", 8))]
+
+    assert told(changes) == [("uid-a@5", ""), ("", "uid-a@8")]
+
+
+def test_only_so_many_deleted_objects_are_remembered() -> None:
+    store: Store[Namespace] = Store()
+    store.remove(gone("first", 1))
+    for number in range(MAX_BURIED):
+        store.remove(gone(f"n{number}", 2 + number))
+    changes = [*store.put(ns("first", 1)), *store.put(ns("n0", 1))]
+
+    assert told(changes) == [("", "uid-first@1")]
+
+
+def test_a_list_tells_only_of_differences() -> None:
+    store = holding(ns("same", 1), ns("changed", 2), ns("gone", 3), ns("again", 4, "first"))
+    new = [ns("same", 1), ns("changed", 12), ns("again", 14, "second"), ns("new", 15)]
+    changes = listed(store, {("", obj.metadata.name): obj for obj in new})
+
+    assert told(changes) == [
+        ("uid-gone@3", ""),
+        ("uid-changed@2", "uid-changed@12"),
+        ("first@4", ""),
+        ("", "second@14"),
+        ("", "uid-new@15"),
+    ]
+    assert list(store.objects.values()) == new
+
+
+def test_a_long_list_is_compared_in_portions() -> None:
+    """
+    All of its objects are known at once, and nobody has to wait until the last one is compared.
+    """
+    store: Store[Namespace] = Store()
+    objects = {("", f"n{number}"): ns(f"n{number}", 1) for number in range(3 * COMPARED_AT_ONCE)}
+    portions = store.replace(objects)
+    known = len(store.objects)
+
+    assert known == len(objects)
+    assert [len(each) for each in portions] == 3 * [COMPARED_AT_ONCE]
+    assert [len(each) for each in store.replace(objects)] == 3 * [0]
+
+
+def test_long_objects_of_a_list_have_portions_of_their_own() -> None:
+    """
+    What it takes to handle one is enough for a portion, which it ends.
+    """
+    objects = {("", f"n{number}"): ns(f"n{number}", 1) for number in range(4)}
+    store: Store[Namespace] = Store()
+
+    portions = list(store.replace(objects, alone={("", "n1"), ("", "n2")}))
+
+    assert [len(each) for each in portions] == [2, 1, 1]
+
+
+def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
+    """
+    The server was restored from a copy: its versions count from there, and what was deleted is back.
+    """
+    store = holding(ns("a", 50), ns("b", 51))
+    store.remove(gone("b", 52))
+    back = {("", "a"): ns("a", 40), ("", "b"): ns("b", 41)}
+    changes = listed(store, back)
+    changes_since = store.put(ns("b", 42))
+
+    assert told(changes) == [("uid-a@50", "uid-a@40"), ("", "uid-b@41")]
+    assert told(changes_since) == [("uid-b@41", "uid-b@42")]
+
+
+def test_after_a_list_what_was_deleted_before_may_come_again() -> None:
+    """
+    For the same reason.
+    """
+    store = holding(ns("b", 51))
+    store.remove(gone("b", 52))
+    listed(store, {})
+    changes = store.put(ns("b", 42))
+
+    assert told(changes) == [("", "uid-b@42")]
+
+
+def test_an_object_that_the_list_holds_but_cannot_show_stays_as_it_was() -> None:
+    store = holding(ns("a", 5), ns("b", 6))
+    changes = listed(store, {}, {("", "a"): "uid-a"})
+
+    assert told(changes) == [("uid-b@6", "")]
+    assert list(store.objects) == [("", "a")]
+
+
+def test_an_object_that_cannot_be_read_ends_another_one_of_that_name() -> None:
+    """
+    What was there before cannot be there any more.
+    """
+    lists, watched = holding(ns("a", 5, "first")), holding(ns("a", 5, "first"))
+
+    assert told(listed(lists, {}, {("", "a"): "second"})) == [("first@5", "")]
+    assert told(watched.keep_unreadable(gone("a", 9, "second"))) == [("first@5", "")]
+    assert told(watched.put(ns("a", 6, "first"))) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "uid"), [pytest.param(9, "first", id="the same"), pytest.param(4, "before", id="one from before")]
+)
+def test_an_object_that_cannot_be_read_stays_as_it_was(version: int, uid: str) -> None:
+    store = holding(ns("a", 5, "first"))
+
+    assert told(store.keep_unreadable(gone("a", version, uid))) == []
+    assert shown(store.objects["", "a"]) == "first@5"
+
+
+def test_collections_do_not_take_the_objects_for_new_ones() -> None:
+    """
+    Python stops tracking a plain dict of objects that are in no cycle, and begins again with the next one: then it is
+    walked through.
+    """
+    store = holding(ns("a", 1))
+    gc.collect()
+    before = gc.is_tracked(store.objects)
+    listed(store, {("", "a"): ns("a", 1), ("", "b"): ns("b", 2)})
+    gc.collect()
+
+    assert (before, gc.is_tracked(store.objects)) == (True, True)

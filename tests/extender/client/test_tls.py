@@ -1,0 +1,408 @@
+"""Whom the client believes, and how it shows who it is. On real sockets, with certificates of an hour."""
+
+import asyncio
+import logging
+import shutil
+import ssl
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from extender.client import errors
+from extender.client.client import Client
+from extender.testing.certificates import Authority, CertificateFiles, encrypted
+from extender.values.targets.target import Credentials, Identity, Target
+from extender.values.targets.tls import KeyPair, Pem, Tls
+from tests.extender.client.sockets import Asked, Server, ok, pass_time, run, serve
+
+pytestmark = pytest.mark.usefixtures("each_loop")
+
+PODS = "/api/v1/pods"
+
+
+def server_side(files: CertificateFiles, *, clients: Authority | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(*files)
+    if clients is not None:
+        context.load_verify_locations(clients.certificate)
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def ask(
+    files: CertificateFiles, tls: Tls, *, clients: Authority | None = None, credentials: Credentials | None = None
+) -> Server:
+    """What a server saw of one request."""
+
+    async def get() -> Server:
+        async with serve(ok, server_side(files, clients=clients)) as server:
+            target = (
+                Target(server.secure_url, tls=tls, credentials=credentials)
+                if credentials
+                else Target(server.secure_url, tls=tls)
+            )
+            client = Client(target)
+            try:
+                await client.get(PODS)
+            finally:
+                await client.aclose()
+            return server
+
+    return run(get())
+
+
+def test_a_server_of_the_authority_is_believed(authority: Authority, server_files: CertificateFiles):
+    assert len(ask(server_files, Tls(ca=Pem(file=authority.certificate))).asked) == 1
+    assert len(ask(server_files, Tls(ca=Pem(text=authority.certificate.read_bytes()))).asked) == 1
+
+
+def test_whatever_is_in_the_bundle_is_believed_though_it_leads_to_nobody_else(server_files: CertificateFiles):
+    """
+    As Go does it: an intermediate authority, or a server's own certificate, is enough.
+    """
+    assert len(ask(server_files, Tls(ca=Pem(file=server_files.certificate))).asked) == 1
+
+
+@pytest.mark.parametrize("trusted", ["stranger", "system"])
+def test_a_server_of_another_authority_is_not(trusted: str, stranger: Authority, server_files: CertificateFiles):
+    tls = Tls(ca=Pem(file=stranger.certificate)) if trusted == "stranger" else Tls()
+
+    with pytest.raises(errors.Unreachable, match="check certificate-authority and tls-server-name"):
+        ask(server_files, tls)
+
+
+def test_a_server_must_bear_its_name(authority: Authority):
+    elsewhere = authority.sign("elsewhere", "DNS:kubernetes.default")
+
+    with pytest.raises(errors.Unreachable, match="check certificate-authority and tls-server-name"):
+        ask(elsewhere, Tls(ca=Pem(file=authority.certificate)))
+
+
+def test_a_server_may_bear_the_name_that_the_kubeconfig_gives(authority: Authority):
+    elsewhere = authority.sign("elsewhere", "DNS:kubernetes.default")
+
+    server = ask(elsewhere, Tls(ca=Pem(file=authority.certificate), server_name="kubernetes.default"))
+
+    assert len(server.asked) == 1
+
+
+def test_nobody_looks_at_the_certificate_when_told_not_to(stranger: Authority):
+    assert len(ask(stranger.sign("x", "DNS:x"), Tls(insecure=True)).asked) == 1
+
+
+def test_a_client_certificate_is_shown(authority: Authority, server_files: CertificateFiles):
+    certificate, key = authority.sign("scheduler")
+
+    for tls in (
+        Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key)),
+        Tls(Pem(file=authority.certificate), Pem(text=certificate.read_bytes()), Pem(text=key.read_bytes())),
+    ):
+        assert ask(server_files, tls, clients=authority).asked[0].peer == "scheduler"
+
+
+class FromPlugin(Credentials):
+    """As an exec plugin: a certificate that changes."""
+
+    def __init__(self, *pairs: CertificateFiles) -> None:
+        self.identities = [
+            Identity(None, KeyPair(certificate.read_bytes(), key.read_bytes())) for certificate, key in pairs
+        ]
+
+    async def identity(self, now: float) -> Identity:
+        return self.identities.pop(0) if len(self.identities) > 1 else self.identities[0]
+
+    def invalidate(self, refused: Identity) -> None:
+        pass
+
+
+def test_a_certificate_from_a_plugin_goes_before_that_of_the_kubeconfig(
+    authority: Authority, server_files: CertificateFiles
+):
+    certificate, key = authority.sign("scheduler")
+    tls = Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key))
+
+    server = ask(server_files, tls, clients=authority, credentials=FromPlugin(authority.sign("plugin")))
+
+    assert server.asked[0].peer == "plugin"
+
+
+def test_a_new_certificate_from_a_plugin_is_used_at_once(authority: Authority, server_files: CertificateFiles):
+    async def get_twice(client: Client) -> None:
+        await client.get(PODS)
+        await client.get(PODS)
+
+    tls = Tls(ca=Pem(file=authority.certificate))
+    seen = peers(server_files, authority, tls, get_twice, FromPlugin(authority.sign("first"), authority.sign("second")))
+
+    assert seen == ["first", "second"]
+
+
+def peers(
+    files: CertificateFiles,
+    clients: Authority,
+    tls: Tls,
+    act: Callable[[Client], Awaitable[None]],
+    credentials: Credentials | None = None,
+) -> list[str]:
+    """Who asked, by common name. `old` is refused; a watch gets its second event when somebody else has asked."""
+    renewed = asyncio.Event()
+
+    async def refuse_the_old(asked: Asked) -> bool:
+        if asked.peer == "old" and "watch" not in asked.line:
+            return await asked.answer(
+                "401 Unauthorized", b'{"kind":"Status","reason":"Unauthorized","code":401,"message":"Unauthorized"}'
+            )
+        if "watch" in asked.line:
+            await asked.send(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n1\n\r\n"
+            )
+            await renewed.wait()
+            await asked.send(b"2\r\n2\n\r\n0\r\n\r\n")
+            return True
+        renewed.set()
+        return await asked.answer()
+
+    async def converse() -> list[str]:
+        async with serve(refuse_the_old, server_side(files, clients=clients)) as server:
+            client = Client(
+                Target(server.secure_url, tls=tls, credentials=credentials)
+                if credentials
+                else Target(server.secure_url, tls=tls)
+            )
+            try:
+                await act(client)
+            finally:
+                await client.aclose()
+            return [asked.peer for asked in server.asked]
+
+    return run(converse())
+
+
+@pytest.fixture
+def rotating(authority: Authority, tmp_path: Path) -> tuple[Tls, Callable[[str], None]]:
+    """A client certificate on disk, and what replaces it."""
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+
+    def put(name: str) -> None:
+        for source, goal in zip(authority.sign(name), (certificate, key), strict=True):
+            shutil.copy(source, goal)
+
+    put("old")
+    return Tls(Pem(file=authority.certificate), Pem(file=certificate), Pem(file=key)), put
+
+
+def test_after_a_401_a_rotated_certificate_is_read_again(
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
+):
+    tls, put = rotating
+
+    async def rotate(client: Client) -> None:
+        with pytest.raises(errors.Unauthorized):
+            await client.get(PODS)
+        put("new")
+        await client.get(PODS)
+
+    assert peers(server_files, authority, tls, rotate) == ["old", "old", "new"]
+
+
+def test_within_a_minute_a_rotated_certificate_is_used_without_being_refused_first(
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
+):
+    tls, put = rotating
+    put("first")
+
+    async def rotate(client: Client) -> None:
+        await client.get(PODS)
+        put("second")
+        await client.get(PODS)
+        pass_time(45)
+        await client.get(PODS)
+
+    assert peers(server_files, authority, tls, rotate) == ["first", "first", "second"]
+
+
+def test_certificates_that_stay_the_same_cost_no_connections(
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
+):
+    async def wait() -> int:
+        async with serve(ok, server_side(server_files, clients=authority)) as server:
+            client = Client(Target(server.secure_url, tls=rotating[0]))
+            await client.get(PODS)
+            pass_time(45)
+            await client.get(PODS)
+            await client.aclose()
+            return server.connections
+
+    assert run(wait()) == 1
+
+
+def test_connections_with_the_old_certificate_end_when_nobody_uses_them(
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
+):
+    tls, put = rotating
+
+    async def rotate() -> tuple[int, int]:
+        async with serve(ok, server_side(server_files, clients=authority)) as server:
+            client = Client(Target(server.secure_url, tls=tls))
+            await asyncio.gather(*(client.get(PODS) for _ in range(3)))
+            put("new")
+            pass_time(45)
+            await client.get(PODS)
+            while server.still_open > 1:  # noqa: ASYNC110 - the end of a connection takes its way
+                await asyncio.sleep(0.01)
+            await client.get(PODS)
+            await client.aclose()
+            return server.connections, len(server.asked)
+
+    assert run(rotate()) == (4, 5)
+
+
+def test_a_watch_goes_on_when_certificates_rotate(
+    authority: Authority, server_files: CertificateFiles, rotating: tuple[Tls, Callable[[str], None]]
+):
+    tls, put = rotating
+    lines: list[bytes] = []
+
+    async def rotate_while_watching(client: Client) -> None:
+        async with client.watch(PODS, params={"watch": "1"}, silence=10) as events:
+            lines.append(await anext(events))
+            with pytest.raises(errors.Unauthorized):
+                await client.get(PODS)
+            put("new")
+            await client.get(PODS)
+            lines.append(await anext(events))
+
+    seen = peers(server_files, authority, tls, rotate_while_watching)
+
+    assert lines == [b"1", b"2"]
+    assert seen[-1] == "new"
+
+
+def test_a_certificate_that_does_not_belong_to_its_key_is_left_alone(
+    authority: Authority,
+    server_files: CertificateFiles,
+    rotating: tuple[Tls, Callable[[str], None]],
+    caplog: pytest.LogCaptureFixture,
+):
+    """
+    CertificateFiles are not replaced in one instant: what was in force stays until they belong together.
+    """
+    tls, _ = rotating
+    assert tls.key is not None
+    assert tls.key.file is not None
+    half = tls.key.file
+
+    async def rotate_half(client: Client) -> None:
+        with pytest.raises(errors.Unauthorized):
+            await client.get(PODS)
+        shutil.copy(authority.sign("half")[1], half)
+        with pytest.raises(errors.Unauthorized):
+            await client.get(PODS)
+
+    caplog.set_level(logging.WARNING)
+    seen = peers(server_files, authority, tls, rotate_half)
+
+    assert set(seen) == {"old"}
+    assert "the old ones stay" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("ruin", "words"),
+    [
+        pytest.param(
+            lambda tls, there, pair: Tls(Pem(text=b"no PEM")), "certificate authority is no PEM certificate", id="CA"
+        ),
+        pytest.param(
+            lambda tls, there, pair: Tls(Pem(file=there / "gone")),
+            "gone can not be read: No such file or directory",
+            id="no CA",
+        ),
+        pytest.param(
+            lambda tls, there, pair: Tls(tls.ca, Pem(text=b"x"), Pem(text=b"y")),
+            "client certificate and its key",
+            id="no certificate",
+        ),
+        pytest.param(
+            lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), tls.key),
+            "client certificate and its key",
+            id="of another key",
+        ),
+        pytest.param(
+            lambda tls, there, pair: Tls(tls.ca, Pem(file=pair[0]), Pem(file=encrypted(pair[1], "canary"))),
+            "key is encrypted",
+            id="password",
+        ),
+    ],
+)
+def test_certificates_that_can_not_be_used_say_so_in_one_line(
+    ruin: Callable[[Tls, Path, CertificateFiles], Tls],
+    words: str,
+    authority: Authority,
+    server_files: CertificateFiles,
+    rotating: tuple[Tls, Callable[[str], None]],
+    tmp_path: Path,
+):
+    tls = ruin(rotating[0], tmp_path, authority.sign("another"))
+
+    with pytest.raises(errors.Unreachable, match=words) as caught:
+        ask(server_files, tls)
+
+    assert "\n" not in str(caught.value)
+
+
+def test_no_key_shows(authority: Authority):
+    certificate, key = authority.sign("scheduler")
+    secret = key.read_bytes()
+    pair = KeyPair(certificate.read_bytes(), secret)
+    body = secret.splitlines()[1].decode()
+
+    shown = [
+        repr(Tls(None, Pem(text=certificate.read_bytes()), Pem(text=secret))),
+        repr(pair),
+        repr(Identity("Bearer canary", pair)),
+    ]
+
+    assert not [text for text in shown if body in text or "canary" in text]
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_server_is_reached_through_a_proxy(scheme: str, authority: Authority, server_files: CertificateFiles):
+    """
+    The proxy sees where to, and not what.
+    """
+    proxy_tls = server_side(server_files) if scheme == "https" else None
+    connects: list[str] = []
+
+    async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connects.append((await reader.readuntil(b"\r\n\r\n")).decode().partition("\r\n")[0])
+        host, _, port = connects[-1].split()[1].partition(":")
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        await asyncio.gather(pump(reader, far_writer), pump(far_reader, writer))
+
+    async def pump(source: asyncio.StreamReader, goal: asyncio.StreamWriter) -> None:
+        try:
+            while data := await source.read(65536):
+                goal.write(data)
+        except ConnectionError:
+            pass
+        finally:
+            goal.close()
+
+    async def get() -> tuple[int, int]:
+        async with (
+            serve(ok, server_side(server_files)) as server,
+            await asyncio.start_server(tunnel, "127.0.0.1", 0, ssl=proxy_tls) as proxy,
+        ):
+            url = f"{scheme}://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+            client = Client(Target(server.secure_url, tls=Tls(ca=Pem(file=authority.certificate)), proxy=url))
+            await client.get(PODS)
+            await client.get(PODS)
+            await client.aclose()
+            return server.port, len(server.asked)
+
+    port, asked = run(get())
+
+    assert connects == [f"CONNECT 127.0.0.1:{port} HTTP/1.1"]
+    assert asked == 2

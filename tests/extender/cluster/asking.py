@@ -1,0 +1,93 @@
+"""Asking a KubeApi, as tests do it."""
+
+import random
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import orjson
+
+from extender.cluster.api_resources import NAMESPACES, NODES, PODS
+from extender.cluster.kube_api import KubeApi
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.requests.request_info import Request
+from extender.cluster.responses.response import Response, StreamResponse
+from extender.cluster.store.object_store import ObjectStore
+from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
+
+NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+PODS_PATH = "/api/v1/namespaces/default/pods"
+
+
+def make_api(
+    *, history: int = 20_000, namespaces: tuple[str, ...] = ("default",), features: FeatureGates = DEFAULT_FEATURES
+) -> KubeApi:
+    """An API with some namespaces, at a time that stands still."""
+    registry = ObjectRegistry(ObjectStore(history=history), now=lambda: NOW, rng=random.Random(7), features=features)
+    for namespace in namespaces:
+        registry.create(NAMESPACES, "", {"metadata": {"name": namespace}})
+    return KubeApi(registry)
+
+
+def pod(name: str, **spec: Any) -> dict[str, Any]:
+    """A small pod; `labels` go to its metadata."""
+    labels = spec.pop("labels", None)
+    metadata = {"name": name, **({"labels": labels} if labels else {})}
+    return {"metadata": metadata, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
+
+
+def add_pod(api: KubeApi, name: str, namespace: str = "default", **spec: Any) -> dict[str, Any]:
+    """Create a pod without going through HTTP."""
+    return api.registry.create(PODS, namespace, pod(name, **spec))
+
+
+def add_node(api: KubeApi, name: str, **labels: str) -> None:
+    """Create a node likewise."""
+    api.registry.create(
+        NODES,
+        "",
+        {"metadata": {"name": name, "labels": {key.replace("__", "/"): value for key, value in labels.items()}}},
+    )
+
+
+def send(
+    api: KubeApi,
+    method: str,
+    url: str,
+    body: Any = None,
+    *,
+    content_type: str = "application/json",
+    accept: str = "",
+    agent: str = "",
+) -> Response | StreamResponse:
+    """One request; a body of bytes goes as it is, anything else as JSON."""
+    split = urlsplit(url)
+    headers = {"accept": accept, "user-agent": agent}
+    raw = b""
+    if body is not None:
+        headers["content-type"] = content_type
+        raw = body if isinstance(body, bytes) else orjson.dumps(body)
+    return api.handle(Request(method, split.path, parse_qs(split.query, keep_blank_values=True), headers, raw))
+
+
+def ask(api: KubeApi, method: str, url: str, body: Any = None, **how: str) -> tuple[int, Any]:
+    """The status and the JSON of the answer to a request that is no watch."""
+    answer = send(api, method, url, body, **how)
+    assert isinstance(answer, Response)
+    return answer.status, orjson.loads(answer.body)
+
+
+def names(listed: Any) -> list[str]:
+    """Of the items of a list."""
+    return [item["metadata"]["name"] for item in listed["items"]]
+
+
+async def events(answer: Response | StreamResponse) -> list[Any]:
+    """All events of a watch, to its end."""
+    assert isinstance(answer, StreamResponse)
+    return [orjson.loads(line) for line in b"".join([chunk async for chunk in answer.chunks]).splitlines()]
+
+
+def told(event: Any) -> tuple[str, str]:
+    """Its type, and the name of its object."""
+    return event["type"], event["object"]["metadata"].get("name", "")

@@ -1,0 +1,143 @@
+"""A cluster that moves by itself, in virtual time: objects in short, and what became of them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from extender.cluster import controllers
+from extender.cluster.api_resources import DEPLOYMENTS, NODES, PODS, REPLICA_SETS, Object, Resource
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.cluster.registry.pod_subresources import bind
+from extender.cluster.store.object_store import ObjectStore
+from extender.testing import virtual_time
+
+START = datetime(2026, 3, 1, 8, tzinfo=UTC)
+
+
+def now() -> datetime:
+    return START + timedelta(seconds=asyncio.get_running_loop().time())
+
+
+def empty_registry(history: int = 1000) -> ObjectRegistry:
+    return ObjectRegistry(ObjectStore(history=history), now=now, rng=Random(1))
+
+
+@asynccontextmanager
+async def moving(registry: ObjectRegistry | None = None, *, kubelet: bool = True) -> AsyncIterator[ObjectRegistry]:
+    """A registry with controllers at work on it, the system namespaces made."""
+    registry = registry or empty_registry()
+    running = asyncio.create_task(controllers.run(registry, now=now, rng=Random(2), kubelet=kubelet))
+    await settle()
+    try:
+        yield registry
+    finally:
+        running.cancel()
+        with suppress(asyncio.CancelledError):
+            await running
+
+
+async def settle(seconds: float = 3.0) -> None:
+    """Let everything happen that happens within a few seconds."""
+    await asyncio.sleep(seconds)
+
+
+def story(main: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """A test whose time passes at once."""
+
+    def test() -> None:
+        virtual_time.run(main())
+
+    test.__name__, test.__doc__ = main.__name__, main.__doc__
+    return test
+
+
+def add_node(registry: ObjectRegistry, name: str, **more: Any) -> Object:
+    capacity = {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    return registry.create(
+        NODES, "", {"metadata": {"name": name}, "status": {"capacity": capacity, "allocatable": capacity}, **more}
+    )
+
+
+def template(app: str = "web", image: str = "web:1", **spec: Any) -> Object:
+    return {"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "main", "image": image}], **spec}}
+
+
+def add_pod(registry: ObjectRegistry, name: str, node: str = "", namespace: str = "default", **more: Any) -> Object:
+    metadata = {"name": name, **more.pop("metadata", {})}
+    pod = registry.create(PODS, namespace, {"metadata": metadata, "spec": template(**more)["spec"]})
+    if node:
+        bind_to(registry, name, node, namespace)
+    return pod
+
+
+def bind_to(registry: ObjectRegistry, name: str, node: str, namespace: str = "default") -> None:
+    bind(registry, namespace, name, {"metadata": {"name": name}, "target": {"kind": "Node", "name": node}})
+
+
+def bind_all(registry: ObjectRegistry, node: str = "a") -> None:
+    """Bind every pod that has no node, as a scheduler would that has one node."""
+    for pod in registry.list(PODS):
+        if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp"):
+            bind_to(registry, pod["metadata"]["name"], node, pod["metadata"]["namespace"])
+
+
+async def scheduled(registry: ObjectRegistry, seconds: float, node: str = "a") -> None:
+    """Let time pass while pods are bound every half second."""
+    for _ in range(int(seconds * 2)):
+        bind_all(registry, node)
+        await asyncio.sleep(0.5)
+
+
+def workload(
+    resource: Resource, name: str, replicas: int, image: str = "web:1", app: str = "web", **spec: Any
+) -> Object:
+    selector: Object = {"app": app} if resource.kind == "ReplicationController" else {"matchLabels": {"app": app}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, "selector": selector, "template": template(app, image), **spec},
+    }
+
+
+def add_deployment(registry: ObjectRegistry, name: str, replicas: int, **spec: Any) -> Object:
+    return registry.create(DEPLOYMENTS, "default", workload(DEPLOYMENTS, name, replicas, **spec))
+
+
+def change(
+    registry: ObjectRegistry,
+    resource: Resource,
+    name: str,
+    how: Callable[[Object], object],
+    *,
+    subresource: str = "",
+    namespace: str = "default",
+) -> Object:
+    """Edit an object, as `kubectl edit` would."""
+    obj = registry.get(resource, namespace if resource.namespaced else "", name)
+    how(obj)
+    return registry.update(resource, namespace if resource.namespaced else "", name, obj, subresource=subresource)
+
+
+def scale(registry: ObjectRegistry, resource: Resource, name: str, replicas: int) -> None:
+    change(registry, resource, name, lambda obj: obj["spec"].update(replicas=replicas))
+
+
+def names(registry: ObjectRegistry, resource: Resource) -> list[str]:
+    return [obj["metadata"]["name"] for obj in registry.list(resource, "default" if resource.namespaced else None)]
+
+
+def phases(registry: ObjectRegistry) -> list[str]:
+    return [pod["status"].get("phase", "") for pod in registry.list(PODS, "default")]
+
+
+def replicas_by_set(registry: ObjectRegistry) -> list[int]:
+    """Replicas of the ReplicaSets, oldest revision first."""
+    sets = registry.list(REPLICA_SETS, "default")
+    sets.sort(key=lambda each: int(each["metadata"]["annotations"]["deployment.kubernetes.io/revision"]))
+    return [each["spec"]["replicas"] for each in sets]
+
+
+def condition_of(obj: Object, kind: str) -> Object:
+    return next((each for each in obj["status"].get("conditions", []) if each["type"] == kind), {})

@@ -1,0 +1,204 @@
+"""The loops: they begin on any state, survive what they cannot digest, and let others have their turn."""
+
+import asyncio
+import logging
+from random import Random
+from typing import final
+
+import pytest
+
+from extender.cluster.api_resources import DEPLOYMENTS, NAMESPACES, NODES, PODS, REPLICA_SETS, Object
+from extender.cluster.controllers.cluster_view import ClusterView
+from extender.cluster.controllers.controller_loop import Controller, ControllerContext, Loops, Steps
+from extender.cluster.controllers.controller_writes import Create
+from extender.cluster.controllers.seen_objects import Key, Seen, SeenPod
+from extender.cluster.registry.long_writes import LONG
+from extender.cluster.registry.object_registry import ObjectRegistry
+from tests.extender.cluster.controllers.moving import (
+    add_deployment,
+    add_node,
+    bind_all,
+    change,
+    empty_registry,
+    moving,
+    names,
+    now,
+    phases,
+    scale,
+    scheduled,
+    settle,
+    story,
+    workload,
+)
+
+
+class Labeller(Controller):
+    """Makes a node of each namespace; chokes on some."""
+
+    name = "labeller"
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        if new is not None and new.name == "senseless":
+            raise KeyError("spec")
+        if new is not None and new.resource is NAMESPACES:
+            self.queue.add(new.key)
+
+    def observe_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        pass
+
+    def reconcile(self, key: Key) -> Steps:
+        if key[1].startswith("bad"):
+            raise RuntimeError("indigestible")
+        if self.cluster.node(key[1]) is None:
+            yield Create(NODES, "", {"metadata": {"name": key[1]}})
+
+
+def labelling(registry: ObjectRegistry) -> Loops:
+    cluster = ClusterView()
+    return Loops(registry, cluster, [Labeller(ControllerContext(cluster, now, Random(1)))])
+
+
+@story
+async def test_controllers_take_up_a_state_in_which_others_left_the_cluster() -> None:
+    async with moving() as registry:
+        add_node(registry, "a")
+        add_deployment(registry, "web", 2)
+        await settle(1)
+    scale(registry, DEPLOYMENTS, "web", 3)
+    bind_all(registry)
+    async with moving(registry):
+        await scheduled(registry, 5)
+
+        assert phases(registry) == ["Running"] * 3
+
+
+@story
+async def test_two_runs_on_a_settled_cluster_write_nothing() -> None:
+    async with moving() as registry:
+        add_node(registry, "a")
+        add_deployment(registry, "web", 2)
+        await scheduled(registry, 5)
+    version = registry.store.resource_version
+    async with moving(registry):
+        await settle(60)
+
+        assert registry.store.resource_version == version
+
+
+def test_what_one_object_does_to_a_controller_does_not_stop_it(caplog: pytest.LogCaptureFixture) -> None:
+    @story
+    async def run() -> None:
+        registry = empty_registry()
+        for name in ("bad", "good", "senseless", "worse"):
+            registry.create(NAMESPACES, "", {"metadata": {"name": name}})
+        running = asyncio.create_task(labelling(registry).run())
+        await settle(10)
+        running.cancel()
+
+        assert names(registry, NODES) == ["good", "worse"]
+
+    with caplog.at_level(logging.ERROR):
+        run()
+
+    failures = [record for record in caplog.records if "failed" in record.getMessage()]
+    assert "Labeller.observe cannot make sense of ('namespaces', '', 'senseless')" in caplog.text
+    assert 3 < len(failures) < 15, "it is tried again, more and more rarely"
+    assert "indigestible" in str(failures[0].exc_info)
+
+
+def test_who_is_overtaken_by_changes_looks_at_everything_anew(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    More happens at once than the store remembers; what was deleted meanwhile is noticed, too.
+    """
+
+    @story
+    async def run() -> None:
+        registry = empty_registry(history=8)
+        async with moving(registry):
+            registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 1))
+            await settle()
+            (first,) = names(registry, PODS)
+            registry.delete(PODS, "default", first, {})
+            for number in range(100):
+                add_node(registry, f"n{number}")
+                registry.create(PODS, "default", _unrelated(f"p{number}"))
+            await settle()
+
+            left = [name for name in names(registry, PODS) if name.startswith("web")]
+            ready = [node["status"]["conditions"][-1]["type"] for node in registry.list(NODES)]
+            assert len(left) == 1
+            assert left != [first]
+            assert ready == ["Ready"] * 100
+
+    with caplog.at_level(logging.WARNING):
+        run()
+
+    assert "controllers were overtaken by changes" in caplog.text
+
+
+@final
+class LongMaker(Controller):
+    """Makes a long node for each namespace, and tells when others have their turn."""
+
+    name = "long maker"
+
+    def __init__(self, context: ControllerContext) -> None:
+        super().__init__(context)
+        self.happened: list[str] = []
+
+    def observe(self, old: Seen | None, new: Seen | None) -> None:
+        if new is not None and new.resource is NAMESPACES:
+            self.queue.add(new.key)
+
+    def reconcile(self, key: Key) -> Steps:
+        asyncio.get_running_loop().call_soon(self.happened.append, "others")
+        yield Create(NODES, "", {"metadata": {"name": key[1], "annotations": {"long": "x" * LONG}}})
+        self.happened.append("written")
+
+
+@story
+async def test_others_have_their_turn_while_a_long_object_is_written() -> None:
+    registry, cluster = empty_registry(), ClusterView()
+    registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
+    maker = LongMaker(ControllerContext(cluster, now, Random(1)))
+    running = asyncio.create_task(Loops(registry, cluster, [maker]).run())
+    await settle(1)
+    running.cancel()
+
+    assert names(registry, NODES) == ["shop"]
+    assert maker.happened == ["others", "written"]
+
+
+@story
+async def test_others_have_their_turn_while_much_is_written() -> None:
+    async with moving() as registry:
+        registry.create(REPLICA_SETS, "default", workload(REPLICA_SETS, "web", 300))
+        seen: list[int] = []
+        while len(seen) < 10_000 and (not seen or seen[-1] < 300):
+            await asyncio.sleep(0)
+            count = len(registry.store.read(PODS))
+            if not seen or count != seen[-1]:
+                seen.append(count)
+
+        assert len(seen) > 20
+
+
+@story
+async def test_a_write_that_comes_second_is_made_again_from_what_is_there_now() -> None:
+    """
+    Somebody scales the Deployment in every turn; nothing is lost, and in the end it has what was asked for last.
+    """
+    async with moving() as registry:
+        add_node(registry, "a")
+        add_deployment(registry, "web", 1)
+        for replicas in range(1, 30):
+            scale(registry, DEPLOYMENTS, "web", replicas % 5)
+            change(registry, DEPLOYMENTS, "web", lambda obj: obj["metadata"].update(labels={"turn": "x"}))
+            await asyncio.sleep(0.02)
+        await scheduled(registry, 5)
+
+        assert len(names(registry, PODS)) == 29 % 5
+
+
+def _unrelated(name: str) -> Object:
+    return {"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

@@ -1,0 +1,76 @@
+"""Some namespaces always exist; the others go when everything in them has gone."""
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+from extender.cluster.api_resources import EVENTS, NAMESPACES, POD_DISRUPTION_BUDGETS, PODS
+from extender.cluster.controllers.controller_loop import OBJECTS_AT_ONCE
+from extender.cluster.statuses import ApiStatus
+from tests.extender.cluster.controllers.moving import add_node, add_pod, change, moving, settle, story
+
+
+@story
+async def test_the_system_namespaces_exist_from_the_start() -> None:
+    async with moving() as registry:
+        found = [each["metadata"]["name"] for each in registry.list(NAMESPACES)]
+
+    assert found == ["default", "kube-node-lease", "kube-public", "kube-system"]
+
+
+@story
+async def test_a_deleted_namespace_is_emptied_and_goes() -> None:
+    async with moving() as registry:
+        add_node(registry, "a")
+        registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
+        for name in ("x", "y"):
+            add_pod(registry, name, node="a", namespace="shop")
+        budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {}}}
+        registry.create(POD_DISRUPTION_BUDGETS, "shop", budget)
+        about = {"kind": "Pod", "namespace": "shop", "name": "x"}
+        registry.create(EVENTS, "shop", {"metadata": {"name": "e"}, "involvedObject": about, "reason": "Scheduled"})
+        add_pod(registry, "elsewhere", node="a")
+        await settle()
+        registry.delete(NAMESPACES, "", "shop", {})
+        terminating = registry.get(NAMESPACES, "", "shop")["status"]["phase"]
+        await settle(5)
+
+        assert terminating == "Terminating"
+        assert [each["metadata"]["name"] for each in registry.list(PODS)] == ["elsewhere"]
+        assert (registry.list(POD_DISRUPTION_BUDGETS), registry.list(EVENTS, "shop")) == ([], [])
+        assert "shop" not in [each["metadata"]["name"] for each in registry.list(NAMESPACES)]
+
+
+@story
+async def test_others_have_their_turn_while_the_events_of_a_namespace_are_deleted() -> None:
+    async with moving() as registry:
+        registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
+        about = {"kind": "Pod", "namespace": "shop", "name": "x"}
+        for number in range(OBJECTS_AT_ONCE * 5):
+            registry.create(
+                EVENTS, "shop", {"metadata": {"name": f"e{number}"}, "involvedObject": about, "reason": "Scheduled"}
+            )
+        registry.delete(NAMESPACES, "", "shop", {})
+        left = [len(registry.list(EVENTS, "shop"))]
+        while left[-1]:
+            await asyncio.sleep(0)
+            left.append(len(registry.list(EVENTS, "shop")))
+
+        assert max(before - after for before, after in pairwise(left)) <= OBJECTS_AT_ONCE
+
+
+@story
+async def test_it_stays_while_something_in_it_does() -> None:
+    async with moving() as registry:
+        registry.create(NAMESPACES, "", {"metadata": {"name": "shop"}})
+        add_pod(registry, "x", namespace="shop", metadata={"finalizers": ["example.com/stay"]})
+        registry.delete(NAMESPACES, "", "shop", {})
+        await settle(30)
+        phase = registry.get(NAMESPACES, "", "shop")["status"]["phase"]
+        change(registry, PODS, "x", lambda pod: pod["metadata"].pop("finalizers"), namespace="shop")
+        await settle()
+
+        assert phase == "Terminating"
+        with pytest.raises(ApiStatus, match="not found"):
+            registry.get(NAMESPACES, "", "shop")

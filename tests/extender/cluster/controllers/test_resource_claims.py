@@ -1,0 +1,99 @@
+"""Whoever has reserved a claim and is not there any more is struck off; with the last one goes what was allocated."""
+
+from typing import Any
+
+from extender.cluster.api_resources import PODS, RESOURCE_CLAIMS, Object
+from extender.cluster.controllers.resource_claim_controller import FINALIZER
+from extender.cluster.registry.object_registry import ObjectRegistry
+from tests.extender.cluster.controllers.moving import add_node, add_pod, bind_to, change, moving, settle, story
+
+SPEC: Object = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
+RESULT: Object = {"request": "gpu", "driver": "gpu.example.com", "pool": "a", "device": "0"}
+
+
+def add_claim(registry: ObjectRegistry, **metadata: Any) -> None:
+    registry.create(RESOURCE_CLAIMS, "default", {"metadata": {"name": "gpu", **metadata}, "spec": SPEC})
+
+
+def allocate(registry: ObjectRegistry, *pods: Object) -> None:
+    """As a scheduler does: the finalizer, then the allocation with who has reserved it."""
+    change(registry, RESOURCE_CLAIMS, "gpu", lambda claim: claim["metadata"].update(finalizers=[FINALIZER]))
+    reserved = [{"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]} for pod in pods]
+    status = {"allocation": {"devices": {"results": [RESULT]}}, "reservedFor": reserved}
+    change(registry, RESOURCE_CLAIMS, "gpu", lambda claim: claim.update(status=status), subresource="status")
+
+
+def claim(registry: ObjectRegistry) -> Object:
+    return registry.get(RESOURCE_CLAIMS, "default", "gpu")
+
+
+def user(registry: ObjectRegistry, name: str, **more: Any) -> Object:
+    return add_pod(registry, name, resourceClaims=[{"name": "gpu", "resourceClaimName": "gpu"}], **more)
+
+
+@story
+async def test_the_claim_is_deallocated_when_its_last_user_is_gone() -> None:
+    async with moving() as registry:
+        add_claim(registry)
+        allocate(registry, *(user(registry, name) for name in ("x", "y")))
+        await settle()
+        seen = []
+        for name in ("x", "y"):
+            registry.delete(PODS, "default", name, {})
+            await settle()
+            status = claim(registry).get("status") or {}
+            seen.append(([each["name"] for each in status.get("reservedFor", [])], "allocation" in status))
+
+        assert seen == [(["y"], True), ([], False)]
+        assert "finalizers" not in claim(registry)["metadata"]
+
+
+@story
+async def test_a_finished_pod_is_no_user() -> None:
+    async with moving() as registry:
+        add_node(registry, "a")
+        add_claim(registry)
+        allocate(registry, user(registry, "x"))
+        bind_to(registry, "x", "a")
+        await settle()
+        before = claim(registry)["status"]["reservedFor"]
+        change(registry, PODS, "x", lambda pod: pod["status"].update(phase="Succeeded"), subresource="status")
+        await settle()
+
+        assert [each["name"] for each in before] == ["x"]
+        assert "reservedFor" not in (claim(registry).get("status") or {})
+
+
+@story
+async def test_a_finalizer_that_a_scheduler_has_just_put_there_stays() -> None:
+    async with moving() as registry:
+        add_claim(registry, finalizers=[FINALIZER])
+        await settle(60)
+
+        assert claim(registry)["metadata"]["finalizers"] == [FINALIZER]
+
+
+@story
+async def test_a_deleted_claim_goes_when_nobody_uses_it() -> None:
+    async with moving() as registry:
+        add_claim(registry)
+        allocate(registry, user(registry, "x"))
+        registry.delete(RESOURCE_CLAIMS, "default", "gpu", {})
+        await settle()
+        in_use = len(registry.list(RESOURCE_CLAIMS))
+        registry.delete(PODS, "default", "x", {})
+        await settle()
+
+        assert (in_use, registry.list(RESOURCE_CLAIMS)) == (1, [])
+
+
+@story
+async def test_a_pod_that_no_scheduler_bound_gets_its_reservation() -> None:
+    async with moving() as registry:
+        add_node(registry, "a")
+        add_claim(registry)
+        allocate(registry, user(registry, "x"))
+        user(registry, "y", nodeName="a")
+        await settle()
+
+        assert [each["name"] for each in claim(registry)["status"]["reservedFor"]] == ["x", "y"]

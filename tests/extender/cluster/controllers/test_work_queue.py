@@ -1,0 +1,77 @@
+"""Keys come once, in order, later if so wished, and more and more rarely while they fail."""
+
+import asyncio
+import itertools
+from random import Random
+
+from extender.cluster.controllers.work_queue import FIRST_RETRY, LAST_RETRY, WorkQueue
+from extender.testing import virtual_time
+
+
+def test_a_key_named_twice_is_looked_at_once() -> None:
+    async def main() -> list[str]:
+        queue: WorkQueue[str] = WorkQueue(Random(1))
+        for key in ("b", "a", "b"):
+            queue.add(key)
+        return [await queue.get(), await queue.get(), str(len(queue))]
+
+    assert virtual_time.run(main()) == ["b", "a", "0"]
+
+
+def test_of_several_wishes_for_later_the_earliest_counts() -> None:
+    async def main() -> list[tuple[str, float]]:
+        queue: WorkQueue[str] = WorkQueue(Random(1))
+        queue.add_after("a", 9)
+        queue.add_after("a", 5)
+        queue.add_after("a", 7)
+        queue.add_after("b", 20)
+        return [(await queue.get(), asyncio.get_running_loop().time()) for _ in range(2)]
+
+    assert virtual_time.run(main()) == [("a", 5), ("b", 20)]
+
+
+def test_who_waits_is_woken_by_a_new_key() -> None:
+    async def main() -> str:
+        queue: WorkQueue[str] = WorkQueue(Random(1))
+        queue.add_after("late", 100)
+        async with asyncio.TaskGroup() as tasks:
+            waiting = tasks.create_task(queue.get())
+            await asyncio.sleep(1)
+            queue.add("now")
+        return waiting.result()
+
+    assert virtual_time.run(main()) == "now"
+
+
+def test_a_key_that_fails_waits_twice_as_long_each_time_up_to_a_minute() -> None:
+    async def main() -> list[float]:
+        queue: WorkQueue[str] = WorkQueue(Random(1))
+        delays = []
+        for _ in range(20):
+            delays.append(queue.retry("a"))
+            await queue.get()
+        queue.forget("a")
+        return [*delays, queue.retry("a")]
+
+    *delays, afresh = virtual_time.run(main())
+
+    assert FIRST_RETRY <= delays[0] <= FIRST_RETRY * 1.1
+    assert all(1.8 < later / sooner < 2.3 for sooner, later in itertools.pairwise(delays[:11]))
+    assert LAST_RETRY <= delays[-1] <= LAST_RETRY * 1.1
+    assert afresh <= FIRST_RETRY * 1.1
+
+
+def test_a_key_that_asks_for_a_rounding_error_gets_on() -> None:
+    """
+    "Due at 12.3" minus "now 12.299999" may be less than the clock can tell; asking for that must not stop time.
+    """
+
+    async def main() -> float:
+        queue: WorkQueue[str] = WorkQueue(Random(1))
+        await asyncio.sleep(1000)
+        for _ in range(10):
+            queue.add_after("a", 1e-14)
+            await queue.get()
+        return asyncio.get_running_loop().time()
+
+    assert virtual_time.run(main()) > 1000

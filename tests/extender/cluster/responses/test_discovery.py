@@ -1,0 +1,162 @@
+"""Callers that look around are told what is served, in the form they ask for."""
+
+import pytest
+
+from extender.cluster.api_resources import served
+from extender.cluster.responses import discovery
+from extender.values.config.feature_gates import DEFAULT_FEATURES
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def body(path, accept="application/json"):
+    document = discovery.answer(path, accept, address="h:1")
+    assert document is not None
+    return document.body
+
+
+def test_the_core_group_has_its_own_root():
+    where = [{"clientCIDR": "0.0.0.0/0", "serverAddress": "h:1"}]
+
+    assert body("/api") == {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": where}
+
+
+def test_groups_are_listed_in_upstreams_order():
+    assert [group["name"] for group in body("/apis")["groups"]] == [
+        "apps",
+        "events.k8s.io",
+        "authentication.k8s.io",
+        "authorization.k8s.io",
+        "policy",
+        "storage.k8s.io",
+        "scheduling.k8s.io",
+        "coordination.k8s.io",
+        "resource.k8s.io",
+    ]
+
+
+def test_a_group_tells_its_versions():
+    version = {"groupVersion": "policy/v1", "version": "v1"}
+
+    assert body("/apis/policy") == {
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": "policy",
+        "versions": [version],
+        "preferredVersion": version,
+    }
+
+
+def test_a_version_lists_its_resources_and_what_lies_below_them():
+    verbs = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+
+    assert body("/apis/policy/v1") == {
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": "policy/v1",
+        "resources": [
+            {
+                "name": "poddisruptionbudgets",
+                "singularName": "poddisruptionbudget",
+                "namespaced": True,
+                "kind": "PodDisruptionBudget",
+                "verbs": verbs,
+                "shortNames": ["pdb"],
+                "storageVersionHash": "EVWiDmWqyJw=",
+            },
+            {
+                "name": "poddisruptionbudgets/status",
+                "singularName": "",
+                "namespaced": True,
+                "kind": "PodDisruptionBudget",
+                "verbs": ["get", "patch", "update"],
+            },
+        ],
+    }
+
+
+def test_both_faces_of_events_are_kept_in_one_form():
+    hashes = {
+        resource["storageVersionHash"]
+        for path in ("/api/v1", "/apis/events.k8s.io/v1")
+        for resource in body(path)["resources"]
+        if resource["name"] == "events"
+    }
+
+    assert hashes == {"r2yiGXH7wu8="}
+
+
+@pytest.mark.parametrize("version", ["v2", "v2beta1"])
+def test_one_document_may_tell_everything(version):
+    accept = AGGREGATED.replace("v=v2", f"v={version}")
+
+    document = discovery.answer("/api", accept)
+
+    assert document is not None
+    assert (document.content_type, document.cache_control) == (accept, "public")
+    assert document.body["apiVersion"] == f"apidiscovery.k8s.io/{version}"
+    (core,) = document.body["items"]
+    (v1,) = core["versions"]
+    pods = next(each for each in v1["resources"] if each["resource"] == "pods")
+    assert pods["subresources"][1] == {
+        "subresource": "eviction",
+        "responseKind": {"group": "policy", "version": "v1", "kind": "Eviction"},
+        "verbs": ["create"],
+    }
+
+
+def test_both_forms_tell_the_same():
+    plain = {
+        (group["name"], resource["name"])
+        for group in body("/apis")["groups"]
+        for resource in body(f"/apis/{group['name']}/v1")["resources"]
+        if "/" not in resource["name"]
+    }
+    items = body("/apis", AGGREGATED)["items"]
+    aggregated = {
+        (item["metadata"]["name"], each["resource"]) for item in items for each in item["versions"][0]["resources"]
+    }
+
+    assert plain == aggregated == {(each.group, each.plural) for each in served(DEFAULT_FEATURES) if each.group}
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        pytest.param("", "APIGroupList", id="anything goes"),
+        pytest.param("*/*", "APIGroupList", id="anything goes, in words"),
+        pytest.param(f"application/json,{AGGREGATED}", "APIGroupList", id="the first that is known"),
+        pytest.param(f"{AGGREGATED},application/json", "APIGroupDiscoveryList", id="as kubectl asks"),
+        pytest.param(
+            f"application/vnd.kubernetes.protobuf;as=X,{AGGREGATED}",
+            "APIGroupDiscoveryList",
+            id="unknown media types are skipped",
+        ),
+        pytest.param(
+            AGGREGATED.replace("v=v2", "v=v9") + ",application/json", "APIGroupList", id="unknown versions are skipped"
+        ),
+    ],
+)
+def test_the_caller_chooses_the_form(accept, kind):
+    assert body("/apis", accept)["kind"] == kind
+
+
+def test_the_version_is_that_of_the_api():
+    version = body("/version")
+
+    assert (version["major"], version["minor"]) == ("1", "36")
+    assert version["gitVersion"].startswith("v1.36.2")
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v2", "/apis/nope", "/apis/apps/v2", "/api/v1/pods", "/healthz"])
+def test_there_is_no_document_elsewhere(path):
+    assert discovery.answer(path, "") is None
+
+
+def test_there_are_no_custom_resources():
+    """
+    kubectl looks here before it says that a kind is unknown.
+    """
+    found = body("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+
+    assert (found["kind"], found["items"]) == ("CustomResourceDefinitionList", [])

@@ -1,0 +1,135 @@
+"""Events go by themselves: an hour after they were last written, and the oldest of very many sooner."""
+
+import asyncio
+import gc
+import tracemalloc
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from extender.cluster.api_resources import EVENTS, NAMESPACES
+from extender.cluster.store import event_expiry
+from extender.cluster.store.event_expiry import SECONDS_BETWEEN_LOOKS, SECONDS_KEPT, expire_events
+from extender.cluster.store.object_store import ObjectStore
+from extender.testing import virtual_time
+
+
+def write(store: ObjectStore, name: str, note: str = "") -> None:
+    store.put(EVENTS, "default", name, {"metadata": {"namespace": "default", "name": name}, "message": note})
+
+
+def names(store: ObjectStore) -> list[str]:
+    return [each.name for each in store.read(EVENTS)]
+
+
+def told(story: Callable[[ObjectStore], Awaitable[None]], store: ObjectStore | None = None) -> None:
+    """Tells a story while events expire."""
+
+    async def run() -> None:
+        there = store or ObjectStore()
+        expiry = asyncio.ensure_future(expire_events(there))
+        await asyncio.sleep(0)
+        await story(there)
+        expiry.cancel()
+        await asyncio.wait([expiry])
+
+    virtual_time.run(run())
+
+
+def test_an_event_goes_an_hour_after_it_was_last_written() -> None:
+    async def story(store: ObjectStore) -> None:
+        write(store, "once")
+        write(store, "again")
+        await asyncio.sleep(SECONDS_KEPT / 2)
+        write(store, "again", "seen twice")
+        await asyncio.sleep(SECONDS_KEPT / 2 + 2 * SECONDS_BETWEEN_LOOKS)
+        assert names(store) == ["again"]
+        await asyncio.sleep(SECONDS_KEPT / 2)
+        assert names(store) == []
+
+    told(story)
+
+
+def test_those_who_watch_hear_that_it_goes() -> None:
+    async def story(store: ObjectStore) -> None:
+        write(store, "once")
+        changes = store.follow([EVENTS], store.resource_version)
+        await asyncio.sleep(SECONDS_KEPT + 2 * SECONDS_BETWEEN_LOOKS)
+        assert [(change.type, change.new.name) for change in changes.take()] == [("DELETED", "once")]
+
+    told(story)
+
+
+def test_an_event_that_was_there_before_goes_an_hour_later() -> None:
+    store = ObjectStore()
+    write(store, "old")
+
+    async def story(store: ObjectStore) -> None:
+        await asyncio.sleep(SECONDS_KEPT - 1)
+        assert names(store) == ["old"]
+        await asyncio.sleep(2)
+        assert names(store) == []
+
+    told(story, store)
+
+
+def test_an_event_that_was_deleted_and_made_again_is_another_one() -> None:
+    async def story(store: ObjectStore) -> None:
+        write(store, "e")
+        await asyncio.sleep(SECONDS_KEPT / 2)
+        store.remove(EVENTS, "default", "e")
+        write(store, "e")
+        await asyncio.sleep(SECONDS_KEPT / 2 + 2 * SECONDS_BETWEEN_LOOKS)
+        assert names(store) == ["e"]
+
+    told(story)
+
+
+def test_the_oldest_of_very_many_go_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_expiry, "MOST_EVENTS", 100)
+
+    async def story(store: ObjectStore) -> None:
+        for number in range(300):
+            write(store, f"e{number:03}")
+        await asyncio.sleep(2 * SECONDS_BETWEEN_LOOKS)
+        assert names(store) == [f"e{number:03}" for number in range(200, 300)]
+
+    told(story)
+
+
+def test_nothing_is_missed_when_changes_come_faster_than_they_are_remembered() -> None:
+    async def story(store: ObjectStore) -> None:
+        for number in range(50):
+            write(store, f"e{number}")
+        await asyncio.sleep(SECONDS_KEPT + 2 * SECONDS_BETWEEN_LOOKS)
+        assert names(store) == []
+
+    told(story, ObjectStore(history=8))
+
+
+def test_an_event_that_is_written_again_and_again_takes_no_more_memory() -> None:
+    async def story(store: ObjectStore) -> None:
+        held = []
+        for _ in range(2):
+            for number in range(20_000):
+                write(store, "e", str(number))
+                if number % 1000 == 0:
+                    await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            gc.collect()  # a service in another thread may have put collections off
+            held.append(tracemalloc.get_traced_memory()[0])
+        assert held[1] - held[0] < 200_000
+
+    tracemalloc.start()
+    try:
+        told(story, ObjectStore(history=2_000))
+    finally:
+        tracemalloc.stop()
+
+
+def test_other_objects_stay() -> None:
+    async def story(store: ObjectStore) -> None:
+        store.put(NAMESPACES, "", "default", {"metadata": {"name": "default"}})
+        await asyncio.sleep(2 * SECONDS_KEPT)
+        assert len(store.read(NAMESPACES)) == 1
+
+    told(story)

@@ -1,0 +1,176 @@
+"""The store: objects, one counter, a history of bounded length."""
+
+import asyncio
+import tracemalloc
+
+import pytest
+
+from extender.cluster.api_resources import EVENTS, NEW_EVENTS, NODES, PODS
+from extender.cluster.store.object_store import CompactedError, ObjectStore
+from extender.testing import virtual_time
+
+
+def node(name: str, **metadata: object) -> dict[str, object]:
+    return {"kind": "Node", "apiVersion": "v1", "metadata": {"name": name, **metadata}}
+
+
+def fill(store: ObjectStore, count: int) -> None:
+    for number in range(count):
+        store.put(NODES, "", f"n{number:03}", node(f"n{number:03}"))
+
+
+def test_each_write_of_any_kind_counts() -> None:
+    store = ObjectStore(resource_version=7)
+
+    first = store.put(NODES, "", "n", node("n"))
+    second = store.put(PODS, "default", "p", {"metadata": {"name": "p"}})
+    last = store.remove(NODES, "", "n")
+
+    assert [first.resource_version, second.resource_version, last.resource_version, store.resource_version] == [
+        8,
+        9,
+        10,
+        10,
+    ]
+    assert last.decoded()["metadata"] == {"name": "n", "resourceVersion": "10"}
+
+
+def test_the_last_state_of_an_object_is_as_it_was_but_for_its_version() -> None:
+    store = ObjectStore()
+    confusing = {
+        "resourceVersion": "2",
+        "labels": {"resourceVersion": "2"},
+        "annotations": {"metadata": '{"resourceVersion":"2"}'},
+    }
+    stored = store.put(PODS, "default", "p", {"spec": {"resourceVersion": "2"}, "metadata": {"name": "p", **confusing}})
+
+    last = store.remove(PODS, "default", "p")
+
+    before, after = (b'"metadata":{"name":"p","resourceVersion":"%d"' % version for version in (2, 3))
+    assert before in stored.body
+    assert last.body == stored.body.replace(before, after)
+
+
+def test_of_a_sparse_copy_only_what_is_asked_for_is_decoded_and_it_can_be_stored() -> None:
+    store = ObjectStore()
+    metadata = {"name": "p", "labels": {"app": "web"}, "annotations": {"a": "b"}}
+    pod = {"metadata": metadata, "spec": {"nodeName": "n", "containers": []}, "status": {"phase": "Running"}}
+    stored = store.put(PODS, "default", "p", pod)
+
+    copy = stored.sparse("status")
+    copy["metadata"]["generation"] = 2
+    again = store.put(PODS, "default", "p", copy)
+
+    assert copy["status"] == {"phase": "Running"}
+    assert not isinstance(copy["spec"], dict)
+    assert (again.fields, again.labels) == (stored.fields, stored.labels)
+    assert again.decoded() == {**stored.decoded(), "metadata": {**metadata, "resourceVersion": "3", "generation": 2}}
+    assert [again.member("spec", "nodeName"), again.member("spec", "missing", "deeper")] == ["n", None]
+
+
+def test_objects_are_kept_without_their_kind_and_in_no_more_bytes_than_they_need() -> None:
+    stored = ObjectStore().put(NODES, "", "n", node("n"))
+
+    assert stored.body == b'{"metadata":{"name":"n","resourceVersion":"2"}}'
+    assert stored.body.__sizeof__() < len(stored.body) + 64
+
+
+def test_both_faces_of_events_are_one_kind() -> None:
+    store = ObjectStore()
+
+    store.put(EVENTS, "default", "e", {"metadata": {"name": "e"}})
+
+    assert store.get(NEW_EVENTS, "default", "e") is not None
+
+
+def test_the_history_is_bounded() -> None:
+    store = ObjectStore(history=100)
+    fill(store, 1000)
+
+    with pytest.raises(CompactedError):
+        store.follow([NODES], 10)
+    with pytest.raises(CompactedError):
+        store.read(NODES, at=10)
+    assert store.compacted(NODES) >= 1000 - 125
+    assert store.follow([PODS], 10).take() == [], "other kinds remember as long"
+
+
+def test_objects_that_come_and_go_without_anybody_listing_them_leave_nothing() -> None:
+    store, held = ObjectStore(history=8), []
+    tracemalloc.start()
+    try:
+        for _ in range(2):
+            for number in range(10_000):
+                store.put(NODES, "", name := f"a-node-with-a-long-name-{number}", node(name))
+                store.remove(NODES, "", name)
+            held.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+
+    assert held[1] - held[0] < 100_000
+
+
+def test_the_history_of_large_objects_is_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The bound is lowered here to 10 kB, which is ten changes; fifteen were too many.
+    """
+    monkeypatch.setattr("extender.cluster.store.object_store.HISTORY_BYTES", 10_000)
+    store = ObjectStore(history=100)
+    for _ in range(50):
+        store.put(NODES, "", "n", node("n", annotations={"large": "x" * 900}))
+
+    newest = store.resource_version
+    store.follow([NODES], newest - 9)
+    with pytest.raises(CompactedError):
+        store.follow([NODES], newest - 15)
+
+
+def test_a_cursor_over_several_kinds_is_in_order() -> None:
+    store = ObjectStore()
+    cursor = store.follow([NODES, PODS], store.resource_version)
+    store.put(PODS, "default", "p", {"metadata": {"name": "p"}})
+    store.put(NODES, "", "n", node("n"))
+    store.put(PODS, "default", "q", {"metadata": {"name": "q"}})
+
+    assert [change.new.name for change in cursor.take()] == ["p", "n", "q"]
+    assert cursor.take() == []
+
+
+def test_a_cursor_wakes_with_the_first_change_and_not_before() -> None:
+    async def story() -> tuple[float, int]:
+        store = ObjectStore()
+        cursor = store.follow([NODES], store.resource_version)
+        loop = asyncio.get_running_loop()
+        loop.call_later(1, lambda: store.put(PODS, "default", "p", {"metadata": {"name": "p"}}))
+        loop.call_later(2, fill, store, 3)
+        await cursor.wait()
+        return loop.time(), len(cursor.take())
+
+    assert virtual_time.run(story()) == (2, 3)
+
+
+def test_a_cursor_that_is_overtaken_says_so() -> None:
+    store = ObjectStore(history=10)
+    cursor = store.follow([NODES], store.resource_version)
+    fill(store, 100)
+
+    with pytest.raises(CompactedError):
+        cursor.take()
+
+
+def test_what_has_happened_can_be_undone_for_a_reader() -> None:
+    store = ObjectStore()
+    fill(store, 3)
+    then = store.resource_version
+    store.remove(NODES, "", "n001")
+    store.put(NODES, "", "n000", node("n000", labels={"a": "b"}))
+    store.put(NODES, "", "n003", node("n003"))
+    store.remove(NODES, "", "n003")
+    store.put(NODES, "", "n0005", node("n0005"))
+
+    before = store.read(NODES, at=then)
+
+    assert [(each.name, each.labels) for each in before] == [("n000", {}), ("n001", {}), ("n002", {})]
+    assert len(before) == 3
+    assert [each.name for each in store.read(NODES)] == ["n000", "n0005", "n002"]
+    assert [each.name for each in store.read(NODES, at=then, start="n001")] == ["n001", "n002"]

@@ -1,0 +1,322 @@
+"""WATCH: where it begins, what it tells, when it ends; in virtual time."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+import pytest
+
+from extender.cluster.kube_api import MIN_WATCH_SECONDS, KubeApi
+from extender.cluster.responses.response import StreamResponse
+from extender.cluster.store.watch_streams import BYTES_AT_ONCE
+from extender.testing import virtual_time
+from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, events, make_api, send, told
+
+ENDS_SOON = "timeoutSeconds=5"
+
+
+def watched(
+    api: KubeApi,
+    query: str,
+    meanwhile: Callable[[], Any] = lambda: None,
+    *,
+    path: str = "/api/v1/pods",
+    accept: str = "",
+) -> list[Any]:
+    """All events of a watch during which something happens after a second."""
+
+    async def story() -> list[Any]:
+        answer = send(api, "GET", f"{path}?watch=1&{query}", accept=accept)
+        asyncio.get_running_loop().call_later(1, meanwhile)
+        return await events(answer)
+
+    return virtual_time.run(story())
+
+
+@pytest.mark.parametrize("version", ["", "0"])
+def test_who_does_not_say_where_to_begin_is_shown_what_is_there(version: str) -> None:
+    api = make_api()
+    add_pod(api, "b")
+    add_pod(api, "a")
+
+    found = watched(api, f"resourceVersion={version}&{ENDS_SOON}", lambda: add_pod(api, "c"))
+
+    assert [told(event) for event in found] == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+
+
+@pytest.mark.parametrize("are_initial", [True, False])
+def test_long_objects_are_told_one_after_the_other_and_others_have_their_turn_between(are_initial: bool) -> None:
+    api = make_api()
+    told_so_far: list[int] = []
+
+    async def story() -> int:
+        query = "resourceVersion=0" if are_initial else f"resourceVersion={api.registry.store.resource_version}"
+        for place in range(10):
+            add_pod(api, f"p-{place}", nodeSelector={f"key-{place}": "x" * 40 for place in range(BYTES_AT_ONCE // 50)})
+        answer = send(api, "GET", f"/api/v1/pods?watch=1&{query}&{ENDS_SOON}")
+        assert isinstance(answer, StreamResponse)
+        turns = 0
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(others())
+        async for chunk in answer.chunks:
+            told_so_far.append(chunk.count(b"\n"))
+            if len(told_so_far) == 10:
+                break
+        task.cancel()
+        return turns
+
+    turns = virtual_time.run(story())
+
+    assert told_so_far == [1] * 10
+    assert turns >= 8
+
+
+def test_a_watch_from_a_version_tells_every_change_after_it() -> None:
+    api = make_api()
+    version = add_pod(api, "a")["metadata"]["resourceVersion"]
+    add_pod(api, "b")
+    ask(
+        api,
+        "PATCH",
+        f"{PODS_PATH}/a",
+        {"metadata": {"labels": {"x": "y"}}},
+        content_type="application/merge-patch+json",
+    )
+
+    found = watched(api, f"resourceVersion={version}&{ENDS_SOON}", lambda: ask(api, "DELETE", f"{PODS_PATH}/b"))
+
+    assert [told(event) for event in found] == [("ADDED", "b"), ("MODIFIED", "a"), ("MODIFIED", "b"), ("DELETED", "b")]
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in found]
+    assert versions == sorted(set(versions))
+
+
+def test_what_enters_or_leaves_the_selection_is_added_or_deleted() -> None:
+    api = make_api()
+    add_pod(api, "a")
+
+    def meanwhile() -> None:
+        for label in ("red", "red", "blue"):
+            patch = {
+                "metadata": {"labels": {"color": label}, "annotations": {"n": str(api.registry.store.resource_version)}}
+            }
+            ask(api, "PATCH", f"{PODS_PATH}/a", patch, content_type="application/merge-patch+json")
+
+    found = watched(api, f"resourceVersion=0&labelSelector=color%3Dred&{ENDS_SOON}", meanwhile)
+
+    assert [told(event) for event in found] == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    last = found[-1]["object"]["metadata"]
+    assert last["labels"] == {"color": "red"}, "it is shown as it was"
+    assert last["resourceVersion"] == str(api.registry.store.resource_version), "under the version of the change"
+
+
+def test_binding_takes_a_pod_out_of_the_sight_of_those_who_look_for_unbound_ones() -> None:
+    api = make_api()
+    add_pod(api, "a")
+    body = {"metadata": {"name": "a"}, "target": {"name": "n"}}
+
+    found = watched(
+        api,
+        f"resourceVersion=0&fieldSelector=spec.nodeName%3D&{ENDS_SOON}",
+        lambda: ask(api, "POST", f"{PODS_PATH}/a/binding", body),
+    )
+
+    assert [told(event) for event in found] == [("ADDED", "a"), ("DELETED", "a")]
+
+
+def test_a_watch_sees_its_namespace_only() -> None:
+    api = make_api(namespaces=("default", "other"))
+
+    def meanwhile() -> None:
+        add_pod(api, "a", "other")
+        add_pod(api, "b")
+
+    found = watched(api, f"resourceVersion=0&{ENDS_SOON}", meanwhile, path=PODS_PATH)
+
+    assert [told(event) for event in found] == [("ADDED", "b")]
+
+
+def test_one_object_can_be_watched_by_name() -> None:
+    api = make_api()
+    add_node(api, "n")
+    add_node(api, "m")
+
+    found = watched(api, f"resourceVersion=0&{ENDS_SOON}", path="/api/v1/nodes/n")
+
+    assert [told(event) for event in found] == [("ADDED", "n")]
+
+
+@pytest.mark.parametrize(("path", "found"), [("/api/v1/watch/nodes", ["m", "n"]), ("/api/v1/watch/nodes/n", ["n"])])
+def test_the_old_paths_of_watches_are_served(path: str, found: list[str]) -> None:
+    api = make_api()
+    add_node(api, "n")
+    add_node(api, "m")
+
+    answer = virtual_time.run(events(send(api, "GET", f"{path}?{ENDS_SOON}")))
+
+    assert [told(event) for event in answer] == [("ADDED", name) for name in found]
+
+
+def test_bookmarks_come_each_minute_and_before_the_end() -> None:
+    api = make_api()
+
+    async def story() -> list[tuple[float, Any]]:
+        clock = asyncio.get_running_loop().time
+        answer = send(
+            api, "GET", f"/api/v1/pods?watch=1&allowWatchBookmarks=1&timeoutSeconds=150&resourceVersion={version}"
+        )
+        assert isinstance(answer, StreamResponse)
+        return [(clock(), orjson.loads(chunk)) async for chunk in answer.chunks]
+
+    version = api.registry.store.resource_version
+    add_node(api, "n")
+    found = virtual_time.run(story())
+
+    assert [at for at, _ in found] == [60, 120, 148]
+    assert {told(event) for _, event in found} == {("BOOKMARK", "")}
+    assert found[0][1]["object"] == {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"resourceVersion": str(version + 1)},
+        "spec": {"containers": None},
+        "status": {},
+    }
+
+
+def test_without_being_asked_for_there_are_no_bookmarks() -> None:
+    assert watched(make_api(), "timeoutSeconds=150") == []
+
+
+@pytest.mark.parametrize("version", ["", "0", "1"])
+def test_initial_events_end_with_a_bookmark_that_says_so(version: str) -> None:
+    api = make_api()
+    add_pod(api, "a")
+    now = str(api.registry.store.resource_version)
+    query = f"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion={version}&timeoutSeconds=2"
+
+    found = watched(api, query, lambda: add_pod(api, "b"))
+
+    assert [told(event) for event in found] == [("ADDED", "a"), ("BOOKMARK", ""), ("ADDED", "b")]
+    assert found[1]["object"]["metadata"] == {
+        "resourceVersion": now,
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
+
+
+def test_initial_events_can_be_declined() -> None:
+    api = make_api()
+    add_pod(api, "a")
+
+    found = watched(
+        api,
+        f"sendInitialEvents=false&resourceVersionMatch=NotOlderThan&resourceVersion=0&{ENDS_SOON}",
+        lambda: add_pod(api, "b"),
+    )
+
+    assert [told(event) for event in found] == [("ADDED", "b")]
+
+
+def test_a_forgotten_version_is_told_in_the_stream() -> None:
+    api = make_api()
+    add_pod(api, "a")
+    now = api.registry.store.resource_version
+    api.registry.store.compact(now)
+
+    found = watched(api, "resourceVersion=1")
+
+    assert [event["type"] for event in found] == ["ERROR"]
+    status = found[0]["object"]
+    assert (status["code"], status["reason"], status["message"]) == (
+        410,
+        "Expired",
+        f"too old resource version: 1 ({now})",
+    )
+
+
+def test_initial_events_as_of_a_version_to_come_are_refused_in_the_stream() -> None:
+    found = watched(make_api(), "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999")
+
+    assert found[0]["type"] == "ERROR"
+    assert found[0]["object"]["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+def test_a_watch_from_a_version_to_come_waits_for_what_is_newer() -> None:
+    api = make_api()
+    ahead = api.registry.store.resource_version + 1
+
+    def meanwhile() -> None:
+        add_pod(api, "a")
+        add_pod(api, "b")
+
+    found = watched(api, f"resourceVersion={ahead}&{ENDS_SOON}", meanwhile)
+
+    assert [told(event) for event in found] == [("ADDED", "b")]
+
+
+def test_a_watch_that_names_no_end_lasts_between_half_an_hour_and_an_hour() -> None:
+    async def story() -> float:
+        await events(send(make_api(), "GET", "/api/v1/pods?watch=1"))
+        return asyncio.get_running_loop().time()
+
+    assert MIN_WATCH_SECONDS <= virtual_time.run(story()) <= 2 * MIN_WATCH_SECONDS
+
+
+def test_who_reads_too_slowly_is_cut_off() -> None:
+    api = make_api(history=10)
+
+    async def story() -> list[Any]:
+        answer = send(api, "GET", f"/api/v1/nodes?watch=1&resourceVersion={api.registry.store.resource_version}")
+        for number in range(30):
+            add_node(api, f"n{number}")
+        return await events(answer)
+
+    assert virtual_time.run(story()) == []
+
+
+def test_tables_are_watched_with_their_columns_told_once() -> None:
+    api = make_api()
+    add_pod(api, "a")
+    add_pod(api, "b")
+
+    found = watched(
+        api,
+        "allowWatchBookmarks=1&resourceVersion=0&timeoutSeconds=1",
+        accept="application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+    )
+
+    assert [event["type"] for event in found] == ["ADDED", "ADDED", "BOOKMARK"]
+    tables = [event["object"] for event in found]
+    assert [table["kind"] for table in tables] == ["Table"] * 3
+    assert tables[0]["columnDefinitions"]
+    assert [table["columnDefinitions"] for table in tables[1:]] == [None, None]
+
+
+def test_events_are_watched_in_the_words_of_either_api() -> None:
+    api = make_api()
+    event = {
+        "metadata": {"name": "e"},
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "k/s",
+        "reportingInstance": "me",
+        "action": "Binding",
+        "reason": "Scheduled",
+        "type": "Normal",
+        "note": "well",
+        "regarding": {"kind": "Pod", "name": "a", "namespace": "default"},
+    }
+    code, _ = ask(api, "POST", "/apis/events.k8s.io/v1/namespaces/default/events", event)
+
+    new = watched(
+        api, f"resourceVersion=0&fieldSelector=regarding.name%3Da&{ENDS_SOON}", path="/apis/events.k8s.io/v1/events"
+    )
+    core = watched(api, f"resourceVersion=0&fieldSelector=involvedObject.name%3Da&{ENDS_SOON}", path="/api/v1/events")
+
+    assert code == 201
+    assert (new[0]["object"]["apiVersion"], new[0]["object"]["note"]) == ("events.k8s.io/v1", "well")
+    assert (core[0]["object"]["apiVersion"], core[0]["object"]["message"]) == ("v1", "well")

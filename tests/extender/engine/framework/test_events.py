@@ -1,0 +1,102 @@
+"""Events: how they are called, and who hears of them."""
+
+import pytest
+
+from extender.engine.framework import ALL_EVENTS, ActionType, ClusterEvent, EventResource, QueueingHint, on, queue_if
+from extender.engine.framework.events import (
+    EVENT_ASSIGNED_POD_DELETE,
+    EVENT_FORCE_ACTIVATE,
+    EVENT_UNSCHEDULABLE_TIMEOUT,
+    match_any,
+)
+
+NODE, POD, ASSIGNED, UNSCHEDULABLE = (
+    EventResource.NODE,
+    EventResource.POD,
+    EventResource.ASSIGNED_POD,
+    EventResource.UNSCHEDULABLE_POD,
+)
+ANY = EventResource.WILDCARD
+ADD, UPDATE, DELETE, ALL = ActionType.ADD, ActionType.UPDATE, ActionType.DELETE, ActionType.ALL
+LABEL, TAINT = ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_TAINT
+
+
+@pytest.mark.parametrize(
+    ("event", "label"),
+    [
+        (ClusterEvent(NODE, ADD), "NodeAdd"),
+        (ClusterEvent(NODE, TAINT), "NodeUpdateNodeTaint"),
+        (EVENT_ASSIGNED_POD_DELETE, "AssignedPodDelete"),
+        (ClusterEvent(UNSCHEDULABLE, UPDATE), "UnschedulablePodUpdate"),
+        (ClusterEvent(EventResource.CSI_NODE, ADD), "storage.k8s.io/CSINodeAdd"),
+        (ClusterEvent(NODE, ADD | TAINT), "Node"),
+        (EVENT_FORCE_ACTIVATE, "ForceActivate"),
+    ],
+)
+def test_labels(event: ClusterEvent, label: str) -> None:
+    """
+    What happened to what; an event may have a name of its own, several actions together have none.
+    """
+    assert event.label == label
+
+
+@pytest.mark.parametrize(
+    ("registered", "incoming", "heard"),
+    [
+        pytest.param((NODE, ADD), (NODE, ADD), True, id="just that"),
+        pytest.param((NODE, ADD | LABEL), (NODE, LABEL), True, id="one of those"),
+        pytest.param((NODE, ADD | LABEL), (NODE, TAINT), False, id="none of those"),
+        pytest.param((NODE, ADD | LABEL), (NODE, DELETE), False, id="not even where the number is less"),
+        pytest.param((NODE, ADD), (POD, ADD), False, id="of another kind"),
+        pytest.param((POD, DELETE), (ASSIGNED, DELETE), True, id="pods on nodes are pods"),
+        pytest.param((POD, UPDATE), (UNSCHEDULABLE, ActionType.UPDATE_POD_LABEL), True, id="pods without a node, too"),
+        pytest.param(
+            (POD, ActionType.UPDATE_POD_LABEL), (UNSCHEDULABLE, UPDATE), False, id="a change that is not that special"
+        ),
+        pytest.param((POD, UPDATE), (UNSCHEDULABLE, UPDATE), True, id="any change"),
+        pytest.param((ASSIGNED, ADD), (POD, ADD), False, id="not the other way round"),
+        pytest.param((ANY, DELETE), (NODE, DELETE), True, id="of any kind"),
+        pytest.param((ANY, DELETE), (NODE, ADD), False, id="of any kind, but not that"),
+        pytest.param((ANY, ALL), (NODE, LABEL), True, id="everything"),
+        pytest.param((ANY, ALL), (ANY, ALL), True, id="everything, and anything happened"),
+        pytest.param((NODE, ALL), (ANY, ALL), False, id="anything happened: the queue sees to that"),
+    ],
+)
+def test_who_hears_of_an_event(
+    registered: tuple[EventResource, ActionType], incoming: tuple[EventResource, ActionType], heard: bool
+) -> None:
+    assert ClusterEvent(*registered).matches(ClusterEvent(*incoming)) is heard
+    assert (
+        match_any([ClusterEvent(EventResource.DEVICE_CLASS, ADD), ClusterEvent(*registered)], ClusterEvent(*incoming))
+        is heard
+    )
+
+
+def test_a_name_of_its_own_does_not_keep_an_event_from_being_heard() -> None:
+    assert ClusterEvent(ANY, ALL).matches(EVENT_UNSCHEDULABLE_TIMEOUT)
+    assert EVENT_UNSCHEDULABLE_TIMEOUT.is_wildcard
+
+
+def test_plugins_that_do_not_say_hear_of_everything_that_happens_to_ten_kinds() -> None:
+    """
+    Upstream's list: no volume attachments, no slices.
+    """
+    assert {each.event.action for each in ALL_EVENTS} == {ALL}
+    assert {each.hint for each in ALL_EVENTS} == {None}
+    assert {each.event.resource.value for each in ALL_EVENTS} == {
+        "Pod",
+        "Node",
+        "PersistentVolume",
+        "PersistentVolumeClaim",
+        "storage.k8s.io/CSINode",
+        "storage.k8s.io/CSIDriver",
+        "storage.k8s.io/CSIStorageCapacity",
+        "storage.k8s.io/StorageClass",
+        "resource.k8s.io/ResourceClaim",
+        "resource.k8s.io/DeviceClass",
+    }
+
+
+def test_hints_from_a_yes_or_no() -> None:
+    assert (queue_if(True), queue_if(False)) == (QueueingHint.QUEUE, QueueingHint.QUEUE_SKIP)
+    assert on(NODE, ADD).event == ClusterEvent(NODE, ADD)

@@ -1,0 +1,94 @@
+"""Answers about many rows at once."""
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.engine.framework import Code, NodeStatuses, Status, Verdicts, unresolvable
+from extender.engine.snapshot import Rows
+from extender.testing import make_node, make_snapshot
+
+CODES = (Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+
+
+@st.composite
+def verdicts(draw: st.DrawFn) -> Verdicts:
+    number = draw(st.integers(0, 12))
+    masks = st.lists(
+        st.lists(st.booleans(), min_size=number, max_size=number).map(lambda each: np.array(each, np.bool_)),
+        max_size=10,
+    )
+    codes = np.array(draw(st.lists(st.sampled_from(CODES), min_size=number, max_size=number)), np.int8)
+    reasons = tuple((f"reason {place}", mask) for place, mask in enumerate(draw(masks)))
+    return Verdicts(codes, reasons, tuple((f"Plugin{place}", mask) for place, mask in enumerate(draw(masks))))
+
+
+@given(verdicts(), st.data())
+def test_many_rows_are_told_what_each_of_them_is_told(of_rows: Verdicts, data: st.DataObject) -> None:
+    """
+    In the order in which they are asked about, however often.
+    """
+    asked = data.draw(st.lists(st.sampled_from(range(len(of_rows))))) if len(of_rows) else []
+
+    statuses = of_rows.statuses_of(np.array(asked, np.intp))
+
+    assert statuses == [of_rows.status_of(row) for row in asked]
+
+
+def test_rows_that_are_told_the_same_share_it() -> None:
+    codes = np.array(
+        [Code.UNSCHEDULABLE, Code.SUCCESS, Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE], np.int8
+    )
+    told = Verdicts(codes, (("no room", codes != Code.SUCCESS),), (("Fit", codes != Code.SUCCESS),))
+
+    first, _, third, last = told.statuses_of(np.arange(4))
+
+    assert first is third
+    assert last is not first
+
+
+def test_only_refused_nodes_have_a_status_of_their_own() -> None:
+    codes = np.array([Code.UNSCHEDULABLE, Code.SUCCESS], np.int8)
+    told = Verdicts(codes, (("no room", codes != Code.SUCCESS),), (("Fit", codes != Code.SUCCESS),))
+
+    statuses = NodeStatuses.refused(
+        told, Rows.of(make_snapshot(make_node("a"), make_node("b"))), unresolvable("left out")
+    )
+
+    assert statuses.explicit == {"a": told.status_of(0)}
+    assert statuses.of("c") == unresolvable("left out")
+
+
+def test_many_different_answers_are_told_apart() -> None:
+    """More rows than are compared one by one, and more reasons than fit into one number."""
+    chance = np.random.default_rng(1)
+    masks = [chance.random(200) < 0.5 for _ in range(130)]
+    told = Verdicts(
+        np.full(200, Code.UNSCHEDULABLE, np.int8), tuple((f"reason {place}", mask) for place, mask in enumerate(masks))
+    )
+    assert told.statuses_of(np.arange(200)) == [told.status_of(row) for row in range(200)]
+
+
+@given(verdicts())
+def test_statuses_of_refused_nodes_are_the_same_whether_they_are_asked_for_together_or_by_name(told: Verdicts) -> None:
+    snapshot = make_snapshot(*(make_node(f"n{place}") for place in range(len(told))))
+    rows = Rows.of(snapshot)
+    together = NodeStatuses.refused(told, rows, unresolvable("left out"))
+    by_name = NodeStatuses(
+        {name: told.status_of(row) for row, name in enumerate(rows.names) if told.codes[row]}, unresolvable("left out")
+    )
+
+    numbers = [Counter[Status](), Counter[Status]()]
+    for counts, statuses in zip(numbers, (together, by_name), strict=True):
+        for status, number in statuses.counts():
+            counts[status] += number
+    assert numbers[0] == numbers[1]
+    marks = np.ones((2, len(told)), np.bool_)
+    for mask, statuses in zip(marks, (together, by_name), strict=True):
+        statuses.mark(mask, snapshot, lambda status: status.code is Code.UNSCHEDULABLE)
+    assert marks[0].tolist() == marks[1].tolist()
+    for place in range(len(told)):
+        assert together.at_place(place, snapshot) == by_name.at_place(place, snapshot) == by_name.of(f"n{place}")
+    assert together.explicit == by_name.explicit

@@ -1,0 +1,122 @@
+"""A profile with DynamicResources, and pods with claims that are reserved and bound on its one node."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from extender.engine.cache import Cache
+from extender.engine.framework import (
+    ApiCall,
+    CycleState,
+    Handle,
+    Status,
+)
+from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.snapshot import Rows
+from extender.testing import make_cache, make_framework, make_node, make_pod, virtual_time
+from extender.testing.devices import (
+    Manifest,
+    allocation_of,
+    exactly,
+    make_claim,
+    make_device,
+    make_device_class,
+    make_slice,
+)
+from extender.testing.writes import RecordedWrites
+from extender.values.config.plugin_args import DynamicResourcesArgs
+from extender.values.golang.durations import Duration
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod, PodResourceClaim
+
+CLASS = make_device_class("any")
+GPU = make_slice("gpu-1", "gpu-2", nodeName="n")
+ATTACHED = make_slice(
+    make_device("gpu-1", bindingConditions=["ready"], bindingFailureConditions=["broken"]), nodeName="n"
+)
+
+
+def make(_: object, handle: Handle) -> DynamicResources:
+    """The plugin, with less patience than usual."""
+    return DynamicResources(DynamicResourcesArgs(binding_timeout=Duration(60 * 10**9)), handle)
+
+
+def pod_with(*claims: str, name: str = "p") -> Pod:
+    pod = make_pod(name).uid(name).obj()
+    return replaced(
+        pod, spec=replaced(pod.spec, resource_claims=[PodResourceClaim(name=c, resource_claim_name=c) for c in claims])
+    )
+
+
+def claim(name: str = "c", *, version: str = "1", finalizers: tuple[str, ...] = (), **status: Any) -> ResourceClaim:
+    return make_claim(name, exactly(1), metadata={"resourceVersion": version, "finalizers": list(finalizers)}, **status)
+
+
+def allocated(*pods: str, **more: Any) -> Manifest:
+    """Status of a claim that has gpu-1 and is reserved for these pods."""
+    reserved_for = [{"resource": "pods", "name": pod, "uid": pod} for pod in pods]
+    return {
+        "allocation": allocation_of("gpu-1", allocationTimestamp="2026-01-01T00:00:00Z", **more),
+        "reservedFor": reserved_for,
+    }
+
+
+class Scheduler:
+    """One profile with DynamicResources and one node `n`."""
+
+    def __init__(self, *objects: HasMetadata, late: bool = False, slices: HasMetadata = GPU) -> None:
+        self.cache: Cache = make_cache(make_node("n").label(zone="a"), objects=(CLASS, slices, *objects))
+        self.writes = RecordedWrites(self.cache, late=late)
+        self.framework = make_framework(make, dispatcher=self.writes, live=self.cache)
+        (self.plugin,) = self.framework.plugins.pre_bind
+
+    def pre_filter(self, pod: Pod) -> tuple[Cycle, Status]:
+        state = Cycle(self.framework, self.cache.update_snapshot(), pod)
+        return state, state.run_pre_filter_plugins().status
+
+    def reserve(self, pod: Pod) -> tuple[Cycle, Status]:
+        state, status = self.pre_filter(pod)
+        if not status.is_success:
+            return state, status
+        state.run_filter_plugins(Rows.of(state.snapshot))
+        return state, self.framework.plugins.reserve[0].reserve(state, pod, "n")
+
+    def unreserve(self, state: CycleState, pod: Pod) -> None:
+        self.framework.plugins.reserve[0].unreserve(state, pod, "n")
+
+    def shown(self, name: str = "c") -> ResourceClaim:
+        return self.cache.objects.resource_claims[("default", name)]
+
+    def show(self, new: ResourceClaim) -> None:
+        self.cache.objects.resource_claims[("default", new.metadata.name)] = new
+
+    def device_says(self, kind: str, status: str = "True", **more: str) -> None:
+        """The driver publishes a condition of gpu-1."""
+        condition = {"type": kind, "status": status, **more}
+        device = {"driver": "gpu.example.com", "pool": "pool", "device": "gpu-1", "conditions": [condition]}
+        known = self.shown()
+        said = convert(ResourceClaimStatus, {"devices": [device]}).devices
+        meta = replaced(known.metadata, resource_version=str(int(known.metadata.resource_version) + 5000))
+        self.show(replaced(known, metadata=meta, status=replaced(known.status, devices=said)))
+
+    def bind(self, *claims: str, later: tuple[float, Callable[[], None]] | None = None) -> tuple[Status, float]:
+        """What PreBind says to a pod with these claims, and after how many seconds, while something happens in
+        between.
+        """
+        pod = pod_with(*claims or ("c",))
+        state, status = self.reserve(pod)
+        assert status.is_success, status
+
+        async def story() -> tuple[Status, float]:
+            loop = asyncio.get_running_loop()
+            if later is not None:
+                loop.call_at(*later)
+            return await self.plugin.pre_bind(state, pod, "n"), loop.time()
+
+        return virtual_time.run(story())
+
+    def kinds_written(self) -> list[type[ApiCall[Any]]]:
+        return [type(call) for call in self.writes.calls]

@@ -1,0 +1,343 @@
+"""Which devices the requests of claims get on a node: classes, counts, alternatives, constraints; and invalid
+claims.
+"""
+
+import pytest
+
+from extender.engine.plugins.dynamic_resources.errors import AllocationError, TimedOutError
+from extender.engine.plugins.dynamic_resources.selection import Allowance
+from extender.testing.devices import (
+    Manifest,
+    everything,
+    exactly,
+    first_of,
+    label_selector,
+    make_claim,
+    make_device,
+    make_slice,
+    selecting,
+)
+from extender.values.objects.devices import ResourceClaim, ResourceSlice
+from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator, holding
+
+
+@pytest.mark.parametrize(
+    ("request_", "devices"),
+    [
+        pytest.param(exactly(1), ["r=a"], id="the first one"),
+        pytest.param(exactly(2), ["r=a", "r=b"], id="two"),
+        pytest.param(exactly(4), None, id="more than there are"),
+        pytest.param(everything(), ["r=a", "r=b", "r=c"], id="all of them"),
+        pytest.param(exactly(1, device_class="big"), ["r=b"], id="of a class"),
+        pytest.param(everything(device_class="big"), ["r=b", "r=c"], id="all of a class"),
+        pytest.param(exactly(1, **selecting('device.attributes["gpu.example.com"].size == 3')), ["r=c"], id="selected"),
+        pytest.param(
+            exactly(1, device_class="big", **selecting('device.attributes["gpu.example.com"].size < 2')),
+            None,
+            id="by class and request",
+        ),
+        pytest.param(everything(**selecting("false")), None, id="all of none is not enough"),
+        pytest.param(
+            {"name": "r", "exactly": {"deviceClassName": "any"}},
+            ["r=a"],
+            id="one, where the API server has filled nothing in",
+        ),
+        pytest.param(
+            first_of(exactly(4, "x"), exactly(2, "y"), exactly(1, "z")),
+            ["r/y=a", "r/y=b"],
+            id="the first that can be had",
+        ),
+        pytest.param(first_of(exactly(4, "x"), exactly(5, "y")), None, id="none of the alternatives"),
+        pytest.param(
+            first_of(everything("x", **selecting("false")), everything("y")),
+            ["r/y=a", "r/y=b", "r/y=c"],
+            id="all, if there are",
+        ),
+    ],
+)
+def test_one_request(request_: Manifest, devices: list[str] | None) -> None:
+    """
+    A request gets the first devices that its class and its selectors match, or the whole claim gets none.
+    """
+    sizes = [make_device(name, attributes={"size": size}) for name, size in (("a", 1), ("b", 2), ("c", 3))]
+
+    assert allocated(make_claim("c", request_), slices=[make_slice(*sizes)]) == (None if devices is None else [devices])
+
+
+@pytest.mark.parametrize(
+    ("held", "request_", "devices"),
+    [
+        pytest.param([holding("a")], exactly(1), ["r=b"], id="a device in use"),
+        pytest.param([holding("a"), holding("b", "c")], exactly(1), None, id="all in use"),
+        pytest.param([holding("a")], everything(), None, id="all means those in use, too"),
+        pytest.param(
+            [holding({"device": "a", "adminAccess": True})], exactly(1), ["r=a"], id="used for administration only"
+        ),
+        pytest.param(
+            [holding({"device": "a", "driver": "other.example.com"})], exactly(1), ["r=a"], id="another driver's device"
+        ),
+        pytest.param([holding({"device": "a", "pool": "other"})], exactly(1), ["r=a"], id="another pool's device"),
+        pytest.param(
+            [holding("a", "b")], exactly(2, adminAccess=True), ["r=a", "r=b"], id="an administrator may share"
+        ),
+    ],
+)
+def test_devices_in_use(held: list[ResourceClaim], request_: Manifest, devices: list[str] | None) -> None:
+    """
+    A device belongs to one claim, except that administrators may look at it.
+    """
+    assert allocated(make_claim("c", request_), slices=[make_slice("a", "b", "c")], held=held) == (
+        None if devices is None else [devices]
+    )
+
+
+def test_claims_do_not_get_the_same_device() -> None:
+    """
+    What one request of the pod gets, neither the next request nor the next claim can have.
+    """
+    one, other = make_claim("one", exactly(1, "x"), exactly(1, "y")), make_claim("other", exactly(1, "z"))
+
+    assert allocated(one, other, slices=[make_slice("a", "b", "c")]) == [["x=a", "y=b"], ["z=c"]]
+    assert allocated(one, other, slices=[make_slice("a", "b")]) is None
+
+
+def test_the_search_backtracks() -> None:
+    """
+    A request gives up the device that only a later one can use.
+    """
+    picky = exactly(1, "picky", **selecting('device.attributes["gpu.example.com"].size == 1'))
+    sizes = [make_device(name, attributes={"size": size}) for name, size in (("a", 1), ("b", 2))]
+
+    assert allocated(make_claim("c1", exactly(1)), make_claim("c2", picky), slices=[make_slice(*sizes)]) == [
+        ["r=b"],
+        ["picky=a"],
+    ]
+
+
+MATCH = {"matchAttribute": "gpu.example.com/numa"}
+DISTINCT = {"distinctAttribute": "gpu.example.com/numa"}
+
+
+@pytest.mark.parametrize(
+    ("requests", "constraint", "devices"),
+    [
+        pytest.param([exactly(2)], MATCH, ["r=b", "r=c"], id="two on one side"),
+        pytest.param([exactly(3)], MATCH, None, id="no three"),
+        pytest.param([exactly(1, "x"), exactly(1, "y")], MATCH, ["x=b", "y=c"], id="over requests"),
+        pytest.param(
+            [exactly(1, "x"), exactly(1, "y")], {**MATCH, "requests": ["y"]}, ["x=a", "y=b"], id="only for those named"
+        ),
+        pytest.param([exactly(1, "x"), exactly(1, "y")], DISTINCT, ["x=a", "y=b"], id="on different sides"),
+        pytest.param([exactly(1, name) for name in "xyz"], DISTINCT, None, id="there are only two sides"),
+        pytest.param([exactly(4)], {"matchAttribute": "gpu.example.com/none"}, None, id="an attribute no device has"),
+        pytest.param(
+            [exactly(2)],
+            {"matchAttribute": "vendor.example.com/family"},
+            ["r=a", "r=d"],
+            id="an attribute in another domain",
+        ),
+        pytest.param(
+            [first_of(exactly(2, "two"), exactly(1, "one")), exactly(2, "s")],
+            {**MATCH, "requests": ["r/two", "s"]},
+            ["r/one=a", "s=b", "s=c"],
+            id="only for an alternative",
+        ),
+    ],
+)
+def test_constraints(requests: list[Manifest], constraint: Manifest, devices: list[str] | None) -> None:
+    """
+    Devices of a claim may have to share a value of an attribute, or to differ in it.
+    """
+    family = "vendor.example.com/family"
+    some = [
+        make_device("a", {"numa": 0, family: "x"}),
+        make_device("b", {"numa": 1}),
+        make_device("c", {"gpu.example.com/numa": 1, family: "y"}),
+        make_device("d", {family: "x"}),
+    ]
+
+    expected = None if devices is None else [devices]
+    assert allocated(make_claim("c", *requests, constraints=[constraint]), slices=[make_slice(*some)]) == expected
+
+
+def test_values_match_by_type() -> None:
+    """
+    1 and "1" and true are three values.
+    """
+    some = [make_device("a", {"numa": 1}), make_device("b", {"numa": "1"}), make_device("c", {"numa": True})]
+
+    assert allocated(make_claim("c", exactly(2), constraints=[MATCH]), slices=[make_slice(*some)]) is None
+
+
+@pytest.mark.parametrize(
+    ("requests", "devices"),
+    [
+        pytest.param([exactly(32)], 32, id="as many as a claim can hold"),
+        pytest.param(
+            [first_of(exactly(33, "x"), exactly(2, "y"))], 2, id="an alternative that is too many is passed over"
+        ),
+        pytest.param(
+            [exactly(30), first_of(exactly(3, "x"), exactly(2, "y"), name="s")],
+            32,
+            id="too many together with another request",
+        ),
+        pytest.param(
+            [first_of(exactly(30, "x"), exactly(1, "y")), exactly(10, "s")], 11, id="an earlier one has to give way"
+        ),
+    ],
+)
+def test_many_devices(requests: list[Manifest], devices: int) -> None:
+    """
+    A claim holds at most 32 devices.
+    """
+    found = allocated(make_claim("c", *requests), slices=[make_slice(*(f"d{number}" for number in range(60)))])
+
+    assert found is not None
+    assert len(found[0]) == devices
+
+
+PARTIAL = make_slice("a", of=2)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "slices", "message"),
+    [
+        pytest.param(
+            make_claim("c", exactly(33)),
+            [],
+            "claim default/c: number of requested devices 33 exceeds the claim limit of 32",
+            id="too many devices",
+        ),
+        pytest.param(
+            make_claim("c", exactly(1, device_class="gone")),
+            [],
+            'claim default/c, request r: could not retrieve device class gone: deviceclass.resource.k8s.io "gone" not '
+            "found",
+            id="no such class",
+        ),
+        pytest.param(
+            make_claim("c", exactly(1, device_class="")),
+            [],
+            "claim default/c, request r: missing device class name (unsupported request type?)",
+            id="no class",
+        ),
+        pytest.param(
+            make_claim("c", exactly(1, allocationMode="Some")),
+            [],
+            "claim default/c, request r: unsupported count mode Some",
+            id="unknown mode",
+        ),
+        pytest.param(
+            make_claim("c", first_of(exactly(1, "x", selectors=[{}]))),
+            [],
+            "claim default/c, request x, selector #0: CEL expression empty (unsupported selector type?)",
+            id="unknown selector",
+        ),
+        pytest.param(
+            make_claim("c", {"name": "r"}),
+            [],
+            "resource claim default/c, request r: unknown request type",
+            id="unknown request",
+        ),
+        pytest.param(
+            make_claim("c", exactly(1), constraints=[MATCH, {}]),
+            [],
+            "claim default/c, constraint #1: empty constraint (unsupported constraint type?)",
+            id="unknown constraint",
+        ),
+        pytest.param(
+            make_claim("c", everything()),
+            [PARTIAL],
+            "claim default/c, request r: asks for all devices, but resource pool gpu.example.com/pool is currently "
+            "being updated",
+            id="all devices of a pool that is not complete",
+        ),
+        pytest.param(
+            make_claim("c", everything()),
+            [make_slice("a", "a")],
+            "claim default/c, request r: asks for all devices, but resource pool gpu.example.com/pool is currently "
+            "invalid",
+            id="all devices of an invalid pool",
+        ),
+        pytest.param(
+            make_claim("c", everything(), constraints=[MATCH]),
+            [make_slice("a")],
+            "claim default/c, request r: cannot add device gpu.example.com/pool/a because a claim constraint would not "
+            "be satisfied",
+            id="all devices, but a constraint is against one",
+        ),
+        pytest.param(
+            make_claim("c", exactly(1, device_class="big")),
+            [make_slice("a")],
+            "class big: selector #0: CEL runtime error: no such key: size",
+            id="a class fails",
+        ),
+        pytest.param(
+            make_claim("c", exactly(1, **selecting("1"))),
+            [make_slice("a")],
+            "claim default/c: selector #0: CEL compile error: must evaluate to bool or the unknown type, not int",
+            id="a claim's selector does not compile",
+        ),
+        pytest.param(
+            make_claim("c", exactly(1)),
+            [
+                make_slice(
+                    "a",
+                    nodeSelector={"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In"}]}]},
+                )
+            ],
+            "gather pool information: failed to perform node selection for slice slice: failed to parse node selector: "
+            "nodeSelectorTerms[0].matchFields[0].values: Invalid value: null: must have one element",
+            id="a slice for faulty nodes",
+        ),
+        pytest.param(
+            make_claim("c", exactly(1)),
+            [make_slice("a", nodeSelector={"nodeSelectorTerms": label_selector("zone", "a")["nodeSelectorTerms"] * 2})],
+            "create NodeSelector for claim c: unsupported ResourceSlice.NodeSelector with 2 terms",
+            id="a slice for too many kinds of nodes",
+        ),
+    ],
+)
+def test_invalid_claims(wanted: ResourceClaim, slices: list[ResourceSlice], message: str) -> None:
+    """
+    Faulty claims, classes and slices end the search with upstream's words, for other nodes would not help.
+    """
+    with pytest.raises(AllocationError) as raised:
+        allocated(wanted, slices=slices)
+
+    assert str(raised.value) == message
+
+
+def test_an_invalid_selector_matters_only_when_it_is_evaluated() -> None:
+    """
+    Without a device to look at nobody looks at the selector.
+    """
+    assert allocated(make_claim("c", exactly(1, **selecting("1"))), slices=[]) is None
+
+
+def test_the_search_has_an_end() -> None:
+    """
+    Constraints can make a search long; then it stops when its time is up.
+    """
+    sides = [make_device(f"d{number:02}", attributes={"numa": number // 2, "side": number % 2}) for number in range(32)]
+    hopeless = make_claim("c", exactly(16), constraints=[DISTINCT, {"matchAttribute": "gpu.example.com/none"}])
+    endless = make_claim(
+        "c",
+        *(exactly(1, f"r{number}") for number in range(16)),
+        exactly(1, "last", **selecting("false")),
+        constraints=[DISTINCT],
+    )
+
+    assert allocated(hopeless, slices=[make_slice(*sides)]) is None
+    with pytest.raises(TimedOutError):
+        allocator([endless], [make_slice(*sides)]).allocate(NODE, Allowance(seconds=0.05))
+
+
+def test_pods_with_too_many_devices() -> None:
+    """
+    A pod may have any number of claims, but the search goes only so deep.
+    """
+    many = [make_claim(f"c{number}", exactly(32)) for number in range(40)]
+
+    with pytest.raises(AllocationError, match="more devices together than can be allocated at once"):
+        allocated(*many, slices=[make_slice(*(f"d{number}" for number in range(1300)))])

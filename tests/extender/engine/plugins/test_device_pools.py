@@ -1,0 +1,188 @@
+"""Pools of devices: which slices form one, for which nodes, and the nodes that can use an allocation."""
+
+import pytest
+
+from extender.engine.plugins.dynamic_resources.errors import NodeAllocationError, OutOfStepsError
+from extender.engine.plugins.dynamic_resources.pools import Slices
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.testing.devices import Manifest, everything, exactly, label_selector, make_claim, make_device, make_slice
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceSlice
+from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator
+
+
+@pytest.mark.parametrize(
+    ("where", "is_there"),
+    [
+        pytest.param({"nodeName": "n"}, True, id="for this node"),
+        pytest.param({"nodeName": "m"}, False, id="for another node"),
+        pytest.param({"allNodes": True}, True, id="for all nodes"),
+        pytest.param(
+            {
+                "nodeSelector": {
+                    "nodeSelectorTerms": [
+                        {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}
+                    ]
+                }
+            },
+            True,
+            id="for nodes like this",
+        ),
+        pytest.param(
+            {
+                "nodeSelector": {
+                    "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}]
+                }
+            },
+            False,
+            id="for other nodes",
+        ),
+        pytest.param({"sharedCounters": []}, False, id="for no one"),
+    ],
+)
+def test_slices_are_for_nodes(where: Manifest, is_there: bool) -> None:
+    """
+    A slice is for one node, for the nodes that a selector matches, or for all nodes.
+    """
+    assert (allocated(make_claim("c", exactly(1)), slices=[make_slice("a", **where)]) is not None) == is_there
+
+
+def test_devices_that_are_for_nodes_each() -> None:
+    """
+    A slice may leave to its devices for which nodes they are.
+    """
+    here, elsewhere = make_device("here", nodeName="n"), make_device("elsewhere", nodeName="m")
+    mixed = make_slice(elsewhere, here, make_device("anywhere", allNodes=True), perDeviceNodeSelection=True)
+
+    assert allocated(make_claim("c", everything()), slices=[mixed]) == [["r=here", "r=anywhere"]]
+
+
+@pytest.mark.parametrize(
+    ("slices", "devices"),
+    [
+        pytest.param(
+            [make_slice("a", name="s2", of=2), make_slice("b", name="s1", of=2)], ["b", "a"], id="by name of the slice"
+        ),
+        pytest.param([make_slice("a", pool="y"), make_slice("b", pool="x")], ["b", "a"], id="by name of the pool"),
+        pytest.param(
+            [make_slice("a", generation=1), make_slice("b", generation=2)], ["b"], id="the newest generation only"
+        ),
+        pytest.param([make_slice("a", of=2)], None, id="no slice of a pool that is not complete"),
+        pytest.param(
+            [make_slice("a", of=2), make_slice("b", of=2, nodeName="m")], ["a"], id="complete with another node's slice"
+        ),
+        pytest.param(
+            [make_slice("a"), make_slice("b", generation=2, nodeName="m")], ["a"], id="one slice is all of a generation"
+        ),
+        pytest.param(
+            [make_slice("a", of=2), make_slice("b", of=2, generation=2, nodeName="m")],
+            None,
+            id="the newer generation is elsewhere",
+        ),
+        pytest.param(
+            [make_slice(make_device("slow", bindingConditions=["ready"]), pool="x"), make_slice("b", pool="y")],
+            ["b", "slow"],
+            id="what takes time to get ready comes last",
+        ),
+    ],
+)
+def test_pools(slices: list[ResourceSlice], devices: list[str] | None) -> None:
+    """
+    A pool is the slices of its newest generation, once they are complete; pools and slices are tried by name.
+    """
+    count = 1 if devices is None else len(devices)
+    expected = None if devices is None else [[f"r={name}" for name in devices]]
+
+    assert allocated(make_claim("c", exactly(count)), slices=slices) == expected
+
+
+def test_a_pool_with_two_devices_of_one_name_is_invalid() -> None:
+    """
+    Such a pool offers nothing; if others do not suffice, that is the reason.
+    """
+    invalid, valid = make_slice("a", "a"), make_slice("b", pool="valid")
+
+    assert allocated(make_claim("c", exactly(1)), slices=[invalid, valid]) == [["r=b"]]
+    with pytest.raises(NodeAllocationError, match=r"^invalid resource pools were encountered$"):
+        allocated(make_claim("c", exactly(2)), slices=[invalid, valid])
+
+
+@pytest.mark.parametrize(
+    ("slices", "selector"),
+    [
+        pytest.param([make_slice("a")], "metadata.name In [n]", id="a device of the node"),
+        pytest.param([make_slice("a", allNodes=True)], "", id="a device for all nodes"),
+        pytest.param(
+            [make_slice("a", nodeSelector=label_selector("zone", "a"))], "zone In [a]", id="a device for some nodes"
+        ),
+        pytest.param(
+            [make_slice(make_device("a", bindsToNode=True), allNodes=True)],
+            "metadata.name In [n]",
+            id="bound once it is used",
+        ),
+        pytest.param(
+            [make_slice(make_device("a", nodeName="n"), perDeviceNodeSelection=True)],
+            "metadata.name In [n]",
+            id="by device",
+        ),
+        pytest.param(
+            [
+                make_slice("a", nodeSelector=label_selector("zone", "a")),
+                make_slice("b", pool="q", nodeSelector=label_selector("zone", "a", "b")),
+                make_slice("c", pool="r", nodeSelector=label_selector("zone", "b", "a")),
+            ],
+            "zone In [a], zone In [a b]",
+            id="several, each condition once",
+        ),
+    ],
+)
+def test_where_an_allocation_can_be_used(slices: list[ResourceSlice], selector: str) -> None:
+    """
+    The allocation says which nodes can reach all of its devices.
+    """
+    allocations = allocator([make_claim("c", exactly(len(slices)))], slices).allocate(NODE, Allowance()).of_claims
+
+    assert allocations is not None
+    terms = allocations[0].node_selector.node_selector_terms if allocations[0].node_selector is not None else []
+    conditions = [condition for term in terms for condition in (*term.match_fields, *term.match_expressions)]
+    assert ", ".join(f"{one.key} {one.operator} [{' '.join(one.values)}]" for one in conditions) == selector
+
+
+def test_pools_are_kept_while_slices_stay() -> None:
+    """
+    What was put together for a node is used again; slices that were published again are other slices.
+    """
+    slices = [make_slice("a"), make_slice("b", pool="shared", allNodes=True)]
+    known = Slices(slices)
+
+    assert known.pools_for(NODE) is known.pools_for(NODE)
+    assert known.are_same(list(slices))
+    assert not known.are_same([slices[0], make_slice("b", pool="shared", allNodes=True)])
+    assert not known.are_same(slices[:1])
+
+
+def test_pools_are_those_of_the_node_as_it_is() -> None:
+    """
+    A node that changes sees what its new labels select, as do others of its name.
+    """
+    in_a = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}]}
+    known = Slices([make_slice("s", nodeSelector=in_a)])
+    elsewhere = replaced(NODE, metadata=replaced(NODE.metadata, labels={"zone": "b"}))
+
+    assert [len(known.pools_for(node)) for node in (NODE, elsewhere, NODE, elsewhere)] == [1, 0, 1, 0]
+
+
+def test_results_for_removed_devices_are_dropped() -> None:
+    """
+    Only so much is remembered as there are devices.
+    """
+    matches, offers = Matches(), Slices([make_slice("a", "b", "c")]).pools_for(NODE)[0].offers
+    for offer in offers:
+        assert matches.matches("true", offer, Allowance())
+
+    matches.prune(2)
+    assert matches.matches("true", offers[0], Allowance(steps=0))
+
+    matches.prune(1)
+    with pytest.raises(OutOfStepsError):
+        matches.matches("true", offers[0], Allowance(steps=0))

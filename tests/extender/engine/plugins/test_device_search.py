@@ -1,0 +1,65 @@
+"""The search for devices against a brute-force search, on small random cases."""
+
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.testing.devices import exactly, make_claim, make_device, make_slice, selecting
+from tests.extender.engine.plugins.device_allocations import allocated
+
+NUMA = "gpu.example.com/numa"
+SIZES = st.sampled_from([1, 2, 3])
+
+devices = st.lists(st.tuples(SIZES, st.sampled_from([0, 1])), max_size=6)
+"""(size, NUMA node) of each device."""
+requests = st.lists(st.tuples(st.sampled_from([1, 2]), SIZES), min_size=1, max_size=3)
+"""(how many devices, of at least which size) of each request."""
+
+
+def can_be_had(sizes: list[tuple[int, int]], wanted: list[tuple[int, int]], on_one_side: bool) -> bool:
+    """Whether there is any way at all to give every request its devices."""
+
+    def serve(place: int, free: frozenset[int], sides: frozenset[int]) -> bool:
+        if on_one_side and len(sides) > 1:
+            return False
+        if place == len(wanted):
+            return True
+        count, size = wanted[place]
+        fitting = [one for one in sorted(free) if sizes[one][0] >= size]
+        return any(
+            serve(place + 1, free - set(chosen), sides | {sizes[one][1] for one in chosen})
+            for chosen in combinations(fitting, count)
+        )
+
+    return serve(0, frozenset(range(len(sizes))), frozenset())
+
+
+@settings(deadline=None)
+@given(sizes=devices, wanted=requests, on_one_side=st.booleans(), in_one_claim=st.booleans())
+def test_devices_are_found_if_there_are_any(
+    sizes: list[tuple[int, int]], wanted: list[tuple[int, int]], on_one_side: bool, in_one_claim: bool
+) -> None:
+    """
+    The search finds an allocation exactly if there is one; what it finds is enough, fits, and is given once.
+    """
+    offered = make_slice(
+        *(make_device(f"d{place}", {"size": size, "numa": numa}) for place, (size, numa) in enumerate(sizes))
+    )
+    asked = [
+        exactly(count, f"r{place}", **selecting(f'device.attributes["gpu.example.com"].size >= {size}'))
+        for place, (count, size) in enumerate(wanted)
+    ]
+    constraints = [{"matchAttribute": NUMA}] if on_one_side and in_one_claim else []
+    groups = [asked] if in_one_claim else [[one] for one in asked]
+    claims = [make_claim(f"c{place}", *group, constraints=constraints) for place, group in enumerate(groups)]
+
+    found = allocated(*claims, slices=[offered])
+
+    assert (found is not None) == can_be_had(sizes, wanted, bool(constraints))
+    if found is not None:
+        pairs = [result.removeprefix("r").split("=d") for claim in found for result in claim]
+        given = [(int(request), int(device)) for request, device in pairs]
+        assert len({device for _, device in given}) == len(given) == sum(count for count, _ in wanted)
+        assert all(sizes[device][0] >= wanted[request][1] for request, device in given)
+        assert not constraints or len({sizes[device][1] for _, device in given}) == 1

@@ -1,0 +1,588 @@
+"""DynamicResources at its extension points: which pods are held back, which nodes are refused, and the reasons."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from extender.engine.framework import (
+    SKIP,
+    SUCCESS,
+    Code,
+    CycleState,
+    LiveCluster,
+    NodeStatuses,
+    NotFoundError,
+    PostFilterResult,
+    Rows,
+    Status,
+    error,
+    unresolvable,
+    unschedulable,
+)
+from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
+from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.snapshot import Snapshot
+from extender.testing import filter_nodes, make_framework, make_node, make_pod, make_snapshot, refusals, score_nodes
+from extender.testing.devices import (
+    Manifest,
+    allocation_of,
+    exactly,
+    first_of,
+    label_selector,
+    make_claim,
+    make_device,
+    make_device_class,
+    make_slice,
+    selecting,
+)
+from extender.values.config.configuration import ConfigErrors
+from extender.values.config.feature_gates import FeatureGates
+from extender.values.config.plugin_args import DynamicResourcesArgs
+from extender.values.golang.durations import Duration
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceClaim, ResourceSlice
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod, PodResourceClaim, PodResourceClaimStatus
+
+NODES = (make_node("n1").label(zone="a"), make_node("n2").label(zone="b"))
+
+
+def pod_with(*claims: str, **generated: str | None) -> Pod:
+    """A pod with these claims, and others generated from templates: by name in the pod, the claim's name."""
+    pod = make_pod("p").uid("pod").obj()
+    named = [PodResourceClaim(name=name, resource_claim_name=name) for name in claims]
+    from_templates = [PodResourceClaim(name=name, resource_claim_template_name="template") for name in generated]
+    statuses = [PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in generated.items()]
+    return replaced(
+        pod,
+        spec=replaced(pod.spec, resource_claims=[*named, *from_templates]),
+        status=replaced(pod.status, resource_claim_statuses=statuses),
+    )
+
+
+def claim(name: str, *requests: Manifest, **more: Any) -> ResourceClaim:
+    """A claim for one device, unless other requests are given."""
+    return make_claim(name, *(requests or [exactly(1)]), **more)
+
+
+def gpus(node: str, *devices: str) -> ResourceSlice:
+    """The devices of a node."""
+    return make_slice(*devices, name=node, pool=node, nodeName=node)
+
+
+def allocation(*devices: str, zone: str = "", **more: Any) -> Manifest:
+    """Devices of node n1; usable in a zone only, if one is given."""
+    results = [{"device": device, "pool": "n1", **more} for device in devices]
+    return allocation_of(*results, node_selector=label_selector("zone", zone) if zone else None)
+
+
+ANY = make_device_class("any", 'device.driver == "gpu.example.com"')
+BROKEN = make_device_class("broken", "1")
+TWO_AND_ONE = (ANY, BROKEN, gpus("n1", "g0", "g1"), gpus("n2", "g0"))
+
+
+def cluster(*objects: HasMetadata) -> Snapshot:
+    return make_snapshot(*NODES, objects=objects)
+
+
+def plugin_for(snapshot: Snapshot) -> DynamicResources:
+    """The plugin with a handle that knows the objects of the snapshot."""
+    return DynamicResources(handle=make_framework(live=cast("LiveCluster", snapshot)))
+
+
+def pre_filter(pod: Pod, *objects: HasMetadata) -> Status:
+    return DynamicResources().pre_filter(CycleState(), pod, cluster(*objects)).status
+
+
+OWNED = {"ownerReferences": [{"kind": "Pod", "name": "p", "uid": "pod", "controller": True}]}
+
+
+@pytest.mark.parametrize(
+    ("pod", "claims", "answer"),
+    [
+        pytest.param(pod_with(), [], SKIP, id="no claims"),
+        pytest.param(pod_with(t=None), [], SKIP, id="a template for which no claim was needed"),
+        pytest.param(pod_with("c"), [claim("c")], SUCCESS, id="the claim is there"),
+        pytest.param(pod_with("c"), [], unresolvable('could not find ResourceClaim "default/c"'), id="it is not"),
+        pytest.param(
+            pod_with("c"),
+            [claim("c", metadata={"namespace": "other"})],
+            unresolvable('could not find ResourceClaim "default/c"'),
+            id="in another namespace",
+        ),
+        pytest.param(
+            pod_with("c"),
+            [claim("c", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})],
+            unresolvable('resourceclaim "c" is being deleted'),
+            id="it is going away",
+        ),
+        pytest.param(pod_with(t="p-t-x"), [claim("p-t-x", metadata=OWNED)], SUCCESS, id="generated"),
+        pytest.param(
+            pod_with(t="p-t-x"),
+            [claim("p-t-x")],
+            unresolvable("ResourceClaim default/p-t-x was not created for Pod default/p (Pod is not owner)"),
+            id="of that name, but not generated for this pod",
+        ),
+        pytest.param(
+            replaced(pod_with(t="x"), status=make_pod("p").obj().status),
+            [],
+            unresolvable('pod "default/p": ResourceClaim not created yet'),
+            id="not generated yet",
+        ),
+        pytest.param(
+            replaced(
+                make_pod("p").obj(),
+                spec=replaced(make_pod("p").obj().spec, resource_claims=[PodResourceClaim(name="x")]),
+            ),
+            [],
+            unresolvable('pod "default/p", spec.resourceClaim "x": none of the supported fields are set'),
+            id="neither claim nor template",
+        ),
+    ],
+)
+def test_claims_of_the_pod(pod: Pod, claims: list[ResourceClaim], answer: Status) -> None:
+    """
+    A pod needs its claims, named or generated, before anything else.
+    """
+    snapshot = cluster(ANY, *claims)
+    plugin = plugin_for(snapshot)
+
+    assert plugin.pre_filter(CycleState(), pod, snapshot).status == answer
+    assert plugin.pre_enqueue(pod) == (SUCCESS if answer.is_skip else answer)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "answer"),
+    [
+        pytest.param(claim("c", exactly(1)), SUCCESS, id="a class that is there"),
+        pytest.param(
+            claim("c", exactly(1), exactly(1, "s", device_class="tpu")),
+            unresolvable("request s: device class tpu does not exist"),
+            id="one that is not",
+        ),
+        pytest.param(
+            claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "tpu"}]}),
+            unresolvable("request r/x: device class tpu does not exist"),
+            id="for an alternative",
+        ),
+        pytest.param(
+            claim("c", exactly(1, device_class="")), error("request r: unsupported request type"), id="no class"
+        ),
+        pytest.param(
+            claim("c", {"name": "r"}),
+            unresolvable("resource claim default/c, request r: unknown request type"),
+            id="nothing known",
+        ),
+        pytest.param(
+            claim("c", exactly(1, device_class="tpu"), allocation=allocation("g0")),
+            SUCCESS,
+            id="it is allocated already",
+        ),
+        pytest.param(
+            claim(
+                "c",
+                allocation={
+                    "nodeSelector": {
+                        "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "Is"}]}]
+                    }
+                },
+            ),
+            error(
+                'nodeSelectorTerms[0].matchFields[0].operator: Unsupported value: "Is": supported values: "In", "NotIn"'
+            ),
+            id="allocated to faulty nodes",
+        ),
+    ],
+)
+def test_requests_of_claims(wanted: ResourceClaim, answer: Status) -> None:
+    """
+    A claim that is not allocated must ask for classes that exist.
+    """
+    assert pre_filter(pod_with("c"), ANY, wanted) == answer
+
+
+@pytest.mark.parametrize(
+    ("claims", "reasons"),
+    [
+        pytest.param([claim("c", exactly(1))], {}, id="there are enough devices"),
+        pytest.param([claim("c", exactly(2))], {"n2": "cannot allocate all claims"}, id="only on one node"),
+        pytest.param(
+            [claim("c", exactly(3))],
+            {"n1": "cannot allocate all claims", "n2": "cannot allocate all claims"},
+            id="on none",
+        ),
+        pytest.param([claim("c"), claim("d")], {"n2": "cannot allocate all claims"}, id="for two claims together"),
+        pytest.param(
+            [claim("c"), claim("e", allocation=allocation("g0", "g1"))],
+            {"n1": "cannot allocate all claims"},
+            id="others have taken some",
+        ),
+        pytest.param([claim("c", allocation=allocation("g0"))], {}, id="allocated for any node"),
+        pytest.param(
+            [claim("c", allocation=allocation("g0", zone="a"))],
+            {"n2": "resourceclaim not available on the node"},
+            id="allocated elsewhere",
+        ),
+        pytest.param(
+            [claim("c", allocation=allocation("g0", zone="b")), claim("d", exactly(2))],
+            {"n1": "cannot allocate all claims", "n2": "cannot allocate all claims"},
+            id="what cannot be allocated is told before what is elsewhere",
+        ),
+        pytest.param(
+            [claim("c", allocation=allocation("g9", zone="b")), claim("d", exactly(1))],
+            {"n1": "resourceclaim not available on the node"},
+            id="one claim is elsewhere, the other could be here",
+        ),
+    ],
+)
+def test_filter(claims: list[ResourceClaim], reasons: dict[str, str]) -> None:
+    """
+    A node must reach the devices of allocated claims, and have devices for the others. Removing pods helps neither.
+    """
+    snapshot = cluster(*TWO_AND_ONE, *claims)
+    pod = pod_with(*(one.metadata.name for one in claims if one.metadata.name in "cd"))
+
+    assert refusals(DynamicResources(), snapshot, pod) == reasons
+    codes = {status.code for status in filter_nodes(DynamicResources(), snapshot, pod).values() if status.is_rejected}
+    assert codes <= {Code.UNSCHEDULABLE_AND_UNRESOLVABLE}
+
+
+SLOW: dict[str, Any] = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+DEVICE = {"driver": "gpu.example.com", "pool": "n1", "device": "g0"}
+
+
+def condition(kind: str, status: str = "True") -> Manifest:
+    return {**DEVICE, "conditions": [{"type": kind, "status": status}]}
+
+
+@pytest.mark.parametrize(
+    ("since", "devices", "is_available"),
+    [
+        pytest.param(None, [], True, id="the driver has said nothing, and no one counts"),
+        pytest.param("2999-01-01T00:00:00Z", [], True, id="there is time left"),
+        pytest.param("2001-01-01T00:00:00Z", [], False, id="nothing for too long"),
+        pytest.param("2001-01-01T00:00:00Z", [condition("ready", "False")], False, id="not ready for too long"),
+        pytest.param("2001-01-01T00:00:00Z", [condition("ready")], True, id="ready"),
+        pytest.param("2999-01-01T00:00:00Z", [condition("failed")], False, id="failed"),
+        pytest.param(
+            "2001-01-01T00:00:00Z", [{**condition("ready"), "device": "g1"}], False, id="another device is ready"
+        ),
+        pytest.param("yesterday", [], True, id="a time that is none"),
+    ],
+)
+def test_devices_that_take_time(since: str | None, devices: list[Manifest], is_available: bool) -> None:
+    """
+    A claim whose devices do not get ready is not available anywhere.
+    """
+    slow = {**allocation("g0", **SLOW), "allocationTimestamp": since}
+    snapshot = cluster(*TWO_AND_ONE, claim("c", allocation=slow, devices=devices))
+
+    reason = "resourceclaim not available on the node"
+    assert refusals(DynamicResources(), snapshot, pod_with("c")) == (
+        {} if is_available else {"n1": reason, "n2": reason}
+    )
+
+
+@pytest.mark.parametrize(
+    ("claims", "message"),
+    [
+        pytest.param(
+            [claim("c", exactly(1, device_class="broken"))],
+            "class broken: selector #0: CEL compile error: must evaluate to bool or the unknown type, not int",
+            id="a class",
+        ),
+        pytest.param(
+            [claim("c", exactly(1, **selecting('device.attributes["gpu.example.com"].model == "a100"')))],
+            "claim default/c: selector #0: CEL runtime error: no such key: model",
+            id="a claim",
+        ),
+    ],
+)
+def test_faulty_selectors(claims: list[ResourceClaim], message: str) -> None:
+    """
+    A selector that is wrong ends the cycle, rather than to refuse nodes.
+    """
+    with pytest.raises(Exception, match="CEL") as raised:
+        refusals(DynamicResources(), cluster(*TWO_AND_ONE, *claims), pod_with("c"))
+
+    assert str(raised.value) == message
+
+
+def test_looking_for_devices_may_take_too_long() -> None:
+    """
+    The cycle ends, naming the node at which the time was up.
+    """
+    plugin = DynamicResources(DynamicResourcesArgs(filter_timeout=Duration(1)))
+
+    with pytest.raises(TimeoutError, match=r"^node n1: timed out trying to allocate devices$"):
+        refusals(plugin, cluster(*TWO_AND_ONE, claim("c")), pod_with("c"))
+
+
+def test_looking_for_devices_may_take_any_time_while_the_gate_of_the_timeout_is_off() -> None:
+    """
+    DRASchedulerFilterTimeout=false.
+    """
+    snapshot = cluster(*TWO_AND_ONE, claim("c"))
+    framework = make_framework(
+        lambda _, handle: DynamicResources(None, handle), features={"DRASchedulerFilterTimeout": False}
+    )
+    [(_, plugin)] = framework.plugins.filter
+    assert isinstance(plugin, DynamicResources)
+
+    assert refusals(plugin, snapshot, pod_with("c")) == {}
+
+
+@pytest.mark.parametrize(("is_on", "refused"), [(True, ["n1", "n2"]), (False, ["n2"])])
+def test_taints_of_devices_count_only_while_their_gate_is_on(is_on: bool, refused: list[str]) -> None:
+    """
+    DRADeviceTaints. Node n1 has a tainted device, node n2 none at all.
+    """
+    tainted = make_device("gpu", taints=[{"key": "broken", "effect": "NoSchedule"}])
+    snapshot = cluster(ANY, make_slice(tainted, name="n1", pool="n1", nodeName="n1"), claim("c"))
+
+    assert sorted(refusals(plugin_with({"DRADeviceTaints": is_on}), snapshot, pod_with("c"))) == refused
+
+
+def test_a_list_of_alternatives_is_refused_while_its_gate_is_off() -> None:
+    """
+    DRAPrioritizedList.
+    """
+    wanted = claim("c", {"name": "r", "firstAvailable": [{"name": "x", "deviceClassName": "gpu"}]})
+
+    [answer] = set(
+        filter_nodes(plugin_with({"DRAPrioritizedList": False}), cluster(*TWO_AND_ONE, wanted), pod_with("c")).values()
+    )
+
+    assert answer == unresolvable(
+        "resource claim default/c, request r: has subrequests, but the DRAPrioritizedList feature is disabled"
+    )
+
+
+@pytest.mark.parametrize("gate", ["DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"])
+def test_what_drivers_say_of_devices_counts_only_while_the_gates_are_on(gate: str) -> None:
+    """
+    Both are needed: the conditions, and the status that has them.
+    """
+    slow = {**allocation("g0", **SLOW), "allocationTimestamp": "2999-01-01T00:00:00Z"}
+    snapshot = cluster(*TWO_AND_ONE, claim("c", allocation=slow, devices=[condition("failed")]))
+    off = {"DRADeviceBindingConditions": False, gate: False}
+
+    assert sorted(refusals(plugin_with({}), snapshot, pod_with("c"))) == ["n1", "n2"]
+    assert refusals(plugin_with(off), snapshot, pod_with("c")) == {}
+
+
+def test_gates_of_devices_have_the_defaults_of_the_version() -> None:
+    of = {version: DeviceFeatures.of(FeatureGates.of({}, version)) for version in ("1.34", "1.36", "1.37")}
+
+    assert of["1.34"] == DeviceFeatures(taints=False, partitions=False, binding_conditions=False)
+    assert of["1.36"] == DeviceFeatures()
+    assert of["1.37"] == DeviceFeatures(fractional_ranges=True, taint_rules=True)
+
+
+def plugin_with(gates: dict[str, bool]) -> DynamicResources:
+    """The plugin while these feature gates have other values than by default."""
+    [(_, plugin)] = make_framework(DynamicResources, features=gates).plugins.filter
+    assert isinstance(plugin, DynamicResources)
+    return plugin
+
+
+def test_arguments_are_checked() -> None:
+    """
+    Less than a second is no time to bind devices.
+    """
+    with pytest.raises(ConfigErrors, match="bindingTimeout: Invalid value"):
+        DynamicResources(DynamicResourcesArgs(binding_timeout=Duration(1)))
+
+
+def post_filter(pod: Pod, *objects: HasMetadata) -> PostFilterResult:
+    """What PostFilter says when every node was refused by this plugin."""
+    snapshot = cluster(*objects)
+    plugin, state = plugin_for(snapshot), Cycle(make_framework(), snapshot, pod)
+    if not plugin.pre_filter(state, pod, snapshot).status.is_success:
+        return asyncio.run(plugin.post_filter(state, pod, NodeStatuses()))
+    rows = Rows.of(snapshot)
+    verdicts = plugin.filter(state, pod, rows)
+    statuses = {
+        name: verdicts.status_of(row).by(plugin.name) for row, name in enumerate(rows.names) if not verdicts.ok[row]
+    }
+    return asyncio.run(plugin.post_filter(state, pod, NodeStatuses(statuses)))
+
+
+ELSEWHERE = allocation("g0", zone="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("pod", "claims", "message"),
+    [
+        pytest.param(pod_with(), [], "no new claims to deallocate", id="no claims"),
+        pytest.param(pod_with("c"), [], "no new claims to deallocate", id="the claims are not there"),
+        pytest.param(pod_with("c"), [claim("c", exactly(9))], "still not schedulable", id="not enough devices"),
+        pytest.param(
+            pod_with("c"),
+            [claim("c", allocation=ELSEWHERE)],
+            "deallocation of ResourceClaim completed",
+            id="allocated for other nodes",
+        ),
+        pytest.param(
+            pod_with("c"),
+            [claim("c", allocation=ELSEWHERE, reservedFor=[{"resource": "pods", "name": "p", "uid": "pod"}])],
+            "deallocation of ResourceClaim completed",
+            id="for this pod",
+        ),
+        pytest.param(
+            pod_with("c"),
+            [claim("c", allocation=ELSEWHERE, reservedFor=[{"resource": "pods", "name": "q", "uid": "other"}])],
+            "still not schedulable",
+            id="someone else is using it",
+        ),
+        pytest.param(
+            pod_with("c"),
+            [claim("c", allocation=ELSEWHERE, reservedFor=[{"uid": "pod"}, {"uid": "other"}])],
+            "still not schedulable",
+            id="someone else, too",
+        ),
+        pytest.param(
+            pod_with("c", "d"),
+            [claim("c", allocation=ELSEWHERE), claim("d", exactly(9))],
+            "still not schedulable",
+            id="it was not what kept the pod away",
+        ),
+    ],
+)
+def test_post_filter(pod: Pod, claims: list[ResourceClaim], message: str) -> None:
+    """
+    An allocated claim that no node of the pod can use is given up, unless others hold it. The pod has to wait in any
+    case.
+    """
+    assert post_filter(pod, *TWO_AND_ONE, *claims) == PostFilterResult(unschedulable(message))
+
+
+def test_post_filter_minds_only_its_own_refusals() -> None:
+    """
+    A claim that is elsewhere is not given up for nodes that another plugin refused.
+    """
+    snapshot, pod = cluster(*TWO_AND_ONE, claim("c", allocation=ELSEWHERE)), pod_with("c")
+    plugin, state = plugin_for(snapshot), Cycle(make_framework(), snapshot, pod)
+    plugin.pre_filter(state, pod, snapshot)
+    tainted = dict.fromkeys(("n1", "n2"), unresolvable("node(s) had untolerated taint(s)").by("TaintToleration"))
+
+    result = asyncio.run(plugin.post_filter(state, pod, NodeStatuses(tainted)))
+
+    assert result.status.message == "still not schedulable"
+
+
+def test_post_filter_without_pre_filter() -> None:
+    """
+    A pod that another PreFilter refused was never seen here, and PostFilter fails for it.
+    """
+    plugin = plugin_for(cluster())
+
+    with pytest.raises(NotFoundError, match=r"^not found$"):
+        asyncio.run(plugin.post_filter(CycleState(), pod_with(), NodeStatuses()))
+
+
+TWO_OR_ONE = first_of(exactly(2, "two"), exactly(1, "one"))
+
+
+@pytest.mark.parametrize(
+    ("claims", "scores"),
+    [
+        pytest.param([], {"n1": 0, "n2": 0}, id="no claims"),
+        pytest.param([claim("c", exactly(1))], {"n1": 0, "n2": 0}, id="no alternatives"),
+        pytest.param(
+            [claim("c", TWO_OR_ONE)], {"n1": 100, "n2": 87}, id="the first alternative here, the second there"
+        ),
+        pytest.param([claim("c", allocation=allocation("g9"))], {"n1": 0, "n2": 0}, id="nothing to allocate"),
+        pytest.param(
+            [claim("c", TWO_OR_ONE), claim("d", first_of(exactly(1, "x")), allocation=allocation("g9", request="r/x"))],
+            {"n1": 100, "n2": 93},
+            id="allocated alternatives count on every node",
+        ),
+    ],
+)
+def test_score(claims: list[ResourceClaim], scores: dict[str, int]) -> None:
+    """
+    A node is better the earlier the alternatives are that it has: 8 for a first one, 7 for a second.
+    """
+    snapshot, state = cluster(*TWO_AND_ONE, *claims), CycleState()
+    pod, plugin, rows = pod_with(*(one.metadata.name for one in claims)), DynamicResources(), Rows.of(snapshot)
+    if plugin.pre_filter(state, pod, snapshot).status.is_success:
+        plugin.filter(state, pod, rows)
+
+    normalized = plugin.normalize_score(state, pod, plugin.score(state, pod, rows))
+
+    assert dict(zip(rows.names, normalized.tolist(), strict=True)) == scores
+
+
+def test_score_without_anything_before() -> None:
+    """
+    Asked out of the blue, nothing is preferred.
+    """
+    assert score_nodes(DynamicResources(), cluster(), pod_with()) == {"n1": 0, "n2": 0}
+
+
+def test_reserved_devices_are_taken() -> None:
+    """
+    What a pod on its way to a node has got, no other pod gets, until it is given back; and its claims are not allocated
+    twice.
+    """
+    snapshot = cluster(*TWO_AND_ONE, claim("c", exactly(2)), claim("d", exactly(1)))
+    plugin, state = plugin_for(snapshot), CycleState()
+    plugin.pre_filter(state, pod_with("c"), snapshot)
+    plugin.filter(state, pod_with("c"), Rows.of(snapshot))
+
+    assert plugin.reserve(state, pod_with("c"), "n1") == SUCCESS
+    assert refusals(plugin, snapshot, pod_with("d")) == {"n1": "cannot allocate all claims"}
+    in_process = unresolvable("resource claim default/c is in the process of being allocated")
+    assert plugin.pre_filter(CycleState(), pod_with("c"), snapshot).status == in_process
+
+    plugin.unreserve(state, pod_with("c"), "n1")
+    assert refusals(plugin, snapshot, pod_with("d")) == {}
+
+
+def test_reserving_where_nothing_was_found() -> None:
+    """
+    Only a node that the Filter has passed can be reserved; and pods without unallocated claims need no reservation.
+    """
+    snapshot = cluster(*TWO_AND_ONE, claim("c", exactly(2)), claim("e", allocation=allocation("g9")))
+    plugin, state = plugin_for(snapshot), CycleState()
+    plugin.pre_filter(state, pod_with("c"), snapshot)
+    plugin.filter(state, pod_with("c"), Rows.of(snapshot))
+
+    assert plugin.reserve(state, pod_with("c"), "n2") == error("claim allocation not found for node")
+    plugin.pre_filter(state, pod_with("e"), snapshot)
+    assert plugin.reserve(state, pod_with("e"), "n1") == SUCCESS
+    plugin.unreserve(CycleState(), pod_with("c"), "n1")
+
+
+def test_shares_of_a_device_have_names() -> None:
+    """
+    Two pods can share a device that allows it, as far as its capacity goes.
+    """
+    nic = make_slice(
+        make_device("nic", capacity={"bandwidth": {"value": "10G"}}, allowMultipleAllocations=True),
+        pool="n1",
+        allNodes=True,
+    )
+    asked = exactly(1, capacity={"requests": {"bandwidth": "6G"}})
+    snapshot = cluster(ANY, nic, claim("c", asked), claim("d", asked))
+    plugin, state = plugin_for(snapshot), CycleState()
+    plugin.pre_filter(state, pod_with("c"), snapshot)
+    plugin.filter(state, pod_with("c"), Rows.of(snapshot))
+
+    plugin.reserve(state, pod_with("c"), "n1")
+
+    assert set(refusals(plugin, snapshot, pod_with("d"))) == {"n1", "n2"}
+
+
+def test_slices_published_anew() -> None:
+    """
+    A device that comes or changes is looked at, whatever was known of the ones before.
+    """
+    plugin = DynamicResources()
+    before, after = cluster(ANY, gpus("n1", "g0"), claim("c")), cluster(ANY, gpus("n2", "g0"), claim("c"))
+
+    assert set(refusals(plugin, before, pod_with("c"))) == {"n2"}
+    assert set(refusals(plugin, after, pod_with("c"))) == {"n1"}

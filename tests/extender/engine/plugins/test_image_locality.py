@@ -1,0 +1,85 @@
+import pytest
+
+from extender.engine.plugins.image_locality import ImageLocality, normalized_image_name
+from extender.testing import PodBuilder, make_node, make_pod, make_snapshot, score_nodes
+from extender.values.objects.pod import Container, ImageVolume, Volume
+
+MIB = 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("name", "normalized"),
+    [
+        pytest.param("nginx", "nginx:latest", id="no tag is latest"),
+        pytest.param("nginx:1.27", "nginx:1.27", id="a tag stays"),
+        pytest.param("registry:5000/nginx", "registry:5000/nginx:latest", id="a port is no tag"),
+        pytest.param("nginx@sha256:abc", "nginx@sha256:abc", id="a digest counts as one"),
+        pytest.param("", ":latest", id="nothing at all"),
+    ],
+)
+def test_image_names(name: str, normalized: str) -> None:
+    """
+    Kubelets report images with their tag.
+    """
+    assert normalized_image_name(name) == normalized
+
+
+@pytest.mark.parametrize(
+    ("pod", "scores"),
+    [
+        pytest.param(make_pod().image("big"), {"has-big": 50}, id="pulling it can be saved"),
+        pytest.param(make_pod().image("small"), {}, id="23 MiB are not worth it"),
+        pytest.param(make_pod().image("huge"), {"has-big": 100}, id="1000 MiB are all that counts"),
+        pytest.param(make_pod().image("huge").image("other"), {"has-big": 100}, id="for each container"),
+        pytest.param(make_pod().image("big").image("other"), {"has-big": 24}, id="out of all of them"),
+        pytest.param(make_pod().init_container(Container(image="big")), {"has-big": 50}, id="init containers count"),
+        pytest.param(
+            make_pod().image("other").volume(Volume(name="v", image=ImageVolume(reference="big"))),
+            {"has-big": 50},
+            id="image volumes count, but not as containers",
+        ),
+        pytest.param(make_pod(), {}, id="no containers"),
+    ],
+)
+def test_score(pod: PodBuilder, scores: dict[str, int]) -> None:
+    """
+    Bytes on the node, times the share of nodes that have the image, on a scale from 23 to 1000 MiB a container.
+    """
+    halfway = 23 * MIB + 977 * MIB // 2
+    snapshot = make_snapshot(
+        make_node("has-big").image("big:latest", size=4 * halfway).image("huge:latest", size=2**63 - 1),
+        make_node("has-small").image("small:latest", size=4 * 23 * MIB),
+        make_node("empty-a"),
+        make_node("empty-b"),
+    )
+
+    assert {node: score for node, score in score_nodes(ImageLocality(), snapshot, pod.obj()).items() if score} == scores
+
+
+@pytest.mark.parametrize("others", [7, 97])
+def test_pods_with_few_and_with_many_images(others: int) -> None:
+    """
+    Each image counts as often as the pod has it, however many other images it has.
+    """
+    size = 4000 * MIB
+    nodes = [
+        make_node(f"n{place}").image("shared:1", size=size).image(f"own-{place}:1", size=size) for place in range(4)
+    ]
+    pod = make_pod().image("shared:1").image("own-1:1").image("own-1:1")
+    for place in range(others):
+        pod = pod.image(f"nowhere-{place}:1")
+
+    scores = score_nodes(ImageLocality(), make_snapshot(*nodes), pod.obj())
+
+    most = 1000 * (3 + others) - 23
+    assert (scores["n0"], scores["n1"]) == (100 * (4000 - 23) // most, 100 * (4000 + 2 * 1000 - 23) // most)
+
+
+def test_an_image_on_many_nodes_scores_more() -> None:
+    nodes = [make_node(f"n{number}") for number in range(4)]
+    everywhere = [node.image("web:1", size=500 * MIB) for node in nodes]
+
+    spread = score_nodes(ImageLocality(), make_snapshot(*everywhere), make_pod().image("web:1").obj())
+    alone = score_nodes(ImageLocality(), make_snapshot(everywhere[0], *nodes[1:]), make_pod().image("web:1").obj())
+
+    assert (spread["n0"], alone["n0"]) == (48, 10)

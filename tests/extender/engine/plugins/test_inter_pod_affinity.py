@@ -1,0 +1,578 @@
+"""Three nodes: n1 and n2 are in region r1, n3 is in region r2; each has a host name of its own."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from extender.engine.framework import SKIP, SUCCESS, CycleState, PodChanges, Rows, Status, unresolvable, unschedulable
+from extender.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from extender.testing import PodBuilder, filter_nodes, make_cache, make_node, make_pod, make_snapshot, refusals
+from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import Namespace
+from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from extender.values.objects.pod import Affinity, PodAffinity, PodAffinityTerm
+
+NODES = [
+    make_node("n1").label(region="r1", host="n1"),
+    make_node("n2").label(region="r1", host="n2"),
+    make_node("n3").label(region="r2", host="n3"),
+]
+FAR = "node(s) didn't match pod affinity rules"
+NEAR = "node(s) didn't match pod anti-affinity rules"
+UNWELCOME = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+
+def selecting(*expressions: tuple[str, str, Sequence[str]], **labels: str) -> LabelSelector:
+    """A selector of these labels and of (key, operator, values) expressions."""
+    return LabelSelector(
+        labels, [LabelSelectorRequirement(key, operator, [*values]) for key, operator, values in expressions]
+    )
+
+
+def term(
+    key: str,
+    selector: LabelSelector | None,
+    namespaces: Sequence[str] = (),
+    namespace_selector: LabelSelector | None = None,
+) -> PodAffinityTerm:
+    return PodAffinityTerm(selector, [*namespaces], key, namespace_selector)
+
+
+def near(pod: PodBuilder, *terms: PodAffinityTerm) -> PodBuilder:
+    """The pod with these required affinity terms."""
+    return _with_affinity(pod, Affinity(pod_affinity=PodAffinity([*terms])))
+
+
+def away(pod: PodBuilder, *terms: PodAffinityTerm) -> PodBuilder:
+    """The pod with these required anti-affinity terms."""
+    return _with_affinity(pod, Affinity(pod_anti_affinity=PodAffinity([*terms])))
+
+
+def _with_affinity(pod: PodBuilder, affinity: Affinity) -> PodBuilder:
+    built = pod.obj()
+    return PodBuilder(replaced(built, spec=replaced(built.spec, affinity=affinity)))
+
+
+def fitting(pod: PodBuilder, *running: PodBuilder, namespaces: Sequence[Namespace] = ()) -> set[str]:
+    """The nodes that pass."""
+    snapshot = make_snapshot(*NODES, pods=running, objects=namespaces)
+    return set(snapshot.nodes.index) - set(refusals(InterPodAffinity(), snapshot, pod.obj()))
+
+
+ALL = {"n1", "n2", "n3"}
+WEB, DB = make_pod("web").label(app="web"), make_pod("db").label(app="db")
+WEB_ON_N1 = WEB.name("web-1").node("n1")
+
+
+@pytest.mark.parametrize(
+    ("pod", "fits"),
+    [
+        pytest.param(DB.pod_affinity("region", app="web"), {"n1", "n2"}, id="the whole region is near"),
+        pytest.param(DB.pod_affinity("host", app="web"), {"n1"}, id="only the host is near"),
+        pytest.param(DB.pod_affinity("host", app="cache"), set(), id="there is no such pod"),
+        pytest.param(WEB.pod_affinity("host", app="cache"), set(), id="there is no such pod, and it is no such pod"),
+        pytest.param(DB.pod_affinity("rack", app="web"), set(), id="no node has the key"),
+        pytest.param(
+            DB.namespace("other").pod_affinity("region", app="web"), set(), id="only pods of its own namespace"
+        ),
+        pytest.param(near(DB, term("region", selecting(("app", "In", ["web", "cache"])))), {"n1", "n2"}, id="In"),
+        pytest.param(near(DB, term("region", selecting(("app", "NotIn", ["db"])))), {"n1", "n2"}, id="NotIn"),
+        pytest.param(near(DB, term("region", selecting(("app", "Exists", [])))), {"n1", "n2"}, id="Exists"),
+        pytest.param(near(DB, term("region", selecting(("gpu", "DoesNotExist", [])))), {"n1", "n2"}, id="DoesNotExist"),
+        pytest.param(
+            near(DB, term("region", selecting(("app", "NotIn", ["web"]), app="web"))), set(), id="a contradiction"
+        ),
+        pytest.param(near(DB, term("region", LabelSelector())), {"n1", "n2"}, id="an empty selector means every pod"),
+        pytest.param(near(DB, term("region", None)), set(), id="no selector means none"),
+        pytest.param(
+            DB.pod_affinity("region", app="web").pod_affinity("host", app="web"),
+            {"n1"},
+            id="every term's place must be near",
+        ),
+        pytest.param(
+            near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))),
+            set(),
+            id="one pod must meet all terms",
+        ),
+    ],
+)
+def test_affinity(pod: PodBuilder, fits: set[str]) -> None:
+    """
+    A node is near a pod if it has the same value of the topology key as the pod's node. A web pod runs on n1.
+    """
+    assert fitting(pod, WEB_ON_N1) == fits
+
+
+def test_missing_affinity_is_unresolvable() -> None:
+    snapshot = make_snapshot(*NODES, pods=[WEB_ON_N1])
+
+    answers = filter_nodes(InterPodAffinity(), snapshot, DB.pod_affinity("host", app="web").obj())
+
+    assert answers == {"n1": SUCCESS, "n2": unresolvable(FAR), "n3": unresolvable(FAR)}
+
+
+def test_no_single_pod_meets_all_terms() -> None:
+    """
+    A web pod here and one with gpu there do not make one that is both.
+    """
+    gpu = make_pod("gpu").label(gpu="yes").node("n1")
+
+    assert (
+        fitting(near(DB, term("region", selecting(app="web")), term("region", selecting(gpu="yes"))), WEB_ON_N1, gpu)
+        == set()
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "running", "fits"),
+    [
+        pytest.param(WEB.pod_affinity("region", app="web"), [], ALL, id="the first of its kind may go anywhere"),
+        pytest.param(
+            WEB.pod_affinity("region", app="web"), [WEB_ON_N1], {"n1", "n2"}, id="the second goes to the first"
+        ),
+        pytest.param(WEB.pod_affinity("rack", app="web"), [], set(), id="the first, too, needs the key"),
+        pytest.param(
+            WEB.pod_affinity("region", app="web"), [WEB.namespace("other").node("n3")], ALL, id="not among strangers"
+        ),
+        pytest.param(
+            WEB.pod_affinity("host", app="web").pod_affinity("region", app="web"), [], ALL, id="all terms mean itself"
+        ),
+        pytest.param(
+            WEB.pod_affinity("host", app="web").pod_affinity("region", app="db"),
+            [],
+            set(),
+            id="one term does not mean itself",
+        ),
+        pytest.param(
+            WEB.pod_affinity("region", app="web"), [WEB.node("gone")], ALL, id="a pod on a node that is gone is nowhere"
+        ),
+        pytest.param(
+            WEB.pod_affinity("host", app="web"),
+            [WEB.node("n1").terminating()],
+            {"n1"},
+            id="a terminating pod is there still",
+        ),
+    ],
+)
+def test_the_first_pod_with_its_own_affinity(pod: PodBuilder, running: list[PodBuilder], fits: set[str]) -> None:
+    """
+    Where no pod at all meets the terms, a pod that meets them itself may go to any node with all the keys.
+    """
+    assert fitting(pod, *running) == fits
+
+
+def test_a_pod_on_a_node_without_the_key_does_not_count_as_the_first() -> None:
+    """
+    A web pod runs on a node without a region; that is near to nothing.
+    """
+    snapshot = make_snapshot(*NODES, make_node("n4"), pods=[WEB.node("n4")])
+
+    assert set(refusals(InterPodAffinity(), snapshot, WEB.name("new").pod_affinity("region", app="web").obj())) == {
+        "n4"
+    }
+
+
+@pytest.mark.parametrize(
+    ("pod", "fits"),
+    [
+        pytest.param(DB.pod_anti_affinity("region", app="web"), {"n3"}, id="the whole region is too near"),
+        pytest.param(DB.pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="only the host is too near"),
+        pytest.param(DB.pod_anti_affinity("host", app="cache"), ALL, id="there is no such pod"),
+        pytest.param(DB.pod_anti_affinity("rack", app="web"), ALL, id="without the key nothing is near"),
+        pytest.param(
+            DB.namespace("other").pod_anti_affinity("region", app="web"), ALL, id="only pods of its own namespace"
+        ),
+        pytest.param(
+            DB.pod_anti_affinity("host", app="web").pod_anti_affinity("region", app="db"),
+            {"n2", "n3"},
+            id="any term will do",
+        ),
+        pytest.param(away(DB, term("host", LabelSelector())), {"n2", "n3"}, id="an empty selector means every pod"),
+        pytest.param(away(DB, term("host", None)), ALL, id="no selector means none"),
+        pytest.param(
+            DB.pod_affinity("region", app="web").pod_anti_affinity("host", app="web"),
+            {"n2"},
+            id="in the region, but not on the host",
+        ),
+    ],
+)
+def test_anti_affinity(pod: PodBuilder, fits: set[str]) -> None:
+    """
+    A node is refused if a pod that any term means is near. A web pod runs on n1.
+    """
+    assert fitting(pod, WEB_ON_N1) == fits
+
+
+@pytest.mark.parametrize(
+    ("running", "fits"),
+    [
+        pytest.param(DB.node("n1").pod_anti_affinity("region", app="web"), {"n3"}, id="it wants the region for itself"),
+        pytest.param(
+            DB.node("n1").pod_anti_affinity("host", app="web"), {"n2", "n3"}, id="it wants the host for itself"
+        ),
+        pytest.param(DB.node("n1").pod_anti_affinity("region", app="cache"), ALL, id="it minds others"),
+        pytest.param(DB.node("n1").pod_anti_affinity("rack", app="web"), ALL, id="its node has no such key"),
+        pytest.param(
+            DB.node("n1").namespace("other").pod_anti_affinity("region", app="web"),
+            ALL,
+            id="it minds its own namespace's",
+        ),
+        pytest.param(away(DB.node("n1"), term("region", LabelSelector())), {"n3"}, id="it minds everybody"),
+        pytest.param(away(DB.node("n1"), term("region", None)), ALL, id="it minds nobody"),
+        pytest.param(
+            away(
+                DB.node("n1"), term("host", selecting(("app", "NotIn", ["db"]))), term("region", selecting(app="cache"))
+            ),
+            {"n2", "n3"},
+            id="one of its terms means the pod",
+        ),
+        pytest.param(
+            away(DB.node("n1"), term("host", selecting(("app", "Near", [])))),
+            ALL,
+            id="an unreadable stanza says nothing",
+        ),
+        pytest.param(
+            DB.node("n1").terminating().pod_anti_affinity("host", app="web"),
+            {"n2", "n3"},
+            id="terminating, it still minds",
+        ),
+    ],
+)
+def test_anti_affinity_of_existing_pods(running: PodBuilder, fits: set[str]) -> None:
+    """
+    A pod that runs may refuse others, too. Here a web pod is to be placed.
+    """
+    assert fitting(WEB, running) == fits
+
+
+def test_conflicts_are_resolvable_and_have_reasons_of_their_own() -> None:
+    """
+    Affinity is asked before anti-affinity, and that before what other pods say.
+    """
+    db = DB.node("n1").pod_anti_affinity("host", app="web")
+    snapshot = make_snapshot(*NODES, pods=[db, WEB.name("other").node("n2")])
+    wants_db = WEB.pod_affinity("region", app="db")
+
+    answers = {
+        "minded": filter_nodes(InterPodAffinity(), snapshot, WEB.obj())["n1"],
+        "minds": filter_nodes(InterPodAffinity(), snapshot, WEB.pod_anti_affinity("host", app="db").obj())["n1"],
+        "far and minds": filter_nodes(InterPodAffinity(), snapshot, wants_db.pod_anti_affinity("host", app="db").obj())[
+            "n3"
+        ],
+    }
+
+    assert answers == {
+        "minded": unschedulable(UNWELCOME),
+        "minds": unschedulable(NEAR),
+        "far and minds": unresolvable(FAR),
+    }
+
+
+TEAMS = [
+    Namespace(ObjectMeta(name="red-1", labels={"team": "red"})),
+    Namespace(ObjectMeta(name="red-2", labels={"team": "red"})),
+    Namespace(ObjectMeta(name="blue", labels={"team": "blue"})),
+    Namespace(ObjectMeta(name="none")),
+]
+RED, NOT_RED = selecting(team="red"), selecting(("team", "NotIn", ["red"]))
+WEBS = selecting(app="web")
+NAMESPACES = [
+    pytest.param(term("host", WEBS), {"red-1"}, id="nothing said: its own"),
+    pytest.param(term("host", WEBS, ["blue", "none"]), {"blue", "none"}, id="named"),
+    pytest.param(term("host", WEBS, [], RED), {"red-1", "red-2"}, id="selected"),
+    pytest.param(term("host", WEBS, ["blue"], RED), {"red-1", "red-2", "blue"}, id="named and selected"),
+    pytest.param(term("host", WEBS, [], selecting(team="green")), set(), id="none is selected"),
+    pytest.param(term("host", WEBS, [], LabelSelector()), {"red-1", "red-2", "blue", "none", "unlisted"}, id="all"),
+]
+
+
+def web_in(namespace: str) -> PodBuilder:
+    return WEB.namespace(namespace).node("n1")
+
+
+@pytest.mark.parametrize(("of", "meant"), NAMESPACES)
+def test_namespaces_of_a_pod_to_be_placed(of: PodAffinityTerm, meant: set[str]) -> None:
+    """
+    A term of a pod in red-1 means pods in these namespaces. The namespace `unlisted` has pods, but no object.
+    """
+    pod = away(DB.namespace("red-1"), of)
+
+    found = {
+        name
+        for name in ("red-1", "red-2", "blue", "none", "unlisted")
+        if "n1" not in fitting(pod, web_in(name), namespaces=TEAMS)
+    }
+
+    assert found == meant
+
+
+@pytest.mark.parametrize(("of", "meant"), NAMESPACES)
+def test_namespaces_of_existing_pods(of: PodAffinityTerm, meant: set[str]) -> None:
+    """
+    The same terms mean the same when the pod with the term runs and the other is to be placed.
+    """
+    running = away(DB.namespace("red-1").node("n1"), of)
+
+    found = {
+        name
+        for name in ("red-1", "red-2", "blue", "none", "unlisted")
+        if "n1" not in fitting(WEB.namespace(name), running, namespaces=TEAMS)
+    }
+
+    assert found == meant
+
+
+@pytest.mark.parametrize(
+    ("selector", "to_be_placed", "running"),
+    [
+        pytest.param(NOT_RED, {"red-1", "blue", "none", "unlisted"}, {"blue", "none", "unlisted"}, id="NotIn"),
+        pytest.param(
+            selecting(("team", "DoesNotExist", [])),
+            {"red-1", "blue", "none", "unlisted"},
+            {"none", "unlisted"},
+            id="DoesNotExist",
+        ),
+        pytest.param(
+            selecting(("team", "NotIn", ["red"]), ("team", "Exists", [])), {"blue"}, {"blue"}, id="NotIn and Exists"
+        ),
+    ],
+)
+def test_selectors_that_exclude_namespaces(selector: LabelSelector, to_be_placed: set[str], running: set[str]) -> None:
+    """
+    Those of a pod to be placed are, in the end, held against no labels at all, as upstream does: they then mean every
+    namespace.
+    """
+    of = term("host", WEBS, [], selector)
+    names = ("red-1", "blue", "none", "unlisted")
+
+    found = (
+        {
+            name
+            for name in names
+            if "n1" not in fitting(away(DB.namespace("red-1"), of), web_in(name), namespaces=TEAMS)
+        },
+        {name for name in names if "n1" not in fitting(WEB.namespace(name), away(DB.node("n1"), of), namespaces=TEAMS)},
+    )
+
+    assert found == (to_be_placed, running)
+
+
+def test_namespaces_may_change() -> None:
+    """
+    What is remembered about namespaces does not outlive them.
+    """
+    plugin, pod = InterPodAffinity(), away(DB, term("host", WEBS, [], RED)).obj()
+
+    def refused(team: str) -> set[str]:
+        namespace = Namespace(ObjectMeta(name="blue", labels={"team": team}))
+        return set(refusals(plugin, make_snapshot(*NODES, pods=[web_in("blue")], objects=[namespace]), pod))
+
+    assert [refused("blue"), refused("red"), refused("blue")] == [set(), {"n1"}, set()]
+
+
+UNREADABLE = term("host", selecting(("app", "Near", [])))
+
+
+@pytest.mark.parametrize(
+    ("pod", "running", "answer"),
+    [
+        pytest.param(WEB, [], SKIP, id="nobody demands anything"),
+        pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="cache")], SKIP, id="nobody minds this pod"),
+        pytest.param(
+            WEB,
+            [DB.node("n1").pod_anti_affinity("rack", app="web")],
+            SKIP,
+            id="who minds it is on a node without the key",
+        ),
+        pytest.param(
+            WEB,
+            [DB.node("n1").pod_affinity("host", app="web")],
+            SKIP,
+            id="affinity of pods that run demands nothing of it",
+        ),
+        pytest.param(WEB.preferred_pod_affinity(1, "host", app="db"), [], SKIP, id="wishes are no demands"),
+        pytest.param(WEB, [DB.node("n1").pod_anti_affinity("host", app="web")], SUCCESS, id="somebody minds this pod"),
+        pytest.param(WEB.pod_affinity("host", app="web"), [], SUCCESS, id="affinity"),
+        pytest.param(WEB.pod_anti_affinity("host", app="web"), [], SUCCESS, id="anti-affinity"),
+        pytest.param(
+            near(WEB, UNREADABLE),
+            [],
+            unresolvable('parsing pod: requiredAffinityTerms: "Near" is not a valid label selector operator'),
+            id="affinity that cannot be read",
+        ),
+        pytest.param(
+            away(WEB, term("host", WEBS, [], selecting(("app", "Near", [])))),
+            [],
+            unresolvable('parsing pod: requiredAntiAffinityTerms: "Near" is not a valid label selector operator'),
+            id="namespaces that cannot be read",
+        ),
+        pytest.param(
+            _with_affinity(
+                WEB, Affinity(pod_affinity=PodAffinity([UNREADABLE]), pod_anti_affinity=PodAffinity([UNREADABLE]))
+            ),
+            [],
+            unresolvable(
+                'parsing pod: [requiredAffinityTerms: "Near" is not a valid label selector operator, '
+                'requiredAntiAffinityTerms: "Near" is not a valid label selector operator]'
+            ),
+            id="neither can be read",
+        ),
+    ],
+)
+def test_pre_filter(pod: PodBuilder, running: list[PodBuilder], answer: Status) -> None:
+    result = InterPodAffinity().pre_filter(CycleState(), pod.obj(), make_snapshot(*NODES, pods=running))
+
+    assert result.status == answer
+
+
+@pytest.mark.parametrize(
+    ("pod", "running", "leave", "come", "fits"),
+    [
+        pytest.param(
+            WEB.pod_affinity("region", app="db"), [DB.node("n1")], ["n1"], [], {"n2"}, id="what it needs leaves"
+        ),
+        pytest.param(WEB.pod_affinity("region", app="db"), [], [], [("n3", DB)], {"n3"}, id="what it needs comes"),
+        pytest.param(
+            WEB.pod_affinity("region", app="web"),
+            [WEB_ON_N1],
+            ["n1"],
+            [],
+            {"n1", "n2"},
+            id="the only one leaves: it would be the first",
+        ),
+        pytest.param(
+            WEB.pod_affinity("region", app="web"),
+            [WEB_ON_N1, WEB.name("web-2").node("n2")],
+            ["n1"],
+            [],
+            {"n1", "n2"},
+            id="one of two leaves the region",
+        ),
+        pytest.param(
+            WEB.pod_affinity("host", app="web"),
+            [],
+            [],
+            [("n3", WEB.name("first"))],
+            ALL,
+            id="the first comes, on one row only",
+        ),
+        pytest.param(
+            WEB.pod_anti_affinity("host", app="db"), [DB.node("n1")], ["n1"], [], ALL, id="what is in the way leaves"
+        ),
+        pytest.param(
+            WEB.pod_anti_affinity("region", app="db"),
+            [DB.node("n1")],
+            ["n1"],
+            [],
+            {"n1", "n3"},
+            id="but not for its neighbours",
+        ),
+        pytest.param(
+            WEB.pod_anti_affinity("host", app="db"),
+            [],
+            [],
+            [("n1", DB), ("n3", DB.name("db-2"))],
+            {"n2"},
+            id="something gets in the way",
+        ),
+        pytest.param(
+            WEB.pod_anti_affinity("rack", app="web"),
+            [DB.node("n1").pod_anti_affinity("host", app="web")],
+            ["n1"],
+            [],
+            ALL,
+            id="who minds it leaves",
+        ),
+        pytest.param(
+            WEB.pod_anti_affinity("rack", app="web"),
+            [],
+            [],
+            [("n2", DB.pod_anti_affinity("host", app="web"))],
+            {"n1", "n3"},
+            id="somebody comes who minds it",
+        ),
+    ],
+)
+def test_hypotheses(
+    pod: PodBuilder, running: list[PodBuilder], leave: list[str], come: list[tuple[str, PodBuilder]], fits: set[str]
+) -> None:
+    """
+    Each row is judged with its own pods come and gone; the other rows know nothing of it.
+    """
+    cache = make_cache(*NODES, pods=running)
+    arrivals = [(name, cache.nominate(arrival.obj())) for name, arrival in come]
+    snapshot = cache.update_snapshot()
+    places = snapshot.nodes.index
+    moves = [(places[name], slot, -1) for name in leave for slot in snapshot.pods.on_node[places[name]]]
+    moves += [(places[name], slot, +1) for name, slot in arrivals]
+    changes = np.array(moves, np.int64)
+    rows = Rows.of(snapshot).changed(PodChanges(changes[:, 0], changes[:, 1], changes[:, 2]))
+    plugin, state = InterPodAffinity(), CycleState()
+    plugin.pre_filter(state, pod.obj(), snapshot)
+
+    verdicts = plugin.filter(state, pod.obj(), rows)
+
+    assert {name for name, ok in zip(rows.names, verdicts.ok, strict=True) if ok} == fits
+
+
+def test_results_follow_the_pods() -> None:
+    """
+    What is kept between cycles knows of pods, labels and terms that are new.
+    """
+    cache, plugin = make_cache(*NODES), InterPodAffinity()
+    loner, web = DB.name("new").pod_anti_affinity("host", app="db").obj(), WEB.obj()
+
+    def refused() -> tuple[set[str], set[str]]:
+        snapshot = cache.update_snapshot()
+        return set(refusals(plugin, snapshot, loner)), set(refusals(plugin, snapshot, web))
+
+    before = refused()
+    first = DB.name("db-1").node("n1").obj()
+    cache.add_pod(first)
+    after_db = refused()
+    cache.add_pod(DB.name("db-2").node("n2").pod_anti_affinity("region", app="web").obj())
+    after_hostile_db = refused()
+    cache.remove_pod(first)
+    at_last = refused()
+
+    assert before == (set(), set())
+    assert after_db == ({"n1"}, set())
+    assert after_hostile_db == ({"n1", "n2"}, {"n1", "n2"})
+    assert at_last == ({"n2"}, {"n1", "n2"})
+
+
+NO_NODE_HAS = [term(f"nowhere-{number}", selecting(app="web")) for number in range(1000)]
+
+
+@pytest.mark.parametrize(
+    ("pod", "running", "refused"),
+    [
+        pytest.param(away(DB, *NO_NODE_HAS), WEB_ON_N1, {}, id="anti-affinity"),
+        pytest.param(
+            away(DB, *NO_NODE_HAS, term("host", selecting(app="web"))), WEB_ON_N1, {"n1": NEAR}, id="and one that has"
+        ),
+        pytest.param(WEB, away(DB, *NO_NODE_HAS).node("n1"), {}, id="anti-affinity of a pod that is there"),
+        pytest.param(near(DB, *NO_NODE_HAS), WEB_ON_N1, dict.fromkeys(ALL, FAR), id="affinity"),
+    ],
+)
+def test_topology_keys_that_no_node_has_cost_nothing(
+    pod: PodBuilder, running: PodBuilder, refused: dict[str, str]
+) -> None:
+    """
+    Nodes are not searched for each of them, and the pods are not counted for each: at most once, for affinity.
+    """
+    snapshot = make_snapshot(*NODES, pods=[running])
+
+    assert refusals(InterPodAffinity(), snapshot, pod.obj()) == refused
+    assert snapshot.nodes.label_columns.keys() <= {"host"}
+    assert all(len(kept) <= 1 for kept in snapshot.tallies._kept)
+
+
+def test_a_topology_key_that_a_node_gets_later_counts_from_then_on() -> None:
+    cache = make_cache(*NODES, pods=[WEB_ON_N1])
+    plugin, pod = InterPodAffinity(), DB.pod_anti_affinity("rack", app="web").obj()
+    before = refusals(plugin, cache.update_snapshot(), pod)
+    cache.update_node(NODES[0].obj(), NODES[0].label(rack="1").obj())
+
+    assert (before, refusals(plugin, cache.update_snapshot(), pod)) == ({}, {"n1": NEAR})

@@ -1,0 +1,314 @@
+"""Three nodes: n1 and n2 are in region r1, n3 is in region r2; each has a host name of its own."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from extender.engine.framework import SKIP, SUCCESS, CycleState, Rows, error
+from extender.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_snapshot, score_nodes
+from extender.values.config.plugin_args import InterPodAffinityArgs
+from extender.values.objects.decoding import replaced
+from extender.values.objects.grouping import Namespace
+from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from extender.values.objects.pod import Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+
+NODES = [
+    make_node("n1").label(region="r1", host="n1"),
+    make_node("n2").label(region="r1", host="n2"),
+    make_node("n3").label(region="r2", host="n3"),
+]
+WEB, DB = make_pod("web").label(app="web"), make_pod("db").label(app="db")
+SKIPPED: dict[str, int] = {}
+
+
+def scores(pod: PodBuilder, running: list[PodBuilder], args: InterPodAffinityArgs | None = None) -> dict[str, int]:
+    """Node -> score; nothing if the plugin has nothing to say."""
+    numbered = [other.name(f"{number}") for number, other in enumerate(running)]
+    return score_nodes(InterPodAffinity(args), make_snapshot(*NODES, pods=numbered), pod.obj())
+
+
+@pytest.mark.parametrize(
+    ("pod", "running", "expected"),
+    [
+        pytest.param(WEB, [], SKIPPED, id="no wishes"),
+        pytest.param(WEB, [DB.node("n1")], SKIPPED, id="nobody wishes anything"),
+        pytest.param(WEB.preferred_pod_affinity(5, "region", app="db"), [], SKIPPED, id="there is no such pod"),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "rack", app="db"), [DB.node("n1")], SKIPPED, id="no node has the key"
+        ),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "region", app="db"),
+            [DB.node("n1")],
+            {"n1": 100, "n2": 100, "n3": 0},
+            id="the region is liked",
+        ),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "host", app="db"),
+            [DB.node("n1")],
+            {"n1": 100, "n2": 0, "n3": 0},
+            id="the host is liked",
+        ),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "region", app="db"),
+            [DB.node("n1"), DB.node("n2"), DB.node("n3")],
+            {"n1": 100, "n2": 100, "n3": 0},
+            id="more of them are better: 10/10/5",
+        ),
+        pytest.param(
+            WEB.preferred_pod_affinity(8, "region", app="db").preferred_pod_affinity(2, "host", app="cache"),
+            [DB.node("n1"), make_pod().label(app="cache").node("n1"), make_pod().label(app="cache").node("n3")],
+            {"n1": 100, "n2": 75, "n3": 0},
+            id="two terms: 10/8/2",
+        ),
+        pytest.param(
+            WEB.preferred_pod_anti_affinity(5, "region", app="db"),
+            [DB.node("n1")],
+            {"n1": 0, "n2": 0, "n3": 100},
+            id="it is disliked",
+        ),
+        pytest.param(
+            WEB.preferred_pod_affinity(8, "region", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
+            [DB.node("n1")],
+            {"n1": 37, "n2": 100, "n3": 0},
+            id="near, but not too near: 3/8/0",
+        ),
+        pytest.param(
+            WEB.preferred_pod_anti_affinity(7, "host", app="db"),
+            [DB.node("n1"), DB.node("n1"), DB.node("n1"), DB.node("n2")],
+            {"n1": 0, "n2": 66, "n3": 100},
+            id="-21/-7/0",
+        ),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "host", app="db").preferred_pod_anti_affinity(5, "host", app="db"),
+            [DB.node("n1")],
+            {"n1": 0, "n2": 0, "n3": 0},
+            id="wishes that cancel out are wishes still",
+        ),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "host", app="db"),
+            [DB.node("n1"), DB.node("n2"), DB.node("n3")],
+            {"n1": 0, "n2": 0, "n3": 0},
+            id="all are equally good",
+        ),
+        pytest.param(
+            WEB.namespace("other").preferred_pod_affinity(5, "host", app="db"), [DB.node("n1")], SKIPPED, id="strangers"
+        ),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "host", app="db"),
+            [DB.node("n1").terminating()],
+            {"n1": 100, "n2": 0, "n3": 0},
+            id="a terminating pod is there still",
+        ),
+    ],
+)
+def test_preferred_terms_of_the_pod(pod: PodBuilder, running: list[PodBuilder], expected: dict[str, int]) -> None:
+    """
+    Every pod that a term means adds its weight to all nodes of its place, or takes it off if it is about anti-affinity.
+    """
+    assert scores(pod, running) == expected
+
+
+@pytest.mark.parametrize(
+    ("running", "expected"),
+    [
+        pytest.param(
+            [DB.node("n1").preferred_pod_affinity(5, "region", app="web")], {"n1": 100, "n2": 100, "n3": 0}, id="liked"
+        ),
+        pytest.param(
+            [DB.node("n1").preferred_pod_anti_affinity(5, "host", app="web")],
+            {"n1": 0, "n2": 100, "n3": 100},
+            id="disliked",
+        ),
+        pytest.param(
+            [DB.node("n1").preferred_pod_affinity(5, "region", app="cache")], SKIPPED, id="another one is liked"
+        ),
+        pytest.param(
+            [DB.node("n1").preferred_pod_affinity(5, "rack", app="web")], SKIPPED, id="on a node without the key"
+        ),
+        pytest.param(
+            [DB.node("n1").pod_anti_affinity("host", app="web")],
+            SKIPPED,
+            id="required anti-affinity is not a matter of scores",
+        ),
+        pytest.param([DB.node("n1").pod_affinity("host", app="web")], {"n1": 100, "n2": 0, "n3": 0}, id="it is needed"),
+        pytest.param(
+            [DB.node("n1").pod_affinity("host", app="web"), DB.node("n3").preferred_pod_affinity(4, "host", app="web")],
+            {"n1": 25, "n2": 0, "n3": 100},
+            id="needed 1, liked 4",
+        ),
+        pytest.param(
+            [
+                DB.node("n1").preferred_pod_affinity(5, "host", app="web"),
+                DB.node("n1").preferred_pod_anti_affinity(5, "host", app="web"),
+            ],
+            {"n1": 0, "n2": 0, "n3": 0},
+            id="wishes that cancel out are wishes still",
+        ),
+        pytest.param(
+            [DB.namespace("other").node("n1").preferred_pod_affinity(5, "host", app="web")],
+            SKIPPED,
+            id="by strangers it is not meant",
+        ),
+    ],
+)
+def test_preferred_terms_of_existing_pods(running: list[PodBuilder], expected: dict[str, int]) -> None:
+    """
+    They count just so. A required affinity term weighs 1 if nothing else is configured. Here a web pod is to be placed.
+    """
+    assert scores(WEB, running) == expected
+
+
+def test_preferred_terms_of_both_sides_add_up() -> None:
+    """
+    n1: 5 of the pod's and 3 of the other's; n3: 4 of another one's. 8/0/4.
+    """
+    pod = WEB.preferred_pod_affinity(5, "host", app="db")
+    running = [
+        DB.node("n1").preferred_pod_affinity(3, "host", app="web"),
+        make_pod().node("n3").preferred_pod_affinity(4, "host", app="web"),
+    ]
+
+    assert scores(pod, running) == {"n1": 100, "n2": 0, "n3": 50}
+
+
+@pytest.mark.parametrize(
+    ("weight", "expected"),
+    [
+        pytest.param(0, {"n1": 0, "n2": 0, "n3": 100}, id="weighs nothing"),
+        pytest.param(1, {"n1": 25, "n2": 0, "n3": 100}, id="1/0/4"),
+        pytest.param(16, {"n1": 100, "n2": 0, "n3": 25}, id="16/0/4"),
+    ],
+)
+def test_hard_pod_affinity_weight(weight: int, expected: dict[str, int]) -> None:
+    """
+    What the required affinity of a pod that runs is worth.
+    """
+    running = [
+        DB.node("n1").pod_affinity("host", app="web"),
+        DB.node("n3").preferred_pod_affinity(4, "host", app="web"),
+    ]
+
+    assert scores(WEB, running, InterPodAffinityArgs(hard_pod_affinity_weight=weight)) == expected
+
+
+def test_required_affinity_of_weight_zero_does_not_count() -> None:
+    assert (
+        scores(WEB, [DB.node("n1").pod_affinity("host", app="web")], InterPodAffinityArgs(hard_pod_affinity_weight=0))
+        == SKIPPED
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(WEB, SKIPPED, id="a pod without wishes"),
+        pytest.param(
+            WEB.preferred_pod_affinity(5, "host", app="db"),
+            {"n1": 0, "n2": 100, "n3": 37},
+            id="a pod with wishes: -3/5/0",
+        ),
+        pytest.param(WEB.pod_affinity("host", app="db"), SKIPPED, id="demands are no wishes"),
+    ],
+)
+def test_ignore_preferred_terms_of_existing_pods(pod: PodBuilder, expected: dict[str, int]) -> None:
+    """
+    Spares pods without wishes the look at those of others; for other pods nothing changes.
+    """
+    running = [make_pod().node("n1").preferred_pod_anti_affinity(3, "host", app="web"), DB.node("n2")]
+
+    assert scores(pod, running, InterPodAffinityArgs(ignore_preferred_terms_of_existing_pods=True)) == expected
+
+
+def test_only_feasible_nodes_set_the_scale() -> None:
+    """
+    Pods on other nodes count, but what those nodes would score does not. 10/10/5, n2 and n3 being candidates.
+    """
+    pod = WEB.preferred_pod_affinity(5, "region", app="db").obj()
+    snapshot = make_snapshot(*NODES, pods=[DB.name(f"db-{node}").node(node) for node in ("n1", "n2", "n3")])
+    rows, state, plugin = Rows.of(snapshot, np.array([1, 2])), CycleState(), InterPodAffinity()
+    plugin.pre_score(state, pod, rows)
+    raw = plugin.score(state, pod, rows)
+
+    assert (raw.tolist(), plugin.normalize_score(state, pod, raw).tolist()) == ([10, 5], [100, 0])
+
+
+def wishing(**fields: Any) -> PodBuilder:
+    """A pod in the namespace red that wishes to be on the host of a db pod, its term with further fields as given."""
+    term = PodAffinityTerm(label_selector=LabelSelector({"app": "db"}), topology_key="host", **fields)
+    pod = WEB.namespace("red").obj()
+    affinity = Affinity(pod_affinity=PodAffinity(preferred=[WeightedPodAffinityTerm(5, term)]))
+    return PodBuilder(replaced(pod, spec=replaced(pod.spec, affinity=affinity)))
+
+
+ON_N1, NOWHERE = {"n1": 100, "n2": 0, "n3": 0}, SKIPPED
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param(wishing(), NOWHERE, id="its own namespace"),
+        pytest.param(wishing(namespaces=["blue"]), ON_N1, id="named"),
+        pytest.param(wishing(namespace_selector=LabelSelector({"team": "blue"})), ON_N1, id="selected"),
+        pytest.param(wishing(namespace_selector=LabelSelector({"team": "red"})), NOWHERE, id="another one is selected"),
+        pytest.param(wishing(namespace_selector=LabelSelector()), ON_N1, id="all"),
+    ],
+)
+def test_namespaces(pod: PodBuilder, expected: dict[str, int]) -> None:
+    """
+    A db pod runs on n1, in the namespace blue of the team blue.
+    """
+    team = Namespace(ObjectMeta(name="blue", labels={"team": "blue"}))
+    snapshot = make_snapshot(*NODES, pods=[DB.namespace("blue").node("n1")], objects=[team])
+
+    assert score_nodes(InterPodAffinity(), snapshot, pod.obj()) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        pytest.param({"team": "blue"}, ON_N1, id="selected"),
+        pytest.param({"team": "green"}, NOWHERE, id="not selected"),
+        pytest.param({}, NOWHERE, id="without labels"),
+    ],
+)
+def test_labels_of_the_namespace_of_the_pod(labels: dict[str, str], expected: dict[str, int]) -> None:
+    """
+    A pod on n1 wishes for db pods of the namespaces of team blue.
+    """
+    wisher = wishing(namespace_selector=LabelSelector({"team": "blue"})).node("n1")
+    snapshot = make_snapshot(*NODES, pods=[wisher], objects=[Namespace(ObjectMeta(name="new", labels=labels))])
+
+    assert score_nodes(InterPodAffinity(), snapshot, DB.namespace("new").obj()) == expected
+
+
+@pytest.mark.parametrize(
+    ("node", "is_a_place"),
+    [
+        pytest.param(make_node("n"), False, id="without the label"),
+        pytest.param(make_node("n").label(host=""), True, id="an empty label is a label"),
+    ],
+)
+def test_a_node_without_the_label_is_in_no_domain(node: NodeBuilder, is_a_place: bool) -> None:
+    snapshot = make_snapshot(node, pods=[DB.node("n")])
+
+    status = InterPodAffinity().pre_score(
+        CycleState(), WEB.preferred_pod_affinity(1, "host", app="db").obj(), Rows.of(snapshot)
+    )
+
+    assert status == (SUCCESS if is_a_place else SKIP)
+
+
+def test_invalid_terms() -> None:
+    """
+    PreFilter would have said so before.
+    """
+    near = PodAffinityTerm(
+        LabelSelector(match_expressions=[LabelSelectorRequirement("app", "Near")]), topology_key="host"
+    )
+    pod = replaced(WEB.obj(), spec=replaced(WEB.obj().spec, affinity=Affinity(pod_affinity=PodAffinity([near]))))
+
+    status = InterPodAffinity().pre_score(CycleState(), pod, Rows.of(make_snapshot(*NODES)))
+
+    assert status == error('failed to parse pod: requiredAffinityTerms: "Near" is not a valid label selector operator')

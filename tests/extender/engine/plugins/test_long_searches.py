@@ -1,0 +1,196 @@
+"""Searches for devices that would hold the event loop for too long: they go on in a thread, and give the same
+results.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.engine.framework import LiveCluster, LongWork
+from extender.engine.plugins.dynamic_resources import plugin as dynamic_resources
+from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
+from extender.engine.snapshot import Snapshot
+from extender.testing import make_framework, make_node, make_pod, make_snapshot, refusals
+from extender.testing.devices import (
+    Manifest,
+    allocation_of,
+    exactly,
+    make_claim,
+    make_device,
+    make_device_class,
+    make_slice,
+    selecting,
+)
+from extender.values.concurrency.abandoned import always_wanted
+from extender.values.config.plugin_args import DynamicResourcesArgs
+from extender.values.golang.durations import Duration
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceClaim, ResourceSlice
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod, PodResourceClaim
+
+NODES = [make_node(f"n{number}") for number in range(6)]
+CLASS = make_device_class("any", 'device.driver == "gpu.example.com"')
+COSTLY = 'device.attributes["gpu.example.com"].model.matches("^a[0-9]{3}$")'
+BROKEN = 'device.attributes["gpu.example.com"].color.matches("^a[0-9]{3}$")'
+
+
+def snapshot_of(*objects: HasMetadata) -> Snapshot:
+    return make_snapshot(*NODES, objects=[CLASS, *objects])
+
+
+def deferring(snapshot: Snapshot) -> DynamicResources:
+    return DynamicResources(handle=make_framework(live=cast("LiveCluster", snapshot), may_defer=True))
+
+
+def outcome(plugin: DynamicResources, snapshots: Sequence[Snapshot], pod: Pod) -> tuple[object, int]:
+    """(node -> reason, or the error; number of times that work was deferred). Cycle k sees snapshot k, and later cycles
+    the last one.
+    """
+    kept: LongWork | None = None
+    for deferred in range(200):
+        try:
+            return refusals(plugin, snapshots[min(deferred, len(snapshots) - 1)], pod), deferred
+        except LongWork as long:
+            kept = long
+        except Exception as exc:
+            return f"{type(exc).__name__}: {exc}", deferred
+        kept.work(always_wanted)
+    raise AssertionError("there is no end to it")
+
+
+def direct(snapshot: Snapshot, pod: Pod) -> object:
+    return outcome(DynamicResources(), [snapshot], pod)[0]
+
+
+def pod_with(*claims: str) -> Pod:
+    pod = make_pod("p").uid("p").obj()
+    return replaced(
+        pod,
+        spec=replaced(
+            pod.spec, resource_claims=[PodResourceClaim(name=name, resource_claim_name=name) for name in claims]
+        ),
+    )
+
+
+def slices(models: Sequence[Sequence[str]]) -> list[ResourceSlice]:
+    """One slice a node, with a device of each model."""
+    return [
+        make_slice(
+            *(make_device(f"g{place}", {"model": model}) for place, model in enumerate(of_node)),
+            name=f"n{number}",
+            pool=f"n{number}",
+            nodeName=f"n{number}",
+        )
+        for number, of_node in enumerate(models)
+    ]
+
+
+def claim(name: str, *requests: Manifest, **more: Any) -> ResourceClaim:
+    return make_claim(name, *requests, **more)
+
+
+@pytest.mark.parametrize(
+    ("expression", "in_thread"),
+    [
+        pytest.param(
+            'device.attributes["gpu.example.com"].model == "a100"', False, id="a cheap selector is evaluated at once"
+        ),
+        pytest.param(COSTLY, True, id="a costly one in the thread"),
+        pytest.param(BROKEN, True, id="one that fails there"),
+    ],
+)
+def test_what_is_deferred(expression: str, in_thread: bool) -> None:
+    snapshot = snapshot_of(*slices([["a100"]] * 3 + [["b100"]] * 3), claim("c", exactly(1, **selecting(expression))))
+    pod = pod_with("c")
+
+    result, deferred = outcome(deferring(snapshot), [snapshot], pod)
+
+    # On a busy machine the thread may need more than one slice of time.
+    assert (deferred > 0) == in_thread
+    assert result == direct(snapshot, pod)
+
+
+def test_results_are_kept_for_the_next_pod() -> None:
+    """
+    A device that is known to match need not be evaluated again.
+    """
+    snapshot = snapshot_of(
+        *slices([["a100"]] * 6), *(claim(name, exactly(1, **selecting(COSTLY))) for name in ("c", "d"))
+    )
+    plugin = deferring(snapshot)
+
+    _, deferred = outcome(plugin, [snapshot], pod_with("c"))
+
+    assert deferred > 0
+    assert outcome(plugin, [snapshot], pod_with("d")) == ({}, 0)
+
+
+def test_a_search_without_end_times_out() -> None:
+    """
+    The time in the thread counts as time of the Filter.
+    """
+    sides = [make_device(f"d{number:02}", {"numa": number // 2, "side": number % 2}) for number in range(32)]
+    endless = claim(
+        "c",
+        *(exactly(1, f"r{number}") for number in range(16)),
+        exactly(1, "last", **selecting("false")),
+        constraints=[{"distinctAttribute": "gpu.example.com/numa"}],
+    )
+    snapshot = snapshot_of(make_slice(*sides, nodeName="n0"), endless)
+    arguments = DynamicResourcesArgs(filter_timeout=Duration(10**9))
+    plugin = DynamicResources(arguments, make_framework(live=cast("LiveCluster", snapshot), may_defer=True))
+
+    result, deferred = outcome(plugin, [snapshot], pod_with("c"))
+
+    assert result == "TimeoutError: node n0: timed out trying to allocate devices"
+    assert 2 <= deferred <= 5  # slices of 0.25 s, 0.5 s, then what is left of a second
+
+
+MODELS = st.lists(st.sampled_from(["a100", "a200", "b100"]), max_size=3)
+REQUESTS = st.lists(
+    st.tuples(st.integers(1, 2), st.sampled_from([COSTLY, "true", BROKEN, 'device.driver != ""'])),
+    min_size=1,
+    max_size=2,
+)
+
+
+def claims_of(requests: Sequence[Sequence[tuple[int, str]]]) -> list[ResourceClaim]:
+    return [
+        claim(
+            f"c{number}",
+            *(exactly(count, f"r{place}", **selecting(text)) for place, (count, text) in enumerate(of_claim)),
+        )
+        for number, of_claim in enumerate(requests)
+    ]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(MODELS, min_size=6, max_size=6),
+    st.lists(REQUESTS, min_size=1, max_size=2),
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2)), max_size=4),
+    st.integers(0, 40),
+)
+def test_a_deferred_search_finds_what_a_direct_one_finds(
+    models: list[list[str]], requests: list[list[tuple[int, str]]], held: list[tuple[int, int]], steps: int
+) -> None:
+    """
+    Other claims get devices between the cycles of the attempt; the result is that for the cluster as it is in the end.
+    """
+    claims, pod = claims_of(requests), pod_with(*(f"c{number}" for number in range(len(requests))))
+    holders = [
+        make_claim(f"held{place}", exactly(1), allocation=allocation_of({"device": f"g{device}", "pool": f"n{node}"}))
+        for place, (node, device) in enumerate(held)
+    ]
+    of_nodes = slices(models)
+    snapshots = [snapshot_of(*of_nodes, *claims, *holders[:count]) for count in range(len(holders) + 1)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dynamic_resources, "LOOP_STEPS", steps)
+        result, deferred = outcome(deferring(snapshots[0]), snapshots, pod)
+
+    assert result == direct(snapshots[min(deferred, len(snapshots) - 1)], pod)

@@ -1,0 +1,30 @@
+import pytest
+
+from extender.engine.framework import unresolvable
+from extender.engine.plugins.node_name import NodeName
+from extender.testing import filter_nodes, make_node, make_pod, make_snapshot, refusals
+
+OTHER = "node(s) didn't match the requested node name"
+
+
+@pytest.mark.parametrize(
+    ("asked", "refused"),
+    [
+        pytest.param("", {}, id="no node asked for: any will do"),
+        pytest.param("n1", {"n2": OTHER}, id="only the node asked for"),
+        pytest.param("n9", {"n1": OTHER, "n2": OTHER}, id="a node that does not exist: none"),
+    ],
+)
+def test_requested_node(asked: str, refused: dict[str, str]) -> None:
+    """
+    A pod that names a node runs there or nowhere.
+    """
+    assert refused == refusals(
+        NodeName(), make_snapshot(make_node("n1"), make_node("n2")), make_pod().node(asked).obj()
+    )
+
+
+def test_preemption_cannot_help() -> None:
+    answers = filter_nodes(NodeName(), make_snapshot(make_node("n1")), make_pod().node("n2").obj())
+
+    assert answers == {"n1": unresolvable(OTHER)}

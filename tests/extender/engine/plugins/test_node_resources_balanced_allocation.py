@@ -1,0 +1,48 @@
+import pytest
+
+from extender.engine.framework import SKIP, CycleState
+from extender.engine.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from extender.engine.snapshot import Rows
+from extender.testing import PodBuilder, make_node, make_pod, make_snapshot, score_nodes
+from extender.values.config.plugin_args import NodeResourcesBalancedAllocationArgs, ResourceSpec
+
+NODE = make_node().capacity({"example.com/gpu": 4}, cpu="4", memory="4Gi", pods=10)
+
+
+@pytest.mark.parametrize(
+    ("running", "pod", "score"),
+    [
+        pytest.param(make_pod("r"), make_pod().req(cpu="1", memory="1Gi"), 75, id="even before and after"),
+        pytest.param(make_pod("r"), make_pod().req(cpu="2"), 62, id="the pod tips the balance"),
+        pytest.param(make_pod("r").req(memory="2Gi"), make_pod().req(cpu="2"), 87, id="the pod restores it"),
+        pytest.param(make_pod("r").req(cpu="9"), make_pod().req(cpu="2"), 75, id="more than everything is everything"),
+    ],
+)
+def test_score(running: PodBuilder, pod: PodBuilder, score: int) -> None:
+    """
+    75 when the pod changes nothing, more when the use of resources becomes more even, less when it becomes less so.
+    """
+    snapshot = make_snapshot(NODE, pods=[running.node("n")])
+
+    assert score_nodes(NodeResourcesBalancedAllocation(), snapshot, pod.obj()) == {"n": score}
+
+
+def test_three_resources_are_compared_by_their_standard_deviation() -> None:
+    """
+    With more than two resources the shares' deviation from their mean counts.
+    """
+    args = NodeResourcesBalancedAllocationArgs(
+        (ResourceSpec("cpu"), ResourceSpec("memory"), ResourceSpec("example.com/gpu"))
+    )
+    pod = make_pod().req({"example.com/gpu": 4}, cpu="4").obj()
+
+    assert score_nodes(NodeResourcesBalancedAllocation(args), make_snapshot(NODE), pod) == {"n": 51}
+
+
+def test_a_pod_without_requests_is_not_scored() -> None:
+    """
+    It cannot tip any balance.
+    """
+    rows = Rows.of(make_snapshot(NODE))
+
+    assert NodeResourcesBalancedAllocation().pre_score(CycleState(), make_pod().obj(), rows) == SKIP

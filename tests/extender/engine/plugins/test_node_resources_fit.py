@@ -1,0 +1,156 @@
+import pytest
+
+from extender.engine.framework import SUCCESS, Status, unresolvable, unschedulable
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.testing import PodBuilder, filter_nodes, make_cache, make_node, make_pod, make_snapshot, score_nodes
+from extender.values.config.configuration import ConfigErrors
+from extender.values.config.plugin_args import NodeResourcesFitArgs, ResourceSpec, ScoringStrategy
+
+RUNNING = make_pod("running").node("n").req(cpu="3", memory="6Gi")
+
+
+@pytest.mark.parametrize(
+    ("pod", "answer"),
+    [
+        pytest.param(make_pod().req(cpu="500m"), SUCCESS, id="room left"),
+        pytest.param(make_pod().req(cpu="1", memory="2Gi"), SUCCESS, id="exactly full is a fit"),
+        pytest.param(make_pod().req(cpu="1001m"), unschedulable("Insufficient cpu"), id="one millicore too many"),
+        pytest.param(
+            make_pod().req(cpu="2", memory="3Gi"),
+            unschedulable("Insufficient cpu", "Insufficient memory"),
+            id="all that is short is named",
+        ),
+        pytest.param(make_pod().req(cpu="5"), unresolvable("Insufficient cpu"), id="more than the node ever had"),
+        pytest.param(
+            make_pod().req(cpu="2", memory="9Gi"),
+            unresolvable("Insufficient cpu", "Insufficient memory"),
+            id="one hopeless resource makes it hopeless",
+        ),
+        pytest.param(make_pod().req({"example.com/gpu": 1}), SUCCESS, id="extended resource"),
+        pytest.param(
+            make_pod().req({"example.com/gpu": 3}), unresolvable("Insufficient example.com/gpu"), id="too many of them"
+        ),
+        pytest.param(
+            make_pod().req({"example.com/fpga": 1}),
+            unresolvable("Insufficient example.com/fpga"),
+            id="a resource that no node has",
+        ),
+        pytest.param(make_pod().req({"example.com/fpga": 0}), SUCCESS, id="zero of it is nothing"),
+        pytest.param(
+            make_pod().req({"ephemeral-storage": "2Gi"}), unschedulable("Insufficient ephemeral-storage"), id="disk"
+        ),
+        pytest.param(
+            make_pod().req(cpu="500m").init_req(cpu="2"),
+            unschedulable("Insufficient cpu"),
+            id="an init container counts by itself",
+        ),
+        pytest.param(
+            make_pod().req(cpu="600m").sidecar_req(cpu="500m"),
+            unschedulable("Insufficient cpu"),
+            id="a sidecar counts on top",
+        ),
+        pytest.param(
+            make_pod().req(cpu="600m").overhead(cpu="500m"), unschedulable("Insufficient cpu"), id="so does overhead"
+        ),
+        pytest.param(make_pod(), SUCCESS, id="nothing asked, nothing needed"),
+    ],
+)
+def test_filter(pod: PodBuilder, answer: Status) -> None:
+    """
+    A pod fits when what it asks for is not more than what is left.
+    """
+    node = make_node().capacity({"example.com/gpu": 2, "ephemeral-storage": "10Gi"}, cpu="4", memory="8Gi", pods=10)
+    snapshot = make_snapshot(node, pods=[RUNNING.req({"ephemeral-storage": "9Gi"})])
+
+    assert filter_nodes(NodeResourcesFit(), snapshot, pod.obj()) == {"n": answer}
+
+
+def test_a_node_that_begins_to_offer_a_resource_has_room_for_what_the_pods_there_have_left() -> None:
+    """
+    Until then, a pod that requests it is refused. Pods with a nodeName may have it before their node does.
+    """
+    without, with_gpus = (make_node().capacity(gpus, cpu="4", pods=10) for gpus in ({}, {"example.com/gpu": 3}))
+    cache = make_cache(without, pods=[make_pod("running").node("n").req({"example.com/gpu": 2})])
+    one, two = (make_pod().req({"example.com/gpu": amount}).obj() for amount in (1, 2))
+    before = filter_nodes(NodeResourcesFit(), cache.update_snapshot(), one)
+    cache.update_node(without.obj(), with_gpus.obj())
+    after = [filter_nodes(NodeResourcesFit(), cache.update_snapshot(), pod) for pod in (one, two)]
+
+    assert before == {"n": unresolvable("Insufficient example.com/gpu")}
+    assert after == [{"n": SUCCESS}, {"n": unschedulable("Insufficient example.com/gpu")}]
+
+
+def test_the_number_of_pods_counts_even_for_a_pod_without_requests() -> None:
+    """
+    A full node has no place for one more pod.
+    """
+    snapshot = make_snapshot(make_node().capacity(cpu="4", pods=1), pods=[make_pod("running").node("n")])
+
+    assert filter_nodes(NodeResourcesFit(), snapshot, make_pod().obj()) == {"n": unschedulable("Too many pods")}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        pytest.param(NodeResourcesFitArgs(ignored_resources=("example.com/gpu",)), id="by name"),
+        pytest.param(NodeResourcesFitArgs(ignored_resource_groups=("example.com",)), id="by group"),
+    ],
+)
+def test_ignored_resources_are_not_looked_at(args: NodeResourcesFitArgs) -> None:
+    """
+    What an extender manages is left to it.
+    """
+    pod = make_pod().req({"example.com/gpu": 8}).obj()
+
+    assert filter_nodes(NodeResourcesFit(args), make_snapshot(make_node().capacity(pods=1)), pod) == {"n": SUCCESS}
+
+
+CPU_AND_MEMORY = (ResourceSpec("cpu"), ResourceSpec("memory"))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "scores"),
+    [
+        pytest.param(
+            ScoringStrategy("LeastAllocated", CPU_AND_MEMORY),
+            {"empty": 75, "half": 50, "none": 0},
+            id="the emptier the better",
+        ),
+        pytest.param(
+            ScoringStrategy("MostAllocated", CPU_AND_MEMORY),
+            {"empty": 25, "half": 50, "none": 0},
+            id="the fuller the better",
+        ),
+        pytest.param(
+            ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 3), ResourceSpec("memory", 1))),
+            {"empty": 75, "half": 37, "none": 0},
+            id="by weight, in whole numbers",
+        ),
+    ],
+)
+def test_score(strategy: ScoringStrategy, scores: dict[str, int]) -> None:
+    """
+    Free or used shares of the resources are averaged; a resource that the node does not have does not count.
+    """
+    nodes = [make_node(name).capacity(cpu="4", memory="8Gi", pods=10) for name in ("empty", "half")]
+    running = make_pod("running").node("half").req(cpu="2", memory="0")
+    snapshot = make_snapshot(*nodes, make_node("none").capacity(pods=10), pods=[running])
+
+    assert (
+        score_nodes(
+            NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=strategy)),
+            snapshot,
+            make_pod().req(cpu="1", memory="2Gi").obj(),
+        )
+        == scores
+    )
+
+
+def test_wrong_arguments_are_refused_when_the_plugin_is_made() -> None:
+    """
+    As upstream: these arguments are looked at when the plugin is built.
+    """
+    args = NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("LeastAllocated", (ResourceSpec("cpu", 101),)))
+
+    with pytest.raises(ConfigErrors, match="not in valid range"):
+        NodeResourcesFit(args)

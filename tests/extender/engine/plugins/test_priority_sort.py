@@ -1,0 +1,32 @@
+import pytest
+
+from extender.engine.plugins.priority_sort import PrioritySort
+from extender.testing import PodBuilder, make_pod
+
+
+@pytest.mark.parametrize(
+    ("waiting", "order"),
+    [
+        pytest.param(
+            [("low", 1, 10.0), ("high", 2, 20.0)], ["high", "low"], id="important pods go first, however late they came"
+        ),
+        pytest.param(
+            [("late", 5, 20.0), ("early", 5, 10.0)], ["early", "late"], id="of equals the one that came first"
+        ),
+        pytest.param([("low", -1, 0.0), ("none", None, 9.0)], ["none", "low"], id="no priority is priority 0"),
+    ],
+)
+def test_order(waiting: list[tuple[str, int | None, float]], order: list[str]) -> None:
+    """
+    The queue goes by priority, then by time of entry.
+    """
+    plugin = PrioritySort()
+
+    ordered = sorted(waiting, key=lambda entry: plugin.sort_key(pod_with(entry[0], entry[1]).obj(), entry[2]))
+
+    assert order == [name for name, _, _ in ordered]
+
+
+def pod_with(name: str, priority: int | None) -> PodBuilder:
+    pod = make_pod(name)
+    return pod if priority is None else pod.priority(priority)

@@ -1,0 +1,272 @@
+"""Pools that many nodes can use: one search serves all these nodes, and passes over what cannot be had. What is found
+is the same.
+"""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from extender.engine.plugins.dynamic_resources.allocated_state import AllocatedDevices
+from extender.engine.plugins.dynamic_resources.allocation import Allocator
+from extender.engine.plugins.dynamic_resources.errors import OutOfStepsError
+from extender.engine.plugins.dynamic_resources.node_allocations import KnownContents, NodeAllocation, allocation_on
+from extender.engine.plugins.dynamic_resources.pools import Slices
+from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
+from extender.testing import make_node
+from extender.testing.devices import (
+    DRIVER,
+    Manifest,
+    allocation_of,
+    everything,
+    exactly,
+    first_of,
+    make_claim,
+    make_device_class,
+    make_slice,
+)
+from extender.values.objects.decoding import convert
+from extender.values.objects.devices import AllocationResult, DeviceClass, ResourceClaim, ResourceSlice
+from extender.values.objects.node import Node
+
+NODES = [make_node(f"n{number}").label(zone="ab"[number % 2]).obj() for number in range(4)]
+
+
+def configured(name: str) -> DeviceClass:
+    config = [{"opaque": {"driver": DRIVER, "parameters": {"mode": "loud"}}}]
+    return convert(DeviceClass, {"metadata": {"name": name}, "spec": {"config": config}})
+
+
+CLASSES = {
+    "any": configured("any"),
+    "big": make_device_class("big", f'device.attributes["{DRIVER}"].size > 1'),
+    "same": configured("same"),
+}
+COUNTERS = {"name": "set", "counters": {"memory": {"value": "4"}}}
+
+
+def a_device(rng: random.Random, name: str) -> dict[str, Any]:
+    device: dict[str, Any] = {
+        "name": name,
+        "attributes": {"kind": {"string": rng.choice("xy")}},
+        "capacity": {"memory": {"value": "2"}},
+    }
+    # A selector of the class `big` fails for a device without a size.
+    if rng.random() < 0.9:
+        device["attributes"]["size"] = {"int": rng.randint(1, 3)}
+    if rng.random() < 0.3:
+        device["allowMultipleAllocations"] = True
+    if rng.random() < 0.2:
+        device["taints"] = [{"key": "worn", "effect": "NoSchedule"}]
+    if rng.random() < 0.1:
+        device["bindsToNode"] = True
+    return device
+
+
+def a_pool(rng: random.Random, name: str) -> list[ResourceSlice]:
+    """
+    A pool for all nodes, for those of a zone or for one, whose devices may share counters, or each say which nodes they
+    are for.
+    """
+    zone = {
+        "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [rng.choice("ab")]}]}]
+    }
+    places: list[Manifest] = [
+        {"allNodes": True},
+        {"allNodes": True},
+        {"nodeSelector": zone},
+        {"nodeName": f"n{rng.randrange(4)}"},
+    ]
+    where = rng.choice(places)
+    devices = [a_device(rng, f"d{number}") for number in range(rng.randint(1, 4))]
+    if rng.random() < 0.4:
+        for device in devices:
+            device["consumesCounters"] = [
+                {"counterSet": "set", "counters": {"memory": {"value": str(rng.randint(1, 3))}}}
+            ]
+        shared = make_slice(name=f"{name}-counters", pool=name, of=2, **where, sharedCounters=[COUNTERS])
+        return [shared, make_slice(*devices, name=name, pool=name, of=2, **where)]
+    if rng.random() < 0.2:
+        each = [device | {"allNodes": True} for device in devices]
+        each[0] = devices[0] | {"nodeName": f"n{rng.randrange(4)}"}
+        return [make_slice(*each, name=name, pool=name, perDeviceNodeSelection=True)]
+    return [make_slice(*devices, name=name, pool=name, **where)]
+
+
+def a_claim(rng: random.Random, name: str) -> ResourceClaim:
+    """
+    One of a few contents, so that later claims meet what earlier ones left.
+    """
+    match = {"matchAttribute": f"{DRIVER}/kind"}
+    tolerant: Manifest = {"tolerations": [{"key": "worn", "operator": "Exists"}]}
+    little: Manifest = {"capacity": {"requests": {"memory": "1"}}}
+    contents: list[tuple[list[Manifest], list[Manifest]]] = [
+        ([exactly(1)], []),
+        ([exactly(2)], [match]),
+        ([exactly(3, **tolerant)], [match]),
+        ([exactly(1, "a", "big", **tolerant), exactly(1, "b", **little)], [{**match, "requests": ["b"]}]),
+        ([first_of(exactly(4, "many"), exactly(1, "one", "same"))], []),
+        ([exactly(1, "a", "any"), exactly(1, "b", "any"), exactly(1, "c", "same")], []),
+        ([exactly(1, "a", "any"), exactly(1, "b", "same"), exactly(1, "c", "same")], []),
+        ([everything(**tolerant)], []),
+        ([exactly(1, adminAccess=True)], []),
+    ]
+    requests, constraints = rng.choice(contents)
+    return make_claim(name, *requests, constraints=constraints)
+
+
+Told = list[tuple[tuple[AllocationResult, ...], str, str]]
+
+
+def allocations(
+    slices: Slices,
+    known: KnownContents,
+    followed: AllocatedDevices,
+    held: Sequence[ResourceClaim],
+    claim: ResourceClaim,
+    nodes: Sequence[Node] = NODES,
+) -> Told:
+    """
+    What is found on each node.
+    """
+    allocator = Allocator([claim], CLASSES, slices, followed.held_by(held), Matches())
+    known_here = known.of(allocator)
+    told: list[NodeAllocation] = []
+    for node in nodes:
+        pools = slices.pools_for(node)
+        found = known_here.on(node, pools)
+        if found is None:
+            found = allocation_on(node, allocator, Allowance())
+            known_here.remember(node, pools, found)
+        told.append(found)
+    return [(each.allocations, each.refusal, str(each.error)) for each in told]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_earlier_searches_leave_changes_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    slices = Slices([one for number in range(6) for one in a_pool(rng, f"p{number}")])
+    known, followed, held = KnownContents(), AllocatedDevices(), list[ResourceClaim]()
+    for number in range(50):
+        claim = a_claim(rng, f"c{number}")
+        found = allocations(slices, known, followed, held, claim)
+
+        assert found == [
+            told
+            for node in NODES
+            for told in allocations(slices, KnownContents(), AllocatedDevices(), held, claim, [node])
+        ]
+
+        chosen = [each[0] for each in found if each[0]]
+        if chosen and rng.random() < 0.7:
+            shared = [
+                {
+                    "device": result.device,
+                    "pool": result.pool,
+                    "adminAccess": result.admin_access,
+                    "shareID": f"s{number}" if result.share_id is not None else None,
+                    "consumedCapacity": result.consumed_capacity,
+                }
+                for result in rng.choice(chosen)[0].devices.results
+            ]
+            held.append(make_claim(f"h{number}", allocation=allocation_of(*shared)))
+        elif held:
+            held.pop(rng.randrange(len(held)))
+
+
+def shared_pools(number: int) -> Slices:
+    return Slices([make_slice("d", name=f"p{place}", pool=f"p{place}", allNodes=True) for place in range(number)])
+
+
+def held_in(pool: str) -> ResourceClaim:
+    return make_claim(pool, allocation=allocation_of({"device": "d", "pool": pool}))
+
+
+def is_known(
+    known: KnownContents, slices: Slices, followed: AllocatedDevices, held: Sequence[ResourceClaim], node: Node
+) -> bool:
+    allocator = Allocator([make_claim("other", exactly())], CLASSES, slices, followed.held_by(held), Matches())
+    return known.of(allocator).on(node, slices.pools_for(node)) is not None
+
+
+def test_what_one_node_found_in_pools_for_all_nodes_the_others_know() -> None:
+    slices, known, followed = shared_pools(3), KnownContents(), AllocatedDevices()
+    allocator = Allocator([make_claim("c", exactly())], CLASSES, slices, followed.held_by([]), Matches())
+    pools = slices.pools_for(NODES[0])
+    known.of(allocator).remember(NODES[0], pools, allocation_on(NODES[0], allocator, Allowance()))
+
+    assert all(is_known(known, slices, followed, [], node) for node in NODES)
+    assert all(is_known(known, slices, followed, [held_in("p1")], node) for node in NODES), (
+        "the search ended in the first pool"
+    )
+    assert not any(is_known(known, slices, followed, [held_in("p0")], node) for node in NODES)
+
+
+def test_a_node_with_devices_of_its_own_is_not_refused_with_the_others() -> None:
+    slices = Slices(
+        [make_slice("d", name="s", pool="p", allNodes=True), make_slice("own", name="n1", pool="q", nodeName="n1")]
+    )
+
+    found = allocations(slices, KnownContents(), AllocatedDevices(), [held_in("p")], make_claim("c", exactly()))
+
+    assert [bool(each[0]) for each in found] == [False, True, False, False]
+
+
+def test_a_device_that_cannot_be_judged_is_an_error_for_the_search_that_comes_to_it() -> None:
+    """
+    The first search has taken that device for another request when it looks for a big one; the second one has not.
+    """
+    small, large = ({"name": "d", "attributes": {"size": {"int": size}}} for size in (1, 2))
+    devices: dict[str, Manifest | str] = {"p0": small, "p1": "d", "p2": large}
+    slices = Slices([make_slice(device, name=pool, pool=pool, allNodes=True) for pool, device in devices.items()])
+    known, followed = KnownContents(), AllocatedDevices()
+    claim = make_claim("c", exactly(1, "some"), exactly(1, "large", "big"))
+
+    first, second = (allocations(slices, known, followed, held, claim) for held in ([held_in("p0")], []))
+
+    assert [result.pool for result in first[0][0][0].devices.results] == ["p1", "p2"]
+    assert "class big: selector #0: CEL runtime error" in second[0][2]
+
+
+def test_a_search_passes_over_pools_that_have_nothing_for_the_request() -> None:
+    """
+    The steps of a later search do not grow with the number of such pools.
+    """
+    sizes = [1] * 300 + [2]
+    devices = [{"name": "d", "attributes": {"size": {"int": size}}} for size in sizes]
+    slices = Slices(
+        [
+            make_slice(device, name=f"s{place}", pool=f"p{place:03}", allNodes=True)
+            for place, device in enumerate(devices)
+        ]
+    )
+    known, followed = KnownContents(), AllocatedDevices()
+
+    def searched(allowance: Allowance) -> NodeAllocation:
+        allocator = Allocator(
+            [make_claim("c", exactly(1, "r", "big"))], CLASSES, slices, followed.held_by([]), Matches()
+        )
+        known.of(allocator)
+        return allocation_on(NODES[0], allocator, allowance)
+
+    with pytest.raises(OutOfStepsError):
+        searched(Allowance(steps=1000))
+    searched(Allowance())
+
+    assert searched(Allowance(steps=1000)).allocations[0].devices.results[0].pool == "p300"
+
+
+def test_devices_of_classes_that_say_the_same_are_found_once() -> None:
+    slices, known, followed = shared_pools(1), KnownContents(), AllocatedDevices()
+
+    def of(device_class: str) -> bool:
+        allocator = Allocator(
+            [make_claim("c", exactly(1, "r", device_class))], CLASSES, slices, followed.held_by([]), Matches()
+        )
+        pools, known_here = slices.pools_for(NODES[0]), known.of(allocator)
+        was_known = known_here.on(NODES[0], pools) is not None
+        known_here.remember(NODES[0], pools, allocation_on(NODES[0], allocator, Allowance()))
+        return was_known
+
+    assert [of("any"), of("same"), of("big")] == [False, True, False]

@@ -1,0 +1,457 @@
+"""Which events of volumes and devices queue a pod that a plugin has refused."""
+
+from typing import Any
+
+import pytest
+
+from extender.engine.framework import ActionType, ClusterEvent, EventResource, Plugin, QueueingHint
+from extender.engine.framework.events import EVENT_ASSIGNED_POD_DELETE
+from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.plugins.node_volume_limits.plugin import NodeVolumeLimits
+from extender.engine.plugins.volume_binding.plugin import VolumeBinding
+from extender.engine.plugins.volume_restrictions import VolumeRestrictions
+from extender.engine.plugins.volume_zone import VolumeZone
+from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod
+from extender.testing.devices import allocation_of, make_device_class
+from extender.testing.devices import make_claim as make_resource_claim
+from extender.testing.storage import (
+    AT_ONCE,
+    ebs_disk,
+    ephemeral,
+    gce_disk,
+    make_attachment,
+    make_capacity,
+    make_claim,
+    make_class,
+    make_csi_driver,
+    make_csi_node,
+    make_volume,
+)
+from extender.values.objects.csi_translation import TranslationError
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import DeviceClass, ResourceClaim
+from extender.values.objects.meta import HasMetadata, LabelSelector
+from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL
+from extender.values.objects.pod import AzureDisk, CSIVolume, PodResourceClaim, PodResourceClaimStatus, Volume
+from extender.values.objects.quantity import QuantityError
+from tests.extender.engine.plugins.asking_hints import is_worth_a_try
+
+POD, RUNNING = make_pod("p"), make_pod("other").node("n")
+CLAIM, FOREIGN = make_claim("data"), make_claim("elsewhere")
+ANYWHERE = LabelSelector()
+INLINE = POD.volume(Volume(name="csi", csi=CSIVolume(driver="csi.example.com")))
+GPU = "example.com/gpu"
+
+
+def added(resource: EventResource) -> ClusterEvent:
+    return ClusterEvent(resource, ActionType.ADD)
+
+
+def updated(resource: EventResource) -> ClusterEvent:
+    return ClusterEvent(resource, ActionType.UPDATE)
+
+
+@pytest.mark.parametrize(
+    ("pod", "claim", "who_cares"),
+    [
+        pytest.param(
+            POD.claim("data"), CLAIM, {VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone}, id="the pod's"
+        ),
+        pytest.param(POD.claim("data"), FOREIGN, set(), id="another's"),
+        pytest.param(POD.namespace("ns2").claim("data"), CLAIM, set(), id="of that name, in another namespace"),
+        pytest.param(
+            POD.volume(ephemeral("e")),
+            make_claim("p-e"),
+            {NodeVolumeLimits, VolumeBinding},
+            id="of an ephemeral volume",
+        ),
+    ],
+)
+def test_a_claim_comes(pod: PodBuilder, claim: HasMetadata, who_cares: set[type[Plugin]]) -> None:
+    plugins = (VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone)
+    event = added(EventResource.PERSISTENT_VOLUME_CLAIM)
+
+    assert {plugin for plugin in plugins if is_worth_a_try(plugin, pod, event, None, claim)} == who_cares
+
+
+@pytest.mark.parametrize("plugin", [VolumeBinding, VolumeZone])
+def test_a_claim_changes(plugin: type[Plugin]) -> None:
+    event = updated(EventResource.PERSISTENT_VOLUME_CLAIM)
+
+    assert is_worth_a_try(plugin, POD.claim("data"), event, CLAIM, make_claim("data", volume="pv"))
+    assert not is_worth_a_try(plugin, POD.claim("data"), event, FOREIGN, make_claim("elsewhere", volume="pv"))
+
+
+@pytest.mark.parametrize(
+    ("plugin", "old", "new", "worth_it"),
+    [
+        pytest.param(VolumeZone, None, make_class(), True, id="Zone: one that waits for a consumer"),
+        pytest.param(VolumeZone, None, make_class(binding=AT_ONCE), False, id="Zone: one that does not"),
+        pytest.param(VolumeBinding, None, make_class(binding=AT_ONCE), True, id="Binding: any"),
+        pytest.param(
+            VolumeBinding,
+            make_class(),
+            make_class(topology={"zone": ["a"]}),
+            True,
+            id="Binding: other places are allowed",
+        ),
+        pytest.param(
+            VolumeBinding, make_class(), make_class(provisioner="x"), False, id="Binding: something else changed"
+        ),
+    ],
+)
+def test_a_class_comes_or_changes(
+    plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool
+) -> None:
+    event = added(EventResource.STORAGE_CLASS) if old is None else updated(EventResource.STORAGE_CLASS)
+
+    assert is_worth_a_try(plugin, POD.claim("data"), event, old, new) is worth_it
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "worth_it"),
+    [
+        pytest.param(None, {}, True, id="a volume comes"),
+        pytest.param({}, {ZONE_LABEL: "a"}, True, id="a zone is said"),
+        pytest.param({ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "a"}, True, id="under another label"),
+        pytest.param({ZONE_LABEL: "a__b"}, {ZONE_LABEL: "b__a"}, False, id="the same zones in another order"),
+        pytest.param({ZONE_LABEL: "a"}, {ZONE_LABEL: "a", "x": "y"}, False, id="another label"),
+    ],
+)
+def test_zones_of_a_volume_change(old: dict[str, str] | None, new: dict[str, str], worth_it: bool) -> None:
+    event = added(EventResource.PERSISTENT_VOLUME) if old is None else updated(EventResource.PERSISTENT_VOLUME)
+    before = None if old is None else make_volume("pv", labels=old)
+
+    assert is_worth_a_try(VolumeZone, POD.claim("data"), event, before, make_volume("pv", labels=new)) is worth_it
+
+
+@pytest.mark.parametrize("resource", [EventResource.PERSISTENT_VOLUME, EventResource.NODE], ids=str)
+def test_any_volume_and_any_node_may_be_the_one_to_bind(resource: EventResource) -> None:
+    new: HasMetadata | NodeBuilder = make_node() if resource is EventResource.NODE else make_volume("pv")
+
+    assert is_worth_a_try(VolumeBinding, POD.claim("data"), added(resource), None, new)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "old", "new", "worth_it"),
+    [
+        pytest.param(NodeVolumeLimits, None, make_csi_node("n"), True, id="Limits: a node says something at all"),
+        pytest.param(
+            NodeVolumeLimits, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": 2}), True, id="Limits: one more"
+        ),
+        pytest.param(
+            NodeVolumeLimits, make_csi_node("n", {"d": 2}), make_csi_node("n", {"d": 1}), False, id="Limits: one less"
+        ),
+        pytest.param(
+            NodeVolumeLimits, make_csi_node("n"), make_csi_node("n", {"d": 1}), True, id="Limits: a driver comes"
+        ),
+        pytest.param(
+            NodeVolumeLimits,
+            make_csi_node("n", {"d": 1}),
+            make_csi_node("n", {"d": None}),
+            False,
+            id="Limits: none is 0 here",
+        ),
+        pytest.param(VolumeBinding, None, make_csi_node("n"), True, id="Binding: a node says something at all"),
+        pytest.param(
+            VolumeBinding,
+            make_csi_node("n"),
+            make_csi_node("n", migrated=["x"]),
+            True,
+            id="Binding: a plugin is migrated",
+        ),
+        pytest.param(
+            VolumeBinding, make_csi_node("n", {"d": 1}), make_csi_node("n", {"d": 2}), False, id="Binding: a limit"
+        ),
+    ],
+)
+def test_what_a_node_attaches_changes(
+    plugin: type[Plugin], old: HasMetadata | None, new: HasMetadata, worth_it: bool
+) -> None:
+    event = added(EventResource.CSI_NODE) if old is None else updated(EventResource.CSI_NODE)
+
+    assert is_worth_a_try(plugin, POD.claim("data"), event, old, new) is worth_it
+
+
+@pytest.mark.parametrize(
+    ("pod", "published", "worth_it"),
+    [
+        pytest.param(INLINE, (True, False), True, id="nobody asks any more where there is room"),
+        pytest.param(INLINE, (False, True), False, id="it is asked now"),
+        pytest.param(INLINE, (True, True), False, id="as before"),
+        pytest.param(POD.claim("data"), (True, False), False, id="the pod has no inline volume of the driver"),
+    ],
+)
+def test_a_driver_changes(pod: PodBuilder, published: tuple[bool, bool], worth_it: bool) -> None:
+    old, new = (make_csi_driver(publishes_capacity=each) for each in published)
+
+    assert is_worth_a_try(VolumeBinding, pod, updated(EventResource.CSI_DRIVER), old, new) is worth_it
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "worth_it"),
+    [
+        pytest.param(None, ("1Gi", None), True, id="new room"),
+        pytest.param(("1Gi", None), ("2Gi", None), True, id="more room"),
+        pytest.param(("2Gi", None), ("1Gi", None), False, id="less room"),
+        pytest.param(("1Gi", None), ("1024Mi", None), False, id="as much"),
+        pytest.param(("1Gi", "1Gi"), ("2Gi", "1Gi"), False, id="more room, but no larger volumes"),
+        pytest.param(("2Gi", "1Gi"), ("2Gi", "2Gi"), True, id="larger volumes"),
+    ],
+)
+def test_room_changes(old: tuple[str, str | None] | None, new: tuple[str, str | None], worth_it: bool) -> None:
+    before, after = (
+        None if size is None else make_capacity("c", size[0], ANYWHERE, largest=size[1]) for size in (old, new)
+    )
+    event = added(EventResource.CSI_STORAGE_CAPACITY) if old is None else updated(EventResource.CSI_STORAGE_CAPACITY)
+
+    assert is_worth_a_try(VolumeBinding, POD.claim("data"), event, before, after) is worth_it
+
+
+def test_an_invalid_capacity_is_an_error_of_the_hint() -> None:
+    old, new = make_capacity("c", "1Gi", ANYWHERE), make_capacity("c", "?", ANYWHERE)
+
+    with pytest.raises(QuantityError):
+        is_worth_a_try(VolumeBinding, POD.claim("data"), updated(EventResource.CSI_STORAGE_CAPACITY), old, new)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "pod", "gone", "worth_it"),
+    [
+        pytest.param(
+            VolumeRestrictions,
+            POD.volume(gce_disk("d")),
+            RUNNING.volume(gce_disk("d")),
+            True,
+            id="Restrictions: the disk",
+        ),
+        pytest.param(
+            VolumeRestrictions,
+            POD.volume(gce_disk("d")),
+            RUNNING.volume(gce_disk("e")),
+            False,
+            id="Restrictions: another",
+        ),
+        pytest.param(
+            VolumeRestrictions,
+            POD.volume(gce_disk("d", read_only=True)),
+            RUNNING.volume(gce_disk("d", read_only=True)),
+            False,
+            id="Restrictions: both only read",
+        ),
+        pytest.param(VolumeRestrictions, POD.claim("data"), RUNNING.claim("data"), True, id="Restrictions: the claim"),
+        pytest.param(
+            VolumeRestrictions, POD.claim("data"), RUNNING.claim("x"), False, id="Restrictions: another claim"
+        ),
+        pytest.param(
+            VolumeRestrictions,
+            POD.claim("data"),
+            RUNNING.namespace("ns2").claim("data"),
+            False,
+            id="Restrictions: elsewhere",
+        ),
+        pytest.param(NodeVolumeLimits, POD.claim("data"), RUNNING.claim("x"), True, id="Limits: had a claim"),
+        pytest.param(
+            NodeVolumeLimits,
+            POD.claim("data"),
+            RUNNING.volume(ephemeral("e")),
+            True,
+            id="Limits: had an ephemeral volume",
+        ),
+        pytest.param(
+            NodeVolumeLimits,
+            POD.claim("data"),
+            RUNNING.volume(ebs_disk("vol-1")),
+            True,
+            id="Limits: had a migrated disk",
+        ),
+        pytest.param(NodeVolumeLimits, POD.claim("data"), RUNNING, False, id="Limits: had no volumes"),
+        pytest.param(
+            NodeVolumeLimits, POD.claim("data"), make_pod("other").claim("x"), False, id="Limits: had no node"
+        ),
+        pytest.param(
+            NodeVolumeLimits,
+            POD.claim("x"),
+            make_pod("o").claim("x").nominated_node("n"),
+            True,
+            id="Limits: would have had one",
+        ),
+    ],
+)
+def test_a_pod_with_volumes_is_gone(plugin: type[Plugin], pod: PodBuilder, gone: PodBuilder, worth_it: bool) -> None:
+    assert is_worth_a_try(plugin, pod, EVENT_ASSIGNED_POD_DELETE, gone, None) is worth_it
+
+
+@pytest.mark.parametrize(
+    ("pod", "driver", "worth_it"),
+    [
+        pytest.param(POD.claim("data"), "any", True, id="a claim may be of any driver"),
+        pytest.param(POD.volume(ebs_disk("vol-1")), "ebs.csi.aws.com", True, id="a disk of the driver"),
+        pytest.param(POD.volume(ebs_disk("vol-1")), "pd.csi.storage.gke.io", False, id="a disk of another driver"),
+        pytest.param(POD.volume(ephemeral("e")), "any", False, id="an ephemeral volume is not looked at"),
+        pytest.param(POD, "any", False, id="no volumes"),
+    ],
+)
+def test_a_volume_is_detached(pod: PodBuilder, driver: str, worth_it: bool) -> None:
+    event = ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE)
+
+    assert is_worth_a_try(NodeVolumeLimits, pod, event, make_attachment("pv", "n", driver=driver), None) is worth_it
+
+
+def test_a_disk_without_a_csi_form_is_an_error_of_the_hint() -> None:
+    pod = POD.volume(Volume(name="v", azure_disk=AzureDisk(kind="Dedicated")))
+    event = ClusterEvent(EventResource.VOLUME_ATTACHMENT, ActionType.DELETE)
+
+    with pytest.raises(
+        TranslationError, match=r"^converting volume\(v\) from inline to csi: kind\(Dedicated\) is not supported"
+    ):
+        is_worth_a_try(NodeVolumeLimits, pod, event, make_attachment("pv", "n"), None)
+
+
+# Devices.
+
+
+def using(*claims: PodResourceClaim, generated: dict[str, str] | None = None) -> PodBuilder:
+    """
+    A pod that uses the claims; those from templates have got these names.
+    """
+    pod = POD.obj()
+    statuses = [
+        PodResourceClaimStatus(name=name, resource_claim_name=claim) for name, claim in (generated or {}).items()
+    ]
+    return PodBuilder(
+        replaced(
+            pod,
+            spec=replaced(pod.spec, resource_claims=list(claims)),
+            status=replaced(pod.status, resource_claim_statuses=statuses),
+        )
+    )
+
+
+NAMED, FROM_TEMPLATE = (
+    PodResourceClaim(name="a", resource_claim_name="ours"),
+    PodResourceClaim(name="b", resource_claim_template_name="t"),
+)
+ALLOCATED: dict[str, Any] = {"allocation": allocation_of("dev-1")}
+GENERATED = make_resource_claim(
+    "gen", metadata={"ownerReferences": [{"kind": "Pod", "uid": "default/p", "controller": True}]}
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "worth_it"),
+    [
+        pytest.param(None, make_resource_claim("ours"), True, id="ours comes"),
+        pytest.param(None, make_resource_claim("theirs"), False, id="another comes"),
+        pytest.param(
+            make_resource_claim("ours"), make_resource_claim("ours", **ALLOCATED), True, id="ours is allocated"
+        ),
+        pytest.param(
+            make_resource_claim("ours"),
+            make_resource_claim("ours", metadata={"labels": {"x": "y"}}),
+            False,
+            id="ours, a label",
+        ),
+        pytest.param(
+            make_resource_claim("theirs"), make_resource_claim("theirs", **ALLOCATED), False, id="another is allocated"
+        ),
+        pytest.param(
+            make_resource_claim("theirs", **ALLOCATED),
+            make_resource_claim("theirs"),
+            True,
+            id="another gives back its devices",
+        ),
+    ],
+)
+def test_a_resource_claim_comes_or_changes(old: ResourceClaim | None, new: ResourceClaim, worth_it: bool) -> None:
+    event = added(EventResource.RESOURCE_CLAIM) if old is None else updated(EventResource.RESOURCE_CLAIM)
+    ours = new if new.metadata.name == "ours" else make_resource_claim("ours")
+
+    assert is_worth_a_try(DynamicResources, using(NAMED), event, old, new, objects=[ours, new]) is worth_it
+
+
+def test_while_a_claim_is_missing_no_other_helps() -> None:
+    event, old, new = (
+        updated(EventResource.RESOURCE_CLAIM),
+        make_resource_claim("x", **ALLOCATED),
+        make_resource_claim("x"),
+    )
+
+    assert not is_worth_a_try(DynamicResources, using(NAMED), event, old, new, objects=[new])
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects", "worth_it"),
+    [
+        pytest.param(using(FROM_TEMPLATE, generated={"b": "gen"}), [GENERATED], True, id="it has its claim"),
+        pytest.param(using(FROM_TEMPLATE, generated={"b": "gen"}), [], False, id="the claim is not there"),
+        pytest.param(using(FROM_TEMPLATE), [GENERATED], False, id="not yet"),
+        pytest.param(using(FROM_TEMPLATE, generated={"b": "gen"}).uid("another"), [GENERATED], False, id="another pod"),
+    ],
+)
+def test_a_pod_learns_the_names_of_its_claims(pod: PodBuilder, objects: list[HasMetadata], worth_it: bool) -> None:
+    event = ClusterEvent(EventResource.UNSCHEDULABLE_POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+
+    assert (
+        is_worth_a_try(DynamicResources, using(FROM_TEMPLATE), event, using(FROM_TEMPLATE), pod, objects=objects)
+        is worth_it
+    )
+
+
+def serving(name: str | None) -> DeviceClass:
+    device_class = make_device_class("gpu.example.com")
+    return replaced(device_class, spec=replaced(device_class.spec, extended_resource_name=name))
+
+
+@pytest.mark.parametrize(
+    ("asked", "old", "new", "worth_it"),
+    [
+        pytest.param(GPU, None, serving(GPU), True, id="a class for it comes"),
+        pytest.param(GPU, None, serving("example.com/fpga"), False, id="a class for something else"),
+        pytest.param(GPU, None, serving(None), False, id="a class for nothing of the kind"),
+        pytest.param(
+            "deviceclass.resource.kubernetes.io/gpu.example.com", None, serving(None), True, id="asked for by its name"
+        ),
+        pytest.param(GPU, serving(None), serving(GPU), True, id="the class serves it now"),
+        pytest.param(GPU, serving(GPU), serving(GPU), False, id="it did before"),
+        pytest.param(GPU, serving(GPU), serving(None), False, id="it does no more"),
+    ],
+)
+def test_a_device_class_serves_an_extended_resource(
+    asked: str, old: DeviceClass | None, new: DeviceClass, worth_it: bool
+) -> None:
+    event = added(EventResource.DEVICE_CLASS) if old is None else updated(EventResource.DEVICE_CLASS)
+
+    assert is_worth_a_try(NodeResourcesFit, POD.req({asked: 1}), event, old, new) is worth_it
+
+
+@pytest.mark.parametrize(
+    ("objects", "worth_it"),
+    [pytest.param([serving(GPU)], True, id="a class serves it"), pytest.param([serving(None)], False, id="none does")],
+)
+def test_a_node_without_the_resource_may_have_devices(objects: list[HasMetadata], worth_it: bool) -> None:
+    node = make_node().capacity(cpu="1")
+
+    assert (
+        is_worth_a_try(NodeResourcesFit, POD.req({GPU: 1}), added(EventResource.NODE), None, node, objects=objects)
+        is worth_it
+    )
+
+
+def test_hints_look_at_the_cluster_as_it_is_known_now() -> None:
+    """
+    Pods wait before the first cycle has begun, and between cycles.
+    """
+    cache = make_cache()
+    plugin = DynamicResources(None, make_framework(live=cache))
+    hint = next(
+        each.hint for each in plugin.events_to_register() if each.event.resource is EventResource.RESOURCE_CLAIM
+    )
+    assert hint is not None
+    claim = make_resource_claim("ours")
+    assert hint(using(NAMED).obj(), None, claim) is QueueingHint.QUEUE_SKIP
+
+    cache.objects.changed(None, claim)
+
+    assert hint(using(NAMED).obj(), None, claim) is QueueingHint.QUEUE

@@ -1,0 +1,670 @@
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from extender.engine.framework import SKIP, SUCCESS, CycleState, NotFoundError, Rows, Status, error, unresolvable
+from extender.engine.plugins.volume_binding.plugin import VolumeBinding
+from extender.testing import (
+    NodeBuilder,
+    PodBuilder,
+    filter_nodes,
+    label_term,
+    make_framework,
+    make_node,
+    make_pod,
+    make_snapshot,
+    name_term,
+    score_nodes,
+)
+from extender.testing.storage import (
+    AT_ONCE,
+    ephemeral,
+    make_capacity,
+    make_claim,
+    make_class,
+    make_csi_driver,
+    make_csi_node,
+    make_volume,
+)
+from extender.values.config.args_validation import validate_args
+from extender.values.config.configuration import ConfigErrors
+from extender.values.config.feature_gates import FeatureGates
+from extender.values.config.plugin_args import UtilizationShapePoint, VolumeBindingArgs
+from extender.values.objects.claims import NO_PROVISIONER, STORAGE_CLASS_ANNOTATION
+from extender.values.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement, NodeSelectorTerm
+from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
+from extender.values.objects.quantity import QuantityError
+
+NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
+NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
+NO_ROOM = "node(s) did not have enough free storage"
+NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+LOCAL = make_class("local", provisioner=NO_PROVISIONER)
+
+
+def zoned(name: str, zone: str) -> NodeBuilder:
+    """A node in a zone."""
+    return make_node(name).label({HOSTNAME_LABEL: name, ZONE_LABEL: zone})
+
+
+def in_zone(zone: str) -> list[NodeSelectorTerm]:
+    """Node affinity of a zonal volume."""
+    return [label_term(ZONE_LABEL, "In", zone)]
+
+
+def answers(
+    pod: PodBuilder, *objects: HasMetadata, nodes: Sequence[NodeBuilder] = (zoned("a", "z1"), zoned("b", "z2"))
+) -> dict[str, Status]:
+    """Node -> the answer, for two nodes in two zones."""
+    return filter_nodes(VolumeBinding(), make_snapshot(*nodes, objects=objects), pod.obj())
+
+
+def refusals(pod: PodBuilder, *objects: HasMetadata) -> dict[str, list[str]]:
+    """Node -> why it is refused, for good; nodes that pass are left out."""
+    found = answers(pod, *objects)
+    assert all(status == unresolvable(*status.reasons) for status in found.values() if not status.is_success)
+    return {node: list(status.reasons) for node, status in found.items() if not status.is_success}
+
+
+@pytest.mark.parametrize(
+    ("pod", "objects", "answer"),
+    [
+        pytest.param(make_pod(), [], SKIP, id="no claims"),
+        pytest.param(
+            make_pod().claim("c"), [], unresolvable('persistentvolumeclaim "c" not found'), id="no such claim"
+        ),
+        pytest.param(
+            make_pod().volume(ephemeral()),
+            [],
+            unresolvable('waiting for ephemeral volume controller to create the persistentvolumeclaim "p-scratch"'),
+            id="the claim of an ephemeral volume is still to be made",
+        ),
+        pytest.param(
+            make_pod().volume(ephemeral()),
+            [make_claim("p-scratch")],
+            unresolvable("PVC default/p-scratch was not created for pod default/p (pod is not owner)"),
+            id="or is somebody else's",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c", volume="pv", phase="Lost")],
+            unresolvable('persistentvolumeclaim "c" bound to non-existent persistentvolume "pv"'),
+            id="a claim that lost its volume",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c", deleted=True)],
+            unresolvable('persistentvolumeclaim "c" is being deleted'),
+            id="a claim that is going away",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c"), make_class(binding=AT_ONCE)],
+            unresolvable("pod has unbound immediate PersistentVolumeClaims"),
+            id="a claim that should be bound by now",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c", storage_class=None)],
+            unresolvable("pod has unbound immediate PersistentVolumeClaims"),
+            id="as should one without a class",
+        ),
+        pytest.param(
+            make_pod().claim("c"),
+            [make_claim("c"), make_class(binding=None)],
+            error('VolumeBindingMode not set for StorageClass "std"'),
+            id="a class that does not say when",
+        ),
+        pytest.param(
+            make_pod().claim("ok").claim("c").claim("d"),
+            [make_claim("ok", volume="pv"), make_claim("d", deleted=True)],
+            unresolvable('persistentvolumeclaim "c" not found'),
+            id="the first trouble is told",
+        ),
+    ],
+)
+def test_claims_that_stop_a_pod(pod: PodBuilder, objects: list[HasMetadata], answer: Status) -> None:
+    """
+    Before any node is looked at.
+    """
+    assert answers(pod, *objects) == {"a": answer, "b": answer}
+
+
+def test_a_claim_bound_by_hand_waits_for_the_volume_controller() -> None:
+    claim = make_claim("c", volume="pv")
+    by_hand = msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, annotations={}))
+
+    found = answers(make_pod().claim("c"), by_hand, make_volume("pv"), make_class())
+
+    assert found["a"] == unresolvable("pod has unbound immediate PersistentVolumeClaims")
+
+
+@pytest.mark.parametrize(
+    ("volumes", "refused"),
+    [
+        pytest.param([make_volume("pv", claim="c")], {}, id="from everywhere"),
+        pytest.param([make_volume("pv", claim="c", affinity=in_zone("z1"))], {"b": [NOT_REACHED]}, id="from its zone"),
+        pytest.param(
+            [make_volume("pv", claim="c", affinity=[])],
+            {"a": [NOT_REACHED], "b": [NOT_REACHED]},
+            id="no terms reach nobody",
+        ),
+        pytest.param(
+            [make_volume("pv", claim="c", affinity=[name_term("In", "x")])],
+            {},
+            id="fields are not looked at, as upstream",
+        ),
+        pytest.param([], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="there is no such volume"),
+    ],
+)
+def test_bound_claims(volumes: list[HasMetadata], refused: dict[str, list[str]]) -> None:
+    """
+    A bound volume must be reached from the node.
+    """
+    assert refusals(make_pod().claim("c"), make_claim("c", volume="pv"), *volumes) == refused
+
+
+@pytest.mark.parametrize(
+    ("order", "refused"),
+    [
+        pytest.param(
+            ["zonal", "lost"],
+            {"a": [NO_VOLUME], "b": [NOT_REACHED]},
+            id="a node that the first excludes is not asked further",
+        ),
+        pytest.param(["lost", "zonal"], {"a": [NO_VOLUME], "b": [NO_VOLUME]}, id="nor is any after a missing volume"),
+    ],
+)
+def test_of_several_bound_claims_the_first_refusal_is_reported(order: list[str], refused: dict[str, list[str]]) -> None:
+    objects: list[HasMetadata] = [
+        make_claim("zonal", volume="pv"),
+        make_claim("lost", volume="gone"),
+        make_volume("pv", claim="zonal", affinity=in_zone("z1")),
+    ]
+    pod = make_pod()
+    for name in order:
+        pod = pod.claim(name)
+
+    assert refusals(pod, *objects) == refused
+
+
+@pytest.mark.parametrize(
+    ("migrated", "refused"),
+    [
+        pytest.param([], {}, id="as an in-tree one it is reached from here"),
+        pytest.param(["kubernetes.io/aws-ebs"], {"a": [NOT_REACHED]}, id="as a CSI one it asks for the driver's label"),
+    ],
+)
+def test_in_tree_volumes_on_migrated_nodes(migrated: list[str], refused: dict[str, list[str]]) -> None:
+    """
+    A node that serves EBS volumes through the CSI driver reaches them where that driver says.
+    """
+    volume = make_volume("pv", claim="c", ebs="vol-1", affinity=in_zone("z1"))
+
+    found = answers(
+        make_pod().claim("c"),
+        make_claim("c", volume="pv"),
+        volume,
+        make_csi_node("a", migrated=migrated),
+        nodes=[zoned("a", "z1")],
+    )
+
+    assert {node: list(status.reasons) for node, status in found.items() if not status.is_success} == refused
+
+
+def test_an_in_tree_volume_that_cannot_be_translated_is_an_error() -> None:
+    """
+    On the nodes that would have it translated.
+    """
+    volume = make_volume("pv", claim="c", ebs="aws://z1/no-volume")
+    nodes = make_csi_node("a", migrated=["kubernetes.io/aws-ebs"])
+
+    found = answers(make_pod().claim("c"), make_claim("c", volume="pv"), volume, nodes)
+
+    why = "could not translate pv: failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS volume (aws://z1/no-volume)"
+    assert found == {"a": error(why), "b": SUCCESS}
+
+
+@pytest.mark.parametrize(
+    ("claim", "volumes", "refused"),
+    [
+        pytest.param(make_claim("c", storage_class="local"), [], ["a", "b"], id="nothing there"),
+        pytest.param(
+            make_claim("c", storage_class="local"), [make_volume("v", storage_class="local")], [], id="one for all"
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", affinity=in_zone("z1"))],
+            ["b"],
+            id="one here",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", affinity=[label_term(ZONE_LABEL, "NotIn", "z1")])],
+            ["a"],
+            id="one not here",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="std")],
+            ["a", "b"],
+            id="another class",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local", size="2Gi"),
+            [make_volume("v", storage_class="local")],
+            ["a", "b"],
+            id="too small",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", size="1024Mi")],
+            [],
+            id="just large enough",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local", size=""),
+            [make_volume("v", storage_class="local")],
+            [],
+            id="any size will do",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local", access="ReadWriteMany"),
+            [make_volume("v", storage_class="local")],
+            ["a", "b"],
+            id="another access mode",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", phase="Released")],
+            ["a", "b"],
+            id="not available",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", claim="other")],
+            ["a", "b"],
+            id="another's",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [make_volume("v", storage_class="local", claim="c"), make_volume("w", storage_class="local")],
+            [],
+            id="one that is meant for it",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local"),
+            [
+                make_volume("v", storage_class="local", claim="c", affinity=in_zone("z1")),
+                make_volume("w", storage_class="local"),
+            ],
+            ["b"],
+            id="which excludes all others, even where it is out of reach",
+        ),
+        pytest.param(
+            make_claim("c", storage_class="local", selector=LabelSelector(match_labels={"disk": "ssd"})),
+            [
+                make_volume("v", storage_class="local", affinity=in_zone("z1"), labels={"disk": "ssd"}),
+                make_volume("w", storage_class="local"),
+            ],
+            ["b"],
+            id="the claim selects by labels",
+        ),
+    ],
+)
+def test_delayed_claims_get_existing_volumes(
+    claim: HasMetadata, volumes: list[HasMetadata], refused: list[str]
+) -> None:
+    """
+    Of a class without a provisioner.
+    """
+    assert refusals(make_pod().claim("c"), claim, LOCAL, *volumes) == {node: [NOTHING_TO_BIND] for node in refused}
+
+
+def changed(volume: Any, **spec: object) -> Any:
+    """The object with other fields in its spec."""
+    return msgspec.structs.replace(volume, spec=msgspec.structs.replace(volume.spec, **spec))
+
+
+@pytest.mark.parametrize(
+    ("claim", "volume"),
+    [
+        pytest.param({"volume_mode": "Block"}, {}, id="a block device, a filesystem"),
+        pytest.param({}, {"volume_mode": "Block"}, id="the other way round"),
+        pytest.param({"volume_attributes_class_name": "gold"}, {}, id="other attributes"),
+    ],
+)
+def test_volumes_of_another_kind_do_not_match(claim: dict[str, str], volume: dict[str, str]) -> None:
+    objects: list[HasMetadata] = [
+        changed(make_claim("c", storage_class="local"), **claim),
+        changed(make_volume("v", storage_class="local"), **volume),
+    ]
+
+    assert refusals(make_pod().claim("c"), LOCAL, *objects) == {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
+
+
+def test_the_old_class_annotation_goes_before_the_field() -> None:
+    volume = make_volume("v", storage_class="std")
+    annotated = msgspec.structs.replace(
+        volume, metadata=msgspec.structs.replace(volume.metadata, annotations={STORAGE_CLASS_ANNOTATION: "local"})
+    )
+
+    assert refusals(make_pod().claim("c"), LOCAL, make_claim("c", storage_class="local"), annotated) == {}
+
+
+@pytest.mark.parametrize(
+    ("volumes", "refused"),
+    [
+        pytest.param(["1Gi", "3Gi"], [], id="each its own"),
+        pytest.param(["3Gi", "1Gi"], [], id="whatever their order"),
+        pytest.param(["3Gi"], ["a", "b"], id="one is not enough for two"),
+        pytest.param(["1Gi", "1Gi"], ["a", "b"], id="nor are two small ones"),
+        pytest.param(["1Gi", "2Gi", "3Gi"], [], id="one is left"),
+    ],
+)
+def test_no_volume_is_bound_twice(volumes: list[str], refused: list[str]) -> None:
+    """
+    Two claims of a pod, one of 1Gi and one of 2Gi.
+    """
+    objects: list[HasMetadata] = [
+        make_volume(f"v{number}", storage_class="local", size=size) for number, size in enumerate(volumes)
+    ]
+    claims = [make_claim("large", storage_class="local", size="2Gi"), make_claim("small", storage_class="local")]
+
+    found = refusals(make_pod().claim("large").claim("small"), LOCAL, *claims, *objects)
+
+    assert found == {node: [NOTHING_TO_BIND] for node in refused}
+
+
+@pytest.mark.parametrize(
+    ("volumes", "left"),
+    [
+        pytest.param([("v", "z1", "1Gi"), ("w", "z1", "1Gi"), ("x", "z1", "1Gi")], ["a"], id="three zonal ones"),
+        pytest.param([("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi")], [], id="two are not enough for three"),
+        pytest.param(
+            [("v", "z1", "1Gi"), ("w", "", "1Gi"), ("x", "z2", "1Gi"), ("y", "", "9Gi")],
+            ["a", "b"],
+            id="zonal ones and others",
+        ),
+        pytest.param([("v", "z1", "9Gi"), ("w", "", "1Gi"), ("x", "z1", "2Gi")], ["a"], id="of all sizes"),
+    ],
+)
+def test_three_claims_of_one_class(volumes: list[tuple[str, str, str]], left: list[str]) -> None:
+    """
+    Each takes the smallest that the others left.
+    """
+    objects: list[HasMetadata] = [
+        make_volume(name, storage_class="local", size=size, affinity=in_zone(zone) if zone else None)
+        for name, zone, size in volumes
+    ]
+    claims = [make_claim(name, storage_class="local") for name in ("c", "d", "e")]
+
+    found = refusals(make_pod().claim("c").claim("d").claim("e"), LOCAL, *claims, *objects)
+
+    assert [node for node in ("a", "b") if node not in found] == left
+
+
+@pytest.mark.parametrize(
+    ("objects", "why"),
+    [
+        pytest.param(
+            [make_claim("c", storage_class="local", size="much"), LOCAL],
+            'persistentvolumeclaim "c": ',
+            id="of the claim",
+        ),
+        pytest.param(
+            [make_claim("c", storage_class="local"), LOCAL, make_volume("v", storage_class="local", size="much")],
+            'persistentvolume "v": ',
+            id="of a volume",
+        ),
+        pytest.param(
+            [make_claim("c"), make_class(), make_csi_driver(), make_capacity("x", "much", LabelSelector())],
+            'csistoragecapacity "x": ',
+            id="of a capacity",
+        ),
+    ],
+)
+def test_sizes_that_cannot_be_read(objects: list[HasMetadata], why: str) -> None:
+    """
+    The message names the object.
+    """
+    with pytest.raises(QuantityError, match=f"^{why}.*quantities must match"):
+        answers(make_pod().claim("c"), *objects)
+
+
+def test_a_selector_that_cannot_be_used_is_an_error() -> None:
+    selector = LabelSelector(match_expressions=[LabelSelectorRequirement(key="disk", operator="Like", values=["s"])])
+
+    found = answers(make_pod().claim("c"), LOCAL, make_claim("c", storage_class="local", selector=selector))
+
+    why = 'error creating internal label selector for claim: default/c: "Like" is not a valid label selector operator'
+    assert found == {"a": error(why), "b": error(why)}
+
+
+@pytest.mark.parametrize(
+    ("storage_class", "refused"),
+    [
+        pytest.param(make_class(), {}, id="anywhere"),
+        pytest.param(make_class(topology={ZONE_LABEL: ["z1", "z3"]}), {"b": [NOTHING_TO_BIND]}, id="in its zones"),
+        pytest.param(
+            make_class(topology={ZONE_LABEL: ["z2"], "rack": ["r"]}),
+            {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]},
+            id="all labels",
+        ),
+        pytest.param(
+            make_class(topology={}), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="a term that says nothing"
+        ),
+        pytest.param(make_class(provisioner=""), {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="by nobody"),
+    ],
+)
+def test_delayed_claims_get_volumes_provisioned(storage_class: HasMetadata, refused: dict[str, list[str]]) -> None:
+    """
+    Where the class allows it.
+    """
+    assert refusals(make_pod().claim("c"), make_claim("c"), storage_class) == refused
+
+
+def host(*names: str) -> LabelSelector:
+    """The topology of storage that these nodes have."""
+    return LabelSelector(
+        match_expressions=[LabelSelectorRequirement(key=HOSTNAME_LABEL, operator="In", values=list(names))]
+    )
+
+
+@pytest.mark.parametrize(
+    ("capacities", "refused"),
+    [
+        pytest.param([], ["a", "b"], id="nothing published"),
+        pytest.param([make_capacity("x", "1Gi", host("a"))], ["b"], id="room here"),
+        pytest.param(
+            [make_capacity("x", "1Gi", host("a")), make_capacity("y", "2Gi", host("b"))], [], id="room here and there"
+        ),
+        pytest.param([make_capacity("x", "1023Mi", host("a", "b"))], ["a", "b"], id="too little"),
+        pytest.param(
+            [make_capacity("x", "9Gi", host("a"), largest="1Mi")], ["a", "b"], id="room, but not for one of that size"
+        ),
+        pytest.param(
+            [make_capacity("x", "1Mi", host("a"), largest="1Gi")], ["b"], id="the largest size is what counts"
+        ),
+        pytest.param([make_capacity("x", "1Gi", None)], ["a", "b"], id="of no node"),
+        pytest.param([make_capacity("x", "1Gi", LabelSelector())], [], id="of all nodes"),
+        pytest.param(
+            [make_capacity("x", "1Gi", host("a", "b"), storage_class="other")], ["a", "b"], id="of another class"
+        ),
+        pytest.param(
+            [make_capacity("x", "1Gi", LabelSelector(match_labels={"": "x"}))],
+            ["a", "b"],
+            id="of a selector that is none",
+        ),
+    ],
+)
+def test_storage_capacity(capacities: list[HasMetadata], refused: list[str]) -> None:
+    """
+    A driver that publishes how much room it has must have enough.
+    """
+    found = refusals(make_pod().claim("c"), make_claim("c"), make_class(), make_csi_driver(), *capacities)
+
+    assert found == {node: [NO_ROOM] for node in refused}
+
+
+@pytest.mark.parametrize(
+    ("claim", "driver"),
+    [
+        pytest.param(make_claim("c"), make_csi_driver(publishes_capacity=False), id="the driver publishes none"),
+        pytest.param(make_claim("c"), make_csi_driver("other"), id="it is no CSI driver"),
+        pytest.param(make_claim("c", size=""), make_csi_driver(), id="the claim asks for none"),
+    ],
+)
+def test_where_storage_capacity_does_not_matter(claim: HasMetadata, driver: HasMetadata) -> None:
+    assert refusals(make_pod().claim("c"), claim, make_class(), driver) == {}
+
+
+@pytest.mark.parametrize(
+    ("selected", "refused"),
+    [
+        pytest.param("a", {"b": [NOTHING_TO_BIND]}, id="here"),
+        pytest.param("x", {"a": [NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}, id="gone"),
+    ],
+)
+def test_a_volume_being_provisioned_restricts_the_pod_to_its_node(selected: str, refused: dict[str, list[str]]) -> None:
+    """
+    It is not matched with volumes that exist any more.
+    """
+    objects: list[HasMetadata] = [make_claim("c", selected_node=selected), make_class(), make_volume("v")]
+
+    assert refusals(make_pod().claim("c"), *objects) == refused
+
+
+def test_all_reasons_of_a_node_are_reported() -> None:
+    """
+    Bound claims and those that wait are looked at, whatever the others say.
+    """
+    objects: list[HasMetadata] = [
+        make_claim("bound", volume="pv"),
+        make_volume("pv", claim="bound", affinity=in_zone("z2")),
+        make_claim("waits", storage_class="local"),
+    ]
+
+    found = refusals(make_pod().claim("bound").claim("waits"), LOCAL, *objects)
+
+    assert found == {"a": [NOT_REACHED, NOTHING_TO_BIND], "b": [NOTHING_TO_BIND]}
+
+
+def test_volumes_are_not_scored() -> None:
+    """
+    That needs a feature gate that is off.
+    """
+    plugin, snapshot = VolumeBinding(), make_snapshot(zoned("a", "z1"))
+
+    assert score_nodes(plugin, snapshot, make_pod().obj()) == {}
+    assert plugin.score(CycleState(), make_pod().obj(), Rows.of(snapshot)).tolist() == [0]
+
+
+SCORING = {"StorageCapacityScoring": True}
+FULLEST_FIRST = VolumeBindingArgs(shape=(UtilizationShapePoint(0, 0), UtilizationShapePoint(100, 10)))
+LOCAL_VOLUMES = [
+    LOCAL,
+    make_volume("two", storage_class="local", size="2Gi", affinity=in_zone("z1")),
+    make_volume("four", storage_class="local", size="4Gi", affinity=in_zone("z2")),
+]
+LOCAL_CLAIM = [*LOCAL_VOLUMES, make_claim("c", storage_class="local")]
+PROVISIONED = [make_claim("c"), make_class(), make_csi_driver()]
+CAPACITIES = [make_capacity("x", "2Gi", host("a")), make_capacity("y", "10Gi", host("b"))]
+OTHER_CLASS = [make_class("other", provisioner=NO_PROVISIONER), make_volume("all", storage_class="other", size="1Gi")]
+
+
+@pytest.mark.parametrize(
+    ("claims", "objects", "args", "expected"),
+    [
+        pytest.param([], [], None, [0, 0], id="no claims"),
+        pytest.param(["c"], LOCAL_CLAIM, None, [50, 75], id="volumes that exist"),
+        pytest.param(["c"], LOCAL_CLAIM, FULLEST_FIRST, [50, 25], id="a shape that prefers little room"),
+        pytest.param(["c"], [*PROVISIONED, *CAPACITIES], None, [50, 90], id="capacity for new ones"),
+        pytest.param(
+            ["c", "d"],
+            [*PROVISIONED, *CAPACITIES, make_claim("d")],
+            None,
+            [0, 80],
+            id="claims of a class share one capacity",
+        ),
+        pytest.param(
+            ["c"],
+            [*PROVISIONED, make_capacity("x", "1Mi", LabelSelector(), largest="1Gi")],
+            None,
+            [0, 0],
+            id="less room than is asked for, though volumes may be as large",
+        ),
+        pytest.param(
+            ["c", "d"],
+            [
+                *LOCAL_CLAIM,
+                make_claim("d"),
+                make_class(),
+                make_csi_driver(),
+                make_capacity("x", "9Gi", LabelSelector()),
+            ],
+            None,
+            [50, 75],
+            id="beside volumes that exist, new ones do not count",
+        ),
+        pytest.param(
+            ["c", "d"],
+            [*LOCAL_CLAIM, make_claim("d", storage_class="other"), *OTHER_CLASS],
+            None,
+            [25, 38],
+            id="classes are averaged, and rounded",
+        ),
+        pytest.param(
+            ["c"],
+            [make_claim("c"), make_class(), make_csi_driver(publishes_capacity=False)],
+            None,
+            [0, 0],
+            id="nothing is published",
+        ),
+    ],
+)
+def test_nodes_are_scored_by_their_storage_while_the_gate_is_on(
+    claims: list[str], objects: list[HasMetadata], args: VolumeBindingArgs | None, expected: list[int]
+) -> None:
+    """
+    TestVolumeBinding, with StorageCapacityScoring: by default the more storage is left, the better.
+    """
+    builder = make_pod()
+    for name in claims:
+        builder = builder.claim(name)
+    pod, rows = builder.obj(), Rows.of(make_snapshot(zoned("a", "z1"), zoned("b", "z2"), objects=objects))
+    [plugin] = make_framework(lambda _, handle: VolumeBinding(args, handle), features=SCORING).plugins.pre_filter
+    assert isinstance(plugin, VolumeBinding)
+    state = CycleState()
+
+    if plugin.pre_filter(state, pod, rows.snapshot).status.is_success:
+        assert plugin.filter(state, pod, rows).ok.all()
+
+    assert plugin.pre_score(state, pod, rows) == SUCCESS
+    assert plugin.score(state, pod, rows).tolist() == expected
+
+
+def test_a_shape_is_valid_only_while_storage_is_scored() -> None:
+    """
+    ValidateVolumeBindingArgs: a shape is checked like any other.
+    """
+    assert validate_args("", FULLEST_FIRST, FeatureGates.of(SCORING)) == []
+    [unsorted] = validate_args(
+        "", VolumeBindingArgs(shape=FULLEST_FIRST.shape[::-1] if FULLEST_FIRST.shape else ()), FeatureGates.of(SCORING)
+    )
+    assert "values must be sorted in increasing order" in str(unsorted)
+    [unexpected] = validate_args("", FULLEST_FIRST)
+    assert "turn on the feature gate StorageCapacityScoring" in str(unexpected)
+
+
+def test_filter_needs_pre_filter() -> None:
+    with pytest.raises(NotFoundError, match="not found"):
+        VolumeBinding().filter(CycleState(), make_pod().obj(), Rows.of(make_snapshot(make_node("n"))))
+
+
+def test_arguments_are_checked() -> None:
+    with pytest.raises(ConfigErrors, match="bindTimeoutSeconds"):
+        VolumeBinding(VolumeBindingArgs(bind_timeout_seconds=-1))

@@ -1,0 +1,383 @@
+"""PreBind writes what Reserve assumed, and waits until the volume controller and the provisioners have bound it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from extender.engine.cache import Cache
+from extender.engine.framework import (
+    PLUGIN_METRICS,
+    SKIP,
+    SUCCESS,
+    CallConflict,
+    CallError,
+    CycleState,
+    Handle,
+    PatchPersistentVolume,
+    PatchPersistentVolumeClaim,
+    PluginMetrics,
+    Status,
+    error,
+)
+from extender.engine.plugins.volume_binding.plugin import VolumeBinding
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.snapshot import Rows
+from extender.testing import label_term, make_cache, make_framework, make_node, make_pod, virtual_time
+from extender.testing.storage import make_claim, make_class, make_csi_node, make_volume
+from extender.testing.writes import RecordedWrites
+from extender.values.config.plugin_args import VolumeBindingArgs
+from extender.values.objects.claims import BIND_COMPLETED_ANNOTATION, SELECTED_NODE_ANNOTATION
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import HOSTNAME_LABEL
+from extender.values.objects.storage import PersistentVolumeClaim, VolumeNodeAffinity
+
+LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
+ON_A = [label_term(HOSTNAME_LABEL, "In", "a")]
+STATIC = (
+    LOCAL,
+    make_claim("c", storage_class="local", version="5"),
+    make_volume("v", storage_class="local", affinity=ON_A, version="7"),
+)
+DYNAMIC = (make_class(), make_claim("c", version="5"))
+
+
+class Binding:
+    """A pod on its way to node `a`: its volumes are reserved, and PreBind is next."""
+
+    def __init__(
+        self,
+        *objects: HasMetadata,
+        claims: tuple[str, ...] = ("c",),
+        seconds: int = 10,
+        late: bool = False,
+        **more: Any,
+    ) -> None:
+        labels = {HOSTNAME_LABEL: "a", **more.get("labels", {})}
+        self.cache: Cache = make_cache(make_node("a").label(labels), objects=objects)
+        self.writes = RecordedWrites(self.cache, late=late)
+        builder = make_pod("p").uid("pod")
+        for claim in claims:
+            builder = builder.claim(claim)
+        self.pod = builder.obj()
+
+        def make(_: object, handle: Handle) -> VolumeBinding:
+            return VolumeBinding(VolumeBindingArgs(bind_timeout_seconds=seconds), handle)
+
+        self.framework = make_framework(make, dispatcher=self.writes, live=self.cache)
+        (self.plugin,) = self.framework.plugins.pre_bind
+        self.state: CycleState = self._reserved()
+
+    def _reserved(self) -> Cycle:
+        snapshot = self.cache.update_snapshot()
+        state = Cycle(self.framework, snapshot, self.pod)
+        state.run_pre_filter_plugins()
+        state.run_filter_plugins(Rows.of(snapshot))
+        (reserving,) = self.framework.plugins.reserve
+        assert reserving.reserve(state, self.pod, "a").is_success
+        self.assumed = replaced(self.pod, spec=replaced(self.pod.spec, node_name="a"))
+        self.cache.assume_pod(self.assumed)
+        return state
+
+    def pre_bind(self, *later: tuple[float, Callable[[], None]]) -> tuple[Status, float]:
+        """What PreBind says, and after how many seconds, while something else happens at the given times."""
+
+        async def story() -> tuple[Status, float]:
+            loop = asyncio.get_running_loop()
+            for when, what in later:
+                loop.call_at(when, what)
+            return await self.plugin.pre_bind(self.state, self.assumed, "a"), loop.time()
+
+        return virtual_time.run(story())
+
+    def feasible(self, claim: str) -> list[str]:
+        """Where another pod with this claim could go now."""
+        snapshot, pod = self.cache.update_snapshot(), make_pod("other").uid("other").claim(claim).obj()
+        state, rows = Cycle(self.framework, snapshot, pod), Rows.of(snapshot)
+        state.run_pre_filter_plugins()
+        return rows.take(state.run_filter_plugins(rows).ok).names
+
+    def claim(self) -> PersistentVolumeClaim:
+        return self.cache.objects.pvcs[("default", "c")]
+
+    def controller_binds(self, volume: str = "v") -> None:
+        """The volume controller finishes its work."""
+        claim = self.claim()
+        annotations = {**claim.metadata.annotations, BIND_COMPLETED_ANNOTATION: "yes"}
+        self.cache.objects.pvcs[("default", "c")] = replaced(
+            claim,
+            metadata=replaced(claim.metadata, annotations=annotations, resource_version="2000"),
+            spec=replaced(claim.spec, volume_name=volume),
+        )
+
+
+def test_a_volume_is_written_with_its_claim_and_bound_by_the_controller() -> None:
+    """
+    The volume names the claim; the controller is looked after every second.
+    """
+    binding = Binding(*STATIC)
+
+    status, seconds = binding.pre_bind((2.5, binding.controller_binds))
+
+    (call,) = binding.writes.calls
+    assert isinstance(call, PatchPersistentVolume)
+    assert (call.name, call.resource_version, call.claim.name, call.claim.uid, call.bound_by_controller) == (
+        "v",
+        "7",
+        "c",
+        "uid-c",
+        True,
+    )
+    assert status == SUCCESS
+    assert seconds == 3
+
+
+def test_a_claim_is_written_with_the_node_and_provisioned() -> None:
+    binding = Binding(*DYNAMIC)
+
+    def provisioned() -> None:
+        binding.cache.objects.pvs["made"] = make_volume("made", claim="c", affinity=ON_A)
+        binding.controller_binds("made")
+
+    status, _ = binding.pre_bind((0.5, provisioned))
+
+    assert binding.writes.calls == [PatchPersistentVolumeClaim("default", "c", "uid-c", "5", "a")]
+    assert status == SUCCESS
+
+
+def test_a_pod_whose_claims_are_bound_has_nothing_to_do() -> None:
+    binding = Binding(make_class(), make_claim("c", volume="v"), make_volume("v", claim="c"))
+
+    pre_flight = binding.plugin.pre_bind_pre_flight(binding.state, binding.pod, "a")
+    status, seconds = binding.pre_bind()
+
+    assert (pre_flight.status, pre_flight.allow_parallel) == (SKIP, True)
+    assert (status, seconds, binding.writes.calls) == (SUCCESS, 0, [])
+
+
+def test_pre_flight_of_a_pod_with_claims_to_bind() -> None:
+    binding = Binding(*STATIC)
+
+    pre_flight = binding.plugin.pre_bind_pre_flight(binding.state, binding.pod, "a")
+
+    assert (pre_flight.status, pre_flight.allow_parallel) == (SUCCESS, True)
+
+
+def test_nothing_is_bound_that_was_not_reserved() -> None:
+    binding = Binding(*STATIC)
+    binding.state = CycleState()
+
+    pre_flight = binding.plugin.pre_bind_pre_flight(binding.state, binding.pod, "a")
+    status, _ = binding.pre_bind()
+
+    assert pre_flight.status == status == error('no pod volumes found for node "a"')
+
+
+def test_binding_times_out() -> None:
+    status, seconds = Binding(*STATIC, seconds=10).pre_bind()
+
+    assert status == error("binding volumes: context deadline exceeded")
+    assert seconds == 10
+
+
+def test_a_refusal_by_the_api_server_is_an_error_with_its_message() -> None:
+    binding = Binding(*STATIC)
+    binding.writes.fail(PatchPersistentVolume, CallConflict('Operation cannot be fulfilled on persistentvolumes "v"'))
+
+    status, seconds = binding.pre_bind()
+
+    assert status == error('Operation cannot be fulfilled on persistentvolumes "v"')
+    assert binding.framework.shared(PLUGIN_METRICS, PluginMetrics).volume_errors == {"bind": 1}
+    assert seconds == 0
+
+
+def test_objects_that_were_not_written_are_no_longer_assumed() -> None:
+    """
+    Of two volumes the first was written and stays the claim's; the second is free again, for another pod.
+    """
+    two: tuple[HasMetadata, ...] = (
+        LOCAL,
+        *(make_claim(name, storage_class="local") for name in "cde"),
+        *(make_volume(name, storage_class="local", affinity=ON_A) for name in "vw"),
+    )
+    binding = Binding(*two, claims=("c", "d"))
+    nobody = binding.feasible("e")
+    binding.writes.fail(PatchPersistentVolume, CallError("no room"), after=1)
+
+    status, _ = binding.pre_bind()
+
+    assert status == error("no room")
+    assert [volume.spec.claim_ref is not None for volume in binding.cache.objects.pvs.values()] == [True, False]
+    assert (nobody, binding.feasible("e")) == ([], ["a"])
+
+
+def test_a_late_watch_is_waited_for() -> None:
+    """
+    What the cache shows may be older than what was written.
+    """
+    binding = Binding(*STATIC, late=True)
+
+    def bound_before_it_shows() -> None:
+        binding.controller_binds()
+
+    status, seconds = binding.pre_bind((0.5, bound_before_it_shows), (3.5, binding.writes.deliver))
+
+    assert status == SUCCESS
+    assert seconds == 4
+
+
+def remove_pod(binding: Binding) -> None:
+    binding.cache.remove_pod(binding.assumed)
+
+
+def remove_node(binding: Binding) -> None:
+    binding.cache.remove_node(make_node("a").label({HOSTNAME_LABEL: "a"}).obj())
+
+
+def remove_volume(binding: Binding) -> None:
+    del binding.cache.objects.pvs["v"]
+
+
+def remove_claim(binding: Binding) -> None:
+    del binding.cache.objects.pvcs[("default", "c")]
+
+
+def reset_claim_ref(binding: Binding) -> None:
+    volume = binding.cache.objects.pvs["v"]
+    binding.cache.objects.pvs["v"] = replaced(volume, spec=replaced(volume.spec, claim_ref=None))
+
+
+def reset_uid(binding: Binding) -> None:
+    volume = binding.cache.objects.pvs["v"]
+    assert volume.spec.claim_ref is not None
+    reference = replaced(volume.spec.claim_ref, uid="")
+    binding.cache.objects.pvs["v"] = replaced(volume, spec=replaced(volume.spec, claim_ref=reference))
+
+
+def move_volume(binding: Binding) -> None:
+    volume = binding.cache.objects.pvs["v"]
+    other = make_volume("w", affinity=[label_term(HOSTNAME_LABEL, "In", "b")])
+    elsewhere = VolumeNodeAffinity(required=other.spec.node_affinity.required)  # type: ignore[union-attr]
+    binding.cache.objects.pvs["v"] = replaced(volume, spec=replaced(volume.spec, node_affinity=elsewhere))
+
+
+@pytest.mark.parametrize(
+    ("happens", "message"),
+    [
+        pytest.param(remove_node, 'failed to get node "a": node "a" not found', id="the node went"),
+        pytest.param(remove_pod, 'pod does not exist any more: pod "p" not found', id="the pod went"),
+        pytest.param(
+            remove_volume, 'failed to check binding: could not find v1.PersistentVolume "v"', id="the volume went"
+        ),
+        pytest.param(
+            remove_claim,
+            'failed to check binding: could not find v1.PersistentVolumeClaim "default/c"',
+            id="the claim went",
+        ),
+        pytest.param(reset_claim_ref, 'ClaimRef got reset for pv "v"', id="the volume was taken from the claim"),
+        pytest.param(reset_uid, 'ClaimRef got reset for pv "v"', id="the volume was taken from this claim"),
+        pytest.param(
+            move_volume,
+            'pv "v" node affinity doesn\'t match node "a": no matching NodeSelectorTerms',
+            id="the volume is out of reach",
+        ),
+    ],
+)
+def test_final_failures_end_the_wait(happens: Callable[[Binding], None], message: str) -> None:
+    binding = Binding(*STATIC)
+
+    status, seconds = binding.pre_bind((1.5, lambda: happens(binding)))
+
+    assert status == error(f"binding volumes: {message}")
+    assert seconds == 2
+
+
+def annotate(binding: Binding, annotations: dict[str, str], **spec: str) -> None:
+    claim = binding.claim()
+    binding.cache.objects.pvcs[("default", "c")] = replaced(
+        claim, metadata=replaced(claim.metadata, annotations=annotations), spec=replaced(claim.spec, **spec)
+    )
+
+
+def provision_elsewhere(binding: Binding) -> None:
+    binding.cache.objects.pvs["made"] = make_volume("made", claim="c", affinity=[label_term(HOSTNAME_LABEL, "In", "b")])
+    annotate(binding, {SELECTED_NODE_ANNOTATION: "a"}, volume_name="made")
+
+
+@pytest.mark.parametrize(
+    ("happens", "message"),
+    [
+        pytest.param(
+            lambda binding: annotate(binding, {}),
+            'selectedNode annotation reset for PVC "c"',
+            id="no annotation is left",
+        ),
+        pytest.param(
+            lambda binding: annotate(binding, {"x": "y"}),
+            'provisioning failed for PVC "c"',
+            id="the provisioner gave up",
+        ),
+        pytest.param(
+            provision_elsewhere,
+            'pv "made" node affinity doesn\'t match node "a": no matching NodeSelectorTerms',
+            id="the volume was made out of reach",
+        ),
+        pytest.param(
+            remove_claim,
+            'failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "default/c"',
+            id="the claim went",
+        ),
+    ],
+)
+def test_provisioning_can_fail(happens: Callable[[Binding], None], message: str) -> None:
+    binding = Binding(*DYNAMIC)
+
+    status, _ = binding.pre_bind((1.5, lambda: happens(binding)))
+
+    assert status == error(f"binding volumes: {message}")
+
+
+def test_a_volume_of_the_claim_may_be_observed_late() -> None:
+    binding = Binding(*DYNAMIC, seconds=5)
+
+    status, seconds = binding.pre_bind(
+        (0.5, lambda: binding.controller_binds("made")),
+        (2.5, lambda: binding.cache.objects.pvs.__setitem__("made", make_volume("made", claim="c"))),
+    )
+
+    assert status == SUCCESS
+    assert seconds == 3
+
+
+def test_an_in_tree_volume_is_translated_for_a_migrated_node() -> None:
+    """
+    On a node that serves EBS volumes through CSI, the volume's zone is that of the driver, and the node is known there
+    by another label.
+    """
+    in_tree = (LOCAL, make_claim("c", storage_class="local"), make_volume("v", storage_class="local", ebs="vol-1"))
+    zonal = make_volume("w", affinity=[label_term("topology.kubernetes.io/zone", "In", "z1")]).spec.node_affinity
+
+    def pre_bind(*objects: HasMetadata) -> Status:
+        binding = Binding(*in_tree, *objects, labels={"topology.ebs.csi.aws.com/zone": "z1"})
+
+        def bound_in_a_zone() -> None:
+            volume = binding.cache.objects.pvs["v"]
+            binding.cache.objects.pvs["v"] = replaced(volume, spec=replaced(volume.spec, node_affinity=zonal))
+            binding.controller_binds()
+
+        return binding.pre_bind((1.5, bound_in_a_zone))[0]
+
+    assert pre_bind(make_csi_node("a", migrated=["kubernetes.io/aws-ebs"])) == SUCCESS
+    assert pre_bind().message.endswith("no matching NodeSelectorTerms")
+
+
+def test_without_an_api_server_volumes_are_not_bound() -> None:
+    binding = Binding(*STATIC)
+    binding.framework = make_framework(VolumeBinding)
+    (binding.plugin,) = binding.framework.plugins.pre_bind
+
+    status, _ = binding.pre_bind()
+
+    assert status == error("binding volumes: there is no API server to bind through")

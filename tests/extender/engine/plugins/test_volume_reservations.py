@@ -1,0 +1,245 @@
+"""Reserve assumes the volumes that Filter found; Unreserve drops them."""
+
+import pytest
+
+from extender.engine.cache import Cache
+from extender.engine.framework import CycleState, Status, error
+from extender.engine.plugins.volume_binding.assume_cache import FEW, AssumeCache, AssumeError
+from extender.engine.plugins.volume_binding.plugin import ASSUMED, VolumeBinding
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.snapshot import Rows
+from extender.testing import label_term, make_cache, make_framework, make_node, make_pod
+from extender.testing.storage import make_claim, make_class, make_volume
+from extender.values.objects.claims import BOUND_BY_CONTROLLER_ANNOTATION, SELECTED_NODE_ANNOTATION
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import HOSTNAME_LABEL
+from extender.values.objects.pod import Pod
+from extender.values.objects.storage import PersistentVolume
+
+LOCAL = make_class("local", provisioner="kubernetes.io/no-provisioner")
+
+
+class Scheduler:
+    """One profile with VolumeBinding, over a cluster whose objects may change."""
+
+    def __init__(self, *objects: HasMetadata) -> None:
+        self.cache: Cache = make_cache(
+            *(make_node(name).label({HOSTNAME_LABEL: name}) for name in ("a", "b")), objects=objects
+        )
+        self.framework: Framework = make_framework(VolumeBinding)
+        (self.plugin,) = self.framework.plugins.reserve
+
+    def feasible(self, pod: Pod) -> tuple[Cycle, list[str]]:
+        """A cycle begun for the pod, and the nodes that pass."""
+        snapshot = self.cache.update_snapshot()
+        state, rows = Cycle(self.framework, snapshot, pod), Rows.of(snapshot)
+        if not state.run_pre_filter_plugins().status.is_success:
+            return state, []
+        return state, rows.take(state.run_filter_plugins(rows).ok).names
+
+    def reserve(self, pod: Pod, node: str) -> tuple[Cycle, Status]:
+        """A cycle that ends with the pod on this node."""
+        state, _ = self.feasible(pod)
+        return state, self.plugin.reserve(state, pod, node)
+
+
+def pod(name: str, *claims: str) -> Pod:
+    """A pod with these claims."""
+    builder = make_pod(name)
+    for claim in claims:
+        builder = builder.claim(claim)
+    return builder.obj()
+
+
+def with_local_volumes(*nodes: str) -> list[HasMetadata]:
+    """Two claims, and a volume on each of these nodes."""
+    volumes = [
+        make_volume(f"v-{node}", storage_class="local", affinity=[label_term(HOSTNAME_LABEL, "In", node)])
+        for node in nodes
+    ]
+    return [LOCAL, make_claim("c", storage_class="local"), make_claim("d", storage_class="local"), *volumes]
+
+
+def test_a_volume_that_was_reserved_is_taken() -> None:
+    """
+    The next pod does not get it, though the API server knows nothing of it yet.
+    """
+    scheduler = Scheduler(*with_local_volumes("a", "b"))
+    _, status = scheduler.reserve(pod("first", "c"), "a")
+
+    _, left = scheduler.feasible(pod("second", "d"))
+
+    assert status.is_success
+    assert left == ["b"]
+
+
+def test_an_assumed_volume_names_its_claim() -> None:
+    """
+    Volumes name their claims, as the volume controller would have it.
+    """
+    state, _ = Scheduler(*with_local_volumes("a")).reserve(pod("first", "c"), "a")
+
+    (volume,) = state.read(ASSUMED).volumes
+
+    assert volume.spec.claim_ref is not None
+    assert (volume.spec.claim_ref.namespace, volume.spec.claim_ref.name, volume.spec.claim_ref.uid) == (
+        "default",
+        "c",
+        "uid-c",
+    )
+    assert volume.metadata.annotations == {BOUND_BY_CONTROLLER_ANNOTATION: "yes"}
+
+
+def test_provisioning_selects_the_node() -> None:
+    """
+    The claim names the node, and holds other pods with it there.
+    """
+    scheduler = Scheduler(make_class(), make_claim("c"))
+    state, _ = scheduler.reserve(pod("first", "c"), "a")
+
+    _, left = scheduler.feasible(pod("second", "c"))
+
+    assert [claim.metadata.annotations[SELECTED_NODE_ANNOTATION] for claim in state.read(ASSUMED).claims] == ["a"]
+    assert left == ["a"]
+
+
+def test_unreserve_frees_the_volumes() -> None:
+    scheduler = Scheduler(*with_local_volumes("a"), make_class(), make_claim("e"))
+    first = pod("first", "c", "e")
+    state, _ = scheduler.reserve(first, "a")
+
+    scheduler.plugin.unreserve(state, first, "a")
+
+    assert scheduler.feasible(pod("second", "d"))[1] == ["a"]
+    assert scheduler.feasible(pod("third", "e"))[1] == ["a", "b"]
+
+
+def test_unreserve_without_a_reservation_does_nothing() -> None:
+    scheduler = Scheduler(*with_local_volumes("a"))
+    scheduler.reserve(pod("first", "c"), "a")
+    second = pod("second", "d")
+    state, _ = scheduler.feasible(second)
+
+    scheduler.plugin.unreserve(state, second, "a")
+    scheduler.plugin.unreserve(CycleState(), second, "a")
+
+    assert scheduler.feasible(second)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("claim", "objects"),
+    [
+        pytest.param("bound", [make_claim("bound", volume="pv"), make_volume("pv", claim="bound")], id="all bound"),
+        pytest.param("", [], id="no claims"),
+    ],
+)
+def test_pods_without_claims_to_bind(claim: str, objects: list[HasMetadata]) -> None:
+    state, status = Scheduler(*objects).reserve(pod("p", *([claim] if claim else [])), "a")
+
+    assert status.is_success
+    assert state.read(ASSUMED) == type(state.read(ASSUMED))()
+
+
+def test_a_volume_that_changed_meanwhile_cannot_be_reserved() -> None:
+    """
+    Then nothing is kept, and the pod is tried again.
+    """
+    scheduler = Scheduler(
+        make_claim("c", storage_class="local", size="1Gi"), make_claim("d", storage_class="local", size="2Gi"), LOCAL
+    )
+    objects = scheduler.cache.objects
+    objects.pvs["small"] = make_volume("small", storage_class="local", version="7")
+    objects.pvs["large"] = make_volume("large", storage_class="local", size="2Gi", version="7")
+    first = pod("first", "c", "d")
+    state, _ = scheduler.feasible(first)
+    objects.pvs["large"] = make_volume("large", storage_class="local", size="2Gi", version="8")
+
+    status = scheduler.plugin.reserve(state, first, "a")
+
+    assert status == error('v1.PersistentVolume "large" is out of sync (stored: 8, assume: 7)')
+    assert scheduler.feasible(pod("second", "c"))[1] == ["a", "b"]
+
+
+def test_a_volume_that_is_gone_cannot_be_reserved() -> None:
+    scheduler = Scheduler(*with_local_volumes("a"))
+    first = pod("first", "c")
+    state, _ = scheduler.feasible(first)
+    del scheduler.cache.objects.pvs["v-a"]
+
+    assert scheduler.plugin.reserve(state, first, "a") == error('could not find v1.PersistentVolume "v-a"')
+
+
+# The assume cache.
+
+
+def volume(version: str, **labels: str) -> PersistentVolume:
+    """A volume `v` at a version."""
+    return make_volume("v", version=version, labels=labels)
+
+
+def test_an_assumption_lasts_until_the_api_server_has_a_newer_version() -> None:
+    """
+    Then that is the truth, whether the assumption came true or not.
+    """
+    cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
+    table = {"v": volume("5")}
+    assumed = volume("5", assumed="yes")
+    cache.assume("v", assumed, table)
+
+    assert cache.get("v", table) is assumed
+    assert cache.get("v", {"v": volume("5")}) is assumed
+    assert cache.get("v", newer := {"v": volume("6")}) is newer["v"]
+    assert cache.get("v", {}) is None
+
+
+def test_an_assumption_can_be_made_on_top_of_another() -> None:
+    cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
+    table = {"v": volume("5")}
+    cache.assume("v", volume("5", first="yes"), table)
+    cache.assume("v", second := volume("5", second="yes"), table)
+
+    assert cache.get("v", table) is second
+
+
+def test_restoring_forgets_what_was_assumed() -> None:
+    cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
+    table = {"v": volume("5")}
+    cache.assume("v", volume("5", assumed="yes"), table)
+
+    cache.restore("v")
+    cache.restore("v")
+
+    assert cache.get("v", table) is table["v"]
+
+
+def test_spent_assumptions_are_not_kept() -> None:
+    """
+    Of what came true, few objects are kept, however many are assumed.
+    """
+    cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
+    table: dict[str, PersistentVolume] = {}
+
+    for number in range(20 * FEW):
+        name = f"v{number}"
+        table[name] = volume("5")
+        cache.assume(name, volume("5"), table)
+        table[name] = volume("6")
+
+    assert len(cache) <= 2 * FEW
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        pytest.param({}, 'could not find v1.PersistentVolume "v"', id="gone"),
+        pytest.param({"v": volume("6")}, 'v1.PersistentVolume "v" is out of sync (stored: 6, assume: 5)', id="changed"),
+    ],
+)
+def test_objects_that_cannot_be_assumed(table: dict[str, PersistentVolume], message: str) -> None:
+    cache: AssumeCache[str, PersistentVolume] = AssumeCache("v1.PersistentVolume")
+
+    with pytest.raises(AssumeError) as refused:
+        cache.assume("v", volume("5"), table)
+
+    assert str(refused.value) == message

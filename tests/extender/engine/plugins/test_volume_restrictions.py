@@ -1,0 +1,182 @@
+import numpy as np
+import pytest
+
+from extender.engine.framework import (
+    SKIP,
+    SUCCESS,
+    CycleState,
+    NotFoundError,
+    PodChanges,
+    Rows,
+    Snapshot,
+    Status,
+    unresolvable,
+    unschedulable,
+)
+from extender.engine.plugins.volume_restrictions import VolumeRestrictions
+from extender.testing import PodBuilder, filter_nodes, make_node, make_pod, make_snapshot
+from extender.testing.storage import ebs_disk, gce_disk, iscsi_disk, make_claim, rbd_image
+from extender.values.objects.pod import Volume
+
+NO_DISK = unschedulable("node(s) had no available disk")
+IN_USE = unschedulable(
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+ONCE = "ReadWriteOncePod"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "answer"),
+    [
+        pytest.param(gce_disk("a"), gce_disk("b"), SUCCESS, id="another GCE disk"),
+        pytest.param(gce_disk("a"), gce_disk("a"), NO_DISK, id="the same GCE disk"),
+        pytest.param(gce_disk("a", read_only=True), gce_disk("a"), NO_DISK, id="one of two writes"),
+        pytest.param(gce_disk("a", read_only=True), gce_disk("a", read_only=True), SUCCESS, id="both only read"),
+        pytest.param(ebs_disk("a"), ebs_disk("b"), SUCCESS, id="another EBS volume"),
+        pytest.param(
+            ebs_disk("a", read_only=True),
+            ebs_disk("a", read_only=True),
+            NO_DISK,
+            id="an EBS volume is not even read twice",
+        ),
+        pytest.param(iscsi_disk("a"), iscsi_disk("a"), NO_DISK, id="the same iSCSI disk"),
+        pytest.param(
+            iscsi_disk("a", read_only=True), iscsi_disk("a", read_only=True), SUCCESS, id="iSCSI, both only read"
+        ),
+        pytest.param(
+            rbd_image("a", "m1", "m2"),
+            rbd_image("a", "m2", "m3"),
+            NO_DISK,
+            id="the same Ceph image by a common monitor",
+        ),
+        pytest.param(rbd_image("a", "m1"), rbd_image("a", "m2"), SUCCESS, id="no common monitor is another cluster"),
+        pytest.param(rbd_image("a", "m1"), rbd_image("b", "m1"), SUCCESS, id="another Ceph image"),
+        pytest.param(rbd_image("a", "m1"), rbd_image("a", "m1", pool="other"), SUCCESS, id="another pool"),
+        pytest.param(
+            rbd_image("a", "m1", read_only=True),
+            rbd_image("a", "m1", read_only=True),
+            SUCCESS,
+            id="Ceph, both only read",
+        ),
+        pytest.param(gce_disk("a"), ebs_disk("a"), SUCCESS, id="names of different kinds are not compared"),
+    ],
+)
+def test_disks(wanted: Volume, there: Volume, answer: Status) -> None:
+    """
+    A node attaches a disk for one pod, unless all only read it.
+    """
+    snapshot = make_snapshot(make_node("n"), make_node("empty"), pods=[make_pod("r").volume(there).node("n")])
+
+    assert filter_nodes(VolumeRestrictions(), snapshot, make_pod().volume(wanted).obj()) == {
+        "n": answer,
+        "empty": SUCCESS,
+    }
+
+
+@pytest.mark.parametrize(
+    ("pod", "running", "answer"),
+    [
+        pytest.param(make_pod(), make_pod("r").claim("once"), SKIP, id="no claims"),
+        pytest.param(make_pod().claim("once"), make_pod("r"), SKIP, id="nobody uses it"),
+        pytest.param(make_pod().claim("once"), make_pod("r").claim("once"), IN_USE, id="in use"),
+        pytest.param(
+            make_pod().claim("once"),
+            make_pod("r").claim("once").namespace("other"),
+            SKIP,
+            id="a namesake in another namespace",
+        ),
+        pytest.param(
+            make_pod().claim("often"), make_pod("r").claim("often"), SKIP, id="other access modes are not looked at"
+        ),
+        pytest.param(
+            make_pod().claim("gone"),
+            make_pod("r"),
+            unresolvable('persistentvolumeclaim "gone" not found'),
+            id="no such claim",
+        ),
+    ],
+)
+def test_claims_for_one_pod(pod: PodBuilder, running: PodBuilder, answer: Status) -> None:
+    """
+    A ReadWriteOncePod claim in use is out of reach from all nodes.
+    """
+    claims = [make_claim("once", access=ONCE), make_claim("often")]
+    snapshot = make_snapshot(make_node("n"), make_node("other"), pods=[running.node("n")], objects=claims)
+
+    assert filter_nodes(VolumeRestrictions(), snapshot, pod.obj()) == {"n": answer, "other": answer}
+
+
+def leaving(snapshot: Snapshot, *pods: str) -> Rows:
+    """Every node without these pods, each on its own node."""
+    slots = [snapshot.pods.slots[f"default/{pod}"] for pod in pods]
+    changes = PodChanges(
+        np.array([snapshot.pods.node[slot] for slot in slots]), np.array(slots), np.full(len(slots), -1)
+    )
+    return Rows.of(snapshot).changed(changes)
+
+
+def test_preempting_the_user_of_the_claim_makes_room_on_its_node() -> None:
+    """
+    Preemption looks at one node at a time: only there the claim is free.
+    """
+    claims = [make_claim("once", access=ONCE)]
+    snapshot = make_snapshot(
+        make_node("n"), make_node("other"), pods=[make_pod("r").claim("once").node("n")], objects=claims
+    )
+    pod, state, plugin = make_pod().claim("once").obj(), CycleState(), VolumeRestrictions()
+    plugin.pre_filter(state, pod, snapshot)
+
+    verdicts = plugin.filter(state, pod, leaving(snapshot, "r"))
+
+    assert verdicts.ok.tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("leaver", "ok"),
+    [
+        pytest.param(make_pod("q").claim("once").namespace("other").uid("default/q"), True, id="a namesake counts"),
+        pytest.param(make_pod("q").claim("often"), False, id="another claim does not"),
+    ],
+)
+def test_upstream_counts_leaving_claims_by_name_alone(leaver: PodBuilder, ok: bool) -> None:
+    claims = [make_claim("once", access=ONCE), make_claim("often")]
+    running = [make_pod("r").claim("once").node("elsewhere"), leaver.node("n")]
+    snapshot = make_snapshot(make_node("n"), make_node("elsewhere"), pods=running, objects=claims)
+    pod, state, plugin = make_pod().claim("once").obj(), CycleState(), VolumeRestrictions()
+    plugin.pre_filter(state, pod, snapshot)
+
+    verdicts = plugin.filter(state, pod, leaving(snapshot, "q"))
+
+    assert verdicts.ok[0] == ok
+
+
+def test_a_pod_that_is_nominated_takes_the_claim() -> None:
+    claims = [make_claim("once", access=ONCE)]
+    running = [make_pod("r").claim("once").node("n"), make_pod("b").claim("once").node("other")]
+    snapshot = make_snapshot(make_node("n"), make_node("other"), pods=running, objects=claims)
+    pod, state, plugin = make_pod().claim("once").obj(), CycleState(), VolumeRestrictions()
+    plugin.pre_filter(state, pod, snapshot)
+    comes = PodChanges(np.array([0]), np.array([snapshot.pods.slots["default/b"]]), np.array([1]))
+
+    verdicts = plugin.filter(state, pod, leaving(snapshot, "r").changed(comes))
+
+    assert verdicts.reasons_of(0) == [IN_USE.message]
+
+
+def test_disks_come_first() -> None:
+    """
+    A row with both troubles is told of the disk.
+    """
+    running = make_pod("r").claim("once").volume(ebs_disk("a")).node("n")
+    snapshot = make_snapshot(make_node("n"), pods=[running], objects=[make_claim("once", access=ONCE)])
+
+    assert filter_nodes(VolumeRestrictions(), snapshot, make_pod().claim("once").volume(ebs_disk("a")).obj()) == {
+        "n": NO_DISK
+    }
+
+
+def test_filter_needs_pre_filter() -> None:
+    snapshot = make_snapshot(make_node("n"))
+
+    with pytest.raises(NotFoundError, match='cannot read "PreFilterVolumeRestrictions" from cycleState'):
+        VolumeRestrictions().filter(CycleState(), make_pod().obj(), Rows.of(snapshot))

@@ -1,0 +1,115 @@
+import pytest
+
+from extender.engine.framework import SKIP, SUCCESS, CycleState, Rows, Status, unresolvable
+from extender.engine.plugins.volume_zone import VolumeZone
+from extender.testing import filter_nodes, make_node, make_pod, make_snapshot
+from extender.testing.storage import AT_ONCE, ephemeral, make_claim, make_class, make_volume
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.node import BETA_REGION_LABEL, BETA_ZONE_LABEL, REGION_LABEL, ZONE_LABEL
+
+ELSEWHERE = unresolvable("node(s) had no available volume zone")
+
+
+@pytest.mark.parametrize(
+    ("of_volume", "of_node", "answer"),
+    [
+        pytest.param({}, {ZONE_LABEL: "a"}, SKIP, id="the volume says nothing"),
+        pytest.param({ZONE_LABEL: "a"}, {ZONE_LABEL: "a"}, SUCCESS, id="in its zone"),
+        pytest.param({ZONE_LABEL: "a"}, {ZONE_LABEL: "b"}, ELSEWHERE, id="in another zone"),
+        pytest.param({ZONE_LABEL: "a__b"}, {ZONE_LABEL: "b"}, SUCCESS, id="in one of its zones"),
+        pytest.param({ZONE_LABEL: " a __b"}, {ZONE_LABEL: "a"}, SUCCESS, id="blanks around zones do not count"),
+        pytest.param({ZONE_LABEL: "a____b"}, {ZONE_LABEL: "c"}, SKIP, id="a list with a hole in it is ignored"),
+        pytest.param({ZONE_LABEL: "a"}, {}, SUCCESS, id="a node without any such label takes all volumes"),
+        pytest.param(
+            {ZONE_LABEL: "a"}, {REGION_LABEL: "r"}, ELSEWHERE, id="with one of the four it needs the others, too"
+        ),
+        pytest.param(
+            {ZONE_LABEL: "a", REGION_LABEL: "r"}, {ZONE_LABEL: "a", REGION_LABEL: "s"}, ELSEWHERE, id="region and zone"
+        ),
+        pytest.param({BETA_ZONE_LABEL: "a"}, {ZONE_LABEL: "a"}, SUCCESS, id="an old label means the one of today"),
+        pytest.param({BETA_REGION_LABEL: "r"}, {REGION_LABEL: "s"}, ELSEWHERE, id="and is held to it"),
+        pytest.param(
+            {BETA_ZONE_LABEL: "a"},
+            {BETA_ZONE_LABEL: "b", ZONE_LABEL: "a"},
+            ELSEWHERE,
+            id="the node's old label goes before",
+        ),
+        pytest.param(
+            {ZONE_LABEL: "a"}, {BETA_ZONE_LABEL: "a"}, ELSEWHERE, id="a label of today does not mean the old one"
+        ),
+    ],
+)
+def test_zones(of_volume: dict[str, str], of_node: dict[str, str], answer: Status) -> None:
+    """
+    A bound volume can be used from nodes in its zones and regions.
+    """
+    objects: list[HasMetadata] = [make_claim("data", volume="pv"), make_volume("pv", claim="data", labels=of_volume)]
+    snapshot = make_snapshot(make_node("n").label(of_node), objects=objects)
+
+    assert filter_nodes(VolumeZone(), snapshot, make_pod().claim("data").obj()) == {"n": answer}
+
+
+@pytest.mark.parametrize(
+    ("claim", "why"),
+    [
+        pytest.param("", "PersistentVolumeClaim had no name", id="no name"),
+        pytest.param("gone", 'persistentvolumeclaim "gone" not found', id="no claim"),
+        pytest.param("lost", 'persistentvolume "pv-gone" not found', id="no volume"),
+        pytest.param(
+            "plain", "PersistentVolumeClaim had no pv name and storageClass name", id="neither volume nor class"
+        ),
+        pytest.param("odd", 'storageclass.storage.k8s.io "ghost" not found', id="no such class"),
+        pytest.param("vague", 'VolumeBindingMode not set for StorageClass "vague"', id="a class without a mode"),
+        pytest.param("early", "PersistentVolume had no name", id="not bound, though it should be"),
+    ],
+)
+def test_unusable_claims(claim: str, why: str) -> None:
+    """
+    What cannot be looked up refuses the pod as a whole.
+    """
+    objects: list[HasMetadata] = [
+        make_claim("lost", volume="pv-gone"),
+        make_claim("plain", storage_class=None),
+        make_claim("odd", storage_class="ghost"),
+        make_claim("vague", storage_class="vague"),
+        make_claim("early", storage_class="now"),
+        make_class("vague", binding=None),
+        make_class("now", binding=AT_ONCE),
+    ]
+    snapshot = make_snapshot(make_node("n"), objects=objects)
+
+    assert filter_nodes(VolumeZone(), snapshot, make_pod().claim(claim).obj()) == {"n": unresolvable(why)}
+
+
+def test_delayed_claims_are_ignored() -> None:
+    snapshot = make_snapshot(make_node("n"), objects=[make_claim("data", storage_class="later"), make_class("later")])
+
+    assert filter_nodes(VolumeZone(), snapshot, make_pod().claim("data").obj()) == {"n": SKIP}
+
+
+def test_ephemeral_volumes_are_ignored() -> None:
+    snapshot = make_snapshot(make_node("n"))
+
+    assert filter_nodes(VolumeZone(), snapshot, make_pod().volume(ephemeral()).obj()) == {"n": SKIP}
+
+
+@pytest.mark.parametrize(
+    ("claim", "why"),
+    [
+        pytest.param("data", "node(s) had no available volume zone", id="zones"),
+        pytest.param("gone", 'persistentvolumeclaim "gone" not found', id="what is in the way"),
+    ],
+)
+def test_filter_works_without_pre_filter(claim: str, why: str) -> None:
+    """
+    A profile may run one and not the other.
+    """
+    objects: list[HasMetadata] = [
+        make_claim("data", volume="pv"),
+        make_volume("pv", claim="data", labels={ZONE_LABEL: "a"}),
+    ]
+    snapshot = make_snapshot(make_node("n").label({ZONE_LABEL: "b"}), objects=objects)
+
+    verdicts = VolumeZone().filter(CycleState(), make_pod().claim(claim).obj(), Rows.of(snapshot))
+
+    assert verdicts.status_of(0) == unresolvable(why)

@@ -1,0 +1,227 @@
+"""Which victims would break a PodDisruptionBudget."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.engine.preemption import V1_36
+from extender.engine.preemption.budgets import MOST_NAMED, broken_budgets, violating
+from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
+from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
+from extender.values.objects.label_selectors import selector_of
+from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+
+
+def budget(
+    allowed: int,
+    selector: LabelSelector | None = LabelSelector(match_labels={"app": "web"}),  # noqa: B008  (frozen)
+    *,
+    namespace: str = "default",
+    disrupted: tuple[str, ...] = (),
+    name: str = "b",
+) -> PodDisruptionBudget:
+    """So many disruptions are still allowed."""
+    return PodDisruptionBudget(
+        metadata=ObjectMeta(name=name, namespace=namespace),
+        spec=PodDisruptionBudgetSpec(selector=selector),
+        status=PodDisruptionBudgetStatus(
+            disruptions_allowed=allowed, disrupted_pods=dict.fromkeys(disrupted, "2026-01-01T00:00:00Z")
+        ),
+    )
+
+
+WEB, DB, BARE = make_pod().label(app="web"), make_pod().label(app="db"), make_pod()
+
+
+def marks(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list[int] | None = None) -> str:
+    """An x for every pod that violates a budget; the pods in order of importance, row by row."""
+    rows = rows or [0] * len(pods)
+    named = [
+        pod.name(f"p{place}").node(f"n{row}").obj() for place, (pod, row) in enumerate(zip(pods, rows, strict=True))
+    ]
+    snapshot = make_snapshot(*(make_node(f"n{row}") for row in sorted(set(rows))), pods=named, objects=budgets)
+    slots = np.array([snapshot.pods.slots[pod.uid] for pod in named], np.intp)
+    return "".join("x" if violates else "." for violates in violating(snapshot, slots, np.array(rows, np.intp), V1_36))
+
+
+@pytest.mark.parametrize(
+    ("pods", "budgets", "violate"),
+    [
+        pytest.param([WEB, WEB], [], "..", id="no budget"),
+        pytest.param([WEB, WEB], [budget(2)], "..", id="enough for all"),
+        pytest.param([WEB, WEB, WEB], [budget(1)], ".xx", id="the most important use it up"),
+        pytest.param([WEB], [budget(0)], "x", id="nothing allowed"),
+        pytest.param([WEB], [budget(-3)], "x", id="less than nothing"),
+        pytest.param([DB, WEB], [budget(0)], ".x", id="other pods do not count"),
+        pytest.param([WEB.namespace("other")], [budget(0)], ".", id="nor those of other namespaces"),
+        pytest.param(
+            [WEB.namespace("other")], [budget(0, namespace="other")], "x", id="which have budgets of their own"
+        ),
+    ],
+)
+def test_a_budget_is_used_up_by_the_most_important_pods(
+    pods: list[PodBuilder], budgets: list[PodDisruptionBudget], violate: str
+) -> None:
+    assert marks(pods, budgets) == violate
+
+
+EXISTS, NOT_DB, ODD = (
+    LabelSelector(match_expressions=[LabelSelectorRequirement("app", operator, values)])
+    for operator, values in (("Exists", []), ("NotIn", ["db"]), ("Sometimes", []))
+)
+
+
+@pytest.mark.parametrize(
+    ("selector", "violate"),
+    [
+        pytest.param(None, "...", id="no selector selects nothing"),
+        pytest.param(LabelSelector(), "...", id="nor does an empty one"),
+        pytest.param(EXISTS, "xx.", id="an expression"),
+        pytest.param(NOT_DB, "x..", id="pods without labels never violate, even where the selector would select them"),
+        pytest.param(ODD, "...", id="one that cannot be parsed protects nothing"),
+    ],
+)
+def test_what_a_budget_selects(selector: LabelSelector | None, violate: str) -> None:
+    assert marks([WEB, DB, BARE], [budget(0, selector)]) == violate
+
+
+_KEYS = st.sampled_from(["app", "tier", "old"])
+_VALUES = st.sampled_from(["web", "db", "x"])
+_SELECTORS = st.builds(
+    LabelSelector,
+    st.dictionaries(st.sampled_from(["app", "tier"]), _VALUES, max_size=1),
+    st.lists(
+        st.one_of(
+            st.builds(
+                LabelSelectorRequirement,
+                _KEYS,
+                st.sampled_from(["In", "NotIn"]),
+                st.lists(_VALUES, min_size=1, max_size=9),
+            ),
+            st.builds(LabelSelectorRequirement, _KEYS, st.sampled_from(["Exists", "DoesNotExist"]), st.just([])),
+        ),
+        max_size=3,
+    ),
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.dictionaries(_KEYS, _VALUES, min_size=1), min_size=1, max_size=8),
+    st.lists(_SELECTORS, min_size=1, max_size=3),
+)
+def test_a_pod_violates_a_used_up_budget_whose_selector_matches_it(
+    labels: list[dict[str, str]], selectors: list[LabelSelector]
+) -> None:
+    pods = [make_pod().label(**each) for each in labels]
+
+    found = marks(pods, [budget(0, selector, name=f"b{place}") for place, selector in enumerate(selectors)])
+
+    selecting = [selector_of(selector) for selector in selectors if selector != LabelSelector()]
+    assert found == "".join("x" if any(selector.matches(each) for selector in selecting) else "." for each in labels)
+
+
+def test_every_budget_that_selects_a_pod_is_charged() -> None:
+    """
+    Also after another one was broken by it: upstream does not stop at the first.
+    """
+    web, all_of_them = budget(0, name="web"), budget(1, EXISTS, name="all")
+
+    # The first pod breaks `web` and takes the one that `all` allows; so the second, which is none of web's, breaks
+    # `all`.
+    assert marks([WEB, DB], [web, all_of_them]) == "xx"
+    assert marks([WEB, DB], [all_of_them, web]) == "xx"
+
+
+def test_pods_that_are_being_disrupted_are_off_the_budget_already() -> None:
+    """
+    The API server has counted them.
+    """
+    assert marks([WEB, WEB], [budget(0, disrupted=("p0",))]) == ".x"
+
+
+def test_nodes_do_not_share_a_budget() -> None:
+    """
+    Only one of them will be chosen.
+    """
+    assert marks([WEB, WEB, WEB, DB, WEB], [budget(1)], rows=[0, 0, 1, 2, 2]) == ".x..."
+
+
+def test_thousands_of_budgets_are_counted_as_one_after_the_other_would_be() -> None:
+    """
+    Each selects many pods, few or none, and allows none to be evicted, a few or many.
+    """
+    chance = Random(1)
+    pods = [
+        make_pod().label(app=f"app-{number % 40}", half=str(number % 2), third=str(number % 3)) for number in range(90)
+    ]
+    rows = [row for row, length in enumerate((5, 50, 1, 34)) for _ in range(length)]
+    selectors = [
+        lambda: LabelSelector(
+            match_expressions=[LabelSelectorRequirement("app", "NotIn", [f"app-{chance.randrange(45)}"])]
+        ),
+        lambda: LabelSelector({"app": f"app-{chance.randrange(45)}"}),
+        lambda: LabelSelector(
+            {"half": "1"}, [LabelSelectorRequirement("third", "In", ["0", str(chance.randrange(4))])]
+        ),
+    ]
+    budgets = [
+        budget(
+            chance.choice([0, 1, 3, 12, 25, 30, 48, 60]),
+            chance.choice(selectors)(),
+            name=f"b{number}",
+            namespace=chance.choice(["default"] * 9 + ["other"]),
+            disrupted=tuple(f"p{chance.randrange(90)}" for _ in range(chance.choice([0] * 9 + [3]))),
+        )
+        for number in range(2500)
+    ]
+    generous = [each for each in budgets if each.status.disruptions_allowed > 11]
+
+    assert marks(pods, generous, rows) == one_by_one(pods, generous, rows)
+    assert marks(pods, budgets, rows) == one_by_one(pods, budgets, rows)
+
+
+def one_by_one(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows: list[int]) -> str:
+    """What upstream does, budget by budget."""
+    violate: set[int] = set()
+    for each in budgets:
+        selector, counts = selector_of(each.spec.selector), dict.fromkeys(rows, each.status.disruptions_allowed)
+        for place, row in enumerate(rows):
+            is_its = each.metadata.namespace == "default" and f"p{place}" not in each.status.disrupted_pods
+            if is_its and selector.matches(pods[place].obj().labels):
+                counts[row] -= 1
+                if counts[row] < 0:
+                    violate.add(place)
+    return "".join("x" if place in violate else "." for place in range(len(pods)))
+
+
+@pytest.mark.parametrize(
+    ("budgets", "names"),
+    [
+        pytest.param(
+            [budget(1, name="b1"), budget(0, name="b0")], {"p0": ("b0",), "p1": ("b1", "b0")}, id="in their order"
+        ),
+        pytest.param(
+            [budget(1, name="b"), *(budget(0, name=f"b{number:02}") for number in range(100))],
+            dict.fromkeys(("p0", "p1"), tuple(f"b{number:02}" for number in range(MOST_NAMED))),
+            id="of many those that allow the fewest",
+        ),
+        pytest.param([budget(2)], {}, id="none"),
+    ],
+)
+def test_the_budgets_that_an_eviction_violates_are_named(
+    budgets: list[PodDisruptionBudget], names: dict[str, tuple[str, ...]]
+) -> None:
+    pods = [WEB.name(f"p{place}").node("n").obj() for place in range(2)]
+    snapshot = make_snapshot(make_node("n"), pods=pods, objects=budgets)
+
+    found = broken_budgets(snapshot, snapshot.all_nodes, make_pod("preemptor").priority(1).obj(), V1_36)
+
+    assert {pod.name: found[pod.uid] for pod in pods if pod.uid in found} == names
+
+
+def test_nobody_violates_nothing() -> None:
+    assert marks([], [budget(0)]) == ""

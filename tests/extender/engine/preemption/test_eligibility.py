@@ -1,0 +1,108 @@
+"""Which pods may preempt at all."""
+
+from dataclasses import replace
+
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.preemption import V1_36
+from extender.engine.preemption.evaluator import why_not_eligible
+from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import Condition
+from extender.values.objects.pod import Pod
+
+NEVER = "not eligible due to preemptionPolicy=Never."
+TERMINATING = "not eligible due to a terminating pod on the nominated node."
+
+PREEMPTOR = make_pod("preemptor").priority(10)
+REFUSED = fwk.NodeStatuses({"n": fwk.unschedulable("full")})
+
+
+def condition(
+    type_: str = "DisruptionTarget", status: str = "True", reason: str = "PreemptionByScheduler"
+) -> Condition:
+    return Condition(type=type_, status=status, reason=reason)
+
+
+def victim(*conditions: Condition, priority: int = 1, is_terminating: bool = True) -> Pod:
+    """A pod on node n."""
+    pod = make_pod("victim").priority(priority).node("n")
+    pod = pod.terminating() if is_terminating else pod
+    return replaced(pod.obj(), status=replaced(pod.obj().status, conditions=list(conditions)))
+
+
+def why_not(
+    pod: PodBuilder, *others: Pod, statuses: fwk.NodeStatuses = REFUSED, rules: fwk.PreemptionRules = V1_36
+) -> str | None:
+    return why_not_eligible(pod.obj(), make_snapshot(make_node("n"), pods=others), statuses, rules)
+
+
+def test_a_pod_may_preempt() -> None:
+    assert why_not(PREEMPTOR, victim(condition())) is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "answer"),
+    [pytest.param("Never", NEVER), pytest.param("PreemptLowerPriority", None), pytest.param("", None)],
+)
+def test_unless_its_policy_says_never(policy: str, answer: str | None) -> None:
+    assert why_not(PREEMPTOR.preemption_policy(policy)) == answer
+
+
+def test_a_policy_of_never_goes_before_all_else() -> None:
+    assert why_not(PREEMPTOR.preemption_policy("Never").nominated_node("n"), victim(condition())) == NEVER
+
+
+NOMINATED = PREEMPTOR.nominated_node("n")
+
+
+@pytest.mark.parametrize(
+    ("other", "answer"),
+    [
+        pytest.param(victim(condition()), TERMINATING, id="its victim is still leaving"),
+        pytest.param(victim(condition(), priority=10), None, id="a pod as important was nobody's victim here"),
+        pytest.param(victim(condition(), is_terminating=False), None, id="not leaving"),
+        pytest.param(victim(), None, id="leaving, nobody said why"),
+        pytest.param(victim(condition(reason="EvictionByEvictionAPI")), None, id="leaving for another reason"),
+        pytest.param(victim(condition(status="False")), None, id="no disruption after all"),
+        pytest.param(victim(condition(type_="Ready")), None, id="another condition"),
+        pytest.param(victim(condition(status="False"), condition()), None, id="only the first such condition counts"),
+        pytest.param(victim(condition(type_="Ready"), condition()), TERMINATING, id="the first of this type"),
+    ],
+)
+def test_a_pod_that_has_preempted_waits_until_its_victims_are_gone(other: Pod, answer: str | None) -> None:
+    assert why_not(NOMINATED, other) == answer
+
+
+@pytest.mark.parametrize(
+    ("statuses", "answer"),
+    [
+        pytest.param(fwk.NodeStatuses({"n": fwk.unresolvable("cordoned")}), None, id="hopeless"),
+        pytest.param(fwk.NodeStatuses(absent=fwk.unresolvable("refused early")), None, id="like all nodes"),
+        pytest.param(fwk.NodeStatuses({"n": fwk.unschedulable("full")}), TERMINATING, id="full"),
+        pytest.param(
+            fwk.NodeStatuses(absent=fwk.unschedulable("refused early")), TERMINATING, id="full like all nodes"
+        ),
+    ],
+)
+def test_it_does_not_wait_for_a_node_that_has_become_hopeless(statuses: fwk.NodeStatuses, answer: str | None) -> None:
+    assert why_not(NOMINATED, victim(condition()), statuses=statuses) == answer
+
+
+def test_a_nominated_node_that_is_gone_does_not_hold_it_back() -> None:
+    assert why_not(PREEMPTOR.nominated_node("gone"), victim(condition())) is None
+    assert why_not(PREEMPTOR.nominated_node("gone"), statuses=fwk.NodeStatuses(absent=fwk.unschedulable())) is None
+
+
+def test_who_may_not_be_a_victim_was_none() -> None:
+    """
+    A plugin may say which pods are eligible (upstream's IsEligiblePod).
+    """
+    snapshot = make_snapshot(make_node("n"), pods=[victim(condition())])
+
+    assert (
+        why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, replace(V1_36, may_go=lambda pod: pod.name != "victim"))
+        is None
+    )
+    assert why_not_eligible(NOMINATED.obj(), snapshot, REFUSED, replace(V1_36, may_go=lambda pod: True)) == TERMINATING

@@ -1,0 +1,573 @@
+"""From "fits nowhere" to the node and the pods that would have to leave it, and what is said when there is none."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.framework import Candidates, PreemptionOutcome
+from extender.engine.plugins.default_preemption import DefaultPreemption
+from extender.engine.plugins.node_resources.fit import NodeResourcesFit
+from extender.engine.plugins.node_unschedulable import NodeUnschedulable
+from extender.engine.preemption import V1_36
+from extender.engine.preemption.evaluator import Evaluator, nodes_where_preemption_might_help
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.nominations import NO_NOMINATIONS, Nominations
+from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.engine.snapshot import Rows, Snapshot
+from extender.engine.snapshot.axes import Int64s
+from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, make_snapshot
+from extender.values.objects.grouping import PodDisruptionBudget
+from extender.values.objects.meta import HasMetadata, LabelSelector, LabelSelectorRequirement
+from tests.extender.engine.preemption.test_budgets import budget
+
+PREEMPTOR = make_pod("preemptor").req(cpu=2).priority(10)
+EARLIER, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+NO_VICTIMS = "No preemption victims found for incoming pod"
+
+
+def node(name: str) -> NodeBuilder:
+    return make_node(name).capacity(cpu=2)
+
+
+def pod(name: str, on: str, *, cpu: int = 1, priority: int = 0) -> PodBuilder:
+    return make_pod(name).req(cpu=cpu).priority(priority).node(on)
+
+
+def every(number: int) -> tuple[int, int]:
+    """Try all nodes, the first one first."""
+    return 0, number
+
+
+def preempt(
+    snapshot: Snapshot,
+    preemptor: PodBuilder = PREEMPTOR,
+    *,
+    framework: Framework | None = None,
+    nominations: Nominations = NO_NOMINATIONS,
+    statuses: fwk.NodeStatuses | None = None,
+    evaluator: Callable[[Framework], Evaluator] = lambda framework: Evaluator(framework, every),
+) -> PreemptionOutcome:
+    """Filter, and where that leaves no node, preempt."""
+    framework = framework or make_framework(NodeUnschedulable, NodeResourcesFit)
+    preempting = preemptor.obj()
+    state = Cycle(framework, snapshot, preempting, nominations)
+    state.run_pre_filter_plugins()
+    rows = Rows.of(snapshot)
+    verdicts = state.run_filters_with_nominated_pods(rows)
+    refused = statuses or fwk.NodeStatuses.refused(verdicts, rows, fwk.unresolvable())
+    return asyncio.run(evaluator(framework).preempt(state, preempting, refused))
+
+
+def victims(outcome: PreemptionOutcome) -> dict[str, list[str]]:
+    """Candidate node -> its victims, in order."""
+    assert outcome.candidates is not None
+    return {one.node: [pod.name for pod in one.victims] for one in outcome.candidates.listed()}
+
+
+# Which victims.
+
+
+def test_room_is_made() -> None:
+    outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n"), pod("b", "n")]))
+
+    assert (outcome.status, outcome.nominated_node) == (fwk.SUCCESS, "n")
+    assert outcome.chosen is not None
+    assert [pod.name for pod in outcome.chosen.victims] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("asks", "pods", "gone"),
+    [
+        pytest.param(
+            1,
+            [pod("low", "n", priority=1), pod("high", "n", priority=5)],
+            ["low"],
+            id="the more important one is reprieved",
+        ),
+        pytest.param(
+            1,
+            [pod("young", "n").start_time(LATER), pod("old", "n").start_time(EARLIER)],
+            ["young"],
+            id="the older one is reprieved",
+        ),
+        pytest.param(
+            1, [pod("new", "n"), pod("old", "n").start_time(EARLIER)], ["new"], id="who has not started is youngest"
+        ),
+        pytest.param(
+            2,
+            [pod("big", "n", cpu=2, priority=5), pod("empty", "n", cpu=0, priority=1)],
+            ["big"],
+            id="who is not in the way is reprieved",
+        ),
+        pytest.param(
+            2, [pod("low", "n", priority=1), pod("high", "n", priority=5)], ["high", "low"], id="most important first"
+        ),
+        pytest.param(
+            1,
+            [pod("equal", "n", priority=10), pod("low", "n")],
+            ["low"],
+            id="as important as the preemptor: not touched",
+        ),
+        pytest.param(
+            2,
+            [pod("leaving", "n").terminating(), pod("low", "n")],
+            ["leaving", "low"],
+            id="terminating ones count as any other",
+        ),
+    ],
+)
+def test_as_few_and_as_unimportant_pods_as_possible_have_to_go(
+    asks: int, pods: list[PodBuilder], gone: list[str]
+) -> None:
+    outcome = preempt(make_snapshot(node("n"), pods=pods), make_pod("preemptor").req(cpu=asks).priority(10))
+
+    assert victims(outcome) == {"n": gone}
+
+
+WEB_BUDGET = {allowed: budget(allowed) for allowed in (0, 1, 2)}
+
+
+HIGH = pod("high", "n", priority=5)
+
+
+def web(name: str, **options: int) -> PodBuilder:
+    return pod(name, "n", **options).label(app="web")
+
+
+@pytest.mark.parametrize(
+    ("asks", "pods", "allowed", "gone", "violations"),
+    [
+        pytest.param(1, [web("web", priority=1), HIGH], 0, ["high"], 0, id="who breaks a budget is reprieved first"),
+        pytest.param(1, [web("web", priority=1), HIGH], 1, ["web"], 0, id="who does not break it is not"),
+        pytest.param(2, [web("a"), web("b")], 0, ["a", "b"], 2, id="broken twice"),
+        pytest.param(2, [web("a"), web("b")], 1, ["b", "a"], 1, id="broken once: by the one after"),
+        pytest.param(2, [web("web", priority=1), HIGH], 0, ["high", "web"], 1, id="most important first all the same"),
+    ],
+)
+def test_budgets_are_broken_only_when_there_is_no_other_way(
+    asks: int, pods: list[PodBuilder], allowed: int, gone: list[str], violations: int
+) -> None:
+    """
+    Between equals the one that breaks the budget stands first, as in the order in which they were reprieved.
+    """
+    outcome = preempt(
+        make_snapshot(node("n"), pods=pods, objects=[WEB_BUDGET[allowed]]),
+        make_pod("preemptor").req(cpu=asks).priority(10),
+    )
+
+    assert victims(outcome) == {"n": gone}
+    assert outcome.chosen is not None
+    assert outcome.chosen.num_pdb_violations == violations
+
+
+def test_a_reprieved_pod_has_used_up_its_budget() -> None:
+    """
+    The count is taken once, before anybody is reprieved: `first` takes what is allowed, is reprieved, and `second`
+    still violates.
+    """
+    pods = [pod("first", "n", cpu=0, priority=2).label(app="web"), web("second", priority=1), pod("third", "n")]
+
+    outcome = preempt(make_snapshot(node("n"), pods=pods, objects=[budget(1)]))
+
+    assert victims(outcome) == {"n": ["second", "third"]}
+    assert outcome.chosen is not None
+    assert outcome.chosen.num_pdb_violations == 1
+
+
+def test_nominated_pods_take_room_that_is_made() -> None:
+    """
+    The pod nominated before, as important as this one, gets its room first.
+    """
+    cache = make_cache(node("n"), pods=[pod("a", "n"), pod("b", "n")])
+    earlier = make_pod("earlier").req(cpu=1).priority(10).obj()
+    nominations = Nominations({"n": ((cache.nominate(earlier), earlier),)})
+
+    full = preempt(cache.update_snapshot(), nominations=nominations)
+    half = preempt(cache.update_snapshot(), make_pod("preemptor").req(cpu=1).priority(10), nominations=nominations)
+
+    assert full.status == fwk.unschedulable("0/1 nodes are available: 1 Insufficient cpu.")
+    assert victims(half) == {"n": ["a", "b"]}
+
+
+def test_who_may_be_a_victim_is_for_the_plugin_to_say() -> None:
+    """
+    Upstream's IsEligiblePod.
+    """
+    snapshot = make_snapshot(node("n"), node("m"), pods=[pod("mine", "n", cpu=2), pod("yours", "m", cpu=2)])
+
+    yours = replace(V1_36, may_go=lambda pod: pod.name == "yours")
+    outcome = preempt(snapshot, evaluator=lambda framework: Evaluator(framework, every, yours))
+
+    assert victims(outcome) == {"m": ["yours"]}
+    assert outcome.statuses is not None and outcome.statuses.explicit == {"n": fwk.unresolvable(NO_VICTIMS)}
+
+
+# Which nodes.
+
+
+def test_only_nodes_that_were_refused_but_not_for_good_are_tried() -> None:
+    tried = ["full", "busy"]
+    snapshot = make_snapshot(
+        node("full"), node("cordoned").unschedulable(), node("small").capacity(cpu=1), node("busy"),
+        pods=[pod(f"on-{name}", name, cpu=2) for name in ("full", "cordoned", "busy")],
+    )  # fmt: skip
+
+    outcome = preempt(snapshot)
+
+    assert list(outcome.potential_nodes) == tried
+    assert list(victims(outcome)) == tried
+
+
+U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
+
+
+@pytest.mark.parametrize(
+    ("statuses", "names"),
+    [
+        pytest.param(fwk.NodeStatuses({"a": U, "b": UAU, "c": PENDING}), ["a"], id="unschedulable alone"),
+        pytest.param(fwk.NodeStatuses(absent=U), ["a", "b", "c"], id="refused by a PreFilter: all"),
+        pytest.param(fwk.NodeStatuses({"b": UAU}, U), ["a", "c"], id="all but those that are hopeless"),
+        pytest.param(fwk.NodeStatuses(absent=UAU), [], id="none"),
+        pytest.param(fwk.NodeStatuses({"gone": U}), [], id="nodes that are no more"),
+    ],
+)
+def test_where_preemption_might_help(statuses: fwk.NodeStatuses, names: list[str]) -> None:
+    snapshot = make_snapshot(*map(make_node, "abc"))
+
+    assert [
+        snapshot.nodes.objects[place].name for place in nodes_where_preemption_might_help(snapshot, statuses, V1_36)
+    ] == names
+
+
+def four_nodes(*with_budget: int) -> Snapshot:
+    """n0 to n3, each with one pod to evict; where a number is given, its pod breaks a budget."""
+    pods = [
+        pod(f"p{number}", f"n{number}", cpu=2).label({"app": "web"} if number in with_budget else {})
+        for number in range(4)
+    ]
+    return make_snapshot(*(node(f"n{number}") for number in range(4)), pods=pods, objects=[budget(0)])
+
+
+@pytest.mark.parametrize(
+    ("offset", "enough", "with_budget", "found"),
+    [
+        pytest.param(0, 2, (), ["n0", "n1"], id="as many as are enough"),
+        pytest.param(3, 2, (), ["n3", "n0"], id="from the offset on, and round"),
+        pytest.param(0, 4, (), ["n0", "n1", "n2", "n3"], id="all"),
+        pytest.param(
+            0,
+            2,
+            (0, 1),
+            ["n2", "n3", "n0", "n1"],
+            id="on, until one breaks no budget; those that break none stand first",
+        ),
+        pytest.param(
+            0, 1, (0, 1, 2, 3), ["n0"], id="all are tried where all break one; no more than are enough are kept"
+        ),
+        pytest.param(0, 2, (0,), ["n1", "n0"], id="one of two breaks none: enough"),
+    ],
+)
+def test_the_dry_run_stops_when_there_are_enough(
+    offset: int, enough: int, with_budget: tuple[int, ...], found: list[str]
+) -> None:
+    outcome = preempt(
+        four_nodes(*with_budget), evaluator=lambda framework: Evaluator(framework, lambda _: (offset, enough))
+    )
+
+    assert list(victims(outcome)) == found
+
+
+@pytest.mark.parametrize(
+    ("num_nodes", "enough"),
+    [
+        pytest.param(10, 10, id="never more than there are"),
+        pytest.param(500, 100, id="a hundred at least"),
+        pytest.param(5000, 500, id="a tenth"),
+    ],
+)
+def test_default_preemption_tries_a_tenth_of_the_nodes(num_nodes: int, enough: int) -> None:
+    framework = make_framework(DefaultPreemption)
+    (plugin,) = framework.plugins.post_filter
+    assert isinstance(plugin, DefaultPreemption)
+
+    offsets, counts = zip(*(plugin.offset_and_num_candidates(num_nodes) for _ in range(50)), strict=True)
+
+    assert set(counts) == {enough}
+    assert len(set(offsets)) > 1
+    assert set(offsets) <= set(range(num_nodes))
+
+
+# What is said.
+
+
+def test_why_preemption_does_not_help() -> None:
+    """
+    Nodes that were tried say why; of the others it is not even worth trying.
+    """
+    framework = make_framework(NodeUnschedulable, NodeResourcesFit, DefaultPreemption)
+    snapshot = make_snapshot(
+        node("vital"), node("mixed"), node("cordoned").unschedulable(), node("small").capacity(cpu=1),
+        pods=[pod("v", "vital", priority=10), pod("m", "mixed", priority=10), pod("low", "mixed")],
+    )  # fmt: skip
+
+    outcome = preempt(snapshot, framework=framework)
+
+    message = (
+        "0/4 nodes are available: 1 Insufficient cpu, 1 No preemption victims found for incoming pod, "
+        "2 Preemption is not helpful for scheduling."
+    )
+    assert outcome.status == fwk.unschedulable(message)
+    assert outcome.nominated_node == ""
+    assert outcome.statuses is not None
+    assert outcome.statuses.explicit == {
+        "vital": fwk.unresolvable(NO_VICTIMS),
+        "mixed": fwk.unschedulable("Insufficient cpu").by("NodeResourcesFit"),
+    }
+
+
+def test_where_nothing_is_worth_trying() -> None:
+    """
+    The pod's nomination is cleared, too.
+    """
+    outcome = preempt(make_snapshot(node("n").unschedulable()))
+
+    assert outcome.status == fwk.unschedulable("0/1 nodes are available: 1 Preemption is not helpful for scheduling.")
+    assert (outcome.nominated_node, outcome.potential_nodes) == ("", ())
+
+
+def test_who_may_not_preempt_keeps_its_nomination() -> None:
+    outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n")]), PREEMPTOR.preemption_policy("Never"))
+
+    assert outcome.status == fwk.unschedulable("not eligible due to preemptionPolicy=Never.")
+    assert (outcome.nominated_node, outcome.candidates) == (None, None)
+
+
+def test_a_node_that_fits_as_it_is_must_have_been_refused_by_something_else() -> None:
+    """
+    By an extender: the Filters are content. Upstream takes that for an error.
+    """
+    refused = fwk.NodeStatuses({"n": fwk.unschedulable("the extender says no")})
+
+    outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n", cpu=0)]), statuses=refused)
+
+    assert outcome.status == fwk.error('expected at least one victim pod on node "n"')
+    assert outcome.nominated_node is None
+
+
+def test_but_another_node_may_do() -> None:
+    refused = fwk.NodeStatuses({name: fwk.unschedulable("the extender says no") for name in ("n", "m")})
+
+    outcome = preempt(make_snapshot(node("n"), node("m"), pods=[pod("a", "n", cpu=0), pod("b", "m")]), statuses=refused)
+
+    assert victims(outcome) == {"m": ["b"]}
+
+
+@pytest.mark.parametrize(
+    ("preemptor", "status"),
+    [
+        pytest.param(PREEMPTOR, fwk.SUCCESS, id="success says nothing"),
+        pytest.param(
+            PREEMPTOR.preemption_policy("Never"),
+            fwk.unschedulable("preemption: not eligible due to preemptionPolicy=Never.").by("DefaultPreemption"),
+            id="not eligible",
+        ),
+        pytest.param(
+            PREEMPTOR.priority(0),
+            fwk.unschedulable(f"preemption: 0/1 nodes are available: 1 {NO_VICTIMS}.").by("DefaultPreemption"),
+            id="no candidate",
+        ),
+    ],
+)
+def test_the_plugin_signs_what_the_evaluator_says(preemptor: PodBuilder, status: fwk.Status) -> None:
+    snapshot = make_snapshot(node("n"), pods=[pod("a", "n")])
+    framework = make_framework(NodeResourcesFit, DefaultPreemption)
+    state = Cycle(framework, snapshot, preemptor.obj())
+    state.run_pre_filter_plugins()
+
+    result = asyncio.run(run_post_filter_plugins(state, fwk.NodeStatuses({"n": fwk.unschedulable("full")})))
+
+    assert result.status == status
+
+
+# Where a plugin or an extender may differ.
+
+
+def test_own_criteria_choose_the_node() -> None:
+    def by_name(candidates: Candidates) -> Int64s:
+        return np.array([int(one.node[1:]) for one in candidates.listed()])
+
+    outcome = preempt(
+        four_nodes(), evaluator=lambda framework: Evaluator(framework, every, replace(V1_36, criteria=[by_name]))
+    )
+
+    assert outcome.nominated_node == "n3"
+
+
+Answer = Callable[[Sequence[fwk.Candidate]], Iterable[fwk.Candidate]]
+
+
+@final
+class Extender:
+    """An extender that wants certain victims, and notes what it was asked."""
+
+    def __init__(self, name: str, answer: Answer, *, is_interested: bool = True, is_ignorable: bool = False) -> None:
+        self.name = name
+        self.is_ignorable = is_ignorable
+        self._answer = answer
+        self._is_interested = is_interested
+        self.asked: list[list[str]] = []
+
+    def is_interested(self, pod: fwk.Pod) -> bool:
+        return self._is_interested
+
+    async def process_preemption(
+        self, pod: fwk.Pod, victims: Sequence[fwk.Candidate], snapshot: Snapshot
+    ) -> Sequence[fwk.Candidate]:
+        self.asked.append([one.node for one in victims])
+        return list(self._answer(victims))
+
+
+def with_extenders(*extenders: Extender) -> Framework:
+    return make_framework(NodeUnschedulable, NodeResourcesFit, extenders=extenders)
+
+
+def test_extenders_are_asked_one_after_the_other() -> None:
+    """
+    Each sees what those before it left.
+    """
+    first = Extender("first", lambda victims: victims[1:])
+    bored = Extender("bored", lambda victims: [], is_interested=False)
+    second = Extender("second", lambda victims: victims[:1])
+
+    outcome = preempt(four_nodes(), framework=with_extenders(first, bored, second))
+
+    assert (first.asked, bored.asked, second.asked) == ([["n0", "n1", "n2", "n3"]], [], [["n1", "n2", "n3"]])
+    assert outcome.nominated_node == "n1"
+
+
+def test_an_extender_may_want_other_victims() -> None:
+    """
+    Its counts of violations are taken at their word: they decide before all else.
+    """
+    extender = Extender(
+        "e", lambda victims: [fwk.Candidate(one.node, one.victims, int(one.node != "n2")) for one in victims]
+    )
+
+    outcome = preempt(four_nodes(), framework=with_extenders(extender))
+
+    assert outcome.nominated_node == "n2"
+
+
+def test_extenders_may_object_to_all() -> None:
+    silent = Extender("silent", lambda victims: victims)
+
+    outcome = preempt(four_nodes(), framework=with_extenders(Extender("no", lambda victims: []), silent))
+
+    assert outcome.status == fwk.unschedulable("no candidate node for preemption")
+    assert outcome.nominated_node is None
+    assert silent.asked == []
+
+
+def failing(victims: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
+    raise fwk.ExtenderError("it is down")
+
+
+def naming_nobody_on_the_first(victims: Sequence[fwk.Candidate]) -> Iterable[fwk.Candidate]:
+    return [fwk.Candidate(victims[0].node, (), 0), *victims[1:]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        pytest.param(failing, "it is down", id="fails"),
+        pytest.param(naming_nobody_on_the_first, 'expected at least one victim pod on node "n0"', id="names nobody"),
+    ],
+)
+def test_an_extender_that_fails_ends_the_search(answer: Answer, error: str) -> None:
+    outcome = preempt(four_nodes(), framework=with_extenders(Extender("e", answer)))
+
+    assert outcome.status == fwk.error(error)
+    assert (outcome.nominated_node, outcome.chosen) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        pytest.param(failing, ["n0", "n1", "n2", "n3"], id="fails"),
+        pytest.param(naming_nobody_on_the_first, ["n1", "n2", "n3"], id="names nobody"),
+    ],
+)
+def test_one_that_is_ignorable_does_not(answer: Answer, left: list[str]) -> None:
+    last = Extender("last", lambda victims: victims)
+
+    outcome = preempt(four_nodes(), framework=with_extenders(Extender("e", answer, is_ignorable=True), last))
+
+    assert last.asked == [left]
+    assert outcome.status.is_success
+
+
+def test_a_pod_named_twice_goes_once() -> None:
+    extender = Extender("e", lambda victims: [fwk.Candidate(one.node, one.victims * 2, 0) for one in victims[:1]])
+
+    outcome = preempt(four_nodes(), framework=with_extenders(extender))
+
+    assert outcome.chosen is not None
+    assert len(outcome.chosen.victims) == 1
+
+
+def test_nothing_is_evicted() -> None:
+    """
+    The outcome is a value: the cluster is as it was.
+    """
+    objects: list[HasMetadata] = [budget(0)]
+    cache = make_cache(node("n"), pods=[web("a"), web("b")], objects=objects)
+    before = cache.dump()
+
+    preempt(cache.update_snapshot())
+
+    assert cache.dump() == before
+    assert all(isinstance(one, PodDisruptionBudget) for one in cache.objects.pdbs.values())
+
+
+# Long budgets.
+
+
+def test_long_selectors_of_budgets_are_parsed_in_a_thread_once() -> None:
+    """
+    The cycle says what is to be done, and the next one has its answer.
+    """
+    long = LabelSelector(
+        match_expressions=[LabelSelectorRequirement(f"key-{place}", "NotIn", ["x"]) for place in range(2000)]
+    )
+    snapshot = make_snapshot(node("n"), pods=[pod("a", "n").label(app="web")], objects=[budget(0, long)])
+    framework = make_framework(NodeUnschedulable, NodeResourcesFit, DefaultPreemption, may_defer=True)
+    state = Cycle(framework, snapshot, PREEMPTOR.obj(), NO_NOMINATIONS)
+    state.run_pre_filter_plugins()
+    rows = Rows.of(snapshot)
+    refused = fwk.NodeStatuses.refused(state.run_filters_with_nominated_pods(rows), rows, fwk.unresolvable())
+    with pytest.raises(fwk.LongWork) as deferred:
+        asyncio.run(run_post_filter_plugins(state, refused))
+    deferred.value.work(lambda: True)
+
+    result = asyncio.run(run_post_filter_plugins(state, refused))
+
+    assert result.preemption is not None
+    assert result.preemption.chosen is not None
+    assert result.preemption.chosen.num_pdb_violations == 1
+
+
+def test_where_nothing_is_deferred_they_are_parsed_at_once() -> None:
+    long = LabelSelector(
+        match_expressions=[LabelSelectorRequirement(f"key-{place}", "NotIn", ["x"]) for place in range(2000)]
+    )
+
+    outcome = preempt(make_snapshot(node("n"), pods=[pod("a", "n").label(app="web")], objects=[budget(0, long)]))
+
+    assert outcome.chosen is not None
+    assert outcome.chosen.num_pdb_violations == 1

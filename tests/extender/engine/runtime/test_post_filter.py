@@ -1,0 +1,90 @@
+"""What the framework makes of what PostFilter plugins say."""
+
+import asyncio
+
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.testing import make_framework, make_pod, make_snapshot
+from tests.extender.plugins_by_table import Answers, Tries, raising
+
+NO, NEVER, LATER = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
+BROKEN = fwk.error("broken")
+
+
+def post_filter(*plugins: fwk.Plugin) -> fwk.PostFilterResult:
+    framework = make_framework(*plugins)
+    return asyncio.run(run_post_filter_plugins(Cycle(framework, make_snapshot(), make_pod().obj()), fwk.NodeStatuses()))
+
+
+@pytest.mark.parametrize(
+    ("says", "status", "tried"),
+    [
+        pytest.param([], fwk.unschedulable(), 0, id="nobody to ask"),
+        pytest.param([fwk.SUCCESS, NO], fwk.SUCCESS, 1, id="success ends it"),
+        pytest.param([NO, fwk.SUCCESS], fwk.SUCCESS, 2, id="success makes refusals forgotten"),
+        pytest.param(
+            [NO, fwk.unschedulable("nor I")], fwk.unschedulable("no", "nor I").by("P0"), 2, id="refusals add up"
+        ),
+        pytest.param([LATER, NO], fwk.unschedulable("later", "no").by("P0"), 2, id="pending is a refusal"),
+        pytest.param([NO, NEVER, fwk.SUCCESS], NEVER.by("P1"), 2, id="unresolvable ends it"),
+        pytest.param([NO, BROKEN, fwk.SUCCESS], BROKEN.by("P1"), 2, id="an error ends it"),
+        pytest.param(
+            [fwk.SKIP, fwk.SUCCESS], fwk.Status(fwk.Code.ERROR, (), "P0"), 1, id="skip is no answer here: an error"
+        ),
+    ],
+)
+def test_post_filters_are_tried_until_one_settles_it(says: list[fwk.Status], status: fwk.Status, tried: int) -> None:
+    plugins = [Tries(f"P{place}", said) for place, said in enumerate(says)]
+
+    result = post_filter(*plugins)
+
+    assert result.status == status
+    assert sum(plugin.tried for plugin in plugins) == tried
+
+
+@pytest.mark.parametrize(
+    ("plugins", "nominated"),
+    [
+        pytest.param([Tries("A", NO)], None, id="nobody says anything: it stays as it is"),
+        pytest.param([Tries("A", NO, "")], "", id="cleared"),
+        pytest.param([Tries("A", NO, "a"), Tries("B", NO)], "a", id="who says nothing does not overrule"),
+        pytest.param([Tries("A", NO, "a"), Tries("B", NO, "")], "", id="the last word counts"),
+        pytest.param([Tries("A", NO, "a"), Tries("B", fwk.SUCCESS, "b")], "b", id="success overrules"),
+        pytest.param([Tries("A", NO, "a"), Tries("B", fwk.SUCCESS)], None, id="also by saying nothing"),
+        pytest.param([Tries("A", NO, "a"), Tries("B", NEVER, "b")], "b", id="unresolvable overrules"),
+        pytest.param([Tries("A", NO, "a"), Tries("B", BROKEN, "b")], None, id="an error nominates nobody"),
+    ],
+)
+def test_the_nomination_is_that_of_whoever_had_the_last_word(plugins: list[Tries], nominated: str | None) -> None:
+    assert post_filter(*plugins).nominated_node == nominated
+
+
+def test_what_prefilter_never_wrote_is_not_found() -> None:
+    """
+    A PostFilter whose own PreFilter had no turn cannot read its state. Upstream's DynamicResources ends the chain like
+    that.
+    """
+    after = Tries("After", fwk.SUCCESS)
+
+    result = post_filter(Answers("post_filter", raising(fwk.NotFoundError("not found"))), after)
+
+    assert result.status == fwk.error("not found").by("Answers")
+    assert after.tried == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        pytest.param(raising(ValueError("boom")), "boom", id="it raises"),
+        pytest.param(lambda: fwk.SUCCESS, "it returned Status, not PostFilterResult", id="a Status"),
+    ],
+)
+def test_a_post_filter_that_goes_wrong_fails_the_cycle_in_its_own_name(answer: object, message: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        post_filter(Answers("post_filter", answer))  # type: ignore[arg-type]
+
+    assert (caught.value.plugin, str(caught.value)) == ("Answers", f'running PostFilter plugin "Answers": {message}')

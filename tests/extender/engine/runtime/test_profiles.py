@@ -1,0 +1,266 @@
+"""How what a profile says is merged with the defaults, and who runs where in the end."""
+
+import pytest
+
+from extender.engine.runtime.profiles import resolve, resolve_all
+from extender.values.config import (
+    DEFAULT_PLUGINS,
+    EXTENSION_POINTS,
+    IN_TREE_POINTS,
+    ConfigErrors,
+    Configuration,
+    Extender,
+    ExtenderManagedResource,
+    NodeResourcesFitArgs,
+    PluginConfig,
+    PluginRef,
+    PluginSet,
+    Profile,
+)
+from extender.values.config.completion import complete
+from extender.values.config.plugin_sets import merge_set, plugins
+
+POINTS_OF = {
+    "Queue": {"queueSort"},
+    "Binder": {"bind"},
+    "A": {"filter", "score"},
+    "B": {"filter", "score"},
+    "C": {"filter", "score"},
+    "Filter": {"filter"},
+}
+NEEDED = "Queue Binder"
+
+
+def listed(text):
+    """Plugins as in `A B=3`: with the weight after the equals sign."""
+    pairs = [item.partition("=") for item in text.split()]
+    return tuple(PluginRef(name, int(weight or 0)) for name, _, weight in pairs)
+
+
+def plugin_set(enabled="", disabled=""):
+    return PluginSet(listed(enabled), listed(disabled))
+
+
+def profile(name="p", args=(), **sets):
+    """A profile with just these sets; Queue and Binder are at `multiPoint` unless that is given."""
+    return Profile(
+        scheduler_name=name, plugins=plugins(**{"multiPoint": plugin_set(NEEDED), **sets}), plugin_configs=tuple(args)
+    )
+
+
+def refusal(act):
+    with pytest.raises(ConfigErrors) as caught:
+        act()
+    assert caught.value.stage == "create"
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("default", "custom", "enabled", "disabled"),
+    [
+        pytest.param("A=1 B=2", ("", ""), "A=1 B=2", "", id="nothing said, nothing changed"),
+        pytest.param("A=1 B=2", ("C=3", ""), "A=1 B=2 C=3", "", id="what is added comes last"),
+        pytest.param("A=1 B=2", ("A=9", ""), "A=9 B=2", "", id="a new weight leaves a plugin in its place"),
+        pytest.param("A=1 B=2", ("", "A"), "B=2", "A", id="what is disabled is gone"),
+        pytest.param("A=1 B=2", ("", "*"), "", "*", id="an asterisk disables all"),
+        pytest.param("A=1 B=2", ("B=5 A=6", "*"), "B=5 A=6", "*", id="but what is enabled"),
+        pytest.param("A=1 B=2", ("A=3", "A"), "B=2 A=3", "A", id="disabled and enabled: moved to the end"),
+        pytest.param(
+            "A=1", ("A=2 A=3", ""), "A=3 A=2", "", id="of two the last replaces; the other stays to be refused later"
+        ),
+        pytest.param("A=1 B=2", ("", "B=7"), "A=1", "B", id="a disabled plugin has no weight"),
+    ],
+)
+def test_a_set_is_merged_with_the_default_one(default, custom, enabled, disabled):
+    assert merge_set(plugin_set(default), plugin_set(*custom)) == plugin_set(enabled, disabled)
+
+
+def test_default_disabled_plugins_stay_disabled():
+    assert merge_set(plugin_set("A B", "B"), plugin_set("", "C")) == plugin_set("A", "C B")
+
+
+@pytest.mark.parametrize(
+    ("multi_point", "enabled", "disabled", "runs"),
+    [
+        pytest.param("A Filter B", "", "", "A Filter B", id="multiPoint in its order"),
+        pytest.param(
+            "A", "", "", "A", id="only those that implement the point, and not the queue sort and bind plugins, too"
+        ),
+        pytest.param("A B", "C", "", "A B C", id="named ones come after"),
+        pytest.param(
+            "A B C",
+            "C B",
+            "",
+            "C B A",
+            id="unless multiPoint has them, too: then before, in the order in which they are named",
+        ),
+        pytest.param("A B", "Filter B C", "", "B A Filter C", id="all three parts"),
+        pytest.param("A B C", "", "B", "A C", id="disabled at the point"),
+        pytest.param("A B C", "B", "B", "A C B", id="disabled and named at the point: last"),
+        pytest.param("A B C", "C", "*", "C", id="with an asterisk multiPoint adds nothing"),
+    ],
+)
+def test_multi_point_is_expanded_at_every_point(multi_point, enabled, disabled, runs):
+    resolved = resolve(
+        profile(multiPoint=plugin_set(f"{NEEDED} {multi_point}"), filter=plugin_set(enabled, disabled)), POINTS_OF
+    )
+
+    assert resolved.plugins["filter"] == tuple(runs.split())
+
+
+@pytest.mark.parametrize(
+    ("multi_point", "score", "disabled", "weights"),
+    [
+        pytest.param("A=2 B=3", "", "", {"A": 2, "B": 3}, id="from multiPoint"),
+        pytest.param("A B", "", "", {"A": 1, "B": 1}, id="none is 1"),
+        pytest.param("A=2 B=3", "B=7", "", {"B": 7, "A": 2}, id="the point's own weight goes before"),
+        pytest.param("A=2 B=3", "B", "", {"B": 1, "A": 2}, id="even if it is not given"),
+        pytest.param("A=2 B=3", "", "A", {"B": 3}, id="disabled plugins have none"),
+        pytest.param("Filter=5 A=-2", "", "", {"A": -2}, id="a negative weight passes where it is the last"),
+    ],
+)
+def test_weights(multi_point, score, disabled, weights):
+    resolved = resolve(
+        profile(multiPoint=plugin_set(f"{NEEDED} {multi_point}"), score=plugin_set(score, disabled)), POINTS_OF
+    )
+
+    assert list(resolved.score_weights.items()) == list(weights.items())
+
+
+@pytest.mark.parametrize(
+    ("sets", "error"),
+    [
+        pytest.param({"filter": plugin_set("X")}, 'FilterPlugin "X" does not exist', id="unknown"),
+        pytest.param({"multiPoint": plugin_set("X")}, 'PreFilterPlugin "X" does not exist', id="unknown at multiPoint"),
+        pytest.param(
+            {"permit": plugin_set("A")}, 'plugin "A" does not extend PermitPlugin plugin', id="cannot run there"
+        ),
+        pytest.param(
+            {"placementGenerate": plugin_set("A")},
+            'plugin "A" does not extend PlacementGeneratePlugin plugin',
+            id="nor there",
+        ),
+        pytest.param({"score": plugin_set("A A")}, 'plugin "A" already registered as "ScorePlugin"', id="named twice"),
+        pytest.param(
+            {"multiPoint": plugin_set(f"{NEEDED} A A")},
+            'plugin "A" already registered as "FilterPlugin"',
+            id="twice at multiPoint",
+        ),
+        pytest.param(
+            {"multiPoint": plugin_set("Binder")},
+            'only one queue sort plugin required for profile with scheduler name "p", but got 0',
+            id="no queue sort plugin",
+        ),
+        pytest.param(
+            {"multiPoint": plugin_set("Queue")},
+            'at least one bind plugin is needed for profile with scheduler name "p"',
+            id="no bind plugin",
+        ),
+        pytest.param(
+            {"score": plugin_set("A=-1 B")},
+            "score plugins: total score of Score plugins could overflow",
+            id="negative, and not the last",
+        ),
+        pytest.param(
+            {"score": plugin_set("X"), "filter": plugin_set("Y")},
+            'FilterPlugin "Y" does not exist',
+            id="the first point's error",
+        ),
+    ],
+)
+def test_what_cannot_be_worked_out_is_refused_in_upstreams_words(sets, error):
+    assert refusal(lambda: resolve(profile(**sets), POINTS_OF)) == error
+
+
+def test_every_default_plugin_runs_wherever_it_can():
+    resolved = resolve(Profile(), IN_TREE_POINTS)
+
+    names = [plugin.name for plugin in DEFAULT_PLUGINS["multiPoint"].enabled]
+    assert resolved.plugins == {
+        point: tuple(name for name in names if point in IN_TREE_POINTS[name]) for point in EXTENSION_POINTS
+    }
+
+
+def test_profiles_are_worked_out_by_name():
+    resolved = resolve_all(Configuration(profiles=(profile("a"), profile("b"))), POINTS_OF)
+
+    assert list(resolved) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("profiles", "error"),
+    [
+        pytest.param(
+            [profile("a"), profile("b", filter=plugin_set("X"))],
+            'creating profile for scheduler name b: FilterPlugin "X" does not exist',
+            id="the profile is named",
+        ),
+        pytest.param(
+            [profile("a"), profile("b", multiPoint=plugin_set("Binder Other"))],
+            'different queue sort plugins for profile "b": "Other", first: "Queue"',
+            id="another queue sort plugin",
+        ),
+        pytest.param(
+            [profile("a"), profile("b", [PluginConfig("Queue", {"x": 1})])],
+            'different queue sort plugin args for profile "b"',
+            id="other arguments for it",
+        ),
+        pytest.param([profile("a"), profile("a")], 'duplicate profile with scheduler name "a"', id="two of one name"),
+        pytest.param(
+            [profile("a", [PluginConfig("A"), PluginConfig("A")])],
+            "creating profile for scheduler name a: repeated config for plugin A",
+            id="arguments twice",
+        ),
+        pytest.param(
+            [
+                Profile(
+                    scheduler_name="a",
+                    plugin_configs=(PluginConfig("NodeResourcesFit", NodeResourcesFitArgs(scoring_strategy=None)),),
+                )
+            ],
+            'creating profile for scheduler name a: PreFilterPlugin "SchedulingGates" does not exist',
+            id="arguments of plugins that do not exist are not looked at",
+        ),
+    ],
+)
+def test_profiles_that_do_not_go_together(profiles, error):
+    points_of = {**POINTS_OF, "Other": {"queueSort"}}
+
+    found = refusal(lambda: resolve_all(Configuration(profiles=tuple(profiles)), points_of))
+
+    assert found == f"initializing profiles: {error}"
+
+
+@pytest.mark.parametrize(
+    ("args", "error"),
+    [
+        pytest.param(
+            NodeResourcesFitArgs(scoring_strategy=None),
+            "scoringStrategy: Required value: ScoringStrategy field is required",
+            id="wrong",
+        ),
+        pytest.param({}, "want args to be of type NodeResourcesFitArgs, got dict", id="not its own"),
+    ],
+)
+def test_a_plugin_that_would_refuse_its_arguments_stops_the_profile(args, error):
+    configs = tuple(
+        PluginConfig(config.name, args) if config.name == "NodeResourcesFit" else config
+        for config in Profile().plugin_configs
+    )
+
+    found = refusal(
+        lambda: resolve_all(complete(Configuration(profiles=(Profile(plugin_configs=configs),))), IN_TREE_POINTS)
+    )
+
+    assert found == (
+        "initializing profiles: creating profile for scheduler name default-scheduler: initializing plugin "
+        f'"NodeResourcesFit": {error}'
+    )
+
+
+def test_extenders_come_before_profiles():
+    extender = Extender(managed_resources=(ExtenderManagedResource("a.b/c", ignored_by_scheduler=True),))
+
+    found = refusal(lambda: resolve_all(complete(Configuration(profiles=(profile(),), extenders=(extender,))), {}))
+
+    assert found == "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config"

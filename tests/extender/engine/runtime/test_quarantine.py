@@ -1,0 +1,250 @@
+"""Plugins from outside the tree that fail or overrun again and again are not called for a while."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.framework import Framework
+from extender.engine.runtime.plugin_calls import PluginError
+from extender.engine.runtime.post_filter import run_post_filter_plugins
+from extender.engine.runtime.quarantine import MOST_FAILURES, QUARANTINES, Quarantines
+from extender.engine.runtime.registry import Registry
+from extender.engine.snapshot import Rows
+from extender.engine.snapshot.axes import Int64s
+from extender.testing import make_node, make_pod, make_snapshot
+from extender.values.config.loading import load
+from extender.values.objects.cluster import ClusterState
+
+SNAPSHOT = make_snapshot(*(make_node(name).capacity(cpu=8, pods=110) for name in "ab"))
+POD = make_pod("p").obj()
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Moody(fwk.FilterPlugin, fwk.ScorePlugin):
+    """Does what it is told by `mood`."""
+
+    mood: Callable[[], Any] = staticmethod(lambda: None)
+    deadline = 0.02
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> fwk.Verdicts:
+        type(self).mood()
+        return fwk.accept(len(rows))
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> Int64s:
+        return np.full(len(rows), 7, np.int64)
+
+
+class Slow(fwk.EachNodeFilterPlugin):
+    """Waits at each node, in a thread of its own."""
+
+    blocking = True
+
+    def filter(self, state: fwk.CycleState, pod: fwk.Pod, node: fwk.NodeInfo) -> fwk.Status:
+        time.sleep(0.3)
+        return fwk.unschedulable("slowly refused") if node.name == "a" else fwk.SUCCESS
+
+
+def raises() -> None:
+    raise ValueError("no service")
+
+
+def framework_of(
+    plugin: type[fwk.Plugin], now: Callable[[], datetime] = lambda: BEGIN, *, may_defer: bool = False
+) -> Framework:
+    enabled = f"{{enabled: [{{name: {plugin.__name__}}}]}}"
+    point = "postFilter" if issubclass(plugin, fwk.PostFilterPlugin) else "filter"
+    configuration = load(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
+        f"- plugins: {{{point}: {enabled}, {f'score: {enabled}' if issubclass(plugin, fwk.ScorePlugin) else ''}}}\n"
+    )
+    registry = Registry(IN_TREE, [], also={plugin.__name__: plugin})
+    live = Cluster.of(ClusterState()).cache
+    (framework,) = registry.make_frameworks(
+        configuration, random.Random(0), live=live, now=now, may_defer=may_defer
+    ).values()
+    return framework
+
+
+def filtered(framework: Framework) -> str:
+    """The outcome of the profile's Filters: the error, or nothing."""
+    try:
+        cycle = Cycle(framework, SNAPSHOT, POD)
+        cycle.run_pre_filter_plugins()
+        cycle.run_filter_plugins(Rows.of(SNAPSHOT))
+    except PluginError as exc:
+        return str(exc)
+    return ""
+
+
+def quarantines(framework: Framework) -> Quarantines:
+    return framework.shared(QUARANTINES, lambda: Quarantines(framework.now))
+
+
+@pytest.fixture
+def mood(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Any]], None]:
+    return lambda value: monkeypatch.setattr(Moody, "mood", staticmethod(value))
+
+
+@pytest.mark.parametrize(
+    ("bad", "last"),
+    [
+        pytest.param(raises, "filter: no service", id="it raises"),
+        pytest.param(lambda: time.sleep(0.05), "s, and its deadline is 0.02 s", id="it overruns"),
+    ],
+)
+def test_a_plugin_that_fails_again_and_again_is_not_called(
+    mood: Callable[[Callable[[], Any]], None], bad: Callable[[], Any], last: str
+) -> None:
+    """
+    Attempts fail while it is not called, since a pod must not be placed where the plugin might refuse it.
+    """
+    framework = framework_of(Moody)
+    mood(bad)
+    for _ in range(MOST_FAILURES):
+        filtered(framework)
+
+    mood(lambda: pytest.fail("it is called"))
+
+    assert filtered(framework).startswith(
+        'running "Moody" filter plugin: the plugin is quarantined until 00:00:10, because 5 calls in a row'
+    )
+    assert quarantines(framework).reasons()[0].startswith("Moody: the plugin is quarantined until 00:00:10")
+    assert quarantines(framework).of("Moody").last_failure.endswith(last)
+
+
+def test_failures_of_decisions_that_ask_for_no_reasons_count(mood: Callable[[Callable[[], Any]], None]) -> None:
+    framework = framework_of(Moody)
+    mood(raises)
+
+    for _ in range(MOST_FAILURES):
+        cycle = Cycle(framework, SNAPSHOT, POD)
+        cycle.run_pre_filter_plugins()
+        with pytest.raises(PluginError):
+            cycle.feasible_rows()
+
+    assert quarantines(framework).reasons()[0].startswith("Moody: the plugin is quarantined until 00:00:10")
+
+
+def test_its_scores_are_left_out(mood: Callable[[Callable[[], Any]], None]) -> None:
+    framework = framework_of(Moody)
+    scorer = next(scorer for scorer in framework.plugins.score if scorer.name == "Moody").plugin
+    rows, state = Rows.of(SNAPSHOT), fwk.CycleState()
+    assert scorer.score(state, POD, rows).tolist() == [7, 7]
+    mood(raises)
+
+    for _ in range(MOST_FAILURES):
+        filtered(framework)
+
+    assert scorer.score(state, POD, rows).tolist() == [0, 0]
+
+
+def test_pauses_double_until_a_call_succeeds(mood: Callable[[Callable[[], Any]], None]) -> None:
+    """
+    After a pause one call is tried. If it fails, the next pause is twice as long; if it succeeds, all is as at the
+    beginning.
+    """
+    now = [BEGIN]
+    framework = framework_of(Moody, lambda: now[0])
+    mood(raises)
+    for _ in range(MOST_FAILURES):
+        filtered(framework)
+
+    now[0] += timedelta(seconds=10)
+    assert filtered(framework) == 'running "Moody" filter plugin: no service'
+    now[0] += timedelta(seconds=19)
+    assert "quarantined" in filtered(framework)
+    now[0] += timedelta(seconds=1)
+    mood(lambda: None)
+    assert filtered(framework) == ""
+    mood(raises)
+    assert filtered(framework) == 'running "Moody" filter plugin: no service'
+    assert quarantines(framework).reasons() == []
+    assert quarantines(framework).of("Moody").times == 2
+
+
+def test_a_success_between_failures_keeps_it_in(mood: Callable[[Callable[[], Any]], None]) -> None:
+    """
+    A tenant whose pods make a plugin fail cannot have it quarantined while it works for the pods of others.
+    """
+    framework = framework_of(Moody)
+    for _ in range(3 * MOST_FAILURES):
+        mood(raises)
+        filtered(framework)
+        mood(lambda: None)
+        assert filtered(framework) == ""
+
+
+def test_in_tree_plugins_are_never_quarantined() -> None:
+    assert set(quarantines(framework_of(Moody)).by_plugin) == {"Moody"}
+
+
+def test_a_plugin_that_blocks_runs_in_a_thread() -> None:
+    """
+    The cycle raises what is to be done, and finds the answers when it begins again.
+    """
+    framework = framework_of(Slow, may_defer=True)
+    kept: fwk.LongWork | None = None
+    rounds = 0
+    while True:
+        cycle = Cycle(framework, SNAPSHOT, POD)
+        cycle.run_pre_filter_plugins()
+        try:
+            verdicts = cycle.run_filter_plugins(Rows.of(SNAPSHOT))
+            break
+        except fwk.LongWork as long:
+            kept = long
+        rounds += 1
+        assert kept.thread == "Slow"
+        kept.work(lambda: True)
+
+    assert rounds == 2  # a node takes longer than a turn
+    assert verdicts.ok.tolist() == [False, True]
+    assert verdicts.status_of(0).message == "slowly refused"
+
+
+def test_without_a_runner_that_defers_it_runs_at_once() -> None:
+    assert filtered(framework_of(Slow)) == ""
+
+
+class Thorough(fwk.PostFilterPlugin):
+    """Always has long work to do."""
+
+    async def post_filter(
+        self, state: fwk.CycleState, pod: fwk.Pod, statuses: fwk.NodeStatuses
+    ) -> fwk.PostFilterResult:
+        raise fwk.LongWork(lambda is_wanted: None)
+
+
+def test_a_plugin_may_put_off_what_it_does_for_a_pod_that_fits_nowhere() -> None:
+    framework = framework_of(Thorough, may_defer=True)
+
+    for _ in range(MOST_FAILURES):
+        cycle = Cycle(framework, SNAPSHOT, POD)
+        cycle.run_pre_filter_plugins()
+        with pytest.raises(fwk.LongWork):
+            asyncio.run(run_post_filter_plugins(cycle, fwk.NodeStatuses(absent=fwk.unresolvable("no"))))
+
+    assert not quarantines(framework).reasons()
+
+
+class SlowHere(Slow):
+    blocking = False
+    deadline = 0.1
+
+
+def test_a_plugin_that_looks_at_one_node_at_a_time_is_stopped_between_nodes() -> None:
+    """
+    It may take its deadline and a millisecond a node.
+    """
+    message = "it took longer than its deadline of 0.102 s for 2 nodes, at node a"
+    assert filtered(framework_of(SlowHere)) == f'running "SlowHere" filter plugin: {message}'

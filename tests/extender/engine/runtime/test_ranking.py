@@ -1,0 +1,142 @@
+"""A ranking has the totals of the feasible nodes; the best of them is chosen without listing the others."""
+
+import random
+from typing import final
+
+import numpy as np
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.plugins.taint_toleration import TaintToleration
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.ranking import FIRST_NODES, Ranking, select_host, type_of_totals, values_among
+from extender.engine.snapshot import Rows
+from extender.engine.snapshot.axes import Int64s
+from extender.testing import make_cache, make_framework, make_node, make_pod, make_snapshot
+from tests.extender.plugins_by_table import Refuses, Scores
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        pytest.param([], np.int16, id="no scorer"),
+        pytest.param([1, 1, 2, 2, 3], np.int16, id="the usual weights"),
+        pytest.param([327], np.int16, id="just narrow enough"),
+        pytest.param([328], np.int32, id="one more"),
+        pytest.param([2**31], np.int64, id="very heavy"),
+    ],
+)
+def test_totals_are_as_narrow_as_the_weights_allow(weights: list[int], expected: type[np.signedinteger]) -> None:
+    assert type_of_totals(weights) is expected
+
+
+@pytest.mark.parametrize("weight", [1, 327, 328, 10**6, 10**9])
+def test_no_weight_is_too_heavy_for_a_total(weight: int) -> None:
+    cache = make_cache(make_node("a"), make_node("b"))
+    state = Cycle(
+        make_framework(Scores("S", {"a": 99, "b": 100}), weights={"S": weight}),
+        cache.update_snapshot(),
+        make_pod("p").obj(),
+    )
+    state.run_pre_filter_plugins()
+    rows = state.feasible_rows()
+    state.run_pre_score_plugins(rows)
+
+    assert state.total_scores(rows).tolist() == [99 * weight, 100 * weight]
+
+
+@final
+class Wealth(fwk.ScorePlugin):
+    """Scores nodes by their zone, which is a number; normalised over the feasible nodes from 0 to 100."""
+
+    normalizes_by_extremes = True
+
+    def __init__(self, snapshot: fwk.Snapshot) -> None:
+        super().__init__()
+        self._snapshot = snapshot
+
+    def score(self, state: fwk.CycleState, pod: fwk.Pod, rows: Rows) -> Int64s:
+        return rows.label_number("zone")
+
+    def score_by_label(self, state: fwk.CycleState, pod: fwk.Pod) -> fwk.LabelScores:
+        column = self._snapshot.nodes.label("zone")
+        return fwk.LabelScores(column, np.array([*map(int, column.values), 0], np.int64))
+
+    def normalize_score(self, state: fwk.CycleState, pod: fwk.Pod, scores: Int64s) -> Int64s:
+        least = int(scores.min())
+        return np.asarray((scores - least) * 100 // (int(scores.max()) - least))
+
+
+def test_scores_by_label_are_normalised_over_the_feasible_nodes() -> None:
+    """
+    The richest zone is full, so that it is no measure for the others.
+    """
+    nodes = [make_node(f"n{zone}").label(zone=str(zone)) for zone in (10, 20, 15, 1000)]
+    snapshot = make_snapshot(*nodes)
+    full = Refuses("Full", {"n1000": fwk.unschedulable("full")})
+    state = Cycle(make_framework(full, Wealth(snapshot)), snapshot, make_pod("p").obj())
+    state.run_pre_filter_plugins()
+    rows = state.feasible_rows()
+    state.run_pre_score_plugins(rows)
+    totals = state.total_scores(rows)
+
+    assert dict(zip(rows.names, totals.tolist(), strict=True)) == {"n10": 0, "n20": 100, "n15": 50}
+    assert state.run_score_plugins(rows).total.tolist() == totals.tolist()
+
+
+def test_nodes_that_were_all_alike_are_told_apart_when_one_changes() -> None:
+    cache = make_cache(*(make_node(name) for name in "abc"))
+    framework, pod = make_framework(TaintToleration), make_pod("p").obj()
+
+    def totals() -> dict[str, int]:
+        state = Cycle(framework, cache.update_snapshot(), pod)
+        state.run_pre_filter_plugins()
+        rows = state.feasible_rows()
+        state.run_pre_score_plugins(rows)
+        return dict(zip(rows.names, state.total_scores(rows).tolist(), strict=True))
+
+    before = totals()
+    cache.update_node(make_node("b").obj(), make_node("b").taint("slow", effect="PreferNoSchedule").obj())
+
+    assert before == {"a": 100, "b": 100, "c": 100}
+    assert totals() == {"a": 100, "b": 0, "c": 100}
+
+
+def test_among_some_of_the_nodes_the_best_is_the_one_that_would_be_chosen_if_they_were_listed() -> None:
+    snapshot = make_snapshot(*(make_node(f"n{number}") for number in range(50)))
+    chance = random.Random(5)
+    for seed in range(40):
+        mask = np.array([chance.random() < 0.6 for _ in range(50)])
+        totals = np.array([chance.randrange(4) for _ in range(50)], np.int16)
+        rows = Rows.masked(snapshot, mask)
+        ranking = Ranking(rows, (totals + np.int16(1)) * mask, is_over_nodes=True, common=300)
+
+        assert ranking.total.tolist() == (totals[mask] + 300).tolist()
+        assert ranking.best(random.Random(seed)) == rows.node[select_host(totals[mask], random.Random(seed))]
+
+
+@pytest.mark.parametrize("num_nodes", [9, FIRST_NODES, FIRST_NODES + 200])
+def test_the_values_that_some_nodes_have(num_nodes: int) -> None:
+    """
+    Whether they are common or rare, at the first nodes or at the last, and whether some nodes lack the label.
+    """
+    chance = random.Random(7)
+    for rare in (None, 0, num_nodes - 1):
+        for share in (0.0, 0.01, 0.5, 1.0):
+            zones = [chance.choice(("a", "b", "")) for _ in range(num_nodes)]
+            if rare is not None:
+                zones[rare] = "rare"
+            nodes = [
+                make_node(f"n{number}").label(**({"zone": zone} if zone else {})) for number, zone in enumerate(zones)
+            ]
+            snapshot = make_snapshot(*nodes)
+            column, mask = snapshot.nodes.label("zone"), np.array([chance.random() < share for _ in zones])
+            expected = {zone for zone, is_row in zip(zones, mask, strict=True) if is_row}
+
+            for rows in (Rows.masked(snapshot, mask), Rows.of(snapshot).take(mask)):
+                found = values_among(rows, column)
+                assert {value for value, has in zip([*column.values, ""], found, strict=True) if has} == expected
+            assert values_among(Rows.of(snapshot), column).tolist() == [
+                *(value in zones for value in column.values),
+                "" in zones,
+            ]

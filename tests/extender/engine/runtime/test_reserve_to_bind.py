@@ -1,0 +1,286 @@
+"""What each code means at each extension point of a pod that has a node."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.runtime.reserve_to_bind import (
+    run_bind_plugins,
+    run_permit_plugins,
+    run_post_bind_plugins,
+    run_pre_bind_plugins,
+    run_pre_bind_pre_flights,
+    run_reserve_plugins,
+    run_unreserve_plugins,
+)
+from extender.testing import make_framework, make_pod, make_snapshot
+from extender.values.concurrency.virtual_time import run
+from extender.values.objects.pod import Pod
+
+POD = make_pod().node("n").obj()
+U, UAU, PENDING = fwk.unschedulable("no"), fwk.unresolvable("never"), fwk.Status(fwk.Code.PENDING, ("later",))
+ERROR, WAIT, SKIP, OK = fwk.error("broken"), fwk.Status(fwk.Code.WAIT), fwk.SKIP, fwk.SUCCESS
+
+
+class Says(fwk.ReservePlugin, fwk.PermitPlugin, fwk.PreBindPlugin, fwk.BindPlugin, fwk.PostBindPlugin):
+    """
+    The same at each point; and notes down that it was asked.
+    """
+
+    def __init__(
+        self, says: fwk.Status | Exception, asked: list[str] | None = None, *, seconds: float = 0.0, flight: Any = None
+    ) -> None:
+        super().__init__()
+        self.says = says
+        self.asked = [] if asked is None else asked
+        self.seconds = seconds
+        self.flight = flight or fwk.PreFlight(fwk.SUCCESS)
+        self.takes = 0.0
+
+    def _said(self) -> fwk.Status:
+        self.asked.append(self.name)
+        if isinstance(self.says, Exception):
+            raise self.says
+        return self.says
+
+    def reserve(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+        return self._said()
+
+    def unreserve(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
+        self._said()
+
+    def permit(self, state: fwk.CycleState, pod: Pod, node: str) -> tuple[fwk.Status, float]:
+        return self._said(), self.seconds
+
+    def pre_bind_pre_flight(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.PreFlight:
+        if isinstance(self.flight, Exception):
+            raise self.flight
+        assert isinstance(self.flight, fwk.PreFlight)
+        return self.flight
+
+    async def pre_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+        self.asked.append(f"{self.name} begins")
+        await asyncio.sleep(self.takes)
+        return self._said()
+
+    async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+        return self._said()
+
+    async def post_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
+        self._said()
+
+
+def cycle(*plugins: fwk.Plugin) -> Cycle:
+    return Cycle(make_framework(*plugins), make_snapshot(), POD)
+
+
+class X(Says):
+    pass
+
+
+class Y(Says):
+    pass
+
+
+class Z(Says):
+    pass
+
+
+BROKEN = RuntimeError("broken")
+
+
+@pytest.mark.parametrize(
+    ("says", "comes_of_it"),
+    [
+        (OK, OK),
+        (U, U.by("X")),
+        (UAU, UAU.by("X")),
+        (PENDING, PENDING.by("X")),
+        (SKIP, fwk.error('running Reserve plugin "X": ').by("X")),
+        (WAIT, fwk.error('running Reserve plugin "X": ').by("X")),
+        (ERROR, fwk.error('running Reserve plugin "X": broken').by("X")),
+        (BROKEN, fwk.error('running Reserve plugin "X": broken').by("X")),
+    ],
+    ids=str,
+)
+def test_reserve(says: Any, comes_of_it: fwk.Status) -> None:
+    """
+    Refusals stay what they are, and are signed; all else but Success is an error. The first that is no Success ends it.
+    """
+    asked: list[str] = []
+
+    status = run_reserve_plugins(cycle(X(says, asked), Y(OK, asked)), POD, "n")
+
+    assert status == comes_of_it
+    assert asked == (["X", "Y"] if says is OK else ["X"])
+
+
+def test_unreserve_is_for_all_the_last_first_and_one_that_raises_stops_nobody() -> None:
+    asked: list[str] = []
+
+    run_unreserve_plugins(cycle(X(OK, asked), Y(BROKEN, asked), Z(OK, asked)), POD, "n")
+
+    assert asked == ["Z", "Y", "X"]
+
+
+@pytest.mark.parametrize(
+    ("says", "comes_of_it"),
+    [
+        (OK, OK),
+        (U, U.by("X")),
+        (UAU, UAU.by("X")),
+        (PENDING, PENDING.by("X")),
+        (SKIP, fwk.error('running Permit plugin "X": ').by("X")),
+        (ERROR, fwk.error('running Permit plugin "X": broken').by("X")),
+        (BROKEN, fwk.error('running Permit plugin "X": broken').by("X")),
+    ],
+    ids=str,
+)
+def test_permit(says: Any, comes_of_it: fwk.Status) -> None:
+    asked: list[str] = []
+
+    assert run_permit_plugins(cycle(X(says, asked), Y(OK, asked)), POD, "n") == (comes_of_it, {})
+    assert asked == (["X", "Y"] if says is OK else ["X"])
+
+
+def test_all_who_want_the_pod_to_wait_hold_it_fifteen_minutes_at_most() -> None:
+    holding = cycle(X(WAIT, seconds=10), Y(OK), Z(WAIT, seconds=10_000))
+
+    status, timeouts = run_permit_plugins(holding, POD, "n")
+
+    assert status == fwk.Status(fwk.Code.WAIT, ("one or more plugins asked to wait and no plugin rejected pod",))
+    assert timeouts == {"X": 10.0, "Z": 900.0}
+
+
+@pytest.mark.parametrize("says", [U, ERROR], ids=str)
+def test_a_refusal_ends_all_waiting(says: fwk.Status) -> None:
+    status, timeouts = run_permit_plugins(cycle(X(WAIT, seconds=10), Y(says)), POD, "n")
+
+    assert status.code is says.code
+    assert timeouts == {}
+
+
+UNSUPPORTED = "which is unsupported. It is supposed to return Success, Skip, or Error status"
+
+
+@pytest.mark.parametrize(
+    ("flight", "comes_of_it"),
+    [
+        (fwk.PreFlight(OK), OK),
+        (fwk.PreFlight(SKIP), SKIP),
+        (fwk.PreFlight(ERROR), fwk.error('running PreBindPreFlight "X": broken').by("X")),
+        (BROKEN, fwk.error('running PreBindPreFlight "X": broken').by("X")),
+        (fwk.PreFlight(U), fwk.error(f'PreBindPreFlight X returned "Unschedulable", {UNSUPPORTED}').by("X")),
+        (fwk.PreFlight(WAIT), fwk.error(f'PreBindPreFlight X returned "Wait", {UNSUPPORTED}').by("X")),
+        (fwk.PreFlight(PENDING), fwk.error(f'PreBindPreFlight X returned "Pending", {UNSUPPORTED}').by("X")),
+    ],
+    ids=str,
+)
+def test_pre_flight(flight: Any, comes_of_it: fwk.Status) -> None:
+    plan = run_pre_bind_pre_flights(cycle(X(OK, flight=flight)), POD, "n")
+
+    assert plan.status == comes_of_it
+
+
+def test_neighbours_that_may_run_beside_each_other_do() -> None:
+    """
+    One that may not is a barrier; one that has nothing to do is none.
+    """
+    beside, alone, nothing = fwk.PreFlight(OK, allow_parallel=True), fwk.PreFlight(OK), fwk.PreFlight(SKIP)
+
+    def groups(*flights: fwk.PreFlight) -> list[list[str]]:
+        plugins = [kind(OK, flight=flight) for kind, flight in zip((X, Y, Z), flights, strict=True)]
+        plan = run_pre_bind_pre_flights(cycle(*plugins), POD, "n")
+        return [[plugin.name for plugin in group] for group in plan.groups]
+
+    assert groups(beside, beside, beside) == [["X", "Y", "Z"]]
+    assert groups(beside, alone, beside) == [["X"], ["Y"], ["Z"]]
+    assert groups(beside, nothing, beside) == [["X", "Z"]]
+    assert groups(alone, beside, beside) == [["X"], ["Y", "Z"]]
+    assert groups(nothing, nothing, nothing) == []
+
+
+@pytest.mark.parametrize(
+    ("says", "comes_of_it"),
+    [
+        (OK, OK),
+        (U, U.by("X")),
+        (UAU, UAU.by("X")),
+        (PENDING, PENDING.by("X")),
+        (SKIP, fwk.error('running PreBind plugin "X": ').by("X")),
+        (WAIT, fwk.error('running PreBind plugin "X": ').by("X")),
+        (ERROR, fwk.error('running PreBind plugin "X": broken').by("X")),
+        (BROKEN, fwk.error('running PreBind plugin "X": broken').by("X")),
+    ],
+    ids=str,
+)
+def test_pre_bind(says: Any, comes_of_it: fwk.Status) -> None:
+    asked: list[str] = []
+    framework = make_framework(X(says, asked), Y(OK, asked))
+    plan = run_pre_bind_pre_flights(Cycle(framework, make_snapshot(), POD), POD, "n")
+
+    assert run(run_pre_bind_plugins(plan, cycle(), POD, "n")) == comes_of_it
+    assert ("Y" in asked) is (says is OK)
+
+
+def test_a_group_runs_at_the_same_time_and_the_first_in_order_that_fails_is_told() -> None:
+    asked: list[str] = []
+    beside = fwk.PreFlight(OK, allow_parallel=True)
+    slow, quick = X(ERROR, asked, flight=beside), Y(U, asked, flight=beside)
+    slow.takes = 5.0
+    plan = run_pre_bind_pre_flights(cycle(slow, quick), POD, "n")
+
+    status = run(run_pre_bind_plugins(plan, cycle(), POD, "n"))
+
+    assert asked == ["X begins", "Y begins", "Y", "X"]
+    assert status == fwk.error('running PreBind plugin "X": broken').by("X")
+
+
+@pytest.mark.parametrize(
+    ("says", "comes_of_it"),
+    [
+        (OK, OK),
+        (SKIP, SKIP),
+        (U, U.by("X")),
+        (UAU, UAU.by("X")),
+        (PENDING, PENDING.by("X")),
+        (WAIT, fwk.error('running Bind plugin "X": ').by("X")),
+        (ERROR, fwk.error('running Bind plugin "X": broken').by("X")),
+        (BROKEN, fwk.error('running Bind plugin "X": broken').by("X")),
+    ],
+    ids=str,
+)
+def test_bind(says: Any, comes_of_it: fwk.Status) -> None:
+    assert run(run_bind_plugins(cycle(X(says)), POD, "n")) == comes_of_it
+
+
+def test_only_who_skips_a_pod_leaves_it_to_the_next() -> None:
+    asked: list[str] = []
+
+    assert run(run_bind_plugins(cycle(X(SKIP, asked), Y(OK, asked), Z(OK, asked)), POD, "n")) == OK
+    assert asked == ["X", "Y"]
+
+
+def test_all_are_told_of_a_binding_whatever_the_others_make_of_it() -> None:
+    asked: list[str] = []
+
+    run(run_post_bind_plugins(cycle(X(BROKEN, asked), Y(OK, asked)), POD, "n"))
+
+    assert asked == ["X", "Y"]
+
+
+def test_a_plugin_that_something_else_cancels_has_failed() -> None:
+    """
+    Were it taken for our own end, nobody would ever hear of the pod again.
+    """
+
+    class Cancelled(fwk.BindPlugin):
+        async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+            raise asyncio.CancelledError
+
+    status = run(run_bind_plugins(cycle(Cancelled()), POD, "n"))
+
+    assert status == fwk.error('running Bind plugin "Cancelled": context canceled').by("Cancelled")

@@ -1,0 +1,133 @@
+"""Pods that are held at Permit: the first word counts."""
+
+import asyncio
+
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.waiting_pods import HeldPod, WaitingPodsMap
+from extender.testing import make_pod
+from extender.values.concurrency.virtual_time import run
+
+POD = make_pod("held").node("n").obj()
+
+
+def test_a_pod_goes_on_once_all_who_hold_it_let_go() -> None:
+    async def main() -> None:
+        waiting = HeldPod(POD, {"First": 10.0, "Second": 10.0})
+
+        waiting.allow("First")
+        assert waiting.pending_plugins == ["Second"]
+        waiting.allow("Second")
+
+        assert (await waiting.wait()).is_success
+
+    run(main())
+
+
+def test_who_does_not_hold_a_pod_cannot_let_go_of_it() -> None:
+    async def main() -> fwk.Status:
+        waiting = HeldPod(POD, {"First": 3.0})
+        waiting.allow("Stranger")
+        return await waiting.wait()
+
+    assert run(main()).code is fwk.Code.UNSCHEDULABLE
+
+
+def test_a_refusal_is_signed() -> None:
+    async def main() -> fwk.Status:
+        waiting = HeldPod(POD, {"First": 10.0})
+        assert waiting.reject("First", "no")
+        return await waiting.wait()
+
+    assert run(main()) == fwk.unschedulable("no").by("First")
+
+
+def test_who_is_preempted_is_not_at_fault() -> None:
+    """
+    An error, so that it comes back after a pause and waits for no event.
+    """
+
+    async def main() -> fwk.Status:
+        waiting = HeldPod(POD, {"First": 10.0})
+        assert waiting.preempt("DefaultPreemption", "preempted")
+        return await waiting.wait()
+
+    assert run(main()) == fwk.error("preempted").by("DefaultPreemption")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(10.0, "10s"), (300.0, "5m0s"), (0.5, "500ms"), (900.0, "15m0s"), (90.5, "1m30.5s")], ids=str
+)
+def test_the_first_whose_time_is_up_refuses_the_pod_in_gos_words(seconds: float, said: str) -> None:
+    async def main() -> tuple[fwk.Status, float]:
+        waiting = HeldPod(POD, {"Patient": 10_000.0, "Hasty": seconds})
+        return await waiting.wait(), asyncio.get_running_loop().time()
+
+    status, time = run(main())
+
+    assert status == fwk.unschedulable(f"rejected due to timeout after waiting {said} at plugin Hasty").by("Hasty")
+    assert time == pytest.approx(seconds)
+
+
+def test_time_runs_before_anybody_waits() -> None:
+    async def main() -> fwk.Status:
+        waiting = HeldPod(POD, {"First": 2.0})
+        await asyncio.sleep(5)
+        return await waiting.wait()
+
+    assert run(main()).message == "rejected due to timeout after waiting 2s at plugin First"
+
+
+def test_the_time_of_a_plugin_that_has_let_go_does_not_run() -> None:
+    async def main() -> fwk.Status:
+        waiting = HeldPod(POD, {"Hasty": 2.0, "Patient": 10.0})
+        waiting.allow("Hasty")
+        await asyncio.sleep(5)
+        waiting.allow("Patient")
+        return await waiting.wait()
+
+    assert run(main()).is_success
+
+
+def test_after_the_first_word_nothing_counts() -> None:
+    async def main() -> fwk.Status:
+        waiting = HeldPod(POD, {"First": 2.0})
+        waiting.allow("First")
+
+        assert not waiting.reject("First", "no")
+        assert not waiting.preempt("DefaultPreemption", "preempted")
+        await asyncio.sleep(5)
+        return await waiting.wait()
+
+    assert run(main()).is_success
+
+
+def test_pods_are_known_by_uid_until_they_are_removed() -> None:
+    async def main() -> None:
+        pods = WaitingPodsMap()
+        waiting = pods.add(POD, {"First": 2.0})
+
+        assert (pods.get(POD.uid), list(pods), len(pods)) == (waiting, [waiting], 1)
+
+        pods.remove(POD.uid)
+        pods.remove(POD.uid)
+
+        assert (pods.get(POD.uid), len(pods)) == (None, 0)
+        waiting.allow("First")
+
+    run(main())
+
+
+def test_a_pod_that_is_gone_is_refused_by_nobody() -> None:
+    async def main() -> None:
+        pods = WaitingPodsMap()
+        assert not pods.reject(POD.uid)
+        waiting = pods.add(POD, {"First": 2.0})
+
+        assert pods.reject(POD.uid)
+
+        assert await waiting.wait() == fwk.unschedulable("removed")
+        assert not pods.reject(POD.uid)
+
+    run(main())

@@ -1,0 +1,74 @@
+"""A scheduler with the gates of pod groups on, without a cluster behind it, and groups that are tried in it."""
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from extender.assembly.scheduling import Scheduling, assemble_scheduler
+from extender.engine.cache.cluster import Cluster
+from extender.engine.plugins import IN_TREE
+from extender.engine.preemption.pod_group_victims import GroupVictims
+from extender.engine.runtime.registry import Registry
+from extender.engine.scheduler.pod_group_preemption import find_victims
+from extender.engine.scheduler.pod_group_trial import PodGroupTrial
+from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
+from extender.testing.writes import RecordedWrites
+from extender.values.config import FeatureGates
+from extender.values.config.loading import load
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod
+from extender.values.objects.pod_groups import PodGroup
+
+NO_PROFILES: Final = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+GATES: Final = {
+    "GenericWorkload": True,
+    "GangScheduling": True,
+    "TopologyAwareWorkloadScheduling": True,
+    "WorkloadAwarePreemption": True,
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GroupStage:
+    scheduling: Scheduling
+
+    def told(self, *objects: HasMetadata) -> None:
+        """
+        They came, one after the other.
+        """
+        for each in objects:
+            self.scheduling.handlers.changed(None, each)
+
+    def trial(self, group: PodGroup, pods: Iterable[Pod]) -> PodGroupTrial:
+        framework, world = self.scheduling.frameworks["default-scheduler"], self.scheduling.world
+        return PodGroupTrial(world, SchedulingAlgorithm(), framework, (group.namespace, group.name), group, list(pods))
+
+    async def victims(
+        self,
+        group: PodGroup,
+        pods: Iterable[Pod],
+        *,
+        one_by_one: bool = False,
+        clock: Callable[[], float] = lambda: 0.0,
+    ) -> GroupVictims:
+        """
+        Arguments:
+            clock: by default it stands still, so that no search ends for want of time.
+        """
+        return await find_victims(self.trial(group, pods), group, one_by_one=one_by_one, clock=clock)
+
+
+def a_group_stage(*objects: HasMetadata, gates: Mapping[str, bool] = GATES, seed: int = 0) -> GroupStage:
+    """
+    Call it where a loop runs.
+    """
+    cluster = Cluster()
+    configuration = load(NO_PROFILES, FeatureGates.of(gates))
+    scheduling = assemble_scheduler(
+        configuration, cluster, RecordedWrites(cluster.cache), random.Random(seed), plugins=Registry(IN_TREE, ())
+    )
+    stage = GroupStage(scheduling)
+    stage.told(*objects)
+    return stage

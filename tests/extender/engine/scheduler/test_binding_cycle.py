@@ -1,0 +1,282 @@
+"""From a decision to a binding, or back: in which order, and who hears of what.
+
+Upstream: pkg/scheduler/schedule_one.go, bindingCycle, handleBindingCycleError; schedule_one_test.go,
+TestSchedulerScheduleOne (v1.36.2).
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.scheduler.binding_cycle import binding_cycle, wake_other_pods
+from extender.engine.scheduler.world import AssumedPod, Failure
+from extender.testing import make_node, make_pod, make_snapshot
+from extender.values.concurrency.virtual_time import run
+from extender.values.objects.pod import Pod
+from tests.extender.engine.scheduler.stage import Stage, a_stage
+
+P = make_pod("p").req(cpu="1")
+BIG = make_pod("big").req(cpu="2")
+FIT = "NodeResourcesFit"
+
+
+class Noting(fwk.ReservePlugin, fwk.PreBindPlugin, fwk.BindPlugin, fwk.PostBindPlugin):
+    """
+    Notes down what it is asked, and answers as told.
+    """
+
+    def __init__(
+        self,
+        pre_bind: fwk.Status = fwk.SUCCESS,
+        bind: fwk.Status | Exception = fwk.SUCCESS,
+        flight: fwk.Status = fwk.SUCCESS,
+    ):
+        super().__init__()
+        self.asked: list[str] = []
+        self.look: Callable[[], Any] = lambda: None
+        self._pre_bind, self._bind, self._flight = pre_bind, bind, flight
+
+    def _note(self, what: str) -> None:
+        self.asked.append(what)
+        self.seen = self.look()
+
+    def reserve(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+        return fwk.SUCCESS
+
+    def unreserve(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
+        self._note("unreserve")
+
+    def pre_bind_pre_flight(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.PreFlight:
+        return fwk.PreFlight(self._flight)
+
+    async def pre_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+        self._note("pre_bind")
+        return self._pre_bind
+
+    async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+        self._note("bind")
+        if isinstance(self._bind, Exception):
+            raise self._bind
+        return self._bind
+
+    async def post_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> None:
+        self._note("post_bind")
+
+
+def told(
+    plugin: Noting,
+    tell: Callable[[Stage, AssumedPod], Coroutine[Any, Any, None]],
+    *,
+    timeouts: dict[str, float] | None = None,
+) -> None:
+    """
+    The pod was popped, and decided for node n, where it waits if there are timeouts.
+    """
+
+    async def main() -> None:
+        stage = a_stage(plugin)
+        stage.node(make_node("n").capacity(cpu="2"))
+        stage.refused(BIG, FIT)
+        stage.told(None, P)
+        stage.popped()
+        assumed = stage.world.cluster.assume(P.obj().uid, "n")
+        assert assumed is not None
+        waiting = stage.world.waiting_pods.add(assumed, timeouts) if timeouts else None
+        await tell(stage, AssumedPod(assumed, Cycle(stage.framework, make_snapshot(), assumed), waiting))
+
+    run(main())
+
+
+def nominations(stage: Stage) -> list[str | None]:
+    return [call.nominated_node_name for call in stage.written(fwk.PatchPodStatus)]
+
+
+def test_a_pod_is_prepared_bound_and_told_of() -> None:
+    plugin = Noting()
+
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
+        assert await binding_cycle(stage.world, stage.framework, decided) is None
+        await asyncio.sleep(0)
+
+        assert plugin.asked == ["pre_bind", "bind", "post_bind"]
+        (event,) = stage.written(fwk.RecordEvent)
+        said = (event.type, event.reason, event.action, event.note)
+        assert said == ("Normal", "Scheduled", "Binding", "Successfully assigned default/p to n")
+        assert stage.world.cluster.cache.is_assumed(P.obj())
+
+    told(plugin, tell)
+
+
+def test_the_pod_is_no_longer_in_flight_once_it_is_prepared() -> None:
+    plugin = Noting()
+
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
+        in_flight: list[int] = []
+        plugin.look = lambda: in_flight.append(len(stage.world.queue.in_flight_pods()))
+        await binding_cycle(stage.world, stage.framework, decided)
+
+        assert in_flight == [0, 0, 0]
+
+    told(plugin, tell)
+
+
+@pytest.mark.parametrize(("flight", "written"), [(fwk.SUCCESS, ["n"]), (fwk.SKIP, [])], ids=str)
+def test_the_node_is_written_down_when_there_is_something_to_wait_for(flight: fwk.Status, written: list[str]) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
+        await binding_cycle(stage.world, stage.framework, decided)
+        await asyncio.sleep(0)
+
+        assert nominations(stage) == written
+
+    told(Noting(flight=flight), tell)
+
+
+FAILURES = [
+    pytest.param(Noting(flight=fwk.error("x")), 'running PreBindPreFlight "Noting": x', False, [], id="pre-flight"),
+    pytest.param(
+        Noting(pre_bind=fwk.error("x")), 'running PreBind plugin "Noting": x', False, ["pre_bind"], id="PreBind fails"
+    ),
+    pytest.param(Noting(pre_bind=fwk.unschedulable("x")), "x", True, ["pre_bind"], id="PreBind refuses"),
+    pytest.param(
+        Noting(bind=fwk.error("x")), 'running Bind plugin "Noting": x', False, ["pre_bind", "bind"], id="Bind fails"
+    ),
+    pytest.param(
+        Noting(bind=RuntimeError("x")), 'running Bind plugin "Noting": x', False, ["pre_bind", "bind"], id="Bind raises"
+    ),
+    pytest.param(Noting(bind=fwk.unschedulable("x")), "x", True, ["pre_bind", "bind"], id="Bind refuses"),
+    pytest.param(Noting(bind=fwk.SKIP), "", False, ["pre_bind", "bind"], id="nobody binds it"),
+]
+
+
+@pytest.mark.parametrize(("plugin", "message", "is_rejected", "asked"), FAILURES)
+def test_what_fails_is_undone(plugin: Noting, message: str, is_rejected: bool, asked: list[str]) -> None:
+    """
+    First what plugins keep, then the room in the cache; after an error the room is news to all, after a refusal only
+    once the pod is back.
+    """
+
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
+        plugin.asked.clear()
+        plugin.look = lambda: stage.world.cluster.cache.is_assumed(P.obj())
+        failure = await binding_cycle(stage.world, stage.framework, decided)
+
+        assert failure is not None
+        assert (failure.status.message, failure.status.is_rejected) == (message, is_rejected)
+        assert (failure.unschedulable_plugins, failure.nominate) == (frozenset(), "")
+        assert plugin.asked == [*asked, "unreserve"]
+        assert plugin.seen is True
+        assert stage.world.cluster.cache.pod(P.obj().uid) is None
+        assert stage.is_tried(BIG) is not is_rejected
+        if is_rejected:
+            wake_other_pods(stage.world, decided.pod)
+            assert stage.is_tried(BIG)
+
+    told(plugin, tell)
+
+
+def refused_after(say: Callable[[Stage], Any]) -> tuple[Failure, Stage]:
+    outcome: list[tuple[Failure, Stage]] = []
+
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
+        asyncio.get_running_loop().call_later(1, say, stage)
+        failure = await binding_cycle(stage.world, stage.framework, decided)
+        assert failure is not None
+        outcome.append((failure, stage))
+
+    told(Noting(), tell, timeouts={"Hold": 5.0})
+    return outcome[0]
+
+
+def _waiting(stage: Stage) -> Any:
+    waiting = stage.world.waiting_pods.get(P.obj().uid)
+    assert waiting is not None
+    return waiting
+
+
+@pytest.mark.parametrize(
+    ("say", "status", "plugins"),
+    [
+        pytest.param(
+            lambda stage: _waiting(stage).reject("Hold", "no"),
+            fwk.unschedulable("0/1 nodes are available: 1 no."),
+            {"Hold"},
+            id="refused",
+        ),
+        pytest.param(
+            lambda stage: None,
+            fwk.unschedulable("0/1 nodes are available: 1 rejected due to timeout after waiting 5s at plugin Hold."),
+            {"Hold"},
+            id="time is up",
+        ),
+        pytest.param(
+            lambda stage: stage.world.waiting_pods.reject(P.obj().uid),
+            fwk.unschedulable("0/1 nodes are available: 1 removed."),
+            set(),
+            id="deleted",
+        ),
+        pytest.param(
+            lambda stage: _waiting(stage).preempt("DefaultPreemption", "preempted"),
+            fwk.error("waiting on permit for pod: preempted"),
+            set(),
+            id="preempted",
+        ),
+    ],
+)
+def test_no_leave_is_given(say: Callable[[Stage], Any], status: fwk.Status, plugins: set[str]) -> None:
+    failure, stage = refused_after(say)
+
+    assert failure.status == status
+    assert failure.unschedulable_plugins == plugins
+    assert nominations(stage) == ["n"]
+    assert len(stage.world.waiting_pods) == 0
+    assert [info.key for info in stage.world.queue.in_flight_pods()] == ["default/p"]
+
+
+def test_a_pod_that_was_refused_late_is_not_brought_back_by_its_own_room() -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
+        stage.world.queue.done(decided.pod.uid)
+        stage.world.cluster.forget(decided.pod.uid)
+        stage.refused(P, FIT)
+
+        wake_other_pods(stage.world, decided.pod)
+
+        assert (stage.waits(P), stage.is_tried(P)) == (True, False)
+        assert stage.is_tried(BIG)
+
+    told(Noting(), tell)
+
+
+def test_a_pod_that_is_preempted_while_it_is_prepared_is_not_bound() -> None:
+    class Slow(Noting):
+        async def pre_bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+            await asyncio.sleep(600)
+            return fwk.SUCCESS
+
+    plugin = Slow()
+
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
+        asyncio.get_running_loop().call_later(
+            1, stage.world.pods_in_pre_bind.cancel, decided.pod.uid, "preempted by DefaultPreemption"
+        )
+        failure = await binding_cycle(stage.world, stage.framework, decided)
+
+        assert failure is not None
+        assert failure.status == fwk.error("preempted by DefaultPreemption")
+        assert plugin.asked == ["unreserve"]
+
+    told(plugin, tell)
+
+
+def test_pods_that_a_plugin_names_are_tried_once_the_pod_is_bound() -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
+        decided.cycle.write(fwk.PODS_TO_ACTIVATE, {"default/big": BIG.obj()})
+        await binding_cycle(stage.world, stage.framework, decided)
+
+        assert stage.is_tried(BIG)
+        assert decided.cycle.read(fwk.PODS_TO_ACTIVATE) == {}
+
+    told(Noting(), tell)

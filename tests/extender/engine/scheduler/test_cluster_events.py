@@ -1,0 +1,172 @@
+"""What a change of a pod or a node is told as."""
+
+import pytest
+
+from extender.engine.scheduler.cluster_events import node_scheduling_properties_change, pod_scheduling_properties_change
+from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import Condition
+from extender.values.objects.pod import (
+    ContainerStatus,
+    PodExtendedResourceClaimStatus,
+    PodResourceClaimStatus,
+    ResourceRequirements,
+)
+
+
+def running(cpu: str) -> ContainerStatus:
+    return ContainerStatus(name="c0", resources=ResourceRequirements(requests={"cpu": cpu}))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "events"),
+    [
+        pytest.param(make_pod(), make_pod().annotation(a="b"), ["Update"], id="something"),
+        pytest.param(make_pod(), make_pod().label(app="web"), ["UpdatePodLabel"], id="a label came"),
+        pytest.param(
+            make_pod().label(app="web"), make_pod().label(app="db"), ["UpdatePodLabel"], id="a label has another value"
+        ),
+        pytest.param(make_pod().req(cpu="2"), make_pod().req(cpu="1"), ["UpdatePodScaleDown"], id="less is asked for"),
+        pytest.param(
+            make_pod().req(cpu="2", memory="1"), make_pod().req(cpu="2"), ["UpdatePodScaleDown"], id="no more of it"
+        ),
+        pytest.param(make_pod().req(cpu="1"), make_pod().req(cpu="2"), ["Update"], id="more is asked for"),
+        pytest.param(
+            make_pod().req(cpu="1"), make_pod().req(cpu="1000m"), ["Update"], id="the same, spelled otherwise"
+        ),
+        pytest.param(
+            make_pod().req(cpu="1"), make_pod().req(cpu="?"), ["UpdatePodScaleDown"], id="nobody can tell: perhaps less"
+        ),
+        pytest.param(make_pod().gate("a").gate("b"), make_pod().gate("a"), ["Update"], id="one gate of two is gone"),
+        pytest.param(
+            make_pod().gate("a"), make_pod(), ["UpdatePodSchedulingGatesEliminated"], id="the last gate is gone"
+        ),
+        pytest.param(make_pod(), make_pod().toleration("t"), ["UpdatePodToleration"], id="a toleration came"),
+        pytest.param(
+            make_pod().gate("a").req(cpu="2"),
+            make_pod().req(cpu="1").label(app="web").toleration("t"),
+            ["UpdatePodLabel", "UpdatePodScaleDown", "UpdatePodSchedulingGatesEliminated", "UpdatePodToleration"],
+            id="all of it, in this order",
+        ),
+    ],
+)
+def test_changes_of_a_pod(old: PodBuilder, new: PodBuilder, events: list[str]) -> None:
+    """
+    Told of the pod while it waits, and of the pod on its node alike.
+    """
+    waiting = pod_scheduling_properties_change(old.obj(), new.obj())
+    running = pod_scheduling_properties_change(old.node("n").obj(), new.node("n").obj())
+
+    assert [event.label for event in waiting] == [f"UnschedulablePod{event}" for event in events]
+    assert [event.label for event in running] == [f"AssignedPod{event}" for event in events]
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"resource_claim_statuses": [PodResourceClaimStatus(name="gpu", resource_claim_name="web-gpu")]},
+        {"extended_resource_claim_status": PodExtendedResourceClaimStatus(resource_claim_name="web-gpu")},
+    ],
+    ids=["from a template", "for extended resources"],
+)
+def test_a_claim_was_made_for_a_pod(status: dict[str, object]) -> None:
+    old = make_pod().obj()
+    new = replaced(old, status=replaced(old.status, **status))
+
+    events = pod_scheduling_properties_change(old, new)
+
+    assert [event.label for event in events] == ["UnschedulablePodUpdatePodGeneratedResourceClaim"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "event"),
+    [
+        pytest.param(
+            {"container_statuses": [running("2")]},
+            {"container_statuses": [running("1")]},
+            "UpdatePodScaleDown",
+            id="it runs with less",
+        ),
+        pytest.param(
+            {"container_statuses": [running("1")]},
+            {"container_statuses": [running("2")]},
+            "Update",
+            id="it runs with more",
+        ),
+        pytest.param(
+            {"container_statuses": [running("500m")]},
+            {
+                "container_statuses": [running("500m")],
+                "conditions": [Condition(type="PodResizePending", reason="Infeasible")],
+            },
+            "UpdatePodScaleDown",
+            id="the resize that was asked for cannot be done",
+        ),
+        pytest.param({}, {"conditions": [Condition(type="Ready", status="True")]}, "Update", id="it is ready"),
+    ],
+)
+def test_what_the_kubelet_says_of_resources_counts(
+    before: dict[str, object], after: dict[str, object], event: str
+) -> None:
+    pod = make_pod().node("n").req(cpu="1").obj()
+
+    old, new = (replaced(pod, status=replaced(pod.status, **status)) for status in (before, after))
+
+    assert [each.label for each in pod_scheduling_properties_change(old, new)] == [f"AssignedPod{event}"]
+
+
+def with_condition(kind: str, status: str, reason: str = "") -> NodeBuilder:
+    node = make_node().obj()
+    return NodeBuilder(
+        replaced(node, status=replaced(node.status, conditions=[Condition(type=kind, status=status, reason=reason)]))
+    )
+
+
+def with_features(*names: str) -> NodeBuilder:
+    node = make_node().obj()
+    return NodeBuilder(replaced(node, status=replaced(node.status, declared_features=list(names))))
+
+
+def with_annotation(value: str) -> NodeBuilder:
+    node = make_node().obj()
+    return NodeBuilder(replaced(node, metadata=replaced(node.metadata, annotations={"a": value})))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "events"),
+    [
+        pytest.param(make_node(), make_node(), [], id="nothing"),
+        pytest.param(
+            with_condition("Ready", "True"), with_condition("Ready", "True", "StillFine"), [], id="a heartbeat"
+        ),
+        pytest.param(
+            with_condition("Ready", "True"), with_condition("Ready", "False"), ["UpdateNodeCondition"], id="a condition"
+        ),
+        pytest.param(make_node().unschedulable(), make_node(), ["UpdateNodeTaint"], id="a cordon was lifted"),
+        pytest.param(make_node(), make_node().unschedulable(), [], id="a cordon: helps nobody"),
+        pytest.param(make_node(), make_node().taint("t"), ["UpdateNodeTaint"], id="a taint"),
+        pytest.param(make_node().unschedulable(), make_node().taint("t"), ["UpdateNodeTaint"] * 2, id="both are told"),
+        pytest.param(
+            make_node().capacity(cpu="1"), make_node().capacity(cpu="2"), ["UpdateNodeAllocatable"], id="another size"
+        ),
+        pytest.param(
+            make_node().capacity(cpu="1"), make_node().capacity(cpu="1000m"), [], id="the same size, spelled otherwise"
+        ),
+        pytest.param(
+            make_node().capacity(cpu="1"),
+            make_node().capacity(cpu="?"),
+            ["UpdateNodeAllocatable"],
+            id="nobody can tell",
+        ),
+        pytest.param(make_node(), make_node().label(zone="a"), ["UpdateNodeLabel"], id="a label"),
+        pytest.param(make_node(), with_annotation("b"), ["UpdateNodeAnnotation"], id="an annotation"),
+        pytest.param(make_node(), with_features("f"), ["UpdateNodeDeclaredFeature"], id="a feature"),
+    ],
+)
+def test_changes_of_a_node(old: NodeBuilder, new: NodeBuilder, events: list[str]) -> None:
+    """
+    Most changes of nodes are told as nothing.
+    """
+    told = node_scheduling_properties_change(old.obj(), new.obj())
+
+    assert [event.label for event in told] == [f"Node{event}" for event in events]

@@ -1,0 +1,288 @@
+"""What each change of a pod does to the cache, the queue and those who wait.
+
+Upstream: pkg/scheduler/eventhandlers_test.go, TestAddPod, TestUpdatePod, TestDeletePod (v1.36.2).
+"""
+
+import asyncio
+
+from extender.testing import PodBuilder, make_node, make_pod
+from extender.values.objects.decoding import replaced
+from extender.values.objects.pod import Pod
+from tests.extender.engine.scheduler.stage import Stage, a_stage
+
+P = make_pod("p").req(cpu="1")
+BIG = make_pod("big").req(cpu="2").priority(5)
+FIT = "NodeResourcesFit"
+
+
+def told(tell: object) -> None:
+    async def main() -> None:
+        stage = a_stage()
+        stage.node(make_node("n").capacity(cpu="2"))
+        stage.node(make_node("m").capacity(cpu="2"))
+        tell(stage)  # type: ignore[operator]
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def on_node(stage: Stage, pod: PodBuilder) -> str:
+    known = stage.world.cluster.cache.pod(pod.obj().uid)
+    return known.spec.node_name if known is not None else ""
+
+
+def changed(pod: PodBuilder, version: str) -> Pod:
+    built = pod.obj()
+    return replaced(built, metadata=replaced(built.metadata, resource_version=version))
+
+
+def test_a_pod_without_a_node_is_queued() -> None:
+    def tell(stage: Stage) -> None:
+        stage.told(None, P)
+
+        assert stage.is_tried(P)
+        assert on_node(stage, P) == ""
+
+    told(tell)
+
+
+def test_a_pod_with_a_node_takes_its_room_whoever_scheduled_it_and_wakes_those_whom_it_may_help() -> None:
+    def tell(stage: Stage) -> None:
+        stage.told(None, P.scheduler_name("other").node("n"))
+
+        assert on_node(stage, P) == "n"
+        assert not stage.waits(P)
+
+    told(tell)
+
+
+def test_a_pod_of_another_scheduler_is_neither_queued_nor_looked_at() -> None:
+    def tell(stage: Stage) -> None:
+        theirs = P.scheduler_name("other")
+        stage.told(None, theirs)
+        stage.told(theirs, changed(theirs.label(app="x"), "2"))
+        stage.told(theirs, None)
+
+        assert not stage.waits(P)
+        assert stage.world.queue.pending_counts()["active"] == 0
+
+    told(tell)
+
+
+def test_a_finished_pod_is_gone() -> None:
+    def tell(stage: Stage) -> None:
+        stage.refused(BIG, FIT)
+        stage.told(None, P.node("n"))
+        stage.told(P.node("n"), P.node("n").phase("Succeeded"))
+
+        assert on_node(stage, P) == ""
+        assert stage.is_tried(BIG)
+
+    told(tell)
+
+
+def test_the_same_version_of_a_pod_is_no_news() -> None:
+    """
+    A pod that was tried meanwhile would be queued a second time.
+    """
+
+    def tell(stage: Stage) -> None:
+        stage.told(None, changed(P, "1"))
+        info = stage.popped()
+        stage.world.queue.done(info.pod.uid)
+        stage.told(changed(P, "1"), changed(P, "1"))
+
+        assert not stage.waits(P)
+
+    told(tell)
+
+
+def test_a_pod_that_others_bind_leaves_the_queue() -> None:
+    def tell(stage: Stage) -> None:
+        stage.told(None, P)
+        stage.told(P, P.node("n"))
+
+        assert not stage.waits(P)
+        assert on_node(stage, P) == "n"
+
+    told(tell)
+
+
+def test_what_was_assumed_is_confirmed() -> None:
+    def tell(stage: Stage) -> None:
+        stage.told(None, P)
+        stage.popped()
+        stage.world.cluster.assume(P.obj().uid, "n")
+        stage.told(P, P.node("n"))
+
+        assert on_node(stage, P) == "n"
+        assert not stage.world.cluster.cache.is_assumed(P.obj())
+
+    told(tell)
+
+
+def test_a_pod_that_others_bind_elsewhere_is_there_and_not_where_it_was_assumed() -> None:
+    def tell(stage: Stage) -> None:
+        stage.told(None, P)
+        stage.popped()
+        stage.world.cluster.assume(P.obj().uid, "n")
+        stage.told(P, P.node("m"))
+
+        assert on_node(stage, P) == "m"
+
+    told(tell)
+
+
+def test_an_assumed_pod_that_changes_is_left_alone() -> None:
+    def tell(stage: Stage) -> None:
+        stage.told(None, changed(P, "1"))
+        stage.world.queue.done(stage.popped().pod.uid)
+        stage.world.cluster.assume(P.obj().uid, "n")
+        stage.told(changed(P, "1"), changed(P.nominated_node("n"), "2"))
+
+        assert not stage.waits(P)
+        assert stage.world.queue.nominated_pods() == {}
+        assert on_node(stage, P) == "n"
+
+    told(tell)
+
+
+def test_an_assumed_pod_that_goes_makes_room_at_once() -> None:
+    """
+    Deleted, or on its way out: in both cases nobody has to wait for its binding to fail.
+    """
+
+    def tell(stage: Stage) -> None:
+        for goes in (None, changed(P.terminating(), "2")):
+            stage.told(None, changed(P, "1"))
+            stage.world.queue.done(stage.popped().pod.uid)
+            stage.world.cluster.assume(P.obj().uid, "n")
+            waits = BIG.uid(f"big-{goes is None}").name(f"big-{goes is None}")
+            stage.refused(waits, FIT)
+
+            stage.told(changed(P, "1"), goes)
+
+            assert on_node(stage, P) == ""
+            assert stage.is_tried(waits)
+            stage.told(waits, None)
+
+    told(tell)
+
+
+def test_a_pod_that_waits_for_leave_and_goes_is_refused() -> None:
+    """
+    Its room is free once what was kept for it is; that others may look already is said at once.
+    """
+
+    async def main() -> None:
+        stage = a_stage()
+        stage.node(make_node("n").capacity(cpu="2"))
+        stage.told(None, P)
+        stage.popped()
+        assumed = stage.world.cluster.assume(P.obj().uid, "n")
+        assert assumed is not None
+        waiting = stage.world.waiting_pods.add(assumed, {"Hold": 60.0})
+        stage.refused(BIG, FIT)
+
+        stage.told(P, None)
+
+        assert (await waiting.wait()).message == "removed"
+        assert stage.is_tried(BIG)
+
+    asyncio.run(main())
+
+
+def test_a_pod_that_goes_leaves_the_queue() -> None:
+    def tell(stage: Stage) -> None:
+        stage.told(None, P)
+        stage.told(P, None)
+
+        assert not stage.waits(P)
+        assert stage.world.pod_by_key("default/p") is None
+
+    told(tell)
+
+
+def test_a_pod_that_leaves_a_node_makes_room() -> None:
+    def tell(stage: Stage) -> None:
+        stage.told(None, P.node("n"))
+        stage.refused(BIG, FIT)
+        stage.told(P.node("n"), None)
+
+        assert on_node(stage, P) == ""
+        assert stage.is_tried(BIG)
+
+    told(tell)
+
+
+def test_a_missed_deletion_of_an_old_state_takes_the_pod_from_its_node() -> None:
+    """
+    What was known of the pod last is older than its binding.
+    """
+
+    def tell(stage: Stage) -> None:
+        stage.told(None, P)
+        stage.world.queue.done(stage.popped().pod.uid)
+        stage.world.cluster.assume(P.obj().uid, "n")
+        stage.told(P, None)
+
+        assert on_node(stage, P) == ""
+        assert not stage.waits(P)
+
+    told(tell)
+
+
+def test_another_pod_of_the_name_is_a_deletion_and_a_new_pod() -> None:
+    def tell(stage: Stage) -> None:
+        old, new = P.uid("old").node("n"), P.uid("new")
+        stage.told(None, old)
+        stage.told(old, new)
+
+        assert on_node(stage, old) == ""
+        assert stage.is_tried(new)
+
+    told(tell)
+
+
+def test_a_promise_that_ends_wakes_those_who_had_to_respect_it_and_nobody_else() -> None:
+    def tell(stage: Stage) -> None:
+        promised = make_pod("promised").req(cpu="2").priority(5).nominated_node("n")
+        below, above = BIG.name("below").uid("below").priority(5), BIG.name("above").uid("above").priority(6)
+        stage.told(None, changed(promised, "1"))
+        stage.popped()
+        stage.refused(below, FIT)
+        stage.refused(above, FIT)
+
+        stage.told(changed(promised, "1"), changed(promised.nominated_node(""), "2"))
+
+        assert stage.is_tried(below)
+        assert not stage.is_tried(above)
+
+    told(tell)
+
+
+def test_a_promised_pod_that_goes_wakes_those_who_had_to_respect_it() -> None:
+    def tell(stage: Stage) -> None:
+        promised = make_pod("promised").req(cpu="2").priority(5).nominated_node("n")
+        stage.told(None, promised)
+        stage.refused(BIG, FIT)
+
+        stage.told(promised, None)
+
+        assert stage.is_tried(BIG)
+        assert stage.world.queue.nominated_pods() == {}
+
+    told(tell)
+
+
+def test_a_promise_is_kept_for_the_pods_that_are_queued() -> None:
+    def tell(stage: Stage) -> None:
+        stage.told(None, P.nominated_node("n"))
+        stage.told(None, make_pod("gated").nominated_node("n").gate("wait"))
+        stage.told(None, make_pod("theirs").nominated_node("n").scheduler_name("other"))
+
+        assert {node: [pod.name for pod in pods] for node, pods in stage.world.queue.nominated_pods().items()} == {
+            "n": ["p"]
+        }
+
+    told(tell)

@@ -1,0 +1,236 @@
+"""Making the room that was promised. Upstream: preemption/executor_test.go, TestPrepareCandidate,
+TestAsyncPreemptionFailure (v1.36.2).
+"""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.cache import Cache
+from extender.engine.cache.cluster import Cluster
+from extender.engine.preemption.preemptions import RunningPreemptions
+from extender.engine.queue.scheduling_queue import SchedulingQueue
+from extender.engine.runtime.waiting_pods import WaitingPodsMap
+from extender.engine.scheduler.executor import Executor, PreparedCandidate
+from extender.engine.scheduler.world import PodsInPreBind, World
+from extender.testing import make_cache, make_framework, make_node, make_pod
+from extender.testing.writes import RecordedWrites
+from extender.values.concurrency.virtual_time import run
+from extender.values.objects.pod import Pod
+
+PREEMPTOR = make_pod("preemptor").priority(100).obj()
+FIRST, SECOND, THIRD = (make_pod(name).node("n").obj() for name in ("first", "second", "third"))
+
+
+class Events:
+    """
+    Takes what is recorded about pods.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[tuple[str, str]] = []
+
+    def submit(self, call: Any) -> None:
+        assert isinstance(call, fwk.RecordEvent)
+        self.notes.append((call.regarding.name, call.note))
+
+
+class Told:
+    """
+    What the executor did, and what it said.
+    """
+
+    def __init__(self, *, in_memory: tuple[Pod, ...] = ()) -> None:
+        self.writes = RecordedWrites(make_cache(make_node("n")))
+        self.preemptions = RunningPreemptions()
+        self.events = Events()
+        self._in_memory = in_memory
+        self._framework = make_framework(dispatcher=self.events)  # type: ignore[arg-type]
+        self.world = World(
+            Cluster(), cast("SchedulingQueue", None), WaitingPodsMap(), PodsInPreBind(), self.writes, lambda key: None
+        )
+
+    @property
+    def notes(self) -> list[tuple[str, str]]:
+        return self.events.notes
+
+    def evict(self, *victims: Pod, lower: tuple[Pod, ...] = ()) -> bool:
+        async def main() -> bool:
+            for pod in self._in_memory:
+                self.world.waiting_pods.add(pod, {})
+            self.preemptions.begin(PREEMPTOR.uid)
+            prepared = PreparedCandidate(
+                self._framework, PREEMPTOR, fwk.Candidate("n", victims, 0), "DefaultPreemption", lower
+            )
+            try:
+                await Executor(self.world, self.preemptions).evict_victims(prepared)
+            except fwk.CallError:
+                return False
+            finally:
+                await asyncio.sleep(0)
+            return True
+
+        return run(main())
+
+    def told_to_go(self) -> list[str]:
+        return [call.name for call in self.writes.calls if isinstance(call, fwk.DeletePod)]
+
+
+def test_a_victim_is_told_why_before_it_is_told_to_go() -> None:
+    told = Told()
+
+    assert told.evict(FIRST)
+
+    patch, delete = told.writes.calls
+    assert isinstance(patch, fwk.PatchPodStatus)
+    (condition,) = patch.conditions
+    assert (condition.type, condition.status, condition.reason, condition.message) == (
+        "DisruptionTarget",
+        "True",
+        "PreemptionByScheduler",
+        "default-scheduler: preempting to accommodate a higher priority pod",
+    )
+    assert isinstance(delete, fwk.DeletePod)
+    assert (delete.uid, delete.grace_period_seconds) == (FIRST.uid, None)
+    assert told.notes == [("first", f"Preempted by pod {PREEMPTOR.uid} on node n")]
+
+
+def test_the_last_victim_goes_last() -> None:
+    told = Told()
+
+    assert told.evict(FIRST, SECOND, THIRD)
+
+    assert told.told_to_go()[-1] == "third"
+    assert sorted(told.told_to_go()) == ["first", "second", "third"]
+
+
+def test_who_is_on_its_way_out_is_not_told_again() -> None:
+    told = Told()
+
+    assert told.evict(make_pod("leaving").node("n").terminating().obj(), FIRST)
+
+    assert told.told_to_go() == ["first"]
+
+
+def test_where_all_are_on_their_way_out_only_lower_nominations_are_cleared() -> None:
+    """
+    As upstream's synchronous preemption does; its asynchronous one keeps them, though the preemptor takes the room.
+    """
+    told = Told()
+
+    lower = make_pod("lower").nominated_node("n").obj()
+    assert told.evict(make_pod("leaving").node("n").terminating().obj(), lower=(lower,))
+
+    assert told.writes.calls == [fwk.PatchPodStatus.of(lower, nominated_node_name="")]
+
+
+def test_a_victim_that_is_not_bound_yet_loses_its_room_in_memory() -> None:
+    told = Told(in_memory=(FIRST,))
+
+    assert told.evict(FIRST, SECOND)
+
+    assert told.told_to_go() == ["second"]
+    assert told.notes[0] == ("first", f"Preempted by pod {PREEMPTOR.uid} on node n (in kube-scheduler memory).")
+
+
+def test_lower_promises_are_taken_back() -> None:
+    told = Told()
+    lower = make_pod("lower").nominated_node("n").obj()
+
+    assert told.evict(FIRST, lower=(lower,))
+
+    (patch,) = [call for call in told.writes.calls if isinstance(call, fwk.PatchPodStatus) and call.name == "lower"]
+    assert patch.nominated_node_name == ""
+
+
+def test_a_lower_promise_that_cannot_be_taken_back_changes_nothing() -> None:
+    told = Told()
+    told.writes.fail(fwk.PatchPodStatus, fwk.CallError("refused"), after=0)
+
+    assert told.evict(FIRST, lower=(make_pod("lower").nominated_node("n").obj(),))
+
+
+@pytest.mark.parametrize("refusal", [fwk.CallNotFound("gone"), fwk.CallConflict("another pod")], ids=str)
+@pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
+def test_a_victim_that_is_gone_already_is_no_failure_and_nobody_is_told(
+    call: type[Any], refusal: fwk.CallError
+) -> None:
+    told = Told()
+    told.writes.fail(call, refusal)
+
+    assert told.evict(FIRST)
+
+    assert told.notes == []
+
+
+@pytest.mark.parametrize("call", [fwk.PatchPodStatus, fwk.DeletePod])
+def test_when_one_cannot_be_told_the_last_one_stays(call: type[Any]) -> None:
+    """
+    The preemptor is tried again then.
+    """
+    told = Told()
+    told.writes.fail(call, fwk.CallError("refused"))
+
+    assert not told.evict(FIRST, SECOND, THIRD)
+
+    assert "third" not in told.told_to_go()
+    assert not told.preemptions.is_running(PREEMPTOR.uid, None)
+
+
+def test_when_the_last_one_cannot_be_told_the_preemptor_is_tried_again() -> None:
+    told = Told()
+    told.writes.fail(fwk.DeletePod, fwk.CallError("refused"), after=1)
+
+    assert not told.evict(FIRST, SECOND)
+
+
+# How long the preemptor is held back.
+
+
+def cache_with(*pods: Pod) -> Cache:
+    return make_cache(make_node("n"), pods=pods)
+
+
+def test_a_preemptor_is_held_back_until_its_last_victim_is_on_its_way_out() -> None:
+    preemptions = RunningPreemptions()
+    assert not preemptions.is_running("p", cache_with(FIRST))
+
+    preemptions.begin("p")
+    assert preemptions.is_running("p", cache_with(FIRST))
+
+    preemptions.evict_last("p", FIRST)
+    assert preemptions.is_running("p", cache_with(FIRST))
+    assert not preemptions.is_running("p", cache_with(make_pod("first").node("n").terminating().obj()))
+    assert not preemptions.is_running("p", cache_with())
+
+    preemptions.end("p")
+    preemptions.end("p")
+    assert not preemptions.is_running("p", cache_with(FIRST))
+
+
+def test_while_the_last_victim_is_told_its_going_is_enough() -> None:
+    """
+    The watch may show it on its way out before the API server's answer arrives; of the others that is not enough.
+    """
+    told, held_back = Told(), dict[str, bool]()
+    perform = told.writes.perform
+
+    async def noting(call: Any) -> Any:
+        if isinstance(call, fwk.DeletePod):
+            held_back[call.uid] = told.preemptions.is_running(PREEMPTOR.uid, cache_with())
+        return await perform(call)
+
+    told.writes.perform = noting  # type: ignore[method-assign]
+    told.evict(FIRST, SECOND)
+
+    assert held_back == {FIRST.uid: True, SECOND.uid: False}
+
+
+def test_of_a_cluster_that_nobody_follows_the_end_is_told() -> None:
+    preemptions = RunningPreemptions()
+    preemptions.begin("p")
+    preemptions.evict_last("p", FIRST)
+
+    assert preemptions.is_running("p", None)

@@ -1,0 +1,272 @@
+"""What extenders say about nodes, in one cycle: who passes, what is told of the others, and what scores come to."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from extender.client.http_extender import HTTPExtender
+from extender.engine import framework as fwk
+from extender.engine.runtime.cycle import Cycle
+from extender.engine.scheduler.extenders import (
+    bound_by_extender,
+    find_nodes_that_pass_extenders,
+    schedule_pod_with_extenders,
+    scores_of_extenders,
+)
+from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
+from extender.engine.snapshot import Rows, Snapshot
+from extender.testing import PodBuilder, make_framework, make_node, make_pod, make_snapshot
+from extender.values.config.configuration import Extender
+from tests.extender.plugins_by_table import Refuses, Scores
+
+POD = make_pod("p")
+UNKNOWN_NODE = {"Nodes": {"items": [{"metadata": {"name": "x"}}]}}
+
+Says = Callable[[Any], Any]
+
+
+def an_extender(says: Says, asked: list[Any] | None = None, **options: Any) -> HTTPExtender:
+    """An extender that answers each call by what `says` makes of its arguments; a number is a status."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        arguments = json.loads(request.content)
+        if asked is not None:
+            asked.append(arguments)
+        said = says(arguments)
+        return httpx.Response(said) if isinstance(said, int) else httpx.Response(200, json=said)
+
+    verbs: dict[str, Any] = {"filter_verb": "filter", "prioritize_verb": "prioritize", "bind_verb": "bind"}
+    others: dict[str, Any] = {"weight": 1, "node_cache_capable": True}
+    return HTTPExtender(Extender(url_prefix="http://e", **(verbs | others | options)), httpx.MockTransport(answer))
+
+
+def says(value: Any) -> Says:
+    return lambda _: value
+
+
+def three_nodes() -> Snapshot:
+    return make_snapshot(*map(make_node, ("a", "b", "c")))
+
+
+def passing(*extenders: HTTPExtender, rows: Rows | None = None) -> tuple[list[str], Mapping[str, fwk.Status]]:
+    found, statuses = asyncio.run(find_nodes_that_pass_extenders(extenders, POD.obj(), rows or Rows.of(three_nodes())))
+    return found.names, statuses
+
+
+def test_the_nodes_come_in_the_order_of_the_extender_and_each_once() -> None:
+    assert passing(an_extender(says({"NodeNames": ["c", "a", "c"]})))[0] == ["c", "a"]
+
+
+def test_what_is_refused_for_good_is_refused_for_good() -> None:
+    answer = {
+        "NodeNames": ["a"],
+        "FailedNodes": {"a": "odd", "b": "no"},
+        "FailedAndUnresolvableNodes": {"b": "never", "x": "?"},
+    }
+
+    names, statuses = passing(an_extender(says(answer)))
+
+    assert names == ["a"]
+    assert statuses == {"a": fwk.unschedulable("odd"), "b": fwk.unresolvable("never"), "x": fwk.unresolvable("?")}
+
+
+def test_nobody_is_asked_about_no_nodes() -> None:
+    asked: list[Any] = []
+
+    names, _ = passing(an_extender(says({})), an_extender(says({"NodeNames": ["a"]}), asked))
+
+    assert (names, asked) == ([], [])
+
+
+def test_nodes_in_full_are_sent_and_come_back() -> None:
+    """
+    They are known by their names. Upstream would go on with what came back, and without the pods on it.
+    """
+    asked: list[Any] = []
+    back = {"Nodes": {"items": [{"metadata": {"name": "b", "labels": {"made": "up"}}}]}, "NodeNames": ["a"]}
+
+    names, _ = passing(an_extender(says(back), asked, node_cache_capable=False))
+
+    assert names == ["b"]
+    assert asked[0]["NodeNames"] is None
+    assert [node["metadata"]["name"] for node in asked[0]["Nodes"]["items"]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    "extender",
+    [
+        pytest.param(an_extender(says({"NodeNames": ["x"]}), ignorable=True), id="by name"),
+        pytest.param(an_extender(says(UNKNOWN_NODE), node_cache_capable=False, ignorable=True), id="in full"),
+        pytest.param(an_extender(says(503), ignorable=True), id="fails"),
+    ],
+)
+def test_an_ignorable_extender_that_goes_wrong_changes_nothing(extender: HTTPExtender) -> None:
+    assert passing(extender) == (["a", "b", "c"], {})
+
+
+def test_one_that_invents_nodes_fails() -> None:
+    with pytest.raises(fwk.ExtenderError) as caught:
+        passing(an_extender(says(UNKNOWN_NODE), node_cache_capable=False))
+
+    assert (
+        str(caught.value) == 'extender "http://e" claims a filtered node "x" which is not found in the input node list'
+    )
+
+
+def test_scores_are_weighed_and_brought_to_the_scale_of_plugins() -> None:
+    """
+    All entries of a node count, and those of unknown nodes do not.
+    """
+    first = an_extender(
+        says([{"Host": "a", "Score": 10}, {"Host": "b", "Score": 1}, {"Host": "b", "Score": 2}]), weight=5
+    )
+    second = an_extender(says([{"Host": "c", "Score": 1}, {"Host": "x", "Score": 10}]), weight=2)
+    not_asked = an_extender(says(500), prioritize_verb="")
+
+    scores = asyncio.run(scores_of_extenders([first, second, not_asked], POD.obj(), Rows.of(three_nodes())))
+
+    assert scores.tolist() == [500, 150, 20]
+
+
+def test_scores_that_do_not_fit_wrap_as_in_go() -> None:
+    extender = an_extender(says([{"Host": "a", "Score": 10}]), weight=2**60)
+
+    scores = asyncio.run(scores_of_extenders([extender], POD.obj(), Rows.of(three_nodes())))
+
+    assert scores.tolist() == [((100 * 2**60 + 2**63) % 2**64) - 2**63, 0, 0]
+
+
+@pytest.mark.parametrize("score", [11, 50, 100, -3, 2**63 - 1, -(2**63)])
+def test_scores_beyond_what_the_protocol_asks_for_count_and_are_warned_of_once(
+    score: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    extender = an_extender(says([{"Host": "b", "Score": 1}, {"Host": "a", "Score": score}]), weight=3)
+
+    for _ in range(3):
+        scores = asyncio.run(scores_of_extenders([extender], POD.obj(), Rows.of(three_nodes())))
+        assert scores.tolist() == [((score * 30 + 2**63) % 2**64) - 2**63, 30, 0]
+
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert f"http://e gives node a the score {score}; it counts as it is" in warnings[0]
+
+
+def test_scores_of_an_extender_that_fails_are_complained_about_once(caplog: pytest.LogCaptureFixture) -> None:
+    extender = an_extender(says([{"Host": "a", "Score": 0.5}]))
+
+    for _ in range(3):
+        scores = asyncio.run(scores_of_extenders([extender], POD.obj(), Rows.of(three_nodes())))
+        assert scores.tolist() == [0, 0, 0]
+
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == 1
+    assert "http://e: json: cannot unmarshal number" in warnings[0]
+
+
+def scheduled(pod: PodBuilder, *extenders: HTTPExtender, plugins: tuple[fwk.Plugin, ...] = ()) -> ScheduleResult:
+    async def schedule() -> ScheduleResult:
+        cycle = Cycle(make_framework(*plugins), three_nodes(), pod.obj())
+        return await schedule_pod_with_extenders(SchedulingAlgorithm(), extenders, cycle, 0)
+
+    return asyncio.run(schedule())
+
+
+def test_extenders_outweigh_plugins_if_their_weight_does() -> None:
+    extender = an_extender(lambda arguments: [{"Host": "c", "Score": 10}], filter_verb="", weight=2)
+
+    assert scheduled(POD, extender, plugins=(Scores("fit", {"a": 100, "b": 50, "c": 0}),)) == ScheduleResult("c", 3, 3)
+
+
+def test_the_node_that_was_promised_is_shown_by_itself_first() -> None:
+    asked: list[Any] = []
+    extender = an_extender(lambda arguments: {"NodeNames": arguments["NodeNames"]}, asked)
+
+    assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("b", 1, 1)
+    assert [arguments["NodeNames"] for arguments in asked] == [["b"]]
+
+
+@pytest.mark.parametrize("says_of_b", [{"NodeNames": []}, {"Error": "hm"}], ids=["refused", "failed"])
+def test_if_it_is_refused_or_cannot_be_judged_the_others_get_their_turn(says_of_b: Any) -> None:
+    asked: list[Any] = []
+    extender = an_extender(
+        lambda arguments: says_of_b if arguments["NodeNames"] == ["b"] else {"NodeNames": ["a"]}, asked
+    )
+
+    assert scheduled(POD.nominated_node("b"), extender) == ScheduleResult("a", 1, 3)
+    assert [arguments["NodeNames"] for arguments in asked] == [["b"], ["a", "b", "c"]]
+
+
+def test_the_diagnosis_holds_what_plugins_and_extenders_say() -> None:
+    """
+    The extender has the last word on a node. One that it drops without a word is refused for good, for no reason.
+    """
+    refusing = Refuses("full", {"a": fwk.unschedulable("full")})
+    extender = an_extender(says({"NodeNames": [], "FailedNodes": {"a": "and ugly", "b": "ugly"}}))
+
+    with pytest.raises(FitError) as caught:
+        scheduled(POD, extender, plugins=(refusing,))
+
+    assert str(caught.value) == "0/3 nodes are available: 1 and ugly, 1 ugly."
+    diagnosis = caught.value.diagnosis
+    assert diagnosis.unschedulable_plugins == {"full", "Extender"}
+    assert diagnosis.statuses.of("b") == fwk.unschedulable("ugly")
+    assert diagnosis.statuses.of("c") == fwk.unresolvable()
+
+
+def test_extenders_are_not_asked_when_plugins_leave_nothing() -> None:
+    asked: list[Any] = []
+    no = fwk.unschedulable("full")
+
+    with pytest.raises(FitError) as caught:
+        scheduled(POD, an_extender(says({}), asked), plugins=(Refuses("full", dict.fromkeys("abc", no)),))
+
+    assert asked == []
+    assert caught.value.diagnosis.unschedulable_plugins == {"full"}
+
+
+def bound(*extenders: HTTPExtender) -> fwk.Status | None:
+    return asyncio.run(bound_by_extender(extenders, make_pod("p").obj(), "a"))
+
+
+def test_the_first_binder_binds_and_is_told_all_it_needs() -> None:
+    asked: list[Any] = []
+    pod = make_pod("p").namespace("web").obj()
+
+    status = asyncio.run(
+        bound_by_extender([an_extender(says(500), bind_verb=""), an_extender(says({}), asked)], pod, "a")
+    )
+
+    assert status == fwk.SUCCESS
+    assert asked == [{"PodName": "p", "PodNamespace": "web", "PodUID": pod.uid, "Node": "a"}]
+
+
+def test_an_error_of_the_binder_is_the_error_of_the_binding() -> None:
+    assert bound(an_extender(says({"Error": "node is on fire"}))) == fwk.error("node is on fire")
+
+
+def test_an_ignorable_binder_that_fails_leaves_it_to_the_others() -> None:
+    frail = an_extender(says({"Error": "no"}), ignorable=True)
+
+    assert bound(frail) is None
+    assert bound(frail, an_extender(says({}))) == fwk.SUCCESS
+
+
+def test_who_may_not_write_has_nobody_else_write_either() -> None:
+    asked: list[Any] = []
+    binder = an_extender(says({}), asked, ignorable=True)
+
+    status = asyncio.run(bound_by_extender([binder], POD.obj(), "a", lambda: "the lease is lost"))
+
+    assert status == fwk.error("the lease is lost")
+    assert asked == []
+
+
+def test_an_array_of_no_extenders_scores_nothing() -> None:
+    assert np.array_equal(
+        asyncio.run(scores_of_extenders([], POD.obj(), Rows.of(three_nodes()))), np.zeros(3, np.int64)
+    )

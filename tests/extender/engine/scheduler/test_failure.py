@@ -1,0 +1,228 @@
+"""After an attempt that came to nothing: back to the queue first, then the promise, then the event, then the condition.
+
+Upstream: pkg/scheduler/schedule_one.go, handleSchedulingFailure; scheduler_test.go, TestFailureHandler,
+TestUpdatePodStatus (v1.36.2).
+"""
+
+import asyncio
+
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.scheduler.failure import handle_scheduling_failure
+from extender.engine.scheduler.world import Failure, refused_on_one_node
+from extender.testing import PodBuilder, make_pod
+from extender.values.objects.decoding import replaced
+from extender.values.objects.meta import Condition
+from extender.values.objects.pod import Pod
+from tests.extender.engine.scheduler.stage import Stage, a_stage
+
+P = make_pod("p")
+REFUSED = Failure(fwk.unschedulable("no room"), frozenset({"NodeResourcesFit"}))
+
+
+def attempt(
+    failure: Failure, pod: PodBuilder = P, *, meanwhile: object = None
+) -> tuple[Stage, fwk.PatchPodStatus | None]:
+    """
+    The pod is popped; something happens; the attempt comes to nothing.
+    """
+
+    async def main() -> tuple[Stage, fwk.PatchPodStatus | None]:
+        stage = a_stage()
+        stage.told(None, pod)
+        info = stage.popped()
+        if callable(meanwhile):
+            meanwhile(stage)
+        call = handle_scheduling_failure(stage.world, stage.framework, info, failure)
+        await asyncio.sleep(0)
+        return stage, call
+
+    return asyncio.run(main())
+
+
+def condition(call: fwk.PatchPodStatus | None) -> tuple[str, str, str, str]:
+    assert call is not None
+    (only,) = call.conditions
+    return only.type, only.status, only.reason, only.message
+
+
+def notes(stage: Stage) -> list[str]:
+    return [call.note for call in stage.written(fwk.RecordEvent)]
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (fwk.unschedulable("why"), "Unschedulable"),
+        (fwk.unresolvable("why"), "Unschedulable"),
+        (fwk.Status(fwk.Code.PENDING, ("why",)), "Unschedulable"),
+        (fwk.error("why"), "SchedulerError"),
+    ],
+    ids=str,
+)
+def test_people_are_told_why(status: fwk.Status, reason: str) -> None:
+    stage, call = attempt(Failure(status))
+
+    assert condition(call) == ("PodScheduled", "False", reason, "why")
+    (event,) = stage.written(fwk.RecordEvent)
+    assert (event.type, event.reason, event.action, event.note) == ("Warning", "FailedScheduling", "Scheduling", "why")
+
+
+def test_a_refused_pod_waits_for_its_refusers() -> None:
+    stage, _ = attempt(REFUSED)
+
+    (info,) = stage.world.queue.unschedulable_pods()
+    assert (info.pod.name, set(info.unschedulable_plugins)) == ("p", {"NodeResourcesFit"})
+    assert stage.world.queue.in_flight_pods() == []
+
+
+def test_a_pod_that_failed_waits_for_time() -> None:
+    stage, _ = attempt(Failure(fwk.error("broken")))
+
+    assert [info.pod.name for info in stage.world.queue.pods_in_backoff_q(failed=True)] == ["p"]
+
+
+@pytest.mark.parametrize("status", [fwk.SKIP], ids=str)
+def test_where_nobody_says_anything_nothing_is_told(status: fwk.Status) -> None:
+    stage, call = attempt(Failure(status))
+
+    assert call is None
+    assert notes(stage) == []
+    assert [info.pod.name for info in stage.world.queue.pods_in_backoff_q(failed=True)] == ["p"]
+
+
+def test_an_error_without_words_is_told_all_the_same() -> None:
+    stage, call = attempt(Failure(fwk.error("")))
+
+    assert condition(call) == ("PodScheduled", "False", "SchedulerError", "")
+    assert notes(stage) == [""]
+
+
+def test_a_pod_that_changed_meanwhile_is_queued_as_it_is_now() -> None:
+    stage, _ = attempt(REFUSED, meanwhile=lambda stage: stage.told(P, P.label(new="yes")))
+
+    (info,) = stage.world.queue.unschedulable_pods()
+    assert info.pod.labels == {"new": "yes"}
+
+
+def test_a_pod_that_is_gone_is_not_queued_though_people_are_told() -> None:
+    stage, call = attempt(REFUSED, meanwhile=lambda stage: stage.told(P, None))
+
+    assert not stage.waits(P)
+    assert notes(stage) == ["no room"]
+    assert call is not None
+    assert stage.world.queue.in_flight_pods() == []
+
+
+def test_a_pod_that_has_a_node_by_now_is_not_queued() -> None:
+    stage, _ = attempt(REFUSED, meanwhile=lambda stage: stage.told(P, P.node("n")))
+
+    assert not stage.waits(P)
+    assert stage.world.queue.in_flight_pods() == []
+
+
+def test_of_a_pod_that_came_again_nothing_is_told_and_nothing_is_queued() -> None:
+    stage, call = attempt(REFUSED, meanwhile=lambda stage: stage.told(P, P.uid("another").gate("wait")))
+
+    assert call is None
+    assert notes(stage) == []
+    (info,) = stage.world.queue.unschedulable_pods()
+    assert (info.pod.uid, info.attempts) == ("another", 0)
+    assert stage.world.queue.in_flight_pods() == []
+
+
+@pytest.mark.parametrize(
+    ("before", "nominate", "promised", "written"),
+    [
+        pytest.param("", "n", {"n": ["p"]}, "n", id="a promise"),
+        pytest.param("m", "n", {"n": ["p"]}, "n", id="another promise"),
+        pytest.param("m", "", {}, "", id="none any more"),
+        pytest.param("m", None, {"m": ["p"]}, None, id="as it is"),
+        pytest.param("", None, {}, None, id="none, as before"),
+    ],
+)
+def test_promises(before: str, nominate: str | None, promised: dict[str, list[str]], written: str | None) -> None:
+    stage, call = attempt(
+        Failure(fwk.unschedulable("no room"), frozenset({"X"}), nominate=nominate), P.nominated_node(before)
+    )
+
+    assert {node: [pod.name for pod in pods] for node, pods in stage.world.queue.nominated_pods().items()} == promised
+    assert call is not None
+    assert call.nominated_node_name == written
+
+
+def test_what_is_written_already_need_not_be_written() -> None:
+    """
+    TestUpdatePodStatus: neither the condition nor an end of a promise that there is none of.
+    """
+    known = Condition(type="PodScheduled", status="False", reason="Unschedulable", message="no room")
+
+    def with_condition(stage: Stage) -> None:
+        stage.told(P, replaced(P.obj(), status=replaced(P.obj().status, conditions=[known])))
+
+    _, call = attempt(REFUSED, meanwhile=with_condition)
+    assert call is not None
+    assert call.is_no_op
+
+    _, other = attempt(Failure(fwk.unschedulable("less room"), frozenset({"X"})), meanwhile=with_condition)
+    assert other is not None
+    assert not other.is_no_op
+
+
+def test_a_note_is_cut_at_1024_bytes_and_never_within_a_character() -> None:
+    for message, note in [
+        ("x" * 1024, "x" * 1024),
+        ("x" * 1025, "x" * 1020 + " ..."),
+        ("x" + "ü" * 600, "x" + "ü" * 509 + " ..."),
+    ]:
+        stage, call = attempt(Failure(fwk.error(message)))
+
+        assert notes(stage) == [note]
+        assert condition(call)[3] == message
+
+
+@pytest.mark.parametrize(
+    ("status", "unschedulable", "pending"),
+    [
+        (fwk.unschedulable("why").by("X"), {"X"}, set()),
+        (fwk.unresolvable("why").by("X"), {"X"}, set()),
+        (fwk.Status(fwk.Code.PENDING, ("why",), "X"), {"X"}, {"X"}),
+        (fwk.unschedulable("why"), set(), set()),
+    ],
+    ids=str,
+)
+def test_a_refusal_after_the_node_was_chosen(status: fwk.Status, unschedulable: set[str], pending: set[str]) -> None:
+    failure = refused_on_one_node(status)
+
+    assert failure.status == fwk.unschedulable("0/1 nodes are available: 1 why.")
+    assert (set(failure.unschedulable_plugins), set(failure.pending_plugins), failure.nominate) == (
+        unschedulable,
+        pending,
+        "",
+    )
+
+
+def test_the_pod_is_back_before_people_hear_of_it() -> None:
+    """
+    Whoever reacts to the event or to the condition finds it there.
+    """
+
+    async def main() -> None:
+        stage = a_stage()
+        stage.told(None, P)
+        info = stage.popped()
+        seen: list[bool] = []
+
+        def record(pod: Pod, *_: object) -> None:
+            seen.append(stage.waits(P) and stage.world.queue.nominated_pods() != {})
+
+        class Framework:
+            record_event = staticmethod(record)
+
+        failure = Failure(fwk.unschedulable("x"), frozenset({"X"}), nominate="n")
+        handle_scheduling_failure(stage.world, Framework(), info, failure)  # type: ignore[arg-type]
+
+        assert seen == [True]
+
+    asyncio.run(main())

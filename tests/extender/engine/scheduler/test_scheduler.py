@@ -1,0 +1,192 @@
+"""The loop: who is taken up, and when nobody is."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from extender.engine import framework as fwk
+from extender.engine.scheduler.scheduler import Scheduler
+from extender.engine.scheduler.world import BindsInFlight
+from extender.testing import PodBuilder, make_node, make_pod
+from extender.values.concurrency.virtual_time import run
+from extender.values.objects.pod import Pod
+from tests.extender.engine.scheduler.stage import PROFILE, Stage, a_stage
+
+
+class Slow(fwk.PermitPlugin, fwk.BindPlugin):
+    """
+    Binds when it may. Pods with the label `waits` wait at Permit.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.may = asyncio.Event()
+
+    def permit(self, state: fwk.CycleState, pod: Pod, node: str) -> tuple[fwk.Status, float]:
+        return (fwk.Status(fwk.Code.WAIT), 600.0) if "waits" in pod.labels else (fwk.SUCCESS, 0.0)
+
+    async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+        self.asked.append(pod.name)
+        await self.may.wait()
+        return fwk.SUCCESS
+
+
+def scheduling(most: int, names: list[str], waiting: int = 0) -> tuple[Scheduler, Slow]:
+    slow = Slow()
+    stage = a_stage(slow)
+    stage.node(make_node("n").capacity(cpu="64", pods="110"))
+    for number in range(waiting):
+        stage.told(None, make_pod(f"waits{number}").label(waits="yes").priority(9))
+    for name in names:
+        stage.told(None, make_pod(name))
+    world = replace(stage.world, binds=BindsInFlight(most))
+    return Scheduler(world, {PROFILE: stage.framework}), slow
+
+
+def test_nobody_is_taken_up_while_too_many_bindings_are_not_answered() -> None:
+    """
+    P9: no unbounded growth of tasks while the API server is away; whoever waits at Permit keeps nobody from being
+    tried.
+    """
+
+    async def main() -> tuple[list[str], list[str]]:
+        scheduler, slow = scheduling(2, ["a", "b", "c", "d"], waiting=5)
+        running = asyncio.ensure_future(scheduler.run())
+        await asyncio.sleep(60)
+        at_first = [*slow.asked]
+        slow.may.set()
+        await asyncio.sleep(60)
+        running.cancel()
+        await asyncio.wait([running])
+        return at_first, slow.asked
+
+    at_first, later = run(main())
+
+    assert at_first == ["a", "b"]
+    assert later == ["a", "b", "c", "d"]
+
+
+def test_who_is_told_to_stop_takes_up_nobody_and_does_what_was_decided() -> None:
+    async def main() -> tuple[float, list[str]]:
+        scheduler, slow = scheduling(2, ["a", "b", "c"])
+        running = asyncio.ensure_future(scheduler.run())
+        await asyncio.sleep(60)
+        scheduler.stop()
+        asyncio.get_running_loop().call_later(3, slow.may.set)
+        await running
+        return asyncio.get_running_loop().time(), slow.asked
+
+    ended, asked = run(main())
+
+    assert asked == ["a", "b"]
+    assert ended == pytest.approx(63)
+
+
+class Thorough(fwk.FilterPlugin, fwk.BindPlugin):
+    """
+    Works in the thread for pods with the label `long`, as often as it says.
+    """
+
+    looks_at_pods = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rounds: dict[str, int] = {}
+        self.bound: list[str] = []
+        self.at_work = threading.Semaphore(0)
+        self.may_end = threading.Semaphore(0)
+
+    def filter(self, state: fwk.CycleState, pod: Pod, rows: fwk.Rows) -> fwk.Verdicts:
+        if self.rounds.get(pod.name, 0) < int(pod.labels.get("long", 0)):
+
+            def work(is_wanted: Callable[[], bool]) -> None:
+                self.at_work.release()
+                self.may_end.acquire()
+                self.rounds[pod.name] = self.rounds.get(pod.name, 0) + 1
+
+            raise fwk.LongWork(work)
+        return fwk.accept(len(rows))
+
+    async def bind(self, state: fwk.CycleState, pod: Pod, node: str) -> fwk.Status:
+        self.bound.append(pod.name)
+        return fwk.SUCCESS
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """
+    Waits in real time, because threads are at work.
+    """
+    while not holds():  # noqa: ASYNC110  (nothing signals it)
+        await asyncio.sleep(0.001)
+
+
+def scheduled_by(thorough: Thorough, *pods: PodBuilder) -> tuple[Stage, Scheduler]:
+    stage = a_stage(thorough)
+    stage.node(make_node("n").capacity(cpu="64", pods="110"))
+    for pod in pods:
+        stage.told(None, pod)
+    return stage, Scheduler(stage.world, {PROFILE: stage.framework})
+
+
+def test_other_pods_are_scheduled_while_a_plugin_works_on_one() -> None:
+    """
+    The pod keeps its place before the others, and its attempts count as one.
+    """
+
+    async def main() -> tuple[list[str], list[str], float]:
+        thorough = Thorough()
+        stage, scheduler = scheduled_by(thorough, make_pod("long").label(long="2").priority(9), make_pod("short"))
+        running = asyncio.ensure_future(scheduler.run())
+        await asyncio.to_thread(thorough.at_work.acquire)
+        await asyncio.sleep(0)
+        await until(lambda: bool(thorough.bound))
+        meanwhile = [*thorough.bound]
+        thorough.may_end.release(2)
+        await until(lambda: len(thorough.bound) == 2)
+        running.cancel()
+        await asyncio.wait([running])
+        return meanwhile, thorough.bound, stage.world.metrics.attempts["scheduled", PROFILE]
+
+    assert asyncio.run(main()) == (["short"], ["short", "long"], 2)
+
+
+@pytest.mark.parametrize("is_deleted", [True, False], ids=["deleted", "changed"])
+def test_a_pod_changes_while_a_plugin_works_on_it(is_deleted: bool) -> None:
+    """
+    A deleted pod is not tried again. A changed one is tried as it is then.
+    """
+
+    async def main() -> tuple[list[str], int]:
+        thorough = Thorough()
+        pod = make_pod("long").label(long="1")
+        stage, scheduler = scheduled_by(thorough, pod)
+        running = asyncio.ensure_future(scheduler.run())
+        await asyncio.to_thread(thorough.at_work.acquire)
+        stage.told(pod, None if is_deleted else make_pod("long").uid(pod.obj().uid).label(changed="yes"))
+        thorough.may_end.release()
+        await until(lambda: not stage.world.queue.in_flight_pods() and (is_deleted or bool(thorough.bound)))
+        running.cancel()
+        await asyncio.wait([running])
+        return thorough.bound, len(list(stage.world.queue.pods_in_active_q()))
+
+    assert asyncio.run(main()) == ([] if is_deleted else ["long"], 0)
+
+
+def test_a_plugin_that_fails_in_the_thread_loses_no_pod() -> None:
+    async def main() -> bool:
+        thorough = Thorough()
+        thorough.may_end = threading.Semaphore(99)
+        thorough.at_work = None  # type: ignore[assignment]  # so that the work raises
+        pod = make_pod("long").label(long="1")
+        stage, scheduler = scheduled_by(thorough, pod)
+        running = asyncio.ensure_future(scheduler.run())
+        await until(lambda: not stage.world.queue.in_flight_pods() and stage.waits(pod))
+        running.cancel()
+        await asyncio.wait([running])
+        return stage.waits(pod)
+
+    assert asyncio.run(main())

@@ -1,0 +1,69 @@
+"""Recorded clusters: everything is real but time."""
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from extender.assembly.live_backend import LiveOptions, live_backend
+from extender.client.client import Client
+from extender.client.http_extender import Transports, no_transport
+from extender.cluster.api_resources import PODS, Object
+from extender.cluster.own_cluster import own_cluster
+from extender.cluster.registry.object_registry import ObjectRegistry
+from extender.lab.recordings.recording_file import recorded_in
+from extender.testing import virtual_time
+from extender.values.config import Configuration
+from tests.walks.clusters import node, pod
+
+Tell = Callable[[ObjectRegistry], Awaitable[None]]
+
+
+@asynccontextmanager
+async def a_recorded_cluster(
+    file: Path,
+    *objects: Object,
+    configuration: Configuration | None = None,
+    transports: Transports = no_transport,
+    **options: Any,
+) -> AsyncIterator[ObjectRegistry]:
+    """A cluster whose pods are scheduled, and whose scheduler is recorded."""
+    chosen = configuration or Configuration()
+    async with own_cluster(objects, rng=random.Random(1)) as own, recorded_in(file, chosen, **options) as recorder:
+        client = Client.over(own.transport())
+        async with live_backend(
+            chosen, client, LiveOptions(decides=True, recorder=recorder, transports=transports), rng=random.Random(1)
+        ):
+            yield own.api.registry
+        await client.aclose()
+
+
+def record(file: Path, tell: Tell, *objects: Object, **options: Any) -> Path:
+    """Records a story, and returns the file."""
+
+    async def story() -> None:
+        async with a_recorded_cluster(file, *objects, **options) as cluster:
+            await tell(cluster)
+
+    virtual_time.run(story())
+    return file
+
+
+def zoned(name: str, zone: str, cpu: str = "4") -> Object:
+    """A node in a zone."""
+    made = node(name, cpu)
+    made["metadata"]["labels"] = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": zone}
+    return made
+
+
+NODES = [zoned(f"n{number}", "abc"[number % 3]) for number in range(9)]
+
+
+def create(
+    cluster: ObjectRegistry, name: str, cpu: str = "1", labels: dict[str, str] | None = None, **spec: Any
+) -> None:
+    """Creates a pod."""
+    made = pod(name, cpu, **spec)
+    made["metadata"] |= {"labels": labels or {"app": "web"}, "annotations": {"team.example/token": "hush-hush"}}
+    cluster.create(PODS, "default", made)

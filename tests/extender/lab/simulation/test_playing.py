@@ -1,0 +1,140 @@
+"""The scheduler of a simulation is the real one."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from extender.assembly.live_backend import LiveOptions, live_backend
+from extender.client.client import Client
+from extender.cluster.api_resources import PODS, Object
+from extender.cluster.own_cluster import own_cluster
+from extender.lab.simulation.playing import play
+from extender.lab.simulation.scene import Scene
+from extender.lab.simulation.workload import Workload
+from extender.values.concurrency import virtual_time
+from extender.values.config import Configuration
+from extender.values.objects.decoding import convert
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from tests.walks.clusters import node, pod
+
+
+class FirstOfAll(random.Random):
+    """
+    Chooses the first of equally good nodes, however much chance others have used.
+    """
+
+    def random(self) -> float:
+        return 0.0
+
+    def getrandbits(self, k: int, /) -> int:
+        return 0
+
+
+class Given(Workload):
+    """
+    Objects that are there at once, pods that come later, and where the pods are in the end.
+    """
+
+    name = "given"
+
+    def __init__(self, objects: Sequence[Object], later: Sequence[Object] = ()) -> None:
+        self.objects = objects
+        self.later = later
+        self.nodes_of_pods: dict[str, str] = {}
+
+    async def play(self, scene: Scene) -> None:
+        scene.put(*(convert(Node, obj) for obj in self.objects if obj["kind"] == "Node"))
+        scene.create_pods(convert(Pod, obj) for obj in self.objects if obj["kind"] == "Pod")
+        for number, obj in enumerate(self.later, start=1):
+            await scene.sleep_until(number * LATER)
+            scene.create_pods([convert(Pod, obj)])
+        await scene.settle()
+        self.nodes_of_pods = {pod.name: pod.spec.node_name for pod in scene.cluster.all_of(Pod)}
+
+
+def mixed(number: int) -> Object:
+    """
+    Pods of several kinds, some of which preempt others.
+    """
+    app = {"matchLabels": {"app": f"app-{number % 5}"}}
+    apart = {"topologyKey": "host", "labelSelector": app}
+    kinds: list[dict[str, Any]] = [
+        {},
+        {
+            "topologySpreadConstraints": [
+                {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": app}
+            ]
+        },
+        {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}},
+        {"nodeSelector": {"zone": f"zone-{number % 3}"}},
+    ]
+    urgent = {"priority": number, "priorityClassName": f"class-{number}"} if number >= 60 else {}
+    spec = {**urgent, "terminationGracePeriodSeconds": 0, **kinds[number % 4]}
+    made = pod(f"pod-{number:03}", cpu=f"{300 + number * 7 % 400}m", **spec)
+    made["metadata"]["labels"] = {"app": f"app-{number % 5}"}
+    return made
+
+
+def labelled(number: int) -> Object:
+    made = node(f"node-{number:02}", cpu=str(2 + number % 3))
+    made["metadata"]["labels"] = {"zone": f"zone-{number % 3}", "host": f"node-{number:02}"}
+    return made
+
+
+OBJECTS = [*(labelled(number) for number in range(12)), *(mixed(number) for number in range(60))]
+CLASSES = [
+    {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": f"class-{number}"},
+        "value": number,
+    }
+    for number in range(60, 90)
+]
+URGENT = [mixed(number) for number in range(60, 90)]
+LATER = 60.0
+"""Seconds between two of them. How many decisions come before the victims of one are gone depends on how long writes
+take.
+"""
+
+
+def standalone(objects: Sequence[Object], later: Sequence[Object]) -> dict[str, str]:
+    """
+    Where the pods are when the scheduler of the service has followed a cluster for ten minutes.
+    """
+
+    async def story() -> dict[str, str]:
+        async with own_cluster([*CLASSES, *objects], kubelet=False, rng=random.Random(1)) as own:
+            client = Client.over(own.transport())
+            async with live_backend(Configuration(), client, LiveOptions(decides=True), rng=FirstOfAll()):
+                for obj in later:
+                    await asyncio.sleep(LATER)
+                    own.api.registry.create(PODS, "default", obj)
+                await asyncio.sleep(600)
+            await client.aclose()
+            return {each["metadata"]["name"]: each["spec"].get("nodeName", "") for each in own.api.registry.list(PODS)}
+
+    return virtual_time.run(story())
+
+
+def test_a_simulation_places_pods_where_the_service_places_them() -> None:
+    workload = Given(OBJECTS, URGENT)
+
+    report = play(workload, Configuration(), rng=FirstOfAll())
+
+    assert workload.nodes_of_pods == standalone(OBJECTS, URGENT)
+    assert report.refused
+    assert report.preemptions
+    assert report.evicted
+
+
+def test_equal_seeds_give_equal_placements() -> None:
+    def placements(seed: int) -> dict[str, str]:
+        workload = Given(OBJECTS, URGENT)
+        play(workload, Configuration(), seed)
+        return workload.nodes_of_pods
+
+    assert placements(3) == placements(3)
+    assert placements(3) != placements(4)

@@ -1,0 +1,124 @@
+"""Where device selectors are evaluated, and what happens to those that take too much time or memory."""
+
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from extender.values.cel import CelError, CompileError, compiled, evaluate, facts_of, is_cheap
+from extender.values.objects.devices import Device, DeviceAttribute, DeviceCapacity
+
+GPU = Device(
+    name="gpu-0",
+    attributes={
+        "model": DeviceAttribute(string="a100"),
+        "version": DeviceAttribute(version="1.2.3"),
+        "text": DeviceAttribute(string="a" * 64),
+    },
+    capacity={"memory": DeviceCapacity(value="40Gi")},
+)
+FACTS = facts_of("dra.example.com", GPU)
+OF_GPU = 'device.attributes["dra.example.com"]'
+
+TEN = "[1,2,3,4,5,6,7,8,9,10]"
+LOOPS = f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, a + b + c > 0)))"
+"""A thousand rounds."""
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        pytest.param("true", id="a constant"),
+        pytest.param('device.driver == "dra.example.com"', id="the driver"),
+        pytest.param(f'{OF_GPU}.model == "a100" && {OF_GPU}.version.isLessThan(semver("2.0.0"))', id="attributes"),
+        pytest.param(f'{OF_GPU}.model in ["a100", "h100"]', id="a list"),
+        pytest.param('device.capacity["dra.example.com"].memory.compareTo(quantity("10Gi")) >= 0', id="capacities"),
+        pytest.param(f'{OF_GPU}.model.lowerAscii().matches("^.*a100.*$")', id="an ordinary pattern"),
+    ],
+)
+def test_ordinary_selectors_are_cheap(expression: str) -> None:
+    """
+    Ordinary selectors are evaluated at once.
+    """
+    assert is_cheap(expression)
+    assert evaluate(expression, FACTS)
+
+
+@pytest.mark.parametrize(
+    ("expression", "answer"),
+    [
+        pytest.param(f'{OF_GPU}.model.matches("^a[0-9]{{3}}$")', True, id="a pattern with repetitions"),
+        pytest.param(f'{OF_GPU}.model.matches("(b{{1,30}}){{1,30}}")', False, id="a large pattern"),
+        pytest.param(f"{LOOPS} && {OF_GPU}.version.major() == 1", True, id="loops in loops"),
+        pytest.param("&&".join(["true"] * 500), True, id="a long expression"),
+        pytest.param(
+            f"({LOOPS}) && !has({OF_GPU}.color) && !has(device.attributes['nope'].x)", True, id="unknown domains"
+        ),
+        pytest.param(
+            f"{LOOPS} && device.capacity['dra.example.com'].memory == quantity('40960Mi')", True, id="quantities"
+        ),
+    ],
+)
+def test_costly_selectors_give_the_same_answer_in_the_worker(expression: str, answer: bool) -> None:
+    assert not is_cheap(expression)
+    assert evaluate(expression, FACTS) is answer
+    assert compiled(expression).matches(FACTS) is answer
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        pytest.param("1 +" + " " * 2000, CompileError, id="it is invalid"),
+        pytest.param("1" + " " * 2000, CompileError, id="it is no condition"),
+        pytest.param(f"{OF_GPU}.color == 'red'" + " " * 2000, CelError, id="it fails for the device"),
+        pytest.param(
+            f"{LOOPS} && {LOOPS.replace(TEN, TEN.replace('10', 'string(1)'))}", CelError, id="types that do not fit"
+        ),
+    ],
+)
+def test_errors_are_the_same_in_the_worker(expression: str, kind: type[CelError]) -> None:
+    with pytest.raises(CelError) as here:
+        compiled(expression).matches(FACTS)
+    with pytest.raises(CelError) as there:
+        evaluate(expression, FACTS)
+
+    assert str(there.value) == str(here.value)
+    assert type(there.value) is type(here.value) is kind
+
+
+HUGE_PATTERNS = " || ".join(f'"b".matches("(.{{1,30}}){{1,30}}c{number}")' for number in range(200))
+"""About a second of compiling patterns. It is no longer than expressions may be, and within the bound that is computed
+for their work.
+"""
+
+
+def test_an_expression_that_takes_too_long_is_stopped() -> None:
+    """
+    The worker is ended by the kernel after a quarter of a second of CPU time. The next expression finds another one.
+    """
+    began = time.process_time()
+    with pytest.raises(CelError, match="actual cost limit exceeded"):
+        evaluate(HUGE_PATTERNS, FACTS)
+
+    assert time.process_time() - began < 0.3  # this process has only waited
+    assert evaluate(f'{OF_GPU}.model.matches("^a[0-9]{{3}}$")', FACTS)
+
+
+def test_other_threads_go_on_meanwhile() -> None:
+    """
+    A thread that waits for the worker does not keep the interpreter from others.
+    """
+
+    def suppressed() -> None:
+        with suppress(CelError):
+            evaluate(HUGE_PATTERNS, FACTS)
+
+    longest = 0.0
+    thread = threading.Thread(target=suppressed)
+    thread.start()
+    while thread.is_alive():
+        began = time.thread_time()
+        time.sleep(0.001)
+        longest = max(longest, time.thread_time() - began)
+    assert longest < 0.05

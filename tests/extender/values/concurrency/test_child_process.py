@@ -1,0 +1,225 @@
+"""Work in a child process: its result comes back, its memory does not, and it ends when nobody waits for it any
+more.
+"""
+
+import asyncio
+import copyreg
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from extender.engine.runtime.long_work import with_long_work
+from extender.values.cel.evaluation import evaluate, is_cheap
+from extender.values.cel.selector import Facts
+from extender.values.concurrency.child_process import ChildEndedError, in_child
+from extender.values.config.configuration import ConfigErrors
+from extender.values.golang.field_errors import FieldError
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the work is done in a thread")
+
+
+class Unpicklable(Exception):
+    """
+    Takes two arguments and tells pickle of one.
+    """
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one + two)
+
+
+def failing(exc: Exception) -> Callable[[], None]:
+    def work() -> None:
+        raise exc
+
+    return work
+
+
+def children() -> set[str]:
+    found: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+            found.update((task / "children").read_text().split())
+    return found
+
+
+def until(happens: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_a_result_of_any_size_comes_back() -> None:
+    assert asyncio.run(in_child(lambda: b"x" * 10_000_000)) == b"x" * 10_000_000
+    assert asyncio.run(in_child(lambda: {"of": [1, None]})) == {"of": [1, None]}
+
+
+def test_the_work_sees_what_there_is_and_changes_nothing() -> None:
+    seen = ["before"]
+
+    def work() -> list[str]:
+        seen.append("changed")
+        return seen
+
+    assert asyncio.run(in_child(work)) == ["before", "changed"]
+    assert seen == ["before"]
+
+
+def test_small_objects_that_stay_keep_no_memory_of_the_process() -> None:
+    """
+    In a thread, one of a thousand objects that stays would keep the memory of all of them.
+    """
+
+    def work() -> list[str]:
+        made = [str(number) * 10 for number in range(1_000_000)]
+        return made[::1000]
+
+    before = resident()
+    kept = asyncio.run(in_child(work))
+
+    assert len(kept) == 1000
+    assert resident() < before + 20 * 2**20
+
+
+@pytest.mark.parametrize(
+    "exc",
+    [
+        ValueError("no"),
+        ConfigErrors([FieldError("profiles", detail="too many"), "and another"], "load"),
+        KeyError("gone"),
+    ],
+    ids=lambda exc: type(exc).__name__,
+)
+def test_what_it_raises_is_raised(exc: Exception) -> None:
+    with pytest.raises(type(exc)) as raised:
+        asyncio.run(in_child(failing(exc)))
+
+    assert str(raised.value) == str(exc)
+    assert "in work" in "".join(raised.value.__notes__)
+
+
+def test_an_exception_that_cannot_be_sent_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Libraries that other tests import teach pickle to send any exception.
+    monkeypatch.setitem(copyreg.dispatch_table, Unpicklable, lambda exc: (Unpicklable, exc.args))
+    with pytest.raises(RuntimeError, match="onetwo"):
+        asyncio.run(in_child(failing(Unpicklable("one", "two"))))
+
+
+def test_a_child_that_somebody_kills_is_said_to_have_ended() -> None:
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    before = children()
+
+    with pytest.raises(ChildEndedError, match="-9"):
+        asyncio.run(in_child(work))
+    assert children() <= before
+
+
+def test_whoever_gives_it_up_goes_on_when_the_child_has_ended() -> None:
+    before = children()
+
+    async def story() -> set[str]:
+        waiting = asyncio.ensure_future(in_child(threading.Event().wait))
+        await asyncio.to_thread(until, lambda: bool(children() - before))
+        started = children() - before
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        return started
+
+    assert len(asyncio.run(story())) == 1
+    assert children() <= before
+
+
+def test_a_child_that_nobody_has_waited_for_yet_ends_as_well() -> None:
+    """
+    All threads are busy, so that none waits for the child when its caller is cancelled.
+    """
+    before, gate = children(), threading.Event()
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        busy = [loop.run_in_executor(None, gate.wait, 60) for _ in range((os.cpu_count() or 1) + 4)]
+        waiting = asyncio.ensure_future(in_child(threading.Event().wait))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        gate.set()
+        await asyncio.gather(*busy)
+
+    asyncio.run(story())
+
+    assert children() <= before
+
+
+def test_a_connection_that_the_process_closes_is_closed_although_there_is_a_child() -> None:
+    ours, theirs = socket.socketpair()
+
+    async def story() -> bool:
+        waiting = asyncio.ensure_future(in_child(lambda: time.sleep(60)))
+        await asyncio.to_thread(until, lambda: bool(children() - before))
+        ours.close()
+        closed = await asyncio.to_thread(lambda: bool(select.select([theirs], [], [], 30)[0]))
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        return closed and theirs.recv(1) == b""
+
+    before = children()
+    with theirs:
+        assert asyncio.run(story())
+
+
+def test_expressions_that_need_a_process_of_their_own_get_one_in_the_child() -> None:
+    """
+    The worker of the process, which may be in use, is left to it.
+    """
+    expression = (
+        " || ".join(f'device.driver.lowerAscii().replace("a", "{number}") == "x"' for number in range(60)) + " || true"
+    )
+    facts = Facts({"driver": "gpu.example.com", "attributes": {}, "capacity": {}}, 100)
+    assert not is_cheap(expression)
+
+    assert evaluate(expression, facts)
+    assert asyncio.run(in_child(lambda: evaluate(expression, facts)))
+    assert evaluate(expression, facts)
+
+
+def test_an_event_loop_and_threads_of_its_own_work_in_the_child() -> None:
+    async def story() -> str:
+        return await asyncio.to_thread(str, 5) + await with_long_work(lambda: "!")
+
+    async def outer() -> str:
+        return await in_child(lambda: asyncio.run(story()))
+
+    assert asyncio.run(outer()) == "5!"
+
+
+def test_where_no_process_can_be_had_a_thread_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> int:
+        raise BlockingIOError("too many processes")
+
+    monkeypatch.setattr(os, "fork", refused)
+
+    async def story() -> int:
+        result: Awaitable[int] = in_child(os.getpid)
+        return await result
+
+    assert asyncio.run(story()) == os.getpid()

@@ -1,0 +1,100 @@
+import asyncio
+import itertools
+import socket
+import time
+
+import pytest
+
+from extender.values.concurrency import virtual_time
+
+
+def test_an_hour_passes_at_once():
+    async def an_hour() -> float:
+        await asyncio.sleep(3600)
+        return asyncio.get_running_loop().time()
+
+    before = time.monotonic()
+    elapsed = virtual_time.run(an_hour())
+
+    assert elapsed == pytest.approx(3600)
+    assert time.monotonic() - before < 60
+
+
+def test_sleepers_wake_in_the_order_of_their_alarms():
+    woken: list[tuple[str, float]] = []
+
+    async def sleeper(name: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        woken.append((name, asyncio.get_running_loop().time()))
+
+    async def all_of_them() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for name, seconds in (("late", 60.0), ("early", 0.1), ("between", 30.0)):
+                tasks.create_task(sleeper(name, seconds))
+
+    virtual_time.run(all_of_them())
+
+    assert woken == [("early", 0.1), ("between", 30.0), ("late", 60.0)]
+
+
+def test_a_timeout_ends_what_takes_longer():
+    async def impatient() -> float:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(5):
+                await asyncio.sleep(600)
+        return asyncio.get_running_loop().time()
+
+    assert virtual_time.run(impatient()) == 5
+
+
+def test_whoever_would_wait_for_ever_is_named():
+    async def wait_for_nothing() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(virtual_time.DeadlockError, match="wait_for_nothing"):
+        virtual_time.run(wait_for_nothing())
+
+
+def test_whoever_waits_beside_an_endless_loop_is_named_at_the_horizon():
+    async def tick() -> None:
+        for _ in itertools.count():
+            await asyncio.sleep(1)
+
+    async def wait_beside_it() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(tick())
+
+    with pytest.raises(virtual_time.DeadlockError, match=r"after 101 s: .*wait_beside_it"):
+        virtual_time.run(wait_beside_it(), horizon=100)
+
+
+def test_work_in_a_thread_takes_no_time():
+    def decoded() -> str:
+        time.sleep(0.01)
+        return "done"
+
+    async def decode_elsewhere() -> tuple[str, float]:
+        async with asyncio.timeout(0.001):
+            result = await asyncio.to_thread(decoded)
+        return result, asyncio.get_running_loop().time()
+
+    assert virtual_time.run(decode_elsewhere()) == ("done", 0)
+
+
+def test_sockets_are_refused():
+    async def read_from_a_socket() -> None:
+        here, there = socket.socketpair()
+        with here, there:
+            asyncio.get_running_loop().add_reader(here, print)
+
+    with pytest.raises(RuntimeError, match="in-memory"):
+        virtual_time.run(read_from_a_socket())
+
+
+def test_an_exception_comes_through():
+    async def fail() -> None:
+        await asyncio.sleep(1)
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError, match="gone"):
+        virtual_time.run(fail())

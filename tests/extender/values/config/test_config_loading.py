@@ -1,0 +1,389 @@
+"""What a configuration file may look like, and what is said of one that cannot be read."""
+
+import pytest
+
+from extender.values.config import (
+    ClientConnection,
+    ConfigErrors,
+    Configuration,
+    DefaultPreemptionArgs,
+    Duration,
+    DynamicResourcesArgs,
+    EvictionCost,
+    ExtenderManagedResource,
+    LeaderElection,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    PluginSet,
+    PreemptionDelay,
+    Protection,
+    ResourceSpec,
+    ScoringStrategy,
+    load,
+    load_file,
+)
+
+HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+MISSING_TYPE = (
+    r"""struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"""
+)
+
+
+def args_of(name, text):
+    """The arguments of the only profile's plugin, written as `text`."""
+    return load(f"{HEAD}profiles: [{{pluginConfig: [{{name: {name}, args: {text}}}]}}]").profiles[0].plugin_config[name]
+
+
+def refusal(text):
+    """What `load` says of a text that it does not take, and at which stage."""
+    with pytest.raises(ConfigErrors) as caught:
+        load(text)
+    return caught.value.stage, str(caught.value)
+
+
+def test_a_file_that_says_nothing_means_the_defaults():
+    assert load(HEAD) == Configuration() == Configuration() == Configuration()
+
+
+def test_yaml_and_json_are_both_read():
+    as_json = '{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "parallelism": 3}'
+
+    assert load(as_json) == load(f"{HEAD}parallelism: 3\n") == load(f"{HEAD}parallelism: 3\n".encode())
+
+
+def test_a_file_is_read_from_disk(tmp_path):
+    (tmp_path / "config.yaml").write_text(f"{HEAD}parallelism: 3\n")
+
+    assert load_file(tmp_path / "config.yaml").parallelism == 3
+
+
+def test_a_file_that_is_not_there_is_an_error_of_the_configuration(tmp_path):
+    path = tmp_path / "none.yaml"
+
+    with pytest.raises(ConfigErrors, match=f"open {path}: no such file or directory"):
+        load_file(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "attribute", "value"),
+    [
+        pytest.param("parallelism: null", "parallelism", 16, id="null is as if the member were not there"),
+        pytest.param(
+            "percentageOfNodesToScore: 0", "percentage_of_nodes_to_score", 0, id="an explicit zero of a pointer stays"
+        ),
+        pytest.param(
+            "enableProfiling: false", "enable_contention_profiling", False, id="contention profiling follows profiling"
+        ),
+        pytest.param(
+            "clientConnection: {qps: 0, burst: 0, contentType: ''}",
+            "client_connection",
+            ClientConnection(),
+            id="zero means the default",
+        ),
+        pytest.param(
+            "leaderElection: {leaseDuration: 0s, resourceLock: ''}",
+            "leader_election",
+            LeaderElection(),
+            id="so does a zero duration",
+        ),
+        pytest.param(
+            "leaderElection: {leaderElect: false}",
+            "leader_election",
+            LeaderElection(leader_elect=False),
+            id="but not false",
+        ),
+        pytest.param(
+            "clientConnection: {qps: 0.1234567891}",
+            "client_connection",
+            ClientConnection(qps=0.12345679),
+            id="qps is a float32",
+        ),
+        pytest.param("parallelism: 16.0", "parallelism", 16, id="YAML's whole floats are integers"),
+        pytest.param("parallelism: 0x10", "parallelism", 16, id="hexadecimal"),
+        pytest.param("parallelism: 020", "parallelism", 16, id="a leading zero means octal"),
+        pytest.param(
+            "delayCacheUntilActive: y", "delay_cache_until_active", True, id="YAML 1.1 has many words for true"
+        ),
+    ],
+)
+def test_values_and_defaults(text, attribute, value):
+    assert getattr(load(f"{HEAD}{text}\n"), attribute) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        pytest.param("DefaultPreemption", "null", DefaultPreemptionArgs(), id="no arguments"),
+        pytest.param(
+            "DefaultPreemption", "{minCandidateNodesAbsolute: 0}", DefaultPreemptionArgs(10, 0), id="zero is a value"
+        ),
+        pytest.param(
+            "DefaultPreemption",
+            "{preemptionRules: v1.12}",
+            DefaultPreemptionArgs(preemption_rules="v1.12"),
+            id="older rules",
+        ),
+        pytest.param(
+            "DefaultPreemption",
+            "{protect: {maxVictims: 2}, cost: {fixed: '1'}, delay: {byPriorityClass: {a: 1s}}}",
+            DefaultPreemptionArgs(
+                protect=Protection(max_victims=2),
+                cost=EvictionCost(fixed="1"),
+                delay=PreemptionDelay(by_priority_class={"a": Duration.of(1)}),
+            ),
+            id="victim policies",
+        ),
+        pytest.param(
+            "DynamicResources",
+            "{filterTimeout: 0s}",
+            DynamicResourcesArgs(Duration(), Duration.of(600)),
+            id="a zero duration is, too",
+        ),
+        pytest.param(
+            "DynamicResources",
+            "{filterTimeout: null}",
+            DynamicResourcesArgs(Duration.of(10), Duration.of(600)),
+            id="null is none",
+        ),
+        pytest.param(
+            "NodeResourcesBalancedAllocation",
+            "{resources: [{name: a}, {name: b, weight: 0}]}",
+            NodeResourcesBalancedAllocationArgs((ResourceSpec("a", 1), ResourceSpec("b", 1))),
+            id="a resource weighs 1",
+        ),
+        pytest.param(
+            "NodeResourcesFit",
+            "{}",
+            NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("LeastAllocated")),
+            id="a strategy",
+        ),
+        pytest.param(
+            "NodeResourcesFit",
+            "{scoringStrategy: {}}",
+            NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("")),
+            id="but no type in one",
+        ),
+        pytest.param(
+            "SomebodysPlugin", "{a: {b: [1, c]}}", {"a": {"b": [1, "c"]}}, id="what is not known is handed on as it is"
+        ),
+        pytest.param("SomebodysPlugin", "null", None, id="or nothing, if there is nothing"),
+    ],
+)
+def test_arguments_and_their_defaults(name, text, value):
+    assert args_of(name, text) == value
+
+
+def test_arguments_may_say_what_they_are():
+    said = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: DefaultPreemptionArgs, minCandidateNodesAbsolute: 1}"
+
+    assert args_of("DefaultPreemption", said) == DefaultPreemptionArgs(min_candidate_nodes_absolute=1)
+
+
+def test_enabled_plugins_get_default_arguments_after_those_that_were_given():
+    configs = (
+        load(f"{HEAD}profiles: [{{pluginConfig: [{{name: VolumeBinding}}, {{name: Mine}}]}}]")
+        .profiles[0]
+        .plugin_configs
+    )
+
+    assert [config.name for config in configs] == [
+        "VolumeBinding",
+        "Mine",
+        "DefaultPreemption",
+        "DynamicResources",
+        "InterPodAffinity",
+        "NodeAffinity",
+        "NodeResourcesBalancedAllocation",
+        "NodeResourcesFit",
+        "PodTopologySpread",
+    ]
+
+
+def test_only_an_only_profile_is_named_by_default():
+    assert load(f"{HEAD}profiles: [{{}}]").profiles[0].scheduler_name == "default-scheduler"
+    assert refusal(f"{HEAD}profiles: [{{schedulerName: a}}, {{}}]") == (
+        "validation",
+        "profiles[1].schedulerName: Required value",
+    )
+
+
+def test_extenders_wait_five_seconds_unless_they_say_otherwise():
+    first, second = load(
+        f"{HEAD}extenders: [{{httpTimeout: 0s}}, {{httpTimeout: 1m, managedResources: [{{name: a.b/c}}]}}]"
+    ).extenders
+
+    assert first.http_timeout == Duration.of(5)
+    assert second.http_timeout == Duration.of(60)
+    assert second.managed_resources == (ExtenderManagedResource("a.b/c"),)
+
+
+def test_sets_of_points_that_are_not_written_are_empty():
+    plugins = load(f"{HEAD}profiles: [{{plugins: {{filter: {{disabled: [{{name: '*'}}]}}}}}}]").profiles[0].plugins
+
+    assert [plugin.name for plugin in plugins["filter"].disabled] == ["*"]
+    assert plugins["score"] == PluginSet()
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        pytest.param("", "Object 'Kind' is missing in ''", id="nothing"),
+        pytest.param(
+            "kind: KubeSchedulerConfiguration",
+            "Object 'apiVersion' is missing in 'kind: KubeSchedulerConfiguration'",
+            id="no version",
+        ),
+        pytest.param(
+            "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration",
+            'no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta3" '
+            'in scheme "pkg/scheduler/apis/config/scheme/scheme.go:29"',
+            id="a version that is gone",
+        ),
+        pytest.param(
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: NodeAffinityArgs",
+            "couldn't decode as KubeSchedulerConfiguration, got kubescheduler.config.k8s.io/v1, Kind=NodeAffinityArgs: "
+            "",
+            id="another kind",
+        ),
+        pytest.param(
+            "apiVersion: a/b/c\nkind: d", "unexpected GroupVersion string: a/b/c", id="a version that is none"
+        ),
+        pytest.param(
+            "- a",
+            "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type "
+            f"{MISSING_TYPE}",
+            id="a list",
+        ),
+        pytest.param(
+            "{'a': 1}",
+            r"couldn't get version/kind; json parse error: invalid character '\'' "
+            "looking for beginning of object key string",
+            id="what begins with a brace is JSON",
+        ),
+        pytest.param(
+            f"{HEAD}Parallelism: 1",
+            'strict decoding error: unknown field "Parallelism"',
+            id="upper and lower case matter",
+        ),
+        pytest.param(
+            f"{HEAD}a: 1\nleaderElection: {{b: 1}}\nextenders: [{{}}, {{tlsConfig: {{c: 1}}}}]",
+            'strict decoding error: unknown field "a", unknown field "extenders[1].tlsConfig.c", unknown field '
+            '"leaderElection.b"',
+            id="all unknown members are told, sorted as YAML is",
+        ),
+        pytest.param(
+            f"{HEAD}parallelism: 1\nleaderElection:\n  retryPeriod: 1s\n  retryPeriod: 2s\nparallelism: 2",
+            'strict decoding error: yaml: unmarshal errors:\n  line 6: key "retryPeriod" already set in map\n'
+            '  line 7: key "parallelism" already set in map',
+            id="duplicates in YAML",
+        ),
+        pytest.param(
+            '{"kind": "KubeSchedulerConfiguration", "apiVersion": "kubescheduler.config.k8s.io/v1", "profiles": [{}, '
+            '{"plugins": '
+            '{"bind": {"enabled": [{"name": "a", "name": "b"}]}}}]}',
+            'strict decoding error: duplicate field "profiles[1].plugins.bind.enabled[0].name"',
+            id="duplicates in JSON",
+        ),
+        pytest.param(
+            f"{HEAD}parallelism: x\npodMaxBackoffSeconds: x\nz: 1",
+            "json: cannot unmarshal string into Go struct field KubeSchedulerConfiguration.parallelism of type int32",
+            id="the first wrong type comes before all that is only forbidden",
+        ),
+        pytest.param(
+            f"{HEAD}clientConnection: {{burst: x}}\nleaderElection: {{leaseDuration: 5}}",
+            "json: cannot unmarshal number into Go value of type string",
+            id="and a duration that is none before that",
+        ),
+        pytest.param(
+            f"{HEAD}leaderElection: {{leaseDuration: null}}", 'time: invalid duration ""', id="null is no duration"
+        ),
+        pytest.param(
+            f"{HEAD}podInitialBackoffSeconds: 9223372036854775808",
+            "json: cannot unmarshal number 9223372036854775808 into Go struct field "
+            "KubeSchedulerConfiguration.podInitialBackoffSeconds "
+            "of type int64",
+            id="out of range",
+        ),
+        pytest.param(
+            f"{HEAD}clientConnection: {{qps: 1e40}}",
+            "json: cannot unmarshal number 1e+40 into Go struct field "
+            "ClientConnectionConfiguration.clientConnection.qps of type float32",
+            id="out of the range of a float32",
+        ),
+        pytest.param(
+            f"{HEAD}z: 1\nprofiles: [{{pluginConfig: [{{name: NodeAffinity, args: {{a: 1}}}}]}}]",
+            'strict decoding error: unknown field "z", decoding .profiles[0].pluginConfig[0]: strict decoding error: '
+            'decoding args for plugin NodeAffinity: strict decoding error: unknown field "a"',
+            id="unknown members of arguments come last",
+        ),
+        pytest.param(
+            f"{HEAD}z: 1\nprofiles: [{{pluginConfig: [{{name: NodeAffinity, args: {{kind: VolumeBindingArgs}}}}]}}]",
+            "decoding .profiles[0].pluginConfig[0]: args for plugin NodeAffinity were not of type "
+            "NodeAffinityArgs.kubescheduler.config.k8s.io, got VolumeBindingArgs.kubescheduler.config.k8s.io",
+            id="arguments of another kind",
+        ),
+        pytest.param(
+            f"{HEAD}profiles: [{{pluginConfig: [{{name: VolumeBinding, args: {{bindTimeoutSeconds: x}}}}]}}]",
+            "decoding .profiles[0].pluginConfig[0]: decoding args for plugin VolumeBinding: "
+            "json: cannot unmarshal string into Go struct field VolumeBindingArgs.bindTimeoutSeconds of type int64",
+            id="arguments of the wrong type",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_upstreams_words(text, error):
+    assert refusal(text) == ("load", error)
+
+
+def test_of_several_documents_the_first_is_used_with_a_warning(caplog):
+    assert load(f"{HEAD}---\nparallelism: 4\n") == Configuration()
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "only the first is used" in caplog.text
+
+
+def test_document_marks_around_the_only_document_do_no_harm():
+    assert load(f"---\n{HEAD}---\n") == Configuration()
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        pytest.param(b"\xff", "yaml: the configuration is not UTF-8", id="bytes that are no text"),
+        pytest.param("a: \ud800", "yaml: the configuration is not UTF-8", id="text that has no bytes"),
+        pytest.param("[" * 1_000_000, "yaml: line 1: exceeded max depth of 100", id="nested lists"),
+        pytest.param(
+            "{a: " * 100_000 + "x", "couldn't get version/kind; json parse error: ", id="nested maps that are no JSON"
+        ),
+        pytest.param(
+            '{"a":' * 500 + "1" + "}" * 500,
+            "couldn't get version/kind; json parse error: exceeded max depth",
+            id="nested JSON",
+        ),
+        pytest.param(
+            '{"a":' * 100_000,
+            "couldn't get version/kind; json parse error: exceeded max depth",
+            id="deeply nested JSON",
+        ),
+        pytest.param("- {}\n" * 200_000, "yaml: document has more than 100000 nodes", id="a long list"),
+        pytest.param(
+            "a: &a [x, x, x, x, x, x, x, x, x]\n"
+            + "".join(
+                f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+                for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+            ),
+            "yaml: document contains excessive aliasing",
+            id="aliases of aliases",
+        ),
+        pytest.param("a: &a [*a]", "yaml: anchor 'a' value contains itself", id="a list in itself"),
+        pytest.param("a: *b", "yaml: unknown anchor 'b' referenced", id="an alias of nothing"),
+        pytest.param("? [a]\n: b", "yaml: invalid map key: neither a list nor a map can be one", id="a list as a key"),
+        pytest.param("~: b", "yaml: unsupported map key of type: null", id="null as a key"),
+        pytest.param("a: .nan", "yaml: unsupported value: NaN", id="no number"),
+        pytest.param("a: !!int b", "yaml: cannot decode !!str `b` as a !!int", id="a tag that is not true"),
+        pytest.param("a: b: c", "yaml: mapping values are not allowed in this context", id="no YAML"),
+    ],
+)
+def test_nothing_that_is_written_crashes_or_hangs(text, error):
+    stage, found = refusal(text)
+
+    assert stage == "load"
+    assert found.startswith(error)

@@ -1,0 +1,244 @@
+"""Feature gates: the table by version, what may be given, and that the code asks for no gate that the table does not
+know.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from extender.values.config import (
+    DEFAULT_PLUGINS,
+    ConfigErrors,
+    DynamicResourcesArgs,
+    FeatureGates,
+    UtilizationShapePoint,
+    VolumeBindingArgs,
+    differences,
+    load,
+    parse_feature_gates,
+    remarks,
+)
+from extender.values.config.feature_gate_table import DEFAULT_VERSION, GATES, VERSIONS
+from extender.values.config.other_feature_gates import OTHER_GATES
+from extender.values.config.plugin_sets import GATE_OF, default_plugins
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_defaults_of_each_version_are_consistent(version: str) -> None:
+    """
+    They can be given by name, and no gate that is on needs one that is off.
+    """
+    defaults = FeatureGates.of({}, version)
+
+    by_name = {name: is_on for name, _, is_on in defaults.stages() if name in GATES and GATES[name].only is None}
+    assert FeatureGates.of(by_name, version) == defaults
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_gate_that_does_not_switch_says_why(name: str) -> None:
+    found = GATES[name]
+
+    assert found.why or found.only is None
+    assert [spec.since for spec in found.history] == sorted({spec.since for spec in found.history})
+    assert not set(found.needs) - GATES.keys()
+    assert not found.is_always_locked or not found.why
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "PodLevelResources=true",
+        "kube:GangScheduling=false, ImageVolume=t",
+        "AllAlpha=false,DRAAdminAccess=true",
+        "OpportunisticBatching=0",
+    ],
+)
+def test_gates_may_be_asked_for_what_holds(text: str) -> None:
+    given = parse_feature_gates(text)
+
+    gates = FeatureGates.of(given)
+
+    assert {name: name in gates.on for name in given} == given
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Nope=true", "unrecognized feature gate: Nope"),
+        (
+            "SchedulerQueueingHints=false",
+            "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true",
+        ),
+        (
+            "CompositePodGroup=true",
+            "cannot set feature gate CompositePodGroup to true, feature is PreAlpha at emulated version 1.36",
+        ),
+        ("DRAListTypeAttributes=true", "DRAListTypeAttributes cannot be turned on here: attributes are single values"),
+        (
+            "GangScheduling=true",
+            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
+        ),
+        (
+            "SchedulerQueueingHints=false,ImageVolume=false",
+            "[cannot set feature gate SchedulerQueueingHints to false, feature is locked to true, "
+            "cannot set feature gate ImageVolume to false, feature is locked to true]",
+        ),
+    ],
+)
+def test_gates_that_cannot_be_had_are_refused(text: str, why: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        FeatureGates.of(parse_feature_gates(text))
+
+    assert str(refused.value) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("PodLevelResources", "missing bool value for PodLevelResources"),
+        (
+            "A=true,PodLevelResources=x",
+            'invalid value of PodLevelResources=x, err: strconv.ParseBool: parsing "x": invalid syntax',
+        ),
+    ],
+)
+def test_a_flag_of_another_form_is_refused(text: str, why: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        parse_feature_gates(text)
+
+    assert str(refused.value) == why
+
+
+def test_all_alpha_gates_can_be_had_but_for_those_that_are_given() -> None:
+    """
+    Those that cannot be turned on have to be given as off.
+    """
+    with pytest.raises(ValueError) as refused:
+        FeatureGates.of({"AllAlpha": True})
+
+    assert str(refused.value).startswith("AllAlpha=true cannot be had for ")
+    never = {name: False for name, gate in GATES.items() if gate.only is False and gate.at(DEFAULT_VERSION) is not None}
+    gates = FeatureGates.of({"AllAlpha": True, **never})
+    assert gates.enabled("LoggingAlphaOptions")
+    assert not gates.enabled("DRAListTypeAttributes")
+
+
+def test_gates_that_make_no_difference_say_so() -> None:
+    given = {"OpportunisticBatching": True, "SchedulerQueueingHints": True, "HPAScaleToZero": True}
+
+    assert FeatureGates.of(given) == FeatureGates()
+    assert not OTHER_GATES & GATES.keys()
+    assert dict(remarks(given, DEFAULT_VERSION)) == {
+        "OpportunisticBatching": GATES["OpportunisticBatching"].why,
+        "SchedulerQueueingHints": "setting GA feature gate SchedulerQueueingHints=true. It will be removed in a future "
+        "release.",
+        "HPAScaleToZero": "it is for other parts of Kubernetes",
+    }
+
+
+def test_defaults_of_a_version_that_do_not_hold_here_are_known() -> None:
+    """
+    The start of the service names them.
+    """
+    assert [(name, is_on) for name, is_on, _ in differences("1.33")] == [("PodLevelResources", True)]
+    assert all(why for version in VERSIONS for _, _, why in differences(version))
+
+
+def test_a_gate_that_a_version_no_longer_has_is_unknown_there() -> None:
+    with pytest.raises(ValueError, match=r"^unrecognized feature gate: SchedulerQueueingHints$"):
+        FeatureGates.of({"SchedulerQueueingHints": True}, "1.37")
+
+    assert "SchedulerQueueingHints" in FeatureGates.of({"SchedulerQueueingHints": True}, "1.36").on
+
+
+def test_a_gate_that_nobody_knows_is_not_asked_for() -> None:
+    with pytest.raises(KeyError, match="is not registered in FeatureGates"):
+        FeatureGates().enabled("Nope")
+
+
+def test_a_version_with_scored_storage_gives_volume_binding_a_shape() -> None:
+    """
+    SetDefaults_VolumeBindingArgs, with StorageCapacityScoring, which is on by default in 1.37.
+    """
+    text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {}}]"
+
+    [old], [new] = (load(text, FeatureGates.of({}, version)).profiles for version in ("1.36", "1.37"))
+
+    assert old.plugin_config["VolumeBinding"] == VolumeBindingArgs()
+    assert new.plugin_config["VolumeBinding"] == VolumeBindingArgs(
+        shape=(UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
+    )
+
+
+@pytest.mark.parametrize(
+    ("off", "given", "why"),
+    [
+        pytest.param(
+            "DRASchedulerFilterTimeout",
+            "filterTimeout: 5s",
+            "DRASchedulingFilterTimeout feature gate is disabled",
+            id="search",
+        ),
+        pytest.param(
+            "DRADeviceBindingConditions",
+            "bindingTimeout: 5m",
+            "DRADeviceBindingConditions or DRAResourceClaimDeviceStatus feature gate is disabled",
+            id="binding",
+        ),
+    ],
+)
+def test_a_timeout_may_only_be_given_while_its_gate_is_on_and_has_no_default_otherwise(
+    off: str, given: str, why: str
+) -> None:
+    """
+    ValidateDynamicResourcesArgs, SetDefaults_DynamicResourcesArgs.
+    """
+    head = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: "
+    features = FeatureGates.of({off: False})
+    [profile] = load(f"{head}[{{plugins: {{}}}}]", features).profiles
+    args = profile.plugin_config["DynamicResources"]
+    assert isinstance(args, DynamicResourcesArgs)
+    assert [args.filter_timeout, args.binding_timeout].count(None) == 1
+    with pytest.raises(ConfigErrors, match=rf"Forbidden: {why}$"):
+        load(f"{head}[{{pluginConfig: [{{name: DynamicResources, args: {{{given}}}}}]}}]", features)
+
+
+@pytest.mark.parametrize(
+    ("version", "left_out"),
+    [("1.33", {"DynamicResources", "NodeDeclaredFeatures"}), ("1.35", {"NodeDeclaredFeatures"}), ("1.36", set())],
+)
+def test_plugins_behind_gates_that_are_off_are_in_no_profile(version: str, left_out: set[str]) -> None:
+    names = {plugin.name for plugin in DEFAULT_PLUGINS["multiPoint"].enabled}
+
+    found = {plugin.name for plugin in default_plugins(FeatureGates.of({}, version))["multiPoint"].enabled}
+
+    assert names - found == left_out
+
+
+def _asked_for() -> Iterator[str]:
+    """Yields the names of gates that the code asks for."""
+    for file in (*(ROOT / "extender").rglob("*.py"), *(ROOT / "api").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            called = node.func if isinstance(node, ast.Call) else None
+            name = (
+                called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+            )
+            if isinstance(node, ast.Call) and name in ("enabled", "_settings_if"):
+                yield from (
+                    each.value for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                )
+
+
+def test_the_code_asks_for_every_gate_that_switches_and_for_no_other() -> None:
+    switching = {
+        name for name, gate in GATES.items() if gate.only is None and not gate.why and not gate.is_always_locked
+    }
+
+    assert {*_asked_for(), *GATE_OF.values()} - GATES.keys() == set()
+    assert switching - {*_asked_for(), *GATE_OF.values()} == set()
+    assert {name for name in _asked_for() if name not in switching} == set()

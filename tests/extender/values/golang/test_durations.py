@@ -1,0 +1,60 @@
+"""Durations are read and printed as Go does it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.values.golang.durations import Duration, DurationError
+
+
+@pytest.mark.parametrize(
+    ("text", "nanoseconds", "printed"),
+    [
+        ("0", 0, "0s"),
+        ("5s", 5_000_000_000, "5s"),
+        ("1m30s", 90_000_000_000, "1m30s"),
+        ("600s", 600_000_000_000, "10m0s"),
+        ("100ms", 100_000_000, "100ms"),
+        ("1.5h", 5_400_000_000_000, "1h30m0s"),
+        ("-0.5s", -500_000_000, "-500ms"),
+        ("+.5us", 500, "500ns"),
+        ("1µs", 1_000, "1µs"),
+        ("1μs", 1_000, "1µs"),
+        ("1.000000001s", 1_000_000_001, "1.000000001s"),
+        ("2562047h47m16.854775807s", 2**63 - 1, "2562047h47m16.854775807s"),
+        ("-9223372036854775808ns", -(2**63), "-2562047h47m16.854775808s"),
+        ("0" * 5000 + "1s", 1_000_000_000, "1s"),
+    ],
+)
+def test_a_duration(text, nanoseconds, printed):
+    duration = Duration.parse(text)
+
+    assert duration.nanoseconds == nanoseconds
+    assert str(duration) == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", 'time: invalid duration ""'),
+        ("-", 'time: invalid duration "-"'),
+        ("abc", 'time: invalid duration "abc"'),
+        (".s", 'time: invalid duration ".s"'),
+        ("15", 'time: missing unit in duration "15"'),
+        ("1s1", 'time: missing unit in duration "1s1"'),
+        ("1d", 'time: unknown unit "d" in duration "1d"'),
+        ("1s ", 'time: unknown unit "s " in duration "1s "'),
+        ("9223372036854775808ns", 'time: invalid duration "9223372036854775808ns"'),
+        ("9" * 5000 + "s", 'time: invalid duration "' + "9" * 5000 + 's"'),
+    ],
+)
+def test_no_duration(text, error):
+    with pytest.raises(DurationError) as caught:
+        Duration.parse(text)
+
+    assert str(caught.value) == error
+
+
+@given(st.integers(-(2**63), 2**63 - 1))
+def test_what_is_printed_is_read_again(nanoseconds):
+    assert Duration.parse(str(Duration(nanoseconds))) == Duration(nanoseconds)

@@ -1,0 +1,211 @@
+"""A line of the log is one that readers of klog know, and one record is one line, whatever callers and objects hold."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from io import StringIO
+
+import pytest
+
+from extender.testing.builders import make_node, make_pod
+from extender.values.klog.logger import Lines, Logger
+from extender.values.klog.setup import JsonFormatter, TextFormatter, configure, set_verbosity
+
+LOG = Logger("extender.tests.of_logs")
+
+
+class Heard:
+    """What a logger says, in one of the formats."""
+
+    def __init__(self, formatter: logging.Formatter) -> None:
+        self._stream = StringIO()
+        self.handler = logging.StreamHandler(self._stream)
+        self.handler.setFormatter(formatter)
+
+    @property
+    def text(self) -> str:
+        return self._stream.getvalue()
+
+    @property
+    def objects(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.text.splitlines()]
+
+
+def listening(formatter: logging.Formatter) -> Iterator[Heard]:
+    heard, logger = Heard(formatter), logging.getLogger("extender")
+    before = logger.level
+    logger.addHandler(heard.handler)
+    set_verbosity(3)
+    yield heard
+    logger.removeHandler(heard.handler)
+    logger.setLevel(before)
+    logging.getLogger("api").setLevel(logging.NOTSET)
+
+
+@pytest.fixture
+def text() -> Iterator[Heard]:
+    yield from listening(TextFormatter())
+
+
+@pytest.fixture
+def as_json() -> Iterator[Heard]:
+    yield from listening(JsonFormatter())
+
+
+def test_a_message_stands_in_quotes_after_klogs_header(text: Heard) -> None:
+    LOG.info(3, "Attempting to schedule pod", pod=make_pod("web").obj())
+
+    header = r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ test_log\.py:\d+\] "
+    assert re.fullmatch(header + r'"Attempting to schedule pod" pod="default/web"\n', text.text)
+    assert re.match(r"I\d{4} \d\d:\d\d:\d\d\.\d{6}( {0,6}\d{1,7}) ", text.text), "the process in seven places"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        pytest.param(make_node("a").obj(), '"a"', id="an object without namespace"),
+        pytest.param("two words", '"two words"', id="text"),
+        pytest.param('"\n\x1b', r'"\"\n\x1b"', id="characters that would end the line or colour it"),
+        pytest.param(12, "12", id="number"),
+        pytest.param(True, "true", id="truth"),
+        pytest.param(None, "null", id="nothing"),
+        pytest.param(["a", "b"], '["a","b"]', id="list"),
+        pytest.param(frozenset({"b", "a"}), '["a","b"]', id="set, in order"),
+        pytest.param({"a": 1}, '{"a":1}', id="map"),
+        pytest.param(ValueError("no"), '"no"', id="exception"),
+        pytest.param(ValueError(), '"ValueError"', id="exception without a word"),
+        pytest.param(2**80, f'"{2**80}"', id="a number that no JSON reader counts with"),
+        pytest.param("\ud800", r'"\\ud800"', id="half of a character"),
+    ],
+)
+def test_values_are_shown_as_klog_shows_them(text: Heard, value: object, shown: str) -> None:
+    LOG.info(0, "m", key=value)
+
+    assert text.text.endswith(f'] "m" key={shown}\n')
+
+
+def test_the_error_comes_first(text: Heard) -> None:
+    LOG.error(ValueError("not found"), "Error updating pod", pod=make_pod("p").obj())
+
+    assert text.text.startswith("E")
+    assert text.text.endswith('] "Error updating pod" err="not found" pod="default/p"\n')
+
+
+def test_long_values_are_cut(text: Heard) -> None:
+    LOG.info(0, "m", key="x" * 100_000)
+
+    assert len(text.text) < 5000
+
+
+def test_dumps_keep_their_lines_each_behind_a_tab(text: Heard) -> None:
+    LOG.info(0, "Dump", nodes=Lines("one\ntwo"))
+
+    assert text.text.endswith('] "Dump" nodes=<\n\tone\n\ttwo\n >\n')
+
+
+def test_an_exception_that_nobody_expected_brings_its_frames(text: Heard) -> None:
+    try:
+        raise KeyError("x\ny")
+    except KeyError as exc:
+        LOG.exception(exc, "Error occurred")
+
+    first, *frames = text.text.splitlines()
+    assert first.endswith(r"""] "Error occurred" err="'x\\ny'" """.rstrip())
+    assert all(line.startswith("  ") for line in frames)
+    assert "test_log.py" in frames[0]
+
+
+def test_what_is_too_detailed_is_not_said(text: Heard) -> None:
+    LOG.info(4, "too much")
+
+    assert text.text == ""
+    assert (LOG.enabled(3), LOG.enabled(4)) == (True, False)
+
+
+def test_json_has_upstreams_keys(as_json: Heard) -> None:
+    LOG.info(
+        2, "Successfully bound pod to node", pod=make_pod("web").obj(), node="a", evaluatedNodes=3, feasibleNodes=2
+    )
+
+    [line] = as_json.objects
+    assert isinstance(line["ts"], float) and line["ts"] > 1e12, "milliseconds"
+    assert re.fullmatch(r"klog/test_log\.py:\d+", str(line.pop("caller")))
+    assert line | {"ts": 0} == {
+        "ts": 0, "msg": "Successfully bound pod to node", "v": 2, "pod": {"name": "web", "namespace": "default"}, "node": "a",
+        "evaluatedNodes": 3, "feasibleNodes": 2,
+    }  # fmt: skip
+
+
+def test_json_tells_errors_last_and_without_verbosity(as_json: Heard) -> None:
+    LOG.error(ValueError("no"), "Error occurred", pod=make_pod("p").obj())
+
+    assert list(as_json.objects[0]) == ["ts", "caller", "msg", "pod", "err"]
+    assert as_json.objects[0]["err"] == "no"
+
+
+def test_json_holds_frames_too(as_json: Heard) -> None:
+    try:
+        raise KeyError("x")
+    except KeyError as exc:
+        LOG.exception(exc, "Error occurred")
+
+    assert "test_log.py" in str(as_json.objects[0]["stacktrace"])
+
+
+def test_lines_of_others_are_shown_in_both_formats(text: Heard) -> None:
+    logging.getLogger("extender.other").warning("%s\n%d", "a", 1)
+
+    assert re.fullmatch(r"W\d{4} .* test_log\.py:\d+\] a\\n1\n", text.text)
+    record = logging.LogRecord("x", logging.WARNING, "/a/b/c.py", 7, "%s\n", ("a",), None)
+    assert json.loads(JsonFormatter().format(record)) | {"ts": 0} == {
+        "ts": 0,
+        "caller": "b/c.py:7",
+        "msg": "a\\n",
+        "v": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "by_file", "levels"),
+    [
+        pytest.param(
+            0, [], {"extender.engine.scheduler.scheduler": 20, "api.routes.health": 20}, id="as little as can be"
+        ),
+        pytest.param(
+            3, [], {"extender.engine.scheduler.scheduler": 17, "api.routes.health": 17}, id="the same for all"
+        ),
+        pytest.param(
+            0, [("scheduler", 5)], {"extender.engine.scheduler.scheduler": 15, "api.routes.health": 20}, id="by file"
+        ),
+        pytest.param(
+            0,
+            [("sched*", 5), ("*", 1)],
+            {"extender.engine.scheduler.scheduler": 15, "api.routes.health": 19},
+            id="the first that fits",
+        ),
+        pytest.param(
+            2,
+            [("extender/sched*", 9)],
+            {"extender.engine.scheduler.scheduler": 11, "api.routes.health": 18},
+            id="by path",
+        ),
+        pytest.param(1000, [], {"extender.engine.scheduler.scheduler": 1}, id="more than there is"),
+    ],
+)
+def test_verbosity_is_chosen_for_all_or_by_file(
+    verbosity: int, by_file: list[tuple[str, int]], levels: dict[str, int]
+) -> None:
+    loggers = {name: logging.getLogger(name) for name in levels}
+    root = logging.getLogger()
+    before = [*root.handlers], root.level
+    try:
+        configure("text", verbosity, by_file)
+
+        assert {name: logger.getEffectiveLevel() for name, logger in loggers.items()} == levels
+        assert logging.getLogger("httpx").getEffectiveLevel() == logging.INFO
+    finally:
+        configure()
+        root.handlers[:], root.level = before
+        for name in ("extender", "api", "uvicorn", "uvicorn.access"):
+            logging.getLogger(name).setLevel(logging.NOTSET)

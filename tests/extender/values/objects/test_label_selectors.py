@@ -1,0 +1,330 @@
+"""Label selectors are values: they match, print, compare and narrow down."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.values.objects.label_selectors import (
+    EVERYTHING,
+    NOTHING,
+    Operator,
+    Requirement,
+    Selector,
+    SelectorError,
+    requirement_of,
+    selector_from_labels,
+    selector_of,
+    selector_with,
+    with_requirements,
+)
+from extender.values.objects.label_syntax import parse_selector
+from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
+
+
+def expression(key: str, operator: str, *values: str) -> LabelSelector:
+    return LabelSelector(match_expressions=[LabelSelectorRequirement(key=key, operator=operator, values=list(values))])
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "absent", "empty", "a", "c"),
+    [
+        pytest.param(Operator.IN, ("a", "b"), False, False, True, False, id="in"),
+        pytest.param(Operator.NOT_IN, ("a", "b"), True, True, False, True, id="not in holds without the label"),
+        pytest.param(Operator.EQUALS, ("",), False, True, False, False, id="an empty value is a value"),
+        pytest.param(Operator.NOT_EQUALS, ("a",), True, True, False, True, id="not equal holds without the label"),
+        pytest.param(Operator.EXISTS, (), False, True, True, True, id="exists"),
+        pytest.param(Operator.DOES_NOT_EXIST, (), True, False, False, False, id="does not exist"),
+    ],
+)
+def test_a_requirement_on_a_label(
+    operator: Operator, values: tuple[str, ...], absent: bool, empty: bool, a: bool, c: bool
+) -> None:
+    """
+    A requirement can be asked about labels, or about a value, where None means that the label is missing.
+    """
+    requirement = Requirement("app", operator, values)
+
+    assert [requirement.matches_value(value) for value in (None, "", "a", "c")] == [absent, empty, a, c]
+    assert [requirement.matches(labels) for labels in ({}, {"app": ""}, {"app": "a"}, {"app": "c"})] == [
+        absent,
+        empty,
+        a,
+        c,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "greater", "less"),
+    [
+        pytest.param("6", True, False, id="more"),
+        pytest.param("5", False, False, id="the same is neither"),
+        pytest.param("+04", False, True, id="signs and leading zeros are read"),
+        pytest.param("5.5", False, False, id="a fraction is no integer"),
+        pytest.param("1_0", False, False, id="nor is what only Python reads"),
+        pytest.param("\u0667", False, False, id="nor are digits of another script"),
+        pytest.param("9223372036854775808", False, False, id="nor is what an int64 cannot hold"),
+        pytest.param("0" * 100_000 + "6", True, False, id="zeros in front do not matter"),
+        pytest.param("9" * 100_000, False, False, id="nor does the length of what is no int64"),
+        pytest.param(None, False, False, id="no label"),
+    ],
+)
+def test_greater_and_less(value: str | None, greater: bool, less: bool) -> None:
+    """
+    Labels compare as int64s; what is none never matches.
+    """
+    assert Requirement("n", Operator.GREATER_THAN, ("5",)).matches_value(value) is greater
+    assert Requirement("n", Operator.LESS_THAN, ("5",)).matches_value(value) is less
+
+
+def test_nothing_and_everything() -> None:
+    """
+    A missing selector selects nothing, an empty one everything, and only the latter is empty.
+    """
+    assert selector_of(None) == NOTHING
+    assert selector_of(LabelSelector()) == EVERYTHING
+    assert (NOTHING.matches({"a": "b"}), NOTHING.is_empty) == (False, False)
+    assert (EVERYTHING.matches({}), EVERYTHING.is_empty) == (True, True)
+    assert NOTHING != EVERYTHING
+
+
+def test_selectors_are_values() -> None:
+    """
+    Selectors that say the same in the same words are one dict key, in whatever order their keys were written.
+    """
+    one = selector_of(LabelSelector(match_labels={"app": "web", "tier": "x"}))
+    other = selector_of(LabelSelector(match_labels={"tier": "x", "app": "web"}))
+
+    assert {one: 1}[other] == 1
+    assert str(one) == "app=web,tier=x"
+    assert one == selector_from_labels({"tier": "x", "app": "web"})
+
+
+def test_match_label_keys_narrow_a_selector() -> None:
+    """
+    Further labels must be there as well; a selector of nothing stays that.
+    """
+    selector = with_requirements(parse_selector("app=web"), {"version": "2", "aaa": ""})
+
+    assert str(selector) == "aaa in (),app=web,version in (2)"
+    assert selector.matches({"app": "web", "version": "2", "aaa": ""})
+    assert not selector.matches({"app": "web", "version": "1", "aaa": ""})
+    assert with_requirements(NOTHING, {"a": "b"}) == NOTHING
+    assert with_requirements(EVERYTHING, {}) == EVERYTHING
+
+
+@pytest.mark.parametrize(
+    ("selector", "error"),
+    [
+        pytest.param(
+            expression("a", "Near", "b"), '"Near" is not a valid label selector operator', id="unknown operator"
+        ),
+        pytest.param(
+            expression("a", "Gt", "1"),
+            '"Gt" is not a valid label selector operator',
+            id="an operator of node selectors",
+        ),
+        pytest.param(
+            expression("a", "In"),
+            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+            id="no values",
+        ),
+        pytest.param(
+            expression("a/", "Exists"),
+            'key: Invalid value: "a/": name part must be non-empty; name part must',
+            id="bad key",
+        ),
+        pytest.param(
+            LabelSelector(match_labels={"a": "b "}),
+            'values[0][a]: Invalid value: "b ": a valid label must be',
+            id="bad value",
+        ),
+        pytest.param(
+            LabelSelector(match_labels={"a": "b" * 64}),
+            f'values[0][a]: Invalid value: "{"b" * 64}": must be no more',
+            id="long",
+        ),
+        pytest.param(
+            LabelSelector(match_labels={"a": "é"}),
+            'values[0][a]: Invalid value: "é": a valid label must be',
+            id="not ASCII",
+        ),
+        pytest.param(
+            LabelSelector(match_labels={"a": "b\n"}), 'values[0][a]: Invalid value: "b\\n": a valid', id="a line break"
+        ),
+    ],
+)
+def test_refused_selectors(selector: LabelSelector, error: str) -> None:
+    """
+    What is not allowed is refused in upstream's words.
+    """
+    with pytest.raises(SelectorError) as refusal:
+        selector_of(selector)
+
+    assert str(refusal.value).startswith(error)
+
+
+def test_all_faults_of_a_requirement_are_reported() -> None:
+    """
+    Several faults are listed in brackets, with their paths.
+    """
+    with pytest.raises(SelectorError) as refusal:
+        requirement_of("", Operator.GREATER_THAN, ["x", "y"], path="spec")
+
+    first, *others = str(refusal.value).split(", spec.")
+    assert first.startswith('[spec.key: Invalid value: "": name part must be non-empty; ')
+    assert others == [
+        "values: Invalid value: [\"x\",\"y\"]: for 'Gt', 'Lt' operators, exactly one value is required",
+        "values[0]: Invalid value: \"x\": for 'Gt', 'Lt' operators, the value must be an integer",
+        "values[1]: Invalid value: \"y\": for 'Gt', 'Lt' operators, the value must be an integer]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operator", "error"),
+    [
+        *(
+            (operator, "values: Invalid value: null: for 'in', 'notin' operators, values set")
+            for operator in (Operator.IN, Operator.NOT_IN)
+        ),
+        *(
+            (operator, "values: Invalid value: []: for 'Gt', 'Lt' operators, exactly one value")
+            for operator in (Operator.GREATER_THAN, Operator.LESS_THAN)
+        ),
+        (Operator.EQUALS, "values: Invalid value: null: exact-match compatibility requires one single value"),
+    ],
+)
+def test_a_requirement_without_values_is_refused_in_the_words_for_its_operator(operator: Operator, error: str) -> None:
+    with pytest.raises(SelectorError) as refusal:
+        requirement_of("a", operator, [])
+
+    assert str(refusal.value).startswith(error)
+
+
+names = st.sampled_from(["a", "b", "in", "notin", "x.y/z"])
+values = st.sampled_from(["", "a", "b", "in", "7"])
+requirements = st.one_of(
+    st.builds(Requirement, names, st.sampled_from([Operator.EXISTS, Operator.DOES_NOT_EXIST])),
+    st.builds(
+        Requirement,
+        names,
+        st.sampled_from([Operator.IN, Operator.NOT_IN]),
+        st.sets(values, min_size=1).map(lambda chosen: tuple(sorted(chosen))),
+    ),
+    st.builds(
+        Requirement,
+        names,
+        st.sampled_from([Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.NOT_EQUALS]),
+        values.map(lambda one: (one,)),
+    ),
+    st.builds(Requirement, names, st.sampled_from([Operator.GREATER_THAN, Operator.LESS_THAN]), st.just(("7",))),
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(requirements, max_size=4))
+def test_the_text_of_a_selector_reads_back(parts: list[Requirement]) -> None:
+    """
+    What a selector prints is parsed into an equal selector.
+    """
+    selector = selector_with(parts)
+
+    assert parse_selector(str(selector)) == selector
+
+
+many_values = tuple(f"v{number}" for number in range(100))
+padding = st.sampled_from(
+    [
+        [Requirement("absent", Operator.NOT_IN, many_values)],
+        [Requirement(f"absent-{number}", Operator.DOES_NOT_EXIST) for number in range(100)],
+    ]
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(requirements, max_size=4), padding, st.dictionaries(names, values), st.booleans())
+def test_a_long_selector_matches_as_its_requirements_do(
+    parts: list[Requirement], longer: list[Requirement], labels: dict[str, str], has_many: bool
+) -> None:
+    """
+    A selector of a hundred requirements or values, most of which always hold, selects what the others select.
+    """
+    if has_many:
+        labels |= {f"other-{number}": "x" for number in range(200)}
+
+    is_selected = selector_with([*parts, *longer]).matches(labels)
+
+    assert is_selected == all(each.matches(labels) for each in parts)
+
+
+class CountedLabels(dict[str, str]):
+    """Labels that count how often they are looked into."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        super().__init__(labels)
+        self.looks = 0
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.looks += 1
+        return super().get(key, default)
+
+    def __contains__(self, key: object) -> bool:
+        self.looks += 1
+        return super().__contains__(key)
+
+
+@pytest.mark.parametrize("operator", [Operator.NOT_EQUALS, Operator.EQUALS])
+def test_a_long_selector_takes_no_longer_than_the_labels_that_it_is_matched_with(operator: Operator) -> None:
+    selector = selector_with(Requirement(f"k{number}", operator, ("a",)) for number in range(10_000))
+    labels = CountedLabels({"k7": "a", "app": "web"})
+
+    is_selected = selector.matches(labels)
+
+    assert not is_selected
+    assert labels.looks <= len(labels)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(alphabet="ab/.-_ \t\n\0()=!,<>inot1é", max_size=40))
+def test_any_text_is_parsed_or_refused(text: str) -> None:
+    """
+    Whatever is sent is a selector or a SelectorError.
+    """
+    try:
+        selector = parse_selector(text)
+    except SelectorError as exc:
+        assert str(exc)
+    else:
+        assert isinstance(selector, Selector)
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        pytest.param(" a , b ", "a,b", id="blanks do not matter"),
+        pytest.param("x in (b,,a)", "x in (,a,b)", id="a missing value is the empty one"),
+        pytest.param("x in (,)", "x in ()", id="two missing values are one"),
+        pytest.param("x notin ()", "x notin ()", id="no value is the empty value"),
+        pytest.param("a=,b", "a=,b", id="equal to nothing"),
+        pytest.param("in in (in)", "in in (in)", id="words that are operators elsewhere"),
+        pytest.param("a==b,!c,d!=e,f>1,g<2", "a==b,!c,d!=e,f>1,g<2", id="every symbol"),
+        pytest.param("a\0b", None, id="a NUL parts words"),
+        pytest.param("a,\0", None, id="and ends the text where one should begin"),
+        pytest.param("!", None, id="not, but what"),
+        pytest.param("a in", None, id="in what"),
+        pytest.param("a in (b", None, id="open forever"),
+        pytest.param("a in (=)", None, id="an operator for a value"),
+        pytest.param("a ! b", None, id="not is no operator between words"),
+    ],
+)
+def test_selector_syntax(text: str, canonical: str | None) -> None:
+    """
+    Texts are read as upstream's parser reads them; None: refused.
+    """
+    try:
+        read: str | None = str(parse_selector(text))
+    except SelectorError:
+        read = None
+
+    assert read == canonical

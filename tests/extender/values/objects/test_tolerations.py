@@ -1,0 +1,78 @@
+"""A pod goes where its tolerations let it."""
+
+import itertools
+import random
+
+import pytest
+
+from extender.values.objects.node import Taint
+from extender.values.objects.pod import Toleration
+from extender.values.objects.tolerations import Tolerations, find_untolerated_taint, tolerates
+
+TAINT = Taint(key="dedicated", value="batch", effect="NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "covers"),
+    [
+        pytest.param(Toleration(key="dedicated", value="batch", effect="NoSchedule"), True, id="word for word"),
+        pytest.param(Toleration(key="dedicated", operator="Equal", value="batch"), True, id="any effect"),
+        pytest.param(Toleration(key="dedicated", operator="Exists"), True, id="any value"),
+        pytest.param(Toleration(operator="Exists"), True, id="any taint"),
+        pytest.param(Toleration(value="batch"), True, id="any key with that value"),
+        pytest.param(Toleration(), False, id="an empty one wants the empty value"),
+        pytest.param(Toleration(key="dedicated", value="web"), False, id="another value"),
+        pytest.param(Toleration(key="other", operator="Exists"), False, id="another key"),
+        pytest.param(Toleration(key="dedicated", operator="Exists", effect="NoExecute"), False, id="another effect"),
+        pytest.param(Toleration(key="dedicated", operator="exists"), False, id="an operator that is none"),
+        pytest.param(Toleration(key="dedicated", operator="Gt", value="1"), False, id="comparisons are switched off"),
+    ],
+)
+def test_what_a_toleration_covers(toleration: Toleration, covers: bool) -> None:
+    """
+    A toleration covers a taint when effect, key and value agree; what it leaves empty agrees with all.
+    """
+    assert tolerates(toleration, TAINT) is covers
+    assert Tolerations([toleration]).cover(TAINT) is covers
+
+
+@pytest.mark.parametrize("compares", [False, True])
+def test_many_tolerations_cover_what_one_of_them_covers(compares: bool) -> None:
+    """
+    However many there are, a taint is covered if one of them covers it.
+    """
+    chance = random.Random(7)
+    keys, values, effects = ("a", "b", ""), ("", "1", "5", "9", "x", "05"), ("NoSchedule", "NoExecute", "")
+    for _ in range(300):
+        each = [
+            Toleration(
+                key=chance.choice(keys),
+                operator=chance.choice(("Exists", "Equal", "", "Lt", "Gt", "exists")),
+                value=chance.choice(values),
+                effect=chance.choice(effects),
+            )
+            for _ in range(chance.randrange(4))
+        ]
+        together = Tolerations(each)
+        for key, value, effect in itertools.product(keys, values, effects[:2]):
+            taint = Taint(key=key, value=value, effect=effect)
+
+            assert together.cover(taint, compares=compares) is any(
+                tolerates(one, taint, compares=compares) for one in each
+            )
+
+
+def test_the_first_taint_in_the_way() -> None:
+    """
+    The first taint that no toleration covers is found, among those of the effects asked about.
+    """
+    liked_less = Taint(key="old", effect="PreferNoSchedule")
+    leaving = Taint(key="gone", effect="NoExecute")
+    taints = [liked_less, TAINT, leaving]
+
+    assert find_untolerated_taint(taints, Tolerations([])) == TAINT
+    assert find_untolerated_taint(taints, Tolerations([Toleration(key="dedicated", operator="Exists")])) == leaving
+    assert find_untolerated_taint(taints, Tolerations([Toleration(operator="Exists")])) is None
+    assert find_untolerated_taint(taints, Tolerations([]), effects=("PreferNoSchedule",)) == liked_less
+    assert find_untolerated_taint(taints, Tolerations([]), effects=None) == liked_less
+    assert find_untolerated_taint([], Tolerations([])) is None

@@ -1,0 +1,157 @@
+"""Known nodes are taken out of a body while it arrives, and nobody can tell from the answer."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from extender.values.golang.json import JsonError
+from extender.values.protocol.arriving_nodes import MARK, ArrivedBody
+from extender.values.protocol.node_lists import DecodedNodes
+from extender.values.protocol.verb_arguments import read_extender_args
+
+POD = b'{"metadata":{"name":"p"}}'
+
+
+def node(name: str, version: int = 0, more: str = "") -> bytes:
+    padding = "x" * (400 if name < "n3" else 10)
+    return f'{{"metadata":{{"name":"{name}","resourceVersion":"{version}"}},"spec":{{"providerID":"{padding}"}}{more}}}'.encode()
+
+
+def body_of(*items: bytes, pod: bytes = POD, between: bytes = b",") -> bytes:
+    return b'{"Pod":%s,"Nodes":{"metadata":{},"items":[%s]},"NodeNames":null}\n' % (pod, between.join(items))
+
+
+def arrived(known: DecodedNodes, *parts: bytes) -> ArrivedBody:
+    arriving = known.arriving()
+    for part in parts:
+        arriving.take(part)
+    return arriving.finish()
+
+
+def read(body: ArrivedBody, known: DecodedNodes) -> object:
+    """Returns what the body says, or why it is refused."""
+    try:
+        asked = read_extender_args(body, known)
+    except JsonError as exc:
+        return f"{type(exc).__name__}: {exc}"
+    written = None if asked.in_full is None else asked.in_full.text(range(len(asked.in_full.nodes)))
+    return asked.pod, asked.names, asked.nodes, asked.named, written
+
+
+def knowing(*items: bytes) -> DecodedNodes:
+    known = DecodedNodes()
+    read(arrived(known, body_of(*items)), known)
+    return known
+
+
+def cut(text: bytes, chance: random.Random) -> list[bytes]:
+    places = sorted(chance.randrange(len(text) + 1) for _ in range(chance.choice([0, 1, 5, 40])))
+    return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
+
+
+def some_items(chance: random.Random) -> list[bytes]:
+    """Nodes in mostly the same order, of which some are new, changed, missing, there twice, or written otherwise."""
+    items = [
+        node(
+            f"n{number}",
+            chance.choice([0, 0, 0, 0, 0, 0, 1, 22]),
+            chance.choice(["", "", "", "", ',"x":[{"metadata":{"name":"n1"}}]']),
+        )
+        for number in range(8)
+        if chance.random() < 0.9
+    ]
+    if chance.random() < 0.3:
+        chance.shuffle(items)
+    if chance.random() < 0.2:
+        items.insert(
+            chance.randrange(len(items) + 1),
+            chance.choice([b'{"kind":"Node","metadata":{"name":"k"}}', b"{}", MARK, node("n1")]),
+        )
+    return items
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.randoms(use_true_random=False))
+def test_a_body_in_any_parts_after_any_others_is_read_as_if_it_were_the_first(chance: random.Random) -> None:
+    known = DecodedNodes(max_nodes=chance.choice([5, 100]))
+    for _ in range(5):
+        text = body_of(*some_items(chance), between=chance.choice([b",", b",", b",", b" , "]))
+        if chance.random() < 0.1:
+            text = text[: chance.randrange(len(text))]
+
+        body = arrived(known, *cut(text, chance))
+
+        assert body.whole() == text
+        assert read(body, known) == read(ArrivedBody([text]), DecodedNodes())
+
+
+@pytest.mark.parametrize("size", [1, 7, 300, 1000, 10**6])
+def test_of_known_nodes_nothing_is_left_to_read(size: int) -> None:
+    items = [node(f"n{number}") for number in range(9)]
+    known, text = knowing(*items), body_of(*items)
+
+    body = arrived(known, *(text[start : start + size] for start in range(0, len(text), size)))
+
+    assert body.marked() == body_of(MARK)
+
+
+def test_of_changed_nodes_only_these_are_left_to_read() -> None:
+    items = [node(f"n{number}") for number in range(9)]
+    known = knowing(*items)
+    items[4], items[8] = node("n4", 1), node("n8", 333)
+
+    body = arrived(known, body_of(*items))
+
+    assert body.marked() == body_of(MARK, items[4], MARK, items[8])
+
+
+def test_a_change_of_a_single_byte_is_seen_wherever_it_is() -> None:
+    items = [node(f"n{number}") for number in range(5)]
+    known, text = knowing(*items), body_of(*items)
+    for place in range(text.index(b"n0"), len(text) - 30):
+        changed = text[:place] + b"y" + text[place + 1 :]
+
+        body = arrived(known, changed[:700], changed[700:])
+
+        assert body.whole() == changed
+        assert read(body, known) == read(ArrivedBody([changed]), DecodedNodes())
+
+
+LIST = b'"items":[%s,%s]' % (node("a"), node("b"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(body_of(pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod"),
+        pytest.param(body_of(node("a"), pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod as well"),
+        pytest.param(
+            b'{"Pod":"%s","Nodes":null,"NodeNames":null}' % LIST, id="no strings around what looks like nodes"
+        ),
+        pytest.param(b'{"Pod":%s,"Nodes":{%s},"Nodes":{"items":[]},"NodeNames":null}' % (POD, LIST), id="nodes twice"),
+        pytest.param(b'{"Pod":%s,"Nodes":{"items":[],%s},"NodeNames":null}' % (POD, LIST), id="items twice"),
+        pytest.param(b'{"Pod":%s,"nodes":{%s},"NodeNames":null}' % (POD, LIST), id="a name in another case"),
+        pytest.param(b'{"Pod":%s,"Nodes":{%s},"NodeNames":["a","b"]}' % (POD, LIST), id="both forms"),
+        pytest.param(b'{"Pod":%s,"Nodes":{%s},"NodeNames":["a"]}' % (POD, LIST), id="both forms, which differ"),
+        pytest.param(body_of(node("a"), MARK), id="a mark of the caller's beside one of ours"),
+        pytest.param(
+            body_of(MARK, pod=b'{"metadata":{"name":"p"},%s}' % LIST), id="nodes in the pod, and a mark of the caller's"
+        ),
+        pytest.param(body_of(MARK, node("new")), id="a mark and no known node"),
+        pytest.param(body_of(node("a"), b"[%s]" % node("b")), id="a node in a list"),
+        pytest.param(body_of(node("a"), node("b") + b"1"), id="something after a node"),
+        pytest.param(body_of(node("a"), b""), id="a comma and no node"),
+        pytest.param(body_of(node("a"), node("b"))[:-4], id="no end"),
+        pytest.param(body_of(node("a"), node("b"), pod=b"null"), id="no pod"),
+        pytest.param(
+            body_of(node("a"), b'{"metadata":{"name":"c"},"d":%s}' % (b"[" * 70 + b"]" * 70)),
+            id="a new node that is too deep",
+        ),
+    ],
+)
+def test_bodies_that_only_look_like_known_ones_are_read_as_they_are_written(text: bytes) -> None:
+    known = knowing(node("a"), node("b"))
+
+    assert read(arrived(known, text[:60], text[60:]), known) == read(ArrivedBody([text]), DecodedNodes())

@@ -1,0 +1,87 @@
+"""What extenders are sent: Go's field names, nothing that is empty, and nodes written once."""
+
+import json
+from typing import Any
+
+import pytest
+
+from extender.testing import make_node, make_pod
+from extender.values.objects.decoding import decode, replaced
+from extender.values.objects.node import Node
+from extender.values.objects.pod import Pod
+from extender.values.protocol.node_lists import EncodedNodes
+from extender.values.protocol.verb_arguments import binding_args, extender_args, preemption_args
+from extender.values.protocol.wire_types import Victims
+
+POD = {
+    "metadata": {"name": "p", "namespace": "web", "uid": "u", "labels": {"app": "x"}, "annotations": {"a": "b"}},
+    "spec": {
+        "containers": [{"name": "c", "resources": {"limits": {"example.com/gpu": "0"}}, "ports": [{"hostPort": 80}]}],
+        "priority": 0,
+        "tolerations": [{"operator": "Exists"}],
+    },
+    "status": {"nominatedNodeName": "n"},
+}
+
+
+def written(body: bytes) -> Any:
+    return json.loads(body)
+
+
+def test_nodes_go_by_name_or_in_full() -> None:
+    nodes = [make_node("a").obj(), make_node("b").obj()]
+    pod = decode(Pod, json.dumps(POD).encode())
+
+    assert written(extender_args(pod, nodes, None)) == {"Pod": POD, "Nodes": None, "NodeNames": ["a", "b"]}
+    in_full = written(extender_args(pod, nodes, EncodedNodes()))
+    assert (in_full["Pod"], in_full["NodeNames"], in_full["Nodes"]["metadata"]) == (POD, None, {})
+    assert [decode(Node, json.dumps(each).encode()) for each in in_full["Nodes"]["items"]] == nodes
+
+
+def test_a_zero_that_was_said_is_not_nothing() -> None:
+    """
+    A priority of 0 is there, one that nobody gave is not.
+    """
+    assert "priority" not in written(extender_args(make_pod("p").obj(), [], None))["Pod"]["spec"]
+    assert written(extender_args(make_pod("p").priority(0).obj(), [], None))["Pod"]["spec"]["priority"] == 0
+
+
+def test_a_node_that_has_not_changed_is_not_written_again() -> None:
+    bodies = EncodedNodes()
+    a, b = make_node("a").obj(), make_node("b").obj()
+    first = bodies.of([a, b])
+
+    second = bodies.of([a, replaced(b, spec=replaced(b.spec, unschedulable=True))])
+
+    assert second[0] is first[0]
+    assert json.loads(bytes(second[1]))["spec"] == {"unschedulable": True}
+
+
+def test_what_was_written_does_not_pile_up() -> None:
+    bodies = EncodedNodes()
+    old = make_node("old").obj()
+    first = bodies.of([old])
+    bodies.of([make_node(f"n{number}").obj() for number in range(1003)])
+
+    again = bodies.of([old])
+
+    assert again[0] is not first[0]
+
+
+@pytest.mark.parametrize("by_uid", [True, False])
+def test_victims_go_by_uid_or_in_full(by_uid: bool) -> None:
+    victim = decode(Pod, json.dumps(POD).encode())
+
+    arguments = written(preemption_args(victim, {"n": Victims((victim,), 2)}, by_uid=by_uid))
+
+    assert arguments == {
+        "Pod": POD,
+        "NodeNameToVictims": None if by_uid else {"n": {"Pods": [POD], "NumPDBViolations": 2}},
+        "NodeNameToMetaVictims": {"n": {"Pods": [{"UID": "u"}], "NumPDBViolations": 2}} if by_uid else None,
+    }
+
+
+def test_a_binding_names_the_pod_by_all_it_has() -> None:
+    pod = decode(Pod, json.dumps(POD).encode())
+
+    assert written(binding_args(pod, "n")) == {"PodName": "p", "PodNamespace": "web", "PodUID": "u", "Node": "n"}

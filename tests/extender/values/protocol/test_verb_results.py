@@ -1,0 +1,198 @@
+"""What counts as an answer: JSON as Go reads it, and numbers that make sense."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.engine.framework import ExtenderError
+from extender.values.protocol.arriving_nodes import ArrivedBody
+from extender.values.protocol.node_lists import DecodedNodes
+from extender.values.protocol.verb_arguments import read_extender_args
+from extender.values.protocol.verb_results import (
+    filter_result,
+    read_binding_result,
+    read_filter_result,
+    read_preemption_result,
+    read_prioritize_result,
+)
+from extender.values.protocol.wire_types import HostPriority, MetaVictims
+
+READERS: list[Callable[[bytes], Any]] = [
+    read_filter_result,
+    read_prioritize_result,
+    read_preemption_result,
+    read_binding_result,
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        pytest.param(b'{"NodeNames": ["a"]}', ["a"], id="as it should be"),
+        pytest.param(b'{"nodenames": ["a"]}', ["a"], id="another case"),
+        pytest.param(b'{"NodeNames": ["a"], "nodeNames": ["b"]}', ["b"], id="the last one wins"),
+        pytest.param(b'{"NodeNames": ["a"]} and so on', ["a"], id="something after it"),
+        pytest.param(b' \n{"NodeNames": ["a"]}{', ["a"], id="half a value after it"),
+        pytest.param(b'{"NodeNames": ["\\ud800a"]}', ["�a"], id="half of a surrogate pair"),
+        pytest.param(b'{"NodeNames": ["\xffa"]}', ["�a"], id="no UTF-8"),
+        pytest.param(b'{"NodeNames": [null, "a"]}', ["", "a"], id="null for a name"),
+        pytest.param(b'{"NodeNames": null}', None, id="null for all names"),
+        pytest.param(b"null", None, id="null for all"),
+        pytest.param(b"{}", None, id="nothing said"),
+        pytest.param(
+            b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} ",
+            ["a"],
+            id="numbers that nobody wants",
+        ),
+        pytest.param(
+            b'{"NodeNames": ["a"], "Big": 1e999, "Bigger": ' + b"9" * 5000 + b"} x",
+            ["a"],
+            id="the same with more after it",
+        ),
+    ],
+)
+def test_names_are_read_as_go_reads_them(body: bytes, names: list[str] | None) -> None:
+    assert read_filter_result(body).node_names == names
+
+
+@pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        pytest.param(b"", "EOF", id="empty"),
+        pytest.param(b" \n ", "EOF", id="blank"),
+        pytest.param(b'{"NodeNames": ["a"', "unexpected EOF", id="cut off"),
+        pytest.param(b"<html>", "invalid character", id="a page"),
+        pytest.param(b'{"NodeNames": NaN}', "invalid character", id="no number"),
+        pytest.param(b"\xef\xbb\xbf{}", "invalid character", id="byte order mark"),
+        pytest.param(b'{"a": "\x01"}', "invalid character", id="control character"),
+        pytest.param(b"[" * 100_000, "exceeded max depth", id="deep"),
+        pytest.param(b'{"a":' * 65 + b"1" + b"}" * 65, "exceeded max depth", id="a little too deep"),
+        pytest.param(b'"' + b"\\" * 1_000_001, "EOF", id="a string without an end"),
+        pytest.param(b"true", "json: cannot unmarshal bool into Go struct field", id="another type"),
+        pytest.param(b"17", "json: cannot unmarshal number into Go struct field", id="a number"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error(read: Callable[[bytes], Any], body: bytes, error: str) -> None:
+    with pytest.raises(ExtenderError, match=error):
+        read(body)
+
+
+@pytest.mark.parametrize("read", READERS, ids=lambda read: read.__name__)
+@given(
+    body=st.binary(max_size=60)
+    | st.text(alphabet='{}[]":,\\u0ntrefals NodeHostScrPuUIDx19.-', max_size=60).map(str.encode)
+)
+def test_whatever_comes_is_read_or_refused(read: Callable[[bytes], Any], body: bytes) -> None:
+    """
+    In words, that is: no other exception leaves.
+    """
+    try:
+        read(body)
+    except ExtenderError as exc:
+        assert str(exc)
+
+
+@pytest.mark.parametrize(
+    ("body", "scores"),
+    [
+        pytest.param(b"null", [], id="null"),
+        pytest.param(b"[]", [], id="none"),
+        pytest.param(
+            b'[{"host": "a", "SCORE": 10}, {"Host": "a"}, {}]',
+            [("a", 10), ("a", 0), ("", 0)],
+            id="what is missing is zero",
+        ),
+        *(
+            pytest.param(f'[{{"Host": "a", "Score": {score}}}]'.encode(), [("a", score)], id=f"any int64: {score}")
+            for score in (-1, 11, 50, 100, 2**63 - 1, -(2**63))
+        ),
+    ],
+)
+def test_scores(body: bytes, scores: list[tuple[str, int]]) -> None:
+    assert read_prioritize_result(body) == [HostPriority(*each) for each in scores]
+
+
+@pytest.mark.parametrize(
+    ("score", "error"),
+    [
+        *(
+            (score, "json: cannot unmarshal number")
+            for score in ("5.0", "1e1", "9223372036854775808", "9" * 5000, "-9223372036854775809")
+        ),
+        ('"5"', "json: cannot unmarshal string"),
+        ("true", "json: cannot unmarshal bool"),
+        ("{}", "json: cannot unmarshal object"),
+    ],
+)
+def test_one_score_that_makes_no_sense_spoils_the_whole_answer(score: str, error: str) -> None:
+    with pytest.raises(ExtenderError) as caught:
+        read_prioritize_result(f'[{{"Host": "a", "Score": 1}}, {{"Host": "b", "Score": {score}}}]'.encode())
+
+    assert str(caught.value).startswith(error)
+
+
+def test_nulls_among_victims_are_seen() -> None:
+    body = b'{"NodeNameToMetaVictims": {"a": null, "b": {"Pods": [null, {"UID": "u"}]}, "c": {"Pods": null}, "d": {}}}'
+
+    assert read_preemption_result(body) == {
+        "a": None,
+        "b": None,
+        "c": MetaVictims([]),
+        "d": MetaVictims([]),
+    }
+
+
+def test_nodes_that_come_back_are_read_like_any_others() -> None:
+    with pytest.raises(ExtenderError, match="quantities must match the regular expression"):
+        read_filter_result(
+            b'{"Nodes": {"items": [{"metadata": {"name": "a"}, "status": {"capacity": {"cpu": "lots"}}}]}}'
+        )
+
+
+def test_an_error_is_an_error_whatever_else_is_said() -> None:
+    with pytest.raises(ExtenderError, match=r"^no$"):
+        read_filter_result(b'{"NodeNames": ["a"], "Error": "no"}')
+    with pytest.raises(ExtenderError, match=r"^no$"):
+        read_binding_result(b'{"error": "no"}')
+
+
+def test_long_texts_are_cut() -> None:
+    reasons = read_filter_result(b'{"FailedNodes": {"a": "' + b"x" * 5000 + b'"}}').failed
+
+    assert reasons["a"] == "x" * 1023 + "…"
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pytest.param('{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}', id="as Go writes them"),
+        pytest.param(' {"metadata":{"name":"a"}} ,\n{"metadata": {"name":"b"}}\t', id="with spaces"),
+        pytest.param(
+            '{"metadata":{"name":"a"}},{"metadata":{"name":"b"}},{"metadata":{"name":"a"}}', id="one of them twice"
+        ),
+    ],
+)
+@pytest.mark.parametrize("kept", [[0, 1], [1], []])
+def test_nodes_in_full_come_back_as_they_were_sent(items: str, kept: list[int]) -> None:
+    body = (
+        b'{"Pod":{"metadata":{"name":"p"}},"Nodes":{"metadata":{"items":[]},"items":[%s]},"NodeNames":null}'
+        % items.encode()
+    )
+    failed = {"c": '{"items":[]}'}
+
+    answer = json.loads(
+        b"".join(filter_result(read_extender_args(ArrivedBody([body]), DecodedNodes()), kept, failed, {}))
+    )
+
+    assert answer == {
+        "Nodes": {"metadata": {}, "items": [{"metadata": {"name": "ab"[place]}} for place in kept]},
+        "NodeNames": None,
+        "FailedNodes": failed,
+        "FailedAndUnresolvableNodes": {},
+        "Error": "",
+    }

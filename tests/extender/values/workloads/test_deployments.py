@@ -1,0 +1,95 @@
+"""Numbers of replicas on the way from one revision to the next."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.values.workloads.availability import fenceposts, scaled_value
+from extender.values.workloads.deployments import Revision, rolled, scaled
+
+
+@pytest.mark.parametrize(
+    ("strategy", "replicas", "posts"),
+    [
+        pytest.param({}, 4, (1, 1), id="a quarter each by default"),
+        pytest.param({}, 10, (3, 2), id="the surge is rounded up, the gap down"),
+        pytest.param({"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "1%"}}, 3, (0, 1), id="something has to move"),
+        pytest.param({"rollingUpdate": {"maxSurge": 2, "maxUnavailable": 0}}, 3, (2, 0), id="numbers"),
+        pytest.param(
+            {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 9}},
+            3,
+            (0, 3),
+            id="no more can be missing than there are",
+        ),
+        pytest.param({"type": "Recreate"}, 3, (0, 0), id="recreated at once"),
+    ],
+)
+def test_fenceposts(strategy: dict[str, object], replicas: int, posts: tuple[int, int]) -> None:
+    assert fenceposts({"replicas": replicas, "strategy": strategy}) == posts
+
+
+def test_a_text_without_a_percent_sign_is_no_share() -> None:
+    with pytest.raises(ValueError, match="invalid type: string is not a percentage"):
+        scaled_value("half", 4, round_up=True)
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "moves"),
+    [
+        pytest.param((0, 0), (4, 4), {"new": 1}, id="first the surge"),
+        pytest.param((1, 0), (4, 4), {"old": 3}, id="then the old gives way to what may be missing"),
+        pytest.param((2, 0), (3, 3), {}, id="then it waits for the new ones"),
+        pytest.param((2, 2), (3, 3), {"old": 1}, id="what is available may replace"),
+        pytest.param((1, 0), (4, 1), {"old": 3}, id="what is not available goes first"),
+        pytest.param((4, 4), (1, 1), {"old": 0}, id="the last one"),
+        pytest.param((6, 6), (0, 0), {"new": 4}, id="too many new ones"),
+    ],
+)
+def test_a_rolling_update_of_four(new: tuple[int, int], old: tuple[int, int], moves: dict[str, int]) -> None:
+    assert dict(rolled(4, 1, 1, Revision("new", *new), [Revision("old", *old)])) == moves
+
+
+@given(
+    replicas=st.integers(0, 20),
+    surge=st.integers(0, 5),
+    unavailable=st.integers(0, 5),
+    old=st.lists(st.integers(0, 10), max_size=3),
+)
+def test_a_rollout_arrives_and_keeps_its_limits(replicas: int, surge: int, unavailable: int, old: list[int]) -> None:
+    """
+    When every pod becomes available, the new revision ends with all replicas and the old ones with none; on the way
+    there are never more than the surge allows (or than there were), nor fewer available than promised (or than there
+    were).
+    """
+    if not surge:
+        unavailable = max(unavailable, 1)
+    counts = {"new": 0, **{f"old{place}": count for place, count in enumerate(old)}}
+    most, least = max(replicas + surge, sum(old)), min(replicas - unavailable, sum(old))
+
+    for _ in range(200):
+        revisions = [Revision(name, count, count) for name, count in counts.items()]
+        moves = rolled(replicas, surge, unavailable, revisions[0], revisions[1:])
+        if not moves:
+            break
+        # What is new is not available at once.
+        available = sum(min(count, moves.get(name, count)) for name, count in counts.items())
+        counts |= moves
+        assert sum(counts.values()) <= most
+        assert available >= min(least, sum(counts.values()))
+
+    assert counts == {"new": replicas, **{name: 0 for name in counts if name != "new"}}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "wanted", "moves"),
+    [
+        pytest.param(20, (8, 2), {"old": 18, "new": 4}, id="grown in proportion, the leftover to the biggest"),
+        pytest.param(5, (8, 2), {"old": 5}, id="shrunk in proportion"),
+        pytest.param(8, (8, 2), {}, id="enough with the surge"),
+        pytest.param(0, (8, 2), {"old": 0, "new": 0}, id="nothing left"),
+    ],
+)
+def test_scaling_in_the_midst_of_a_rollout(replicas: int, wanted: tuple[int, int], moves: dict[str, int]) -> None:
+    old, new = (Revision(name, count, count) for name, count in zip(("old", "new"), wanted, strict=True))
+
+    assert dict(scaled(replicas, 2, [old, new])) == moves
