@@ -54,8 +54,8 @@ class Stage:
     def __init__(self, world: World, door: Door, nursery: Nursery, folder: Path, gates: str) -> None:
         self.world = world
         self.door = door
-        self.metrics = f"http://127.0.0.1:{(port := free_port())}/metrics"
-        self._port = port
+        self.metrics = ""
+        """The metrics of the scheduler that was started last."""
         self._nursery = nursery
         self._folder = folder
         self._gates = gates
@@ -65,6 +65,8 @@ class Stage:
     async def a_scheduler(self, *, elects: bool = False) -> AsyncIterator[Scheduler]:
         """A process. With an election it has to lead first."""
         self._started += 1
+        port = free_port()
+        self.metrics = f"http://127.0.0.1:{port}/metrics"
         config = self._folder / "config.yaml"
         config.write_text(CONFIGURATION.format(elects=str(elects).lower()))
         kubeconfig = kubeconfig_for(int(self.door.url.rpartition(":")[2]), self._folder)
@@ -72,7 +74,7 @@ class Stage:
             "serve",
             "--schedule",
             "--port",
-            str(self._port),
+            str(port),
             "--kubeconfig",
             str(kubeconfig),
             "--config",
