@@ -1,0 +1,267 @@
+"""Compares what users hold on to with another commit: python -m tools.compare_surface [COMMIT]
+
+Commands, options, requests, pages, settings, metrics, reasons of events, values of the chart, targets of make, fields
+of answers, names for plugin authors, files below deploy and addresses of the documentation. It prints what went and
+what came since the commit (by default the last one of the layout before the rooms), and fails if something went that
+`GONE` gives no reason for.
+"""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any, Final
+
+import msgspec
+import typer
+
+from api.app import create_app
+from api.cli import SUBCOMMANDS
+from api.cli import app as commands_of_reprieve
+from api.openapi import document_text
+from api.settings.settings import Settings
+
+ROOT: Final = Path(__file__).parents[1]
+SINCE: Final = "54ba3d6"
+
+GONE: Final[dict[str, str]] = {}
+"""`kind: name` of what went on purpose -> why. A name may end with `*`."""
+
+Tree = Path
+
+
+def commands(tree: Tree) -> Iterator[str]:
+    """Subcommands of `reprieve`, with their arguments and options."""
+    group: Any = typer.main.get_command(commands_of_reprieve)
+    for name in SUBCOMMANDS:
+        yield name
+        for each in group.commands[name].load().params:
+            names = (each.name.upper(),) if each.param_type_name == "argument" else (*each.opts, *each.secondary_opts)
+            yield from (f"{name} {option}" for option in names)
+
+
+def _openapi() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(document_text())
+    return document
+
+
+def requests(tree: Tree) -> Iterator[str]:
+    """Endpoints that openapi.json describes, with their operationIds, parameters and codes of answers."""
+    for path, methods in _openapi()["paths"].items():
+        for method, said in methods.items():
+            request = f"{method.upper()} {path}"
+            yield f"{request} ({said['operationId']})"
+            yield from (f"{request} ?{each['name']}" for each in said.get("parameters", ()))
+            yield from (f"{request} -> {code}" for code in said["responses"])
+
+
+def schemas(tree: Tree) -> Iterator[str]:
+    """Schemas of openapi.json, with their fields."""
+    for name, schema in _openapi()["components"]["schemas"].items():
+        yield name
+        yield from (f"{name}.{field}" for field in schema.get("properties", {}))
+
+
+def routes(tree: Tree) -> Iterator[str]:
+    """All paths that the service answers, pages included."""
+    for path, methods in _paths(create_app(Settings()).routes):
+        yield f"{' '.join(sorted(methods))} {path}"
+
+
+def _paths(entries: Iterable[Any], prefix: str = "") -> Iterator[tuple[str, set[str]]]:
+    """Yields the paths of routes, and of the routers that a FastAPI of this version keeps as they were included."""
+    for each in entries:
+        router = getattr(each, "original_router", None)
+        if router is not None:
+            yield from _paths(router.routes, prefix + str(getattr(each.include_context, "prefix", "")))
+        elif getattr(each, "path", None) is not None:
+            yield prefix + each.path, set(getattr(each, "methods", None) or {"*"})
+
+
+def flags(tree: Tree) -> Iterator[str]:
+    """Flags of `serve`, those of kube-scheduler included that have no effect."""
+    yield from re.findall(r"`(--[\w-]+)`", (tree / "docs/flags.md").read_text(encoding="utf-8"))
+
+
+def variables(tree: Tree) -> Iterator[str]:
+    """Variables of the environment."""
+    for folder in ("api", "extender", "deploy", "docs", "tests", "tools", "examples"):
+        for file in (tree / folder).rglob("*"):
+            if file.suffix in (".py", ".yaml", ".md", ".tpl", ".txt", ".toml", ".html"):
+                yield from re.findall(r"\bREPRIEVE_[A-Z0-9_]*[A-Z0-9]\b", file.read_text(encoding="utf-8"))
+
+
+def metrics(tree: Tree) -> Iterator[str]:
+    """Metrics, with their types and labels."""
+    for line in (tree / "docs/metrics.md").read_text(encoding="utf-8").splitlines():
+        if row := re.match(r"\| (`\w+`) \| (\w+) \| ([^|]*) \|", line):
+            yield f"{row[1]} {row[2]} {row[3]}".replace("`", "").strip()
+
+
+def event_reasons(tree: Tree) -> Iterator[str]:
+    """Reasons of the events that are written: what follows the type of an event in a call."""
+    for file in (tree / "extender").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                said = [each.value if isinstance(each, ast.Constant) else None for each in node.args]
+                for kind, reason in pairwise(said):
+                    if kind in ("Normal", "Warning") and isinstance(reason, str):
+                        yield reason
+
+
+def chart_values(tree: Tree) -> Iterator[str]:
+    """Values of the chart."""
+    schema = json.loads((tree / "deploy/chart/values.schema.json").read_text(encoding="utf-8"))
+    yield from _fields(schema, "")
+
+
+def _fields(schema: Any, path: str) -> Iterator[str]:
+    for name, each in schema.get("properties", {}).items():
+        yield f"{path}{name}"
+        yield from _fields(each, f"{path}{name}.")
+
+
+def make(tree: Tree) -> Iterator[str]:
+    """Targets of make, and the variables that they take."""
+    makefile = (tree / "Makefile").read_text(encoding="utf-8")
+    yield from re.findall(r"^([a-z][\w-]*):(?!=)", makefile, re.MULTILINE)
+    yield from re.findall(r"^([A-Z_]+) \?=", makefile, re.MULTILINE)
+    yield from re.findall(r"\b([A-Z_]+)=(?=[ ,)\w])", makefile)
+
+
+def answers(tree: Tree) -> Iterator[str]:
+    """Types of answers (`-o json`) and of questions, with their fields as they are written."""
+    for package in ("extender.answers", "extender.lab", "extender.simulation", "extender.shadow", "api"):
+        for module in _modules_of(package):
+            for each in vars(module).values():
+                is_struct = isinstance(each, type) and issubclass(each, msgspec.Struct)
+                is_data = is_struct and each.__name__[0] != "_" and not each.__struct_config__.array_like
+                if is_data and ".objects" not in each.__module__:
+                    yield from (f"{each.__name__}.{field}" for field in each.__struct_encode_fields__)
+
+
+def _modules_of(name: str) -> Iterator[Any]:
+    try:
+        package = import_module(name)
+    except ModuleNotFoundError:
+        return
+    yield package
+    for found in walk_packages(getattr(package, "__path__", ()), f"{name}."):
+        if not found.name.endswith(("__main__", "top_screen")) and ".examples" not in found.name:
+            yield import_module(found.name)
+
+
+def framework(tree: Tree) -> Iterator[str]:
+    """Names for plugin authors, and for those who run the service with a server of their own."""
+    for name in ("extender.framework", "extender.testing"):
+        yield from (f"{name}.{each}" for each in import_module(name).__all__)
+    yield import_module("extender.simulation.environment").__name__.replace("extender.lab.", "extender.")
+    yield "api.main.app" if hasattr(import_module("api.main"), "app") else "api.main"
+
+
+def deployed_files(tree: Tree) -> Iterator[str]:
+    """Files below deploy."""
+    yield from (str(file.relative_to(tree)) for file in (tree / "deploy").rglob("*") if file.is_file())
+
+
+def pages(tree: Tree) -> Iterator[str]:
+    """Addresses of the documentation; a page that has moved keeps its own by a redirect."""
+    docs = tree / "docs"
+    yield from (str(file.relative_to(docs).with_suffix("")) for file in docs.rglob("*.md"))
+    moved = docs / "moved.json"
+    if moved.exists():
+        yield from json.loads(moved.read_text(encoding="utf-8"))
+
+
+KINDS: Final[tuple[Callable[[Tree], Iterator[str]], ...]] = (
+    commands,
+    requests,
+    schemas,
+    routes,
+    flags,
+    variables,
+    metrics,
+    event_reasons,
+    chart_values,
+    make,
+    answers,
+    framework,
+    deployed_files,
+    pages,
+)
+
+
+def snapshot(tree: Tree) -> dict[str, list[str]]:
+    """Returns the names of each kind, of the tree whose packages are imported."""
+    if not Path(str(import_module("extender").__file__)).is_relative_to(tree):
+        raise RuntimeError(f"extender is not imported from {tree}")
+    return {kind.__name__: sorted(set(kind(tree))) for kind in KINDS}
+
+
+def taken_in(tree: Tree) -> dict[str, list[str]]:
+    """Returns the snapshot of a tree, taken by this file in a process that imports that tree's packages."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "REPRIEVE_HOST": "127.0.0.1"}
+    done = subprocess.run(  # noqa: S603 - this interpreter, and this file
+        [sys.executable, str(Path(__file__).resolve()), "--snapshot", str(tree)],
+        cwd=tree,
+        env=environment,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    taken: dict[str, list[str]] = json.loads(done.stdout)
+    return taken
+
+
+def reason_for(kind: str, name: str) -> str | None:
+    """Returns why a name of a kind went."""
+    for gone, why in GONE.items():
+        said = f"{kind}: {name}"
+        if said == gone or (gone.endswith("*") and said.startswith(gone[:-1])):
+            return why
+    return None
+
+
+def compare(before: dict[str, list[str]], now: dict[str, list[str]]) -> int:
+    """Prints the differences, and returns how many have no reason."""
+    unexplained = 0
+    for kind, names in before.items():
+        went, came = sorted(set(names) - set(now[kind])), sorted(set(now[kind]) - set(names))
+        print(f"{kind}: {len(now[kind])}, {len(went)} went, {len(came)} came")
+        for name in went:
+            why = reason_for(kind, name)
+            unexplained += why is None
+            print(f"  - {name}: {why or 'NO REASON IS GIVEN'}")
+        for name in came:
+            print(f"  + {name}")
+    return unexplained
+
+
+def main() -> None:
+    """Compares this tree with a commit."""
+    if sys.argv[1:2] == ["--snapshot"]:
+        print(json.dumps(snapshot(Path(sys.argv[2]))))
+        return
+    commit = sys.argv[1] if len(sys.argv) > 1 else SINCE
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), commit], cwd=ROOT, check=True)  # noqa: S603, S607
+        try:
+            before = taken_in(tree)
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)  # noqa: S603, S607
+    unexplained = compare(before, taken_in(ROOT))
+    if unexplained:
+        print(f"{unexplained} names went without a reason in GONE of tools/compare_surface.py")
+    sys.exit(min(unexplained, 1))
+
+
+if __name__ == "__main__":
+    main()
