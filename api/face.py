@@ -17,6 +17,7 @@ from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
 from extender.assembly.backend import Backend
+from extender.lab.shadow.shadow import Shadow
 from extender.values.concurrency.abandoned import in_thread
 from extender.values.concurrency.child_process import ChildEndedError, in_child
 from extender.values.metrics.tracing import Tracer
@@ -89,6 +90,8 @@ class Face:
     """Held while a small evaluation runs: it takes a processor for a while, and the verbs need one, too."""
     tracer: Tracer | None = None
     """Traces the calls of the verbs; None if nothing is traced."""
+    shadow: Shadow | None = None
+    """Decides beside the scheduler of the cluster, and compares; None if nothing does."""
     freed: FreedMemory = field(default_factory=FreedMemory)
     """Gives back the memory that questions took."""
     simulating: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))

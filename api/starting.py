@@ -8,10 +8,11 @@ import logging
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, final
 from uuid import uuid4
 
 from api.callers.access import Access, CertifiedAccess, LocalAccess, OpenAccess, ReviewedAccess, is_loopback
@@ -29,6 +30,7 @@ from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.answers.records.records import Records
 from extender.answers.records.shelf import Limits
 from extender.assembly.live_backend import LiveOptions, live_backend
+from extender.assembly.taps import Tap
 from extender.client.access_review import AccessReview
 from extender.client.client import Client
 from extender.client.http_extender import check_extenders
@@ -41,7 +43,6 @@ from extender.cluster.own_cluster import own_cluster
 from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
-from extender.lab.recordings.recorder import Recorder
 from extender.lab.recordings.recording_file import RecordingFileError, recorded_in
 from extender.lab.shadow.shadow import Shadow
 from extender.values.config import ConfigErrors, Configuration, differences, without_effect
@@ -121,20 +122,27 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
     async with (
         _reviewed(cluster, settings) as access,
         _records(settings) as records,
-        _recorder(configuration, settings) as recorder,
+        _attached(configuration, settings) as attached,
         traced() as tracer,
         _elector(configuration, cluster, decides=decides) as elector,
         aclosing(_client(configuration, cluster, elector)) as client,
         live_backend(
             configuration,
             client,
-            _options(settings, records, recorder, tracer, decides=decides),
+            _options(settings, records, attached.taps, tracer, decides=decides),
             elector=elector,
             records=records,
         ) as backend,
     ):
         metrics = VerbMetrics(_disabled_metrics(settings))
-        yield Face(backend, access, cluster=cluster.target.server, verb_metrics=metrics, tracer=tracer)
+        yield Face(
+            backend,
+            access,
+            cluster=cluster.target.server,
+            verb_metrics=metrics,
+            tracer=tracer,
+            shadow=attached.shadow,
+        )
 
 
 @asynccontextmanager
@@ -170,17 +178,28 @@ async def _records(settings: Settings) -> AsyncIterator[Records]:
         yield records
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Attached:
+    """What attaches to the backend."""
+
+    taps: Sequence[Tap] = ()
+    shadow: Shadow | None = None
+
+
 @asynccontextmanager
-async def _recorder(configuration: Configuration, settings: Settings) -> AsyncIterator[Recorder | None]:
-    """Opens the recording; None if there is to be none."""
+async def _attached(configuration: Configuration, settings: Settings) -> AsyncIterator[_Attached]:
+    """Opens the recording and the shadow that the settings ask for."""
+    shadow = _shadow(settings)
+    taps = () if shadow is None else (shadow.tap(),)
     if settings.record is None:
-        yield None
+        yield _Attached(taps, shadow)
         return
     try:
         async with recorded_in(
             settings.record, configuration, redacts=settings.record_without, max_bytes=settings.record_max
-        ) as recorder:
-            yield recorder
+        ) as recording:
+            yield _Attached((recording, *taps), shadow)
     except RecordingFileError as exc:
         raise StartUpError(f"{exc}; choose another --record") from exc
 
@@ -219,14 +238,14 @@ async def _own(
         _report(own.report)
         async with (
             _records(settings) as records,
-            _recorder(configuration, settings) as recorder,
+            _attached(configuration, settings) as attached,
             traced() as tracer,
             aclosing(Client.over(own.transport())) as client,
             live_backend(
                 configuration,
                 client,
                 dataclasses.replace(
-                    _options(settings, records, recorder, tracer, decides=settings.schedule is not False),
+                    _options(settings, records, attached.taps, tracer, decides=settings.schedule is not False),
                     admits=own.admission,
                 ),
                 records=records,
@@ -236,7 +255,15 @@ async def _own(
             own_backend = dataclasses.replace(backend, why_over=lambda: backend.why_over() or own.unsaved())
             access = _access(CertifiedAccess(settings.allowed_common_names), settings, hides_names=False)
             kubernetes, metrics = KubernetesApp(own.api), VerbMetrics(_disabled_metrics(settings))
-            yield Face(own_backend, access, kubernetes, cluster=_own_url(settings), verb_metrics=metrics, tracer=tracer)
+            yield Face(
+                own_backend,
+                access,
+                kubernetes,
+                cluster=_own_url(settings),
+                verb_metrics=metrics,
+                tracer=tracer,
+                shadow=attached.shadow,
+            )
 
 
 def _own_url(settings: Settings) -> str:
@@ -252,7 +279,7 @@ def _shadow(settings: Settings) -> Shadow | None:
 
 
 def _options(
-    settings: Settings, records: Records, recorder: Recorder | None, tracer: Tracer | None, *, decides: bool
+    settings: Settings, records: Records, taps: Sequence[Tap], tracer: Tracer | None, *, decides: bool
 ) -> LiveOptions:
     return LiveOptions(
         decides=decides,
@@ -260,8 +287,7 @@ def _options(
         disabled_metrics=_disabled_metrics(settings),
         dropped_log_lines=STDERR.dropped,
         admits=partial(TrialRegistry, features=settings.features),
-        recorder=recorder,
-        shadow=_shadow(settings),
+        taps=taps,
         tracer=tracer,
         reporters=() if tracer is None else (TraceReporter(records),),
     )

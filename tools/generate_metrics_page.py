@@ -47,7 +47,7 @@ async def _of_a_scheduler() -> list[Metric]:
         elector = LeaderElector(
             client, configuration.leader_election, "this replica", rng=random.Random(1), boot_time=clock
         )
-        options = LiveOptions(decides=True, shadow=Shadow(configuration))
+        options = LiveOptions(decides=True, taps=[Shadow(configuration).tap()])
         async with (
             aclosing(client),
             live_backend(configuration, client, options, elector=elector, rng=random.Random(1)) as backend,

@@ -71,7 +71,8 @@ async def shadow_of(
     """
     configuration = shadow_configuration(config)
     shadow = Shadow(configuration, str(config or "default"))
-    async with _following(configuration, target_of(kubeconfig, context), LiveOptions(shadow=shadow), show):
+    options = LiveOptions(taps=[shadow.tap()])
+    async with _following(configuration, target_of(kubeconfig, context), options, show):
         yield shadow
 
 

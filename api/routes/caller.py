@@ -235,8 +235,8 @@ class Caller:
 
     async def agreement(self, limit: int) -> Agreement | None:
         """Returns how far a shadow agrees with the scheduler; None without a shadow."""
-        found = self.questions.agreement(limit)
-        return None if found is None else await as_seen_by(self.sight, found)
+        shadow = self.face.shadow
+        return None if shadow is None else await as_seen_by(self.sight, shadow.agreement(limit))
 
     @asynccontextmanager
     async def _place_to_simulate(self) -> AsyncIterator[None]:

@@ -411,5 +411,5 @@ async def _around(request: Request, caller: Caller, shown: ClusterMap) -> Frame:
         caller.now,
         caller.version,
         signed_in=signed_in,
-        has_shadow=caller.questions.has_shadow,
+        has_shadow=caller.face.shadow is not None,
     )

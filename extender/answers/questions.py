@@ -58,8 +58,6 @@ from extender.engine.runtime.memory import is_of_long_pod, signature_of
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.queueing_hints import registrations
 from extender.engine.runtime.registry import Registry
-from extender.lab.shadow.agreement import Agreement
-from extender.lab.shadow.shadow import Shadow
 from extender.values.concurrency.abandoned import IsWanted, always_wanted, in_thread
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
@@ -106,7 +104,6 @@ class Questions:
         *,
         queue: SchedulingQueue | None = None,
         records: Records | None = None,
-        shadow: Shadow | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Makes frameworks of its own.
@@ -116,7 +113,6 @@ class Questions:
             admits: makes the API server that objects of questions pass through; called from other threads.
             queue: where pods wait; None if another scheduler decides.
             records: what was decided; None if nothing is recorded.
-            shadow: decides beside another scheduler; None if nothing does.
 
         Raises:
             ConfigErrors: what is wrong with the configuration or with a plugin, all at once.
@@ -125,7 +121,6 @@ class Questions:
         self._cluster = cluster
         self._queue = queue
         self._records = records or Records()
-        self._shadow = shadow
         self._now = now
         self._maps = ClusterMaps(cluster)
         self._devices = DeviceRoom(cluster)
@@ -445,17 +440,6 @@ class Questions:
         """
         attempts = takewhile(lambda kept: kept.record.time >= since, islice(self._records.attempts(), MAX_RECORDED))
         return list(attempts), list(self._records.preemptions())
-
-    @property
-    def has_shadow(self) -> bool:
-        """Whether decisions are compared with those of another scheduler."""
-        return self._shadow is not None
-
-    def agreement(self, limit: int) -> Agreement | None:
-        """Returns how often a shadow decides as the scheduler does, with the last differences; None if there is no
-        shadow.
-        """
-        return None if self._shadow is None else self._shadow.agreement(limit)
 
     def queue(self) -> Queue:
         """Returns the pods that wait."""

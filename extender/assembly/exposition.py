@@ -21,7 +21,6 @@ from extender.client.writes.dispatcher import ApiDispatcher
 from extender.engine.framework.events import ClusterEvent
 from extender.engine.runtime.quarantine import Quarantines
 from extender.engine.scheduler.world import World
-from extender.lab.shadow.shadow import Shadow
 from extender.values.config.feature_gates import DEFAULT_FEATURES, FeatureGates
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.pod import Pod
@@ -52,6 +51,7 @@ class Exposition(Collector):
         now: the event loop's time.
         disabled: names of metrics that are not exposed.
         dropped_log_lines: returns how many lines of the log could not be written.
+        further: return further metrics.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Exposition(Collector):
         dropped_log_lines: Callable[[], int] = int,
         quarantines: Quarantines | None = None,
         feature_gates: FeatureGates = DEFAULT_FEATURES,
-        shadow: Shadow | None = None,
+        further: Sequence[Callable[[], Iterable[Metric]]] = (),
     ) -> None:
         self._informers = informers
         self._dispatcher = dispatcher
@@ -75,7 +75,7 @@ class Exposition(Collector):
         self._elector = elector
         self._quarantines = quarantines
         self._feature_gates = feature_gates
-        self._shadow = shadow
+        self._further = further
         self._now = now
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -131,8 +131,8 @@ class Exposition(Collector):
             for name, each in of_plugins:
                 quarantined.add_metric((name,), each.times)
             yield quarantined
-        if self._shadow is not None:
-            yield from _shadow(self._shadow)
+        for metrics in self._further:
+            yield from metrics()
         yield CounterMetricFamily(
             "reprieve_log_lines_dropped",
             "Lines of the log that could not be written, because the disk was full or the pipe was not read.",
@@ -283,37 +283,6 @@ def _cache(world: World) -> Iterator[Metric]:
         ("assumed_pods",): len(cluster.cache.assumed_pods),
     }
     yield _gauge("scheduler_cache_size", "Nodes, pods with a node, and assumed pods in the cache.", ("type",), sizes)
-
-
-def _shadow(shadow: Shadow) -> Iterator[Metric]:
-    total = shadow.tally.total
-    results = {"same": total.same, "tie": total.tie, "unclear": total.unclear, "different": total.different}
-    decisions = CounterMetricFamily(
-        "reprieve_shadow_decisions",
-        "Decisions of the cluster's scheduler that the shadow compared with its own: same, tie (one of several equal "
-        "nodes), unclear (the "
-        "same if events at about that time come in another order), different, not_decided.",
-        labels=("result",),
-    )
-    for result, count in {**results, "not_decided": shadow.tally.not_decided.total()}.items():
-        decisions.add_metric((result,), count)
-    yield decisions
-    differences = CounterMetricFamily(
-        "reprieve_shadow_differences",
-        "Pods that the shadow would have treated otherwise, by what it would have done and the plugin that made the "
-        "difference.",
-        labels=("kind", "plugin"),
-    )
-    for labels, count in shadow.tally.kinds.items():
-        differences.add_metric(labels, count)
-    yield differences
-    yield CounterMetricFamily(
-        "reprieve_shadow_evictions", "Pods that the cluster's scheduler evicted for others.", value=shadow.tally.evicted
-    )
-    yield CounterMetricFamily(
-        "reprieve_shadow_seconds", "Processor time that the shadow took to decide.", value=shadow.seconds
-    )
-    yield _gauge("reprieve_shadow_behind_seconds", "How far the shadow is behind the cluster.", (), {(): shadow.behind})
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], values: Mapping[Any, float]) -> Metric:

@@ -19,14 +19,16 @@ from extender.assembly.debugger import CacheDebugger
 from extender.assembly.exposition import Exposition, ResourceExposition
 from extender.assembly.lifecycle import Lifecycle
 from extender.assembly.scheduling import Scheduling, assemble_scheduler
+from extender.assembly.taps import Tap
 from extender.client.client import Client
-from extender.client.http_extender import Transports, no_transport
+from extender.client.http_extender import ExtenderCalls, Transports, no_transport
 from extender.client.informers.informers import Informers
 from extender.client.informers.store import Change
 from extender.client.lease.leader_election import LeaderElector
 from extender.client.pod_events import EventReader
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.cluster.trial_registry import TrialRegistry
+from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster, ClusterFeed
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.engine.plugins import IN_TREE
@@ -34,11 +36,9 @@ from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULA
 from extender.engine.reporter import Reporter, SeveralReporters
 from extender.engine.runtime.quarantine import QUARANTINES, Quarantines
 from extender.engine.runtime.registry import Registry
-from extender.lab.recordings.extender_answers import RecordedCalls
-from extender.lab.recordings.recorder import Recorder, RecordingDispatcher
-from extender.lab.shadow.shadow import Shadow
 from extender.values.concurrency.abandoned import in_thread
 from extender.values.config import Configuration
+from extender.values.config.configuration import Extender
 from extender.values.metrics.tracing import Tracer
 from extender.values.objects.kinds import KINDS
 from extender.verbs import Verbs
@@ -64,14 +64,12 @@ class LiveOptions:
     """Returns how many lines of the log could not be written."""
     admits: Admits = TrialRegistry
     """Makes the registry in which the objects of what-ifs are tried."""
-    recorder: Recorder | None = None
-    """Takes note of changes, and of what the scheduler decides."""
+    taps: Sequence[Tap] = ()
+    """What else attaches to the cluster and the scheduler, such as a recording."""
     tracer: Tracer | None = None
     """Traces attempts; None if nothing is traced."""
     reporters: Sequence[Reporter] = ()
     """They are told of decisions, after the records."""
-    shadow: Shadow | None = None
-    """Decides beside the scheduler of the cluster, and compares."""
 
 
 @asynccontextmanager
@@ -118,8 +116,7 @@ async def live_backend(
             group.create_task(_run_informers(parts.informers, may_follow), name="informers"),
             group.create_task(parts.dispatcher.run(), name="dispatcher"),
         ]
-        if options.shadow is not None:
-            tasks.append(group.create_task(options.shadow.run(), name="shadow"))
+        tasks += [group.create_task(tap.run(), name="tap") for tap in options.taps if tap.run is not None]
         if lifecycle is not None:
             lifecycle.start(group)
         try:
@@ -159,17 +156,21 @@ def _assembled(
     dispatcher = ApiDispatcher(client, rng=rng, instance=socket.gethostname(), fence=fence)
     informers, cluster = Informers(client, rng=rng), Cluster()
     scheduling: Scheduling | None = None
-    recorder = options.recorder
     if options.decides:
+        tapped: fwk.Dispatcher = dispatcher
+        chance = rng
+        for tap in options.taps:
+            tapped, chance = tap.dispatcher(tapped), tap.chance(chance)
+        listening = [tap.reporter for tap in options.taps if tap.reporter is not None]
         scheduling = assemble_scheduler(
             configuration,
             cluster,
-            dispatcher if recorder is None else RecordingDispatcher(dispatcher, recorder),
-            rng if recorder is None else recorder.chance(rng),
+            tapped,
+            chance,
             transports=options.transports,
-            through=None if recorder is None else partial(RecordedCalls, recorder),
+            through=partial(_through, options.taps),
             fence=fence,
-            reporter=_told(records, *((recorder,) if recorder is not None else ()), *options.reporters),
+            reporter=_told(records, *listening, *options.reporters),
             tracer=options.tracer,
             max_in_unschedulable_pods=options.max_in_unschedulable_pods,
         )
@@ -192,14 +193,12 @@ def _assembled(
         reporter=_told(records, *options.reporters),
     )
     feed.subscribe(verbs.changed)
-    if recorder is not None:
-        recorder.watch(
-            cluster if scheduling is None else scheduling.world.cluster,
-            None if scheduling is None else scheduling.world.queue,
-        )
-        feed.subscribe(recorder.changed)
-    if options.shadow is not None:
-        feed.subscribe(options.shadow.changed)
+    for tap in options.taps:
+        if scheduling is None:
+            tap.attached(cluster, None)
+        else:
+            tap.attached(scheduling.world.cluster, scheduling.world.queue)
+        feed.subscribe(tap.changed)
     for kind in KINDS:
         if kind.gate and not configuration.feature_gates.enabled(kind.gate):
             continue
@@ -233,15 +232,13 @@ def _backend(
         options.dropped_log_lines,
         parts.quarantines,
         configuration.feature_gates,
-        options.shadow,
+        [tap.metrics for tap in options.taps],
     )
     fence = _open if elector is None else elector.fence
     return Backend(
         verbs=parts.verbs,
         evaluate=partial(evaluate_scenario, configuration=configuration),
-        questions=Questions(
-            configuration, parts.cluster, options.admits, queue=queue, records=records, shadow=options.shadow
-        ),
+        questions=Questions(configuration, parts.cluster, options.admits, queue=queue, records=records),
         configuration=configuration,
         informers=informers,
         events=parts.events.of,
@@ -268,6 +265,12 @@ async def _resource_metrics(informers: Informers, fence: Callable[[], object]) -
 
 def _told(*reporters: Reporter) -> Reporter:
     return reporters[0] if len(reporters) == 1 else SeveralReporters(*reporters)
+
+
+def _through(taps: Sequence[Tap], config: Extender, calls: ExtenderCalls) -> ExtenderCalls:
+    for tap in taps:
+        calls = tap.through(config, calls)
+    return calls
 
 
 def _feed(feed: ClusterFeed, changes: Collection[Change[Any]]) -> None:

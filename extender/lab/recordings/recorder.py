@@ -295,7 +295,7 @@ def is_answered(call: fwk.ApiCall[Any]) -> bool:
 class RecordingDispatcher(fwk.Dispatcher):
     """Passes writes on, and has their answers recorded: those of bindings, and those about volumes and devices."""
 
-    def __init__(self, dispatcher: fwk.Dispatcher, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, dispatcher: fwk.Dispatcher) -> None:
         self._dispatcher = dispatcher
         self._recorder = recorder
 

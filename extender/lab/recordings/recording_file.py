@@ -13,12 +13,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, final
 
 import msgspec
 
 from extender import __version__
+from extender.assembly.taps import Tap
 from extender.lab.recordings.entries import (
     FORMAT,
     Begins,
@@ -30,8 +32,8 @@ from extender.lab.recordings.entries import (
     RecordedAttempt,
     Written,
 )
-from extender.lab.recordings.extender_answers import recorded_address, without_texts
-from extender.lab.recordings.recorder import ClusterAtOnce, Recorder
+from extender.lab.recordings.extender_answers import RecordedCalls, recorded_address, without_texts
+from extender.lab.recordings.recorder import ClusterAtOnce, Recorder, RecordingDispatcher
 from extender.lab.recordings.redaction import Redaction, Redacts
 from extender.values.concurrency.replaced_file import private
 from extender.values.config import Configuration, written
@@ -67,9 +69,9 @@ async def recorded_in(
     redacts: Redacts = "annotations",
     max_bytes: int = MAX_BYTES,
     every: float = WRITE_EVERY,
-) -> AsyncIterator[Recorder]:
-    """Yields a recorder whose entries are written to the file until the end of the block. A file that is there is kept
-    as FILE.1.
+) -> AsyncIterator[Tap]:
+    """Yields what has a backend recorded into the file until the end of the block. A file that is there is kept as
+    FILE.1.
 
     Arguments:
         max_bytes: of all files.
@@ -87,11 +89,23 @@ async def recorded_in(
     async with asyncio.TaskGroup() as group:
         writing = group.create_task(_write(recorder, file, every), name="recording")
         try:
-            yield recorder
+            yield tap_of(recorder)
         finally:
             writing.cancel()
             await asyncio.wait([writing])
             _finish(recorder, file, clock() - began)
+
+
+def tap_of(recorder: Recorder) -> Tap:
+    """Returns what attaches a recorder to a backend."""
+    return Tap(
+        changed=recorder.changed,
+        reporter=recorder,
+        dispatcher=partial(RecordingDispatcher, recorder),
+        chance=recorder.chance,
+        through=partial(RecordedCalls, recorder),
+        attached=recorder.watch,
+    )
 
 
 async def _write(recorder: Recorder, file: "RecordingFile", every: float) -> None:

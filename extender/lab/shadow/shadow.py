@@ -10,14 +10,17 @@ decided, and a watch shows changes later to one client than to another.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from time import perf_counter, thread_time
 from typing import Final, final
 
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+
 from extender.answers.records.values import PodName
+from extender.assembly.taps import Tap
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.decided import Decided
 from extender.lab.shadow.agreement import Agreement, Difference, ShadowCosts
@@ -95,6 +98,10 @@ class Shadow:
         self._evictions = Evictions()
         self._before_binding = BeforeBinding(self._cluster)
         self.tally: Final = AgreementTally()
+
+    def tap(self) -> Tap:
+        """Returns what attaches the shadow to a backend."""
+        return Tap(changed=self.changed, run=self.run, metrics=self.metrics)
 
     # What happens.
 
@@ -284,6 +291,16 @@ class Shadow:
 
     # What was found.
 
+    def metrics(self) -> Iterator[Metric]:
+        """Returns what was counted."""
+        yield from self.tally.metrics()
+        yield CounterMetricFamily(
+            "reprieve_shadow_seconds", "Processor time that the shadow took to decide.", value=self._effort.seconds
+        )
+        yield GaugeMetricFamily(
+            "reprieve_shadow_behind_seconds", "How far the shadow is behind the cluster.", value=self.behind
+        )
+
     def agreement(self, limit: int = 100) -> Agreement:
         """Returns how often both decide the same, with the last differences."""
         tally, effort = self.tally, self._effort
@@ -318,11 +335,6 @@ class Shadow:
         if not self._waiting:
             return 0.0
         return max(0.0, asyncio.get_running_loop().time() - self._waiting[0].at - SETTLING)
-
-    @property
-    def seconds(self) -> float:
-        """Processor time spent deciding."""
-        return self._effort.seconds
 
     def _notes(self) -> tuple[str, ...]:
         notes = [f"not compared: {count} x {why}" for why, count in self.tally.not_decided.most_common(5)]

@@ -3,9 +3,11 @@ differences, within bounds.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, final
+
+from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from extender.lab.shadow.agreement import AgreementShare, Difference
 from extender.values.objects.pod import Pod
@@ -98,6 +100,35 @@ class AgreementTally:
         """Returns the shares of sorts, those with most differences first."""
         found = (count.share(name) for name, count in counts.items())
         return tuple(sorted(found, key=lambda share: (-share.different, -share.unclear, -share.decisions, share.name)))
+
+    def metrics(self) -> Iterator[Metric]:
+        """Returns the counts as metrics."""
+        total = self.total
+        results = {"same": total.same, "tie": total.tie, "unclear": total.unclear, "different": total.different}
+        decisions = CounterMetricFamily(
+            "reprieve_shadow_decisions",
+            "Decisions of the cluster's scheduler that the shadow compared with its own: same, tie (one of several "
+            "equal nodes), unclear (the same if events at about that time come in another order), different, "
+            "not_decided.",
+            labels=("result",),
+        )
+        for result, count in {**results, "not_decided": self.not_decided.total()}.items():
+            decisions.add_metric((result,), count)
+        yield decisions
+        differences = CounterMetricFamily(
+            "reprieve_shadow_differences",
+            "Pods that the shadow would have treated otherwise, by what it would have done and the plugin that made "
+            "the difference.",
+            labels=("kind", "plugin"),
+        )
+        for labels, count in self.kinds.items():
+            differences.add_metric(labels, count)
+        yield differences
+        yield CounterMetricFamily(
+            "reprieve_shadow_evictions",
+            "Pods that the cluster's scheduler evicted for others.",
+            value=self.evicted,
+        )
 
     def _count(self, verdict: Verdict, shape: str, reason: str) -> None:
         self.total.add(verdict)

@@ -30,10 +30,10 @@ async def a_recorded_cluster(
 ) -> AsyncIterator[ObjectRegistry]:
     """A cluster whose pods are scheduled, and whose scheduler is recorded."""
     chosen = configuration or Configuration()
-    async with own_cluster(objects, rng=random.Random(1)) as own, recorded_in(file, chosen, **options) as recorder:
+    async with own_cluster(objects, rng=random.Random(1)) as own, recorded_in(file, chosen, **options) as tap:
         client = Client.over(own.transport())
         async with live_backend(
-            chosen, client, LiveOptions(decides=True, recorder=recorder, transports=transports), rng=random.Random(1)
+            chosen, client, LiveOptions(decides=True, taps=[tap], transports=transports), rng=random.Random(1)
         ):
             yield own.api.registry
         await client.aclose()

@@ -48,17 +48,15 @@ def shadowed(
             decides = LiveOptions(decides=True)
             async with (
                 live_backend(theirs, deciding, decides, rng=random.Random(seed)) as one,
-                live_backend(ours, following, LiveOptions(shadow=shadow), rng=random.Random(2)) as other,
+                live_backend(ours, following, LiveOptions(taps=[shadow.tap()]), rng=random.Random(2)) as other,
             ):
                 await one.wait_for_sync()
                 await other.wait_for_sync()
                 await tell(own.api.registry)
                 await shadow.caught_up()
-                assert other.questions is not None
-                found = other.questions.agreement(limit)
+                found = shadow.agreement(limit)
             await deciding.aclose()
             await following.aclose()
-        assert found is not None
         return found
 
     return virtual_time.run(story())
