@@ -11,7 +11,7 @@ import pytest
 from extender.client import errors
 from extender.client.client import JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from extender.client.paths import path
-from tests.envtest.servers import Object, Room, Server, pod
+from tests.envtest.servers import Embedded, Object, Room, Server, pod
 
 NODES = path("", "v1", "nodes")
 
@@ -353,7 +353,12 @@ def test_a_watch_that_begins_with_what_is_there_says_when_that_was_all(server: S
         options = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
         return await watched(room, 3, **options)
 
-    *initial, bookmark = server.run(act)
+    try:
+        *initial, bookmark = server.run(act)
+    except errors.Invalid as error:
+        if isinstance(server, Embedded) or "sendInitialEvents" not in str(error):
+            raise
+        pytest.skip(f"its etcd is too old: {error}")
 
     assert sorted((event["type"], event["object"]["metadata"]["name"]) for event in initial) == [
         ("ADDED", "a"),

@@ -73,6 +73,10 @@ class ConflictError(RefusedError):
     """Somebody else came first."""
 
 
+class NotFoundError(RefusedError):
+    """There is no such object, or no longer."""
+
+
 def change(
     api: Api,
     resource: Resource,
@@ -199,7 +203,7 @@ def verification(target: Target) -> ssl.SSLContext | bool:
 def _taken(answer: httpx.Response) -> Object:
     found: Object = answer.json()
     if answer.is_error:
-        refused = ConflictError if found.get("reason") == "Conflict" else RefusedError
+        refused = {"Conflict": ConflictError, "NotFound": NotFoundError}.get(found.get("reason", ""), RefusedError)
         raise refused(f"{answer.request.method} {answer.request.url.path}: {found.get('message', found)}")
     return found
 

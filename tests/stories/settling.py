@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -9,7 +10,7 @@ from extender.assembly.scheduling import Scheduling
 from extender.client.informers.informers import Informers
 from extender.client.writes.dispatcher import ApiDispatcher
 from extender.cluster.api_resources import PODS, Object
-from tests.stories.remote import RemoteApi, change
+from tests.stories.remote import Api, NotFoundError, RemoteApi, change
 
 GLANCE: Final = 0.01
 GLANCES: Final = 3
@@ -82,7 +83,7 @@ class Settling:
                 await asyncio.sleep(0)
 
     async def _is_at_rest(self, until: float, now: float, watched: Watched) -> bool:
-        if self._kubelet and self._kubelets_act():
+        if self._kubelet and kubelets_act(self._api):
             return False
         if not self._knows_all(watched.informers) or await watched.is_busy(self._num_held()):
             return False
@@ -105,21 +106,29 @@ class Settling:
                 return False
         return True
 
-    def _kubelets_act(self) -> bool:
-        """Pods that were bound run, and those that were told to go are gone; whether there were any."""
-        acted = False
-        for each in self._api.list(PODS):
-            meta, name = each["metadata"], each["metadata"]["name"]
-            if not each["spec"].get("nodeName"):
-                continue
-            if "deletionTimestamp" in meta:
-                if not meta.get("finalizers"):
-                    self._api.delete(PODS, meta["namespace"], name, {"gracePeriodSeconds": 0})
-                    acted = True
-            elif each["status"].get("phase") == "Pending":
-                change(self._api, PODS, meta["namespace"], name, _runs, subresource="status")
-                acted = True
-        return acted
+
+def kubelets_act(api: Api) -> bool:
+    """Pods that were bound run, and those that were told to go are gone; whether there were any."""
+    acted = False
+    for each in api.list(PODS):
+        if not each["spec"].get("nodeName"):
+            continue
+        is_leaving = "deletionTimestamp" in each["metadata"]
+        if is_leaving and each["metadata"].get("finalizers"):
+            continue
+        if is_leaving or each["status"].get("phase") == "Pending":
+            acted = True
+            with suppress(NotFoundError):  # the scheduler may have deleted it since the list was made
+                _act(api, each, is_leaving=is_leaving)
+    return acted
+
+
+def _act(api: Api, pod: Object, *, is_leaving: bool) -> None:
+    namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+    if is_leaving:
+        api.delete(PODS, namespace, name, {"gracePeriodSeconds": 0})
+    else:
+        change(api, PODS, namespace, name, _runs, subresource="status")
 
 
 def _runs(pod: Object) -> None:

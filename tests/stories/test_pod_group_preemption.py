@@ -170,8 +170,7 @@ async def test_a_gang_that_asks_for_it_evicts_as_few_as_it_can(asks: bool) -> No
         assert scene.leaving() == set()
 
 
-@pytest.mark.anywhere
-@story
+@story  # in memory only: on a server the minutes that it waits would pass
 async def test_who_misspells_what_the_annotation_asks_for_is_told_once_for_each_value(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

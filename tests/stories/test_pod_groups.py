@@ -251,8 +251,7 @@ async def test_a_group_whose_condition_cannot_be_written_starts_all_the_same() -
 # The group as an object.
 
 
-@pytest.mark.anywhere
-@story
+@story  # in memory only: a kube-apiserver without controllers leaves the group its finalizer
 async def test_a_group_that_is_deleted_stays_while_it_has_pods() -> None:
     async with a_scene(node("n", "1"), features=ONLY_GANGS) as scene:
         await scene.has(pod_group(min_count=1), *members(1))

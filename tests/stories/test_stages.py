@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from extender.cluster.api_resources import PODS
+from extender.cluster.api_resources import PODS, Object, Resource
 from extender.testing.certificates import can_make_certificates
 from extender.testing.control_plane import ControlPlane
-from tests.stories.remote import RemoteApi
+from tests.stories.remote import NotFoundError, RemoteApi
+from tests.stories.settling import kubelets_act
 
 FAKE = Path(__file__).parents[1] / "extender" / "testing" / "fake_program.py"
 
@@ -29,3 +30,27 @@ def test_a_kube_apiserver_is_asked_by_its_certificate_and_with_a_token(tmp_path:
         api.close()
 
     assert answer == {"kind": "Answer", "path": "/api/v1/namespaces/default/pods/p", "user": "admin"}
+
+
+class Kubeless:
+    """An API server that lists a pod which is gone by the time that somebody acts on it."""
+
+    def __init__(self, **meta: str) -> None:
+        self._pod = {
+            "metadata": {"namespace": "default", "name": "gone", **meta},
+            "spec": {"nodeName": "n"},
+            "status": {"phase": "Pending"},
+        }
+
+    def list(self, resource: Resource, namespace: str | None = None) -> list[Object]:
+        return [self._pod]
+
+    def get(self, *args: object, **more: object) -> Object:
+        raise NotFoundError('pods "gone" not found')
+
+    create = update = delete = get
+
+
+@pytest.mark.parametrize("meta", [{}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}], ids=["starts", "leaves"])
+def test_a_kubelet_does_not_mind_that_its_pod_is_gone(meta: dict[str, str]) -> None:
+    assert kubelets_act(Kubeless(**meta))
