@@ -8,6 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from extender.client.http_extender import HTTPExtender
 from extender.engine.framework import Candidate, ExtenderError
 from extender.testing import make_cache
@@ -202,7 +204,7 @@ def redirects(body: bytes, status: int, headers: dict[str, str]) -> Writes:
 
 
 def kind_of(error: str) -> str:
-    if error == "unexpected empty bindVerb in extender":
+    if error == "unexpected empty bindVerb in extender" or error.startswith("preempt verb is not defined for extender"):
         return "not-sent"
     if "context deadline exceeded" in error:
         return "timeout"
@@ -232,3 +234,16 @@ def without_what_we_do_not_hold(value: Any) -> Any:
     if isinstance(value, list):
         return [without_what_we_do_not_hold(member) for member in value]
     return value
+
+
+@pytest.mark.parametrize("verb", ["preempt", "bind"])
+def test_what_an_extender_has_no_verb_for_is_not_sent(verb: str) -> None:
+    """
+    No recorded case asks one without `preemptVerb` for victims; those of other seeds do.
+    """
+    (given, *_) = [case["input"] for case in component_cases("extender-client") if case["input"]["verb"] == verb]
+
+    found, served = asyncio.run(asked(given | {"config": given["config"] | {f"{verb}Verb": ""}}))
+
+    assert kind_of(found["error"]) == "not-sent"
+    assert served.requests == []

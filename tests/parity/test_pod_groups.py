@@ -1,14 +1,18 @@
 """What becomes of pod groups, step by step, as it became of them with kube-scheduler and the gates on."""
 
+import itertools
+import random
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+import pytest
 
 from extender.cluster.api_resources import EVENTS, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, PRIORITY_CLASSES, Object
 from tests.each_case import each_case
 from tests.parity.cases import component_cases
 from tests.stories import remote
-from tests.stories.scenery import resource_of
+from tests.stories.scenery import members, node, pod, pod_group, resource_of
 from tests.stories.stages import InMemory
 from tests.stories.telling import Scene, a_scene
 
@@ -19,6 +23,12 @@ SEEDS = 24
 """Equally good nodes and placements are chosen by chance, there as here. A case is played until chance has chosen as it
 did there.
 """
+MOMENT = 0.02
+"""Seconds in which a scheduler has tried whatever waits. Objects of a step were created one after the other, so that it
+may have come to some of a group before the others were there. A case that does not agree with all at once is played
+with such moments in between, again by chance.
+"""
+VICTIMS = ("p50", "p10", "p50")
 FINAL = ("Scheduled", "Preempted")
 """The reasons of events about final outcomes. Of those about attempts in between there may be more or fewer."""
 MEMBER = re.compile(r"\b(g|h|v\d+-)\d+\b")
@@ -45,32 +55,55 @@ def test_pod_groups_of_which_two_runs_differ(case: dict[str, Any]) -> None:
     _agrees(case["steps"], *case["seen"])
 
 
+def test_members_that_arrive_one_by_one_are_played_so() -> None:
+    """
+    A group that makes room in two steps evicts others than one that does so at once. No recorded case here has that;
+    those of other seeds do.
+    """
+    running = [pod(f"v{place}", "1", nodeName="n", priorityClassName=name) for place, name in enumerate(VICTIMS)]
+    arriving = [members(1, cpu=cpu, priority="p100", first=place)[0] for place, cpu in enumerate(("1", "2", "1"))]
+    steps = [[node("n", "4"), *running], [pod_group(priority="p100"), *arriving]]
+
+    one_by_one, at_once = _played(steps, 3, one_by_one=True), _played(steps, 3)
+
+    assert _compared(one_by_one[1]) != _compared(at_once[1])
+    _agrees(steps, one_by_one, one_by_one)
+    with pytest.raises(pytest.fail.Exception):
+        _agrees(steps, [at_once[0], at_once[0]], [at_once[0], at_once[0]])
+
+
 def _agrees(steps: Sequence[list[Object]], first: Sequence[Object], second: Sequence[Object]) -> None:
     disputed = [_disputed(_compared(one), _compared(other)) for one, other in zip(first, second, strict=True)]
     theirs = [_without(_compared(step), names) for step, names in zip(first, disputed, strict=True)]
 
-    ours: list[Object] = []
-    for seed in range(SEEDS):
-        ours = [_without(_compared(step), names) for step, names in zip(_played(steps, seed), disputed, strict=True)]
+    at_once: list[Object] = []
+    for one_by_one, seed in itertools.product((False, True), range(SEEDS)):
+        played = _played(steps, seed, one_by_one=one_by_one)
+        ours = [_without(_compared(step), names) for step, names in zip(played, disputed, strict=True)]
         if ours == theirs:
-            break
+            return
+        at_once = at_once or ours
 
-    assert ours == theirs, _differences(ours, theirs)
+    pytest.fail(_differences(at_once, theirs))
 
 
-def _played(steps: Iterable[list[Object]], seed: int) -> list[Object]:
+def _played(steps: Iterable[list[Object]], seed: int, *, one_by_one: bool = False) -> list[Object]:
     seen: list[Object] = []
-    InMemory().run(_play(steps, seed, seen))
+    InMemory().run(_play(steps, seed, seen, random.Random(seed) if one_by_one else None))
     return seen
 
 
-async def _play(steps: Iterable[list[Object]], seed: int, seen: list[Object]) -> None:
+async def _play(
+    steps: Iterable[list[Object]], seed: int, seen: list[Object], moments: random.Random | None = None
+) -> None:
     async with a_scene(controllers=False, features=dict.fromkeys(GATES, True), seed=seed) as scene:
         for value in (5, 10, 50, 100, 500):
             scene.api.create(PRIORITY_CLASSES, "", {"metadata": {"name": f"p{value}"}, "value": value})
         for step in steps:
             for obj in step:
                 _do(scene, obj)
+                if moments is not None and moments.random() < 0.5:
+                    await scene.passes(MOMENT)
             await scene.passes(SETTLING)
             seen.append(_state(scene))
 
@@ -96,29 +129,29 @@ def _do(scene: Scene, obj: Object) -> None:
 def _state(scene: Scene) -> Object:
     """The cluster as the recording tells of it."""
     pods: dict[str, Any] = {}
-    members: dict[str, list[Any]] = {}
-    for pod in scene.api.list(PODS, "default"):
-        group = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    grouped: dict[str, list[Any]] = {}
+    for each in scene.api.list(PODS, "default"):
+        group = (each["spec"].get("schedulingGroup") or {}).get("podGroupName")
         if group is None:
-            pods[pod["metadata"]["name"]] = _pod(pod)
+            pods[each["metadata"]["name"]] = _pod(each)
         else:
-            members.setdefault(group, []).append(_pod(pod))
+            grouped.setdefault(group, []).append(_pod(each))
     groups = {group["metadata"]["name"]: _conditions(group) for group in scene.api.list(POD_GROUPS, "default")}
     return {
         "pods": pods,
-        "members": {name: sorted(each, key=str) for name, each in members.items()},
+        "members": {name: sorted(each, key=str) for name, each in grouped.items()},
         "groups": {name: conditions for name, conditions in groups.items() if conditions},
         "events": sorted({_event(event) for event in scene.api.list(EVENTS, "default")}),
     }
 
 
-def _pod(pod: Object) -> Object:
+def _pod(found: Object) -> Object:
     scheduled: Object = next(
-        (each for each in pod["status"].get("conditions", ()) if each["type"] == "PodScheduled"), {}
+        (each for each in found["status"].get("conditions", ()) if each["type"] == "PodScheduled"), {}
     )
     return {
-        "node": pod["spec"].get("nodeName"),
-        "nominated": pod["status"].get("nominatedNodeName"),
+        "node": found["spec"].get("nodeName"),
+        "nominated": found["status"].get("nominatedNodeName"),
         "scheduled": [scheduled.get("status"), scheduled.get("reason") or None, scheduled.get("message") or None],
     }
 
