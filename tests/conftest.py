@@ -1,18 +1,23 @@
 """What holds for all tests."""
 
+import gc
 import os
+import random
 import signal
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
-from tests.loop_budget import held_too_long
+pytest_plugins = ["tests.kit.summary"]
 
-# Timing decides no test: a busy machine is no failure.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# Timing decides no test: a busy machine is no failure. `tests.kit.examples` scales what a test asks for by itself.
+settings.register_profile("nightly", deadline=None, max_examples=100)
+settings.register_profile("landing", deadline=None, max_examples=25)
+settings.load_profile("landing")
 
 # A shell without job control starts what runs in the background with SIGINT ignored, and programs that tests interrupt
 # would inherit that.
@@ -27,6 +32,10 @@ class BrowserTogether(LoadFileScheduling):
         file = super()._split_scope(nodeid)
         return "tests/browser" if file.startswith("tests/browser/") else file
 
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
+        _check_different(collection)
+        super().add_node_collection(node, collection)
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BrowserTogether:
@@ -35,18 +44,34 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> BrowserTo
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """
-    One worker more than there are cores, for `-n auto`: a third of the time tests wait for a browser, a socket or real
-    time.
-    """
-    return (os.cpu_count() or 1) + 1
+    """As many as there are cores, for `-n auto`: every worker collects all tests, which takes ten seconds."""
+    return os.cpu_count() or 1
 
 
-@pytest.fixture(autouse=True)
-def event_loops_are_not_held() -> Iterator[None]:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", metavar="SEED", help="run the files in an order that is drawn with this seed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not hasattr(config, "workerinput"):
+        _check_different([item.nodeid for item in items])
+    if seed := config.getoption("shuffle"):
+        place = {file: random.Random(f"{seed} {file}").random() for file in {item.path for item in items}}
+        items.sort(key=lambda item: place[item.path])
+
+
+def _check_different(names: Sequence[str]) -> None:
+    """Raises UsageError where two tests have one name: xdist would run one of them."""
+    if twice := [name for name, number in Counter(names).items() if number > 1]:
+        raise pytest.UsageError("several tests are called " + ", ".join(twice))
+
+
+def pytest_collection_finish() -> None:
     """
-    No request and no object may hold an event loop of the service for long; see `tests.loop_budget`.
+    Keeps Python's collector from walking through all that was collected, again and again. The services that tests start
+    in this process would end that when they end, and would keep what they leave behind.
     """
-    with held_too_long() as found:
-        yield
-    assert not found, "\n".join(found)
+    gc.collect()
+    gc.freeze()
+    gc.freeze = gc.unfreeze = lambda: None

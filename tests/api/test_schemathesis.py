@@ -1,9 +1,12 @@
 """Requests made up from openapi.json, right and wrong ones, get no answer that openapi.json does not describe."""
 
+from collections.abc import Iterable
 from typing import Any
 
+import pytest
 import schemathesis
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings, strategies
+from schemathesis import GenerationMode
 from schemathesis.checks import CheckContext
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
@@ -21,8 +24,8 @@ def no_internal_error(ctx: CheckContext, response: schemathesis.Response, case: 
     assert response.status_code != 500
 
 
-SCHEMA = schemathesis.openapi.from_path(FILE)
-SCHEMA.config.phases.coverage.enabled = False
+FOUND: Iterable[Any] = schemathesis.openapi.from_path(FILE).get_all_operations()
+OPERATIONS = [found.ok() for found in FOUND]
 CHECKS = [
     no_internal_error,
     status_code_conformance,
@@ -32,7 +35,11 @@ CHECKS = [
 ]
 
 
-@SCHEMA.parametrize()
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_every_answer_is_described(example: Service, case: schemathesis.Case[Any]) -> None:
-    case.call_and_validate(base_url=str(example.client.base_url), checks=CHECKS)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.label)
+def test_every_answer_is_described(example: Service, operation: Any) -> None:
+    @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+    @given(case=strategies.one_of([operation.as_strategy(mode) for mode in GenerationMode]))
+    def is_described(case: schemathesis.Case[Any]) -> None:
+        case.call_and_validate(base_url=str(example.client.base_url), checks=CHECKS)
+
+    is_described()

@@ -10,13 +10,6 @@ import pytest
 from tests.api.serving import serving
 from tests.api.test_questions import pod
 from tests.hostile.test_device_selectors import until_bound
-from tests.loop_budget import held_too_long
-
-MOST_SECONDS = 0.1
-"""Twice what is promised, in CPU time. On a machine of its own no step of these takes more than 30 ms: what depends on
-how long a pod is is done in threads. But those threads, and whatever else a machine runs, share its cores and caches,
-and CPU time counts double then.
-"""
 
 MOST_BYTES = 1_000_000
 """About what the API server stores as one object: ten thousand terms."""
@@ -258,7 +251,7 @@ def cluster(
 
 
 def stops_nobody(state: Path, spec: Manifest, metadata: Manifest | None = None, **settings: Any) -> None:
-    """Checks that others are served, and no step takes long, in a `cluster` of such pods; while one is asked about, and
+    """Checks that others are served in a `cluster` of such pods; while one is asked about, and
     one comes with a node.
 
     Arguments:
@@ -269,10 +262,7 @@ def stops_nobody(state: Path, spec: Manifest, metadata: Manifest | None = None, 
     late = {"apiVersion": "v1", "kind": "Pod", **evil_pod("late", {**spec, **on_node}, metadata)}
     del late["spec"]["priority"]
 
-    with (
-        held_too_long(MOST_SECONDS) as found,
-        serving(loop="asyncio", state=state, schedule=True, **settings) as service,
-    ):
+    with serving(loop="asyncio", state=state, schedule=True, **settings) as service:
         until_bound(service, [f"shop/ordinary-{place}" for place in range(5)])
         codes = [
             service.client.get("/livez").status_code,
@@ -284,7 +274,6 @@ def stops_nobody(state: Path, spec: Manifest, metadata: Manifest | None = None, 
         until_bound(service, ["shop/last"])
 
     assert codes in ([200, 200, 200, 201], [200, 200, 200, TOO_LARGE])
-    assert not found, "\n".join(found)
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)

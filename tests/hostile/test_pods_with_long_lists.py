@@ -239,7 +239,7 @@ ATTACKS: Final[dict[str, Callable[[], Attack]]] = {
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
 def test_a_tenant_with_long_lists_stops_nobody(attack: Callable[[], Attack], tmp_path: Path) -> None:
     """
-    Ordinary pods are bound, and the service answers about the long pods, without a step that holds the event loop.
+    Ordinary pods are bound, and the service answers about the long pods.
     """
     of, state, configuration = attack(), tmp_path / "cluster.json", tmp_path / "configuration.json"
     state.write_text(json.dumps(cluster(of.spec, of.metadata, (*DEVICES, *of.objects), of.nodes)))
