@@ -12,9 +12,16 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -q
 
 .DEFAULT_GOAL := help
 
+DAILY := run test check docs bench test-all
+
 .PHONY: help
-help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+help: ## List the targets of a day.
+	@awk -F ':.*## ' -v daily=" $(DAILY) " '/^[a-z-]+:.*## / && index(daily, " " $$1 " ") { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  make help-all   List all other targets, too."
+
+.PHONY: help-all
+help-all: ## List all targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # What is being installed is said package by package: the first time takes a minute or two.
 # --no-deps: the lock names all packages, while pip refuses an extra (pytest-cov's coverage[toml]) as unpinned once PyPI has a newer release of it.
@@ -109,6 +116,10 @@ bench: $(VENV)/.ready ## Measure and print figures; nothing fails for being slow
 bench-check: $(VENV)/.ready ## Fail when a ratio of figures measured within this run has fallen by 30 % against tests/benchmarks/ratios.json.
 	$(BIN)/python -m tests.benchmarks.ratios
 
+.PHONY: surface
+surface: $(VENV)/.ready ## Compare commands, requests, flags, metrics and all else that users hold on to with another commit (SINCE=).
+	$(BIN)/python -m tools.compare_surface $(SINCE)
+
 .PHONY: conformance
 conformance: $(VENV)/.ready ## Compare with the recorded answers of kube-scheduler, measure, and write docs/conformance.md (three minutes).
 	$(BIN)/python -m tests.parity.conformance
@@ -130,6 +141,7 @@ generated: $(VENV)/.ready ## Write openapi.json, the pages, dashboards and roles
 	$(BIN)/python -m tools.generate_dashboards
 	$(BIN)/python -m tools.generate_roles
 	$(BIN)/python -m tools.generate_reference
+	$(BIN)/python -m tools.draw_rooms
 
 .PHONY: site
 site: $(VENV)/.ready ## Build the documentation into build/site, without any warning.
@@ -173,7 +185,7 @@ krew: $(VENV)/.ready ## Build kubectl-reprieve for this platform, without Python
 	$(BIN)/python -m tools.build_kubectl_archive dist $(if $(URL),$(URL),file://$(CURDIR)/dist)
 
 .PHONY: krew-manifest
-krew-manifest: $(VENV)/.ready # Writes dist/.krew.yaml for the archives in dist, which were built on several machines (URL= where they will be found).
+krew-manifest: $(VENV)/.ready ## Write dist/.krew.yaml for the archives in dist, which were built on several machines (URL= where they will be found).
 	$(BIN)/python -m tools.build_kubectl_archive dist $(URL) --manifest
 
 .PHONY: chart

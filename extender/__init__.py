@@ -1,10 +1,10 @@
 """Reprieve's scheduling engine, in rooms. A room imports only from rooms below its own:
 
-    lab                  Simulation, recordings and the shadow: what plays, records or compares decisions.
+    lab                  Simulation, recordings, and the shadow beside another scheduler.
     assembly             Builds a backend from the parts below; starts and stops it.
-    answers | verbs      Answers for people, with the records. The extender verbs for kube-scheduler.
-    client               The Kubernetes API client: informers, writes, the lease; and the client of HTTP extenders.
-    engine | cluster     The scheduling framework and loop. A Kubernetes API server of its own, in memory.
+    answers | verbs      Answers for people, and the records. Filter, prioritize, preempt and bind, for kube-scheduler.
+    client               The client of the Kubernetes API, and of HTTP extenders.
+    engine | cluster     Decides: queue, cycles, plugins, preemption. A Kubernetes API server of its own, in memory.
     values               API objects, configuration, wire types, and values as Go reads and prints them.
 
 `testing` stands beside: builders and laws for plugin authors and for our own tests; the engine never imports it.

@@ -224,7 +224,9 @@ def test_it_keeps_the_laws_of_filters(chance: random.Random) -> None:
 
 def test_the_guide_shows_this_very_plugin() -> None:
     (shown,) = re.findall(
-        r"```python\n(.*?class GpuGeneration.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
+        r"```python\n((?:(?!```).)*class GpuGeneration.*?)```",
+        (ROOT / "docs" / "how-to" / "own-plugin.md").read_text(),
+        re.DOTALL,
     )
 
     assert shown == (PLUGIN / "gpu_generation.py").read_text()

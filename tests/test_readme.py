@@ -136,7 +136,7 @@ def test_every_file_that_is_linked_exists() -> None:
     """
     No link leads nowhere, here and in the other papers.
     """
-    papers = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")]
+    papers = [*ROOT.glob("*.md"), *ROOT.glob("changelog.d/*.md")]
     papers += sorted((ROOT / "docs").rglob("*.md"))
     links = {
         (paper, link) for paper in papers for link in re.findall(r"\]\((?!https?://|#)([^)#\s]+)", paper.read_text())

@@ -1,4 +1,4 @@
-"""Writes the pages of docs/reference that say what the code says: commands, configuration and requests.
+"""Writes the pages of docs/reference that say what the code says: commands, configuration, requests, plugins, limits.
 
 python -m tools.generate_reference
 """
@@ -14,9 +14,13 @@ import yaml
 
 from api.cli import SUBCOMMANDS, app
 from api.fatal_errors import EXIT_CODES
+from extender.engine.plugins import IN_TREE
+from extender.engine.runtime.registry import POINTS, implemented_points
+from extender.values import limits
 from extender.values.config import Configuration, PluginConfig, Profile, load, written
 from extender.values.config.configuration import enabled_names
 from extender.values.config.plugin_args import ARGS_OF
+from extender.values.config.plugin_sets import DEFAULT_PLUGINS
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs" / "reference"
@@ -62,6 +66,25 @@ _REST: Final = """\
 `make docs` writes this page from `openapi.json`, which the service serves at `/openapi.json`, and as a page to try at
 `/docs`. [Access](../access.md) says who may send what, [Questions](../questions.md) has an example of each question.
 Refusals are a Kubernetes `Status`, with the reason and the code.
+"""
+
+_PLUGINS: Final = """\
+# Plugins
+
+`make docs` writes this page from the plugins of kube-scheduler that Reprieve has, in the order of the default profile.
+A plugin whose feature gate is off is in no profile by default, and does nothing where one names it, with a line at the
+start ([Feature gates](../feature-gates.md)). The arguments of each are in
+[Configuration](configuration.md#arguments-of-kube-schedulers-plugins); `reprieve plugins` lists those of your own, too.
+
+| plugin | what it does | extension points | weight |
+|---|---|---|---|
+"""
+
+_LIMITS: Final = """\
+# Limits
+
+`make docs` writes this page from the table of limits (`extender/values/limits.py`). Every input is bounded where it
+comes in; what is inside the bounds is worked on as it is. Limits that can be set are [flags](../flags.md), too.
 """
 
 _METHODS: Final = ("get", "put", "post", "patch", "delete")
@@ -258,7 +281,48 @@ def _prose(text: str) -> str:
     return text.replace("<", "\\<").strip()
 
 
-PAGES: Final = {"commands.md": commands_page, "configuration.md": configuration_page, "rest.md": rest_page}
+# Plugins and limits.
+
+
+def plugins_page() -> str:
+    """Returns docs/reference/plugins.md."""
+    weights = {plugin.name: plugin.weight or 1 for plugin in DEFAULT_PLUGINS["multiPoint"].enabled}
+    lines = [_PLUGINS]
+    for name, plugin in IN_TREE.items():
+        points = [point for point in POINTS if point in implemented_points(plugin)]
+        words = _cell((plugin.__doc__ or "").split("\n\n")[0])
+        lines.append(f"| {name} | {words} | {', '.join(points)} | {weights[name] if 'score' in points else ''} |\n")
+    return "".join(lines)
+
+
+def limits_page() -> str:
+    """Returns docs/reference/limits.md."""
+    rows = [each for each in vars(limits).values() if isinstance(each, limits.Limit)]
+    lines = [_LIMITS]
+    for door in limits.Door:
+        lines.append(f"## {door}\n\n| limit | of what | beyond it |\n|---|---|---|")
+        lines += [
+            f"| {_amount(each)} | {_cell(each.what)} | {_cell(each.told)} |" for each in rows if each.door is door
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _amount(limit: limits.Limit) -> str:
+    """Returns the number, and how many KiB, MiB or GiB it is where it counts bytes."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if limit >= size and limit % size == 0 and limit.what.startswith("bytes"):
+            return f"{limit // size} {unit}"
+    return f"{limit:,}"
+
+
+PAGES: Final = {
+    "commands.md": commands_page,
+    "configuration.md": configuration_page,
+    "rest.md": rest_page,
+    "plugins.md": plugins_page,
+    "limits.md": limits_page,
+}
 """Name of the file in docs/reference -> what makes it."""
 
 

@@ -1,5 +1,4 @@
 from extender import framework as fwk
-from extender.values.objects.decoding import replaced
 
 
 class GpuGeneration(fwk.FilterPlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
@@ -16,5 +15,5 @@ class GpuGeneration(fwk.FilterPlugin, fwk.ScorePlugin, fwk.AdvicePlugin):
     def suggest(self, pod, rows):
         newest = max(rows.label_number("example.com/gpu-generation"), default=0)
         annotations = {**pod.annotations, "example.com/min-gpu-generation": str(newest)}
-        changed = replaced(pod, metadata=replaced(pod.metadata, annotations=annotations))
+        changed = fwk.replaced(pod, metadata=fwk.replaced(pod.metadata, annotations=annotations))
         return [fwk.Suggestion("other", f"accept GPUs of generation {newest}", changed)]

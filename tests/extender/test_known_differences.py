@@ -1,4 +1,4 @@
-"""Where we knowingly differ from upstream: the rows of ARCHITECTURE.md that have no better place."""
+"""Where we knowingly differ from upstream: the rows of docs/reference/differences.md that have no better place."""
 
 import pytest
 
