@@ -98,7 +98,7 @@ def test_the_list_of_commands_says_what_the_commands_own_help_begins_with(name: 
 
     help_text = inspect.getdoc(getattr(import_module(f"api.cli.{module}"), function))
 
-    assert help_text is not None and help_text.split("\n\n")[0] == summary
+    assert help_text is not None and " ".join(help_text.split("\n\n")[0].split()) == summary
 
 
 WHILE_LOADING = """
