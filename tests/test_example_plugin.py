@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.engine import framework as fwk
+from extender import framework as fwk
 from extender.testing import PodBuilder, check_filter, make_snapshot, random_cluster
 from extender.values.objects.decoding import replaced
 
@@ -164,10 +164,10 @@ def test_a_plugin_that_raises_fails_that_pod_and_no_other(installed: Path, tmp_p
         ),
         pytest.param(
             "class Broken: pass",
-            "broken:Broken is not a class derived from one of the plugin classes of extender.engine.framework",
+            "broken:Broken is not a class derived from one of the plugin classes of extender.framework",
         ),
         pytest.param(
-            "from extender.engine import framework as fwk\nclass Broken(fwk.FilterPlugin): pass",
+            "from extender import framework as fwk\nclass Broken(fwk.FilterPlugin): pass",
             "broken:Broken does not implement filter",
         ),
     ],

@@ -41,7 +41,7 @@ def make_framework(
             handle; an object is taken as it is.
         weights: by name of the Score plugin; 1 for those that are missing.
         seed: for the framework's source of chance.
-        dispatcher, live: for plugins that write; see `extender.testing.writes`.
+        dispatcher, live: for plugins that write.
         may_defer: whether plugins may raise `LongWork`.
         features: feature gates that have other values than by default.
     """

@@ -21,10 +21,10 @@ from api.cli.access_page import MODES, CallerKind, Endpoint, Mode, cell, endpoin
 from api.documents.examples import BY_NAME
 from api.settings.settings import Settings
 from api.ui.assets import assets
-from extender.testing.certificates import Authority, CertificateFiles, can_make_certificates
 from tests.api.serving import Service, serving, serving_app
 from tests.api.test_following import eventually, kubeconfig_for
 from tests.api.test_questions import cluster
+from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
 
 ROOT = Path(__file__).parents[2]
 SCHEDULER = "system:kube-scheduler"

@@ -25,11 +25,11 @@ from api.starting import prepare
 from extender.client.http_extender import HTTPExtender
 from extender.engine.framework import ExtenderError
 from extender.testing import make_node, make_pod
-from extender.testing.certificates import Authority, CertificateFiles, can_make_certificates
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import Service, serving, serving_app
 from tests.api.test_following import eventually, free_port
+from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
 
 SCHEDULER = "system:kube-scheduler"
 NAME = "reprieve.kube-system.svc"

@@ -26,11 +26,11 @@ from api.serving.server import Server
 from api.settings.declarations import Group
 from api.settings.overrides import overridden
 from api.settings.settings import DECLARATIONS, Settings, read_settings
-from extender.testing.certificates import Authority, can_make_certificates
 from extender.values.config import Configuration, load, written
 from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import serving
 from tests.api.test_following import eventually, free_port
+from tests.kit.certificates import Authority, can_make_certificates
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from api.serving import tls_listener
-from extender.testing.certificates import Authority, can_make_certificates
 from tests.api.serving import Service, serving
+from tests.kit.certificates import Authority, can_make_certificates
 
 pytestmark = pytest.mark.skipif(not can_make_certificates(), reason="openssl is not installed")
 

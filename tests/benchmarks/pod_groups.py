@@ -16,13 +16,13 @@ from extender.engine.scheduler.pod_group_cycle import pod_group_cycle
 from extender.engine.scheduler.pod_group_preemption import find_victims
 from extender.engine.scheduler.pod_group_trial import PodGroupTrial
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
-from extender.testing.writes import RecordedWrites
 from extender.values.config import FeatureGates
 from extender.values.config.loading import load
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
+from tests.kit.writes import RecordedWrites
 
 GATES = {
     "GenericWorkload": True,

@@ -36,11 +36,11 @@ from extender.engine.runtime.waiting_pods import WaitingPodsMap
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
 from extender.engine.scheduler.scheduling_cycle import scheduling_cycle
 from extender.engine.scheduler.world import AssumedPod, PodsInPreBind, World
-from extender.testing.writes import RecordedWrites
 from extender.values.config import Configuration
 from extender.values.objects.pod import Pod
 from tests.benchmarks.cluster import make_cache, make_full_cache, make_pod
 from tests.benchmarks.decision import basic, mixed
+from tests.kit.writes import RecordedWrites
 
 BLOCK = 40
 

@@ -15,10 +15,10 @@ from typing import Final
 
 import httpx
 
-from extender.testing.certificates import Authority
 from tests.api.in_process import ROOT
 from tests.api.test_following import free_port, kubeconfig_for
 from tests.deploy.shipped import Object, container, one, pod_spec
+from tests.kit.certificates import Authority
 
 HOST: Final = "reprieve.kube-system.svc"
 

@@ -16,9 +16,9 @@ import httpx
 import pytest
 import yaml
 
-from extender.testing.processes import Process
 from tests.api.in_process import ROOT
 from tests.api.test_following import free_port
+from tests.kit.processes import Process
 
 CACHE: Final = ROOT / ".cache" / "prometheus"
 PROGRAMS: Final = ("prometheus", "promtool")

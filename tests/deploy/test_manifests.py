@@ -9,12 +9,12 @@ import httpx
 import pytest
 import yaml
 
-from extender.testing.certificates import Authority, can_make_certificates
 from tests.api.in_process import ROOT
 from tests.api.serving import serving
 from tests.api.test_following import eventually
 from tests.deploy.pods import client, running
 from tests.deploy.shipped import container, one, pod_spec, shipped
+from tests.kit.certificates import Authority, can_make_certificates
 from tools.render_manifests import IMAGE, NAMESPACE, VARIANTS
 
 each_variant: Final = pytest.mark.parametrize("variant", VARIANTS)

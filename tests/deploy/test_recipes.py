@@ -12,12 +12,12 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from extender.testing.rbac import Rbac
 from extender.values.config import load
 from tests.api.in_process import ROOT
 from tests.api.serving import Service, serving
 from tests.api.test_following import eventually, free_port, kubeconfig_for
 from tests.deploy.shipped import Object, container, objects_of, one, pod_spec
+from tests.kit.rbac import Rbac
 from tools.generate_roles import ROLES
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered

@@ -6,10 +6,10 @@ from typing import Any, Final
 import pytest
 
 from extender.testing import virtual_time
-from extender.testing.rbac import Rbac
 from extender.values.objects.kinds import KINDS, PRIORITY_CLASSES
 from tests.deploy import deeds
 from tests.deploy.shipped import ACCOUNT, KUBE_SCHEDULERS_OWN, reprieves_own, role_of, shipped
+from tests.kit.rbac import Rbac
 from tools.generate_roles import FILE, FOLLOW, page
 from tools.render_manifests import VARIANTS
 

@@ -14,7 +14,6 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from extender.testing.certificates import Authority, can_make_certificates
 from extender.values.config import Extender, load
 from tests.api.in_process import ROOT
 from tests.api.serving import JSON, TWELVE_NODES, Service, serving
@@ -22,6 +21,7 @@ from tests.api.test_following import eventually, kubeconfig_for
 from tests.api.test_recorded_calls import as_go_writes, recorded_calls
 from tests.deploy.pods import RunningPod, client, running
 from tests.deploy.shipped import Object, container, objects_of, one, shipped
+from tests.kit.certificates import Authority, can_make_certificates
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
 

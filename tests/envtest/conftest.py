@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from extender.testing.control_plane import ControlPlane
 from tests.deploy.shipped import account_of
 from tests.envtest.servers import Embedded, Real, Server
+from tests.kit.control_plane import ControlPlane
 from tools.render_manifests import VARIANTS
 
 ASSETS = "KUBEBUILDER_ASSETS"

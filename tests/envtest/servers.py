@@ -16,8 +16,8 @@ from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
 from extender.cluster.transport import EmbeddedTransport
-from extender.testing.control_plane import ADMIN, ControlPlane
 from extender.values.targets.target import Target
+from tests.kit.control_plane import ADMIN, ControlPlane
 
 T = TypeVar("T")
 Object = dict[str, Any]

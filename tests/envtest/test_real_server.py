@@ -9,8 +9,8 @@ import pytest
 from extender.client import errors
 from extender.client.client import Client
 from extender.client.paths import path
-from extender.testing.control_plane import ControlPlane
 from extender.values.targets.target import token
+from tests.kit.control_plane import ControlPlane
 
 PODS = path("", "v1", "pods")
 

@@ -16,14 +16,14 @@ from extender.client.errors import AlreadyExists, ApiError, Forbidden
 from extender.client.paths import Right, path
 from extender.client.writes.call_requests import BIND_CLAIM, send
 from extender.engine.framework import ReserveResourceClaim
-from extender.testing.faults import FaultyTransport
-from extender.testing.rbac import Rbac
 from extender.values.objects.decoding import decode
 from extender.values.objects.devices import AllocationResult, ResourceClaimConsumerReference
 from extender.values.objects.kinds import KINDS
 from extender.values.targets.target import Target
 from tests.deploy.shipped import account_of, released_as
 from tests.envtest.servers import Embedded, Server
+from tests.kit.faults import FaultyTransport
+from tests.kit.rbac import Rbac
 from tools.render_manifests import NAMESPACE, VARIANTS
 
 T = TypeVar("T")

@@ -17,7 +17,6 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from extender.testing.certificates import Authority, can_make_certificates
 from extender.values.config import load
 from tests.api.serving import serving
 from tests.api.test_following import eventually
@@ -25,6 +24,7 @@ from tests.deploy.pods import running
 from tests.deploy.shipped import container, objects_of
 from tests.installed.environment import ROOT, Environment, installed_into, link_distribution
 from tests.installed.journey import Journey, Running, free_port
+from tests.kit.certificates import Authority, can_make_certificates
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART
 

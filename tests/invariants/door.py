@@ -10,9 +10,9 @@ from typing import final
 import httpx
 from aiohttp import web
 
-from extender.testing.faults import Action, Call, FaultyTransport
-from extender.testing.faults.script import Forward
 from tests.invariants.worlds import World
+from tests.kit.faults import Action, Call, FaultyTransport
+from tests.kit.faults.script import Forward
 
 SECONDS = 20
 """For things that take a moment; they are waited for, not timed."""

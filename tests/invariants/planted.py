@@ -12,10 +12,10 @@ import httpx
 
 from extender.assembly.scheduling import Scheduling
 from extender.engine import framework as fwk
-from extender.testing.faults.streams import IteratedStream
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.invariants.worlds import Bugs, Take
+from tests.kit.faults.streams import IteratedStream
 
 T = TypeVar("T")
 

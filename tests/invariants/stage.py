@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from extender.testing.faults import Action, Call, Fault
 from extender.values.config import Configuration, FeatureGates
 from extender.values.config.loading import load
 from tests.api.test_following import free_port, kubeconfig_for
 from tests.invariants.door import SECONDS, Door, Hold, a_door
 from tests.invariants.processes import Nursery, Scheduler, a_scheduler
 from tests.invariants.worlds import World, a_world
+from tests.kit.faults import Action, Call, Fault
 
 CONFIGURATION: Final = """
 apiVersion: kubescheduler.config.k8s.io/v1

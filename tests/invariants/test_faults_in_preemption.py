@@ -7,11 +7,11 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS
-from extender.testing.faults import Action, Call, Fault, answers
-from extender.testing.faults.script import Forward
 from tests.invariants.oracle import settles
 from tests.invariants.planted import slow_to_kill
 from tests.invariants.worlds import SIZE, Bugs, World, a_world, clock, story
+from tests.kit.faults import Action, Call, Fault, answers
+from tests.kit.faults.script import Forward
 
 VICTIM_GOES: dict[str, Any] = {"verb": "delete", "resource": "pods"}
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from extender.cluster.api_resources import PODS
-from extender.testing.faults import Action, Fault, answers, watches
 from tests.invariants.oracle import places_of, settles
 from tests.invariants.worlds import SIZE, World, a_world, story
+from tests.kit.faults import Action, Fault, answers, watches
 
 BINDING: dict[str, Any] = {"verb": "create", "resource": "pods", "subresource": "binding"}
 

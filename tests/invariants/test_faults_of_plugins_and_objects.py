@@ -8,13 +8,13 @@ import pytest
 
 from extender.cluster.api_resources import NODES, PODS
 from extender.engine import framework as fwk
-from extender.testing.faults import Action, Fault, answers
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from tests.invariants.odd_plugins import UNRESERVED, with_odd_plugin
 from tests.invariants.oracle import leftovers, lost_pods, settles
 from tests.invariants.planted import writing
 from tests.invariants.worlds import SIZE, Bugs, Take, a_world, story
+from tests.kit.faults import Action, Fault, answers
 
 AFTER_RESERVE = ("reserve", "permit", "permit-wrong", "preBind", "bind")
 

@@ -9,12 +9,12 @@ import pytest
 
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.testing.faults import Action, Call, Fault, FaultyTransport, answers
-from extender.testing.faults.script import Forward
 from extender.values.config import Configuration
 from extender.values.targets.target import Target
 from tests.invariants.oracle import settles
 from tests.invariants.worlds import World, a_world, story
+from tests.kit.faults import Action, Call, Fault, FaultyTransport, answers
+from tests.kit.faults.script import Forward
 
 Where = dict[str, str]
 

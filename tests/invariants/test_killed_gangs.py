@@ -14,11 +14,11 @@ from typing import Any, Final
 import pytest
 
 from extender.cluster.api_resources import POD_GROUPS, Object
-from extender.testing.faults import Action, Call, Fault, answers
 from tests.invariants.door import SECONDS
 from tests.invariants.processes import Nursery
 from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, on_a_stage, said
 from tests.invariants.worlds import World
+from tests.kit.faults import Action, Call, Fault, answers
 from tests.stories.scenery import GROUP_GATES, pod_group
 
 FITS, TOO_LARGE = ("g0", "g1", "g2"), ("h0", "h1", "h2", "h3", "h4")

@@ -14,11 +14,11 @@ import httpx
 import pytest
 
 from extender.cluster.api_resources import LEASES, PODS
-from extender.testing.faults import Call, Fault, answers
 from tests.invariants.door import SECONDS, Hold
 from tests.invariants.processes import Nursery
 from tests.invariants.stage import BINDING, VICTIM, Moment, Stage, eventually, on_a_stage, said
 from tests.invariants.worlds import World
+from tests.kit.faults import Call, Fault, answers
 
 POD = "web"
 LOW = ("a", "b", "c")

@@ -17,11 +17,11 @@ from extender.client.informers.reflector import SHORT_WATCH
 from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, Object
 from extender.cluster.statuses import ApiStatus
 from extender.testing import virtual_time
-from extender.testing.faults import Fault
 from tests.invariants.oracle import settles, wrong_at_rest
 from tests.invariants.planted import BUGS
 from tests.invariants.trouble import LATE, LISTS, WATCHES, WRITES, begins_with_no_list
 from tests.invariants.worlds import NO_BUGS, RELIST, Bugs, World, a_world
+from tests.kit.faults import Fault
 
 SEEDS: Final = range(10)
 PHASES: Final = 3

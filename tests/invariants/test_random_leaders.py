@@ -21,11 +21,11 @@ from extender.client.lease.leader_election import LeaderElector
 from extender.cluster.api_resources import LEASES
 from extender.cluster.statuses import ApiStatus
 from extender.testing import virtual_time
-from extender.testing.faults import Action, Call, Fault, FaultyTransport, answers
 from extender.values.config import Configuration
 from extender.values.targets.target import Target
 from tests.invariants.oracle import neglected_pods
 from tests.invariants.worlds import World, a_world, now
+from tests.kit.faults import Action, Call, Fault, FaultyTransport, answers
 
 SEEDS: Final = range(int(os.environ.get("INVARIANT_SEEDS", "3")))
 STEPS: Final = 50

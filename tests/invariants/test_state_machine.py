@@ -32,13 +32,13 @@ from extender.cluster.api_resources import NODES, POD_DISRUPTION_BUDGETS, PODS, 
 from extender.cluster.statuses import ApiStatus
 from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULABLE_PODS, FLUSH_UNSCHEDULABLE_EVERY
 from extender.testing import virtual_time
-from extender.testing.faults import Fault, answers
 from extender.values.klog.setup import TextFormatter
 from tests.invariants.odd_plugins import BROKEN, HOLDS, with_odd_plugin
 from tests.invariants.oracle import queued, wrong_at_any_time, wrong_at_rest
 from tests.invariants.planted import BUGS, SECRET
 from tests.invariants.trouble import FORGED, LATE, LISTS, WATCHES, WRITES, begins_with_no_list
 from tests.invariants.worlds import NO_BUGS, RELIST, Bugs, World, a_world, now
+from tests.kit.faults import Fault, answers
 
 T = TypeVar("T")
 

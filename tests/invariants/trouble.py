@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from extender.testing.faults import Action, Call, answers, watches
+from tests.kit.faults import Action, Call, answers, watches
 
 LATE: Final = 20.0
 """Seconds by which a write may be late."""

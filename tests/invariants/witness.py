@@ -11,8 +11,8 @@ import httpx
 
 from extender.cluster.api_resources import NODES, PODS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.testing.faults import Call
 from extender.values.objects.quantity import Quantity
+from tests.kit.faults import Call
 
 FINISHED: Final = ("Succeeded", "Failed")
 LONGEST_LAG: Final = 100.0

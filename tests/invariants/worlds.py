@@ -30,12 +30,12 @@ from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.registry import Registry as Plugins
 from extender.testing import virtual_time
-from extender.testing.faults import FaultyTransport
 from extender.values.config import Configuration
 from extender.values.objects.kinds import KINDS
 from extender.values.objects.meta import HasMetadata
 from extender.values.targets.target import Target
 from tests.invariants.witness import Witness
+from tests.kit.faults import FaultyTransport
 
 Take = Callable[[HasMetadata | None, HasMetadata | None], None]
 """Takes a change in: table, old, new."""

@@ -19,8 +19,8 @@ from typing import Any, Final, final
 
 import httpx
 
-from extender.testing.faults import Call
 from tests.jepsen.history import Request
+from tests.kit.faults import Call
 
 LONGEST_DELAY: Final = 0.8
 

@@ -11,12 +11,12 @@ from typing import Final, final
 import httpx
 
 from extender.client.paths import path
-from extender.testing.control_plane import ControlPlane
 from extender.values.targets.tls import context
 from tests.jepsen.history import Record, Seen
 from tests.jepsen.machines import ApiServer, Machine
 from tests.jepsen.network import CONNECTION_ERRORS, length_of
 from tests.jepsen.schedule import Fault, Kind
+from tests.kit.control_plane import ControlPlane
 
 PODS: Final = path("", "v1", "pods", namespace="default")
 KUBELET_SECONDS: Final = 0.3

@@ -11,7 +11,6 @@ from typing import Final, final
 
 import httpx
 
-from extender.testing.control_plane import ControlPlane
 from tests.invariants.processes import Nursery
 from tests.jepsen.checker import SETTLE_SECONDS, unexplained
 from tests.jepsen.clients import Observer, Workload
@@ -19,6 +18,7 @@ from tests.jepsen.history import Ended, Happened, Healed, History, Request, Seen
 from tests.jepsen.machines import EmbeddedServer, Machine, Processors, Replica, killed_afterwards
 from tests.jepsen.real_server import RealServer
 from tests.jepsen.schedule import FAULTY_SECONDS, SERVER_KINDS, Fault, Kind, schedule
+from tests.kit.control_plane import ControlPlane
 
 PATIENCE: Final = 240.0
 """Seconds after which it is given up on a machine that is too busy."""

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from extender.testing.certificates import can_make_certificates
-from tests.extender.testing.test_control_plane import FAKE
 from tests.invariants.processes import ROOT, Nursery
 from tests.jepsen.checker import violations
 from tests.jepsen.history import Request
 from tests.jepsen.machines import EMPTY, the_command
 from tests.jepsen.run import run
 from tests.jepsen.schedule import schedule
+from tests.kit.certificates import can_make_certificates
+from tests.kit.test_control_plane import FAKE
 
 SECONDS = 2.0
 

@@ -12,9 +12,9 @@ from typing import Final
 
 import pytest
 
-from extender.testing.control_plane import ControlPlane
-from extender.testing.processes import Process
 from extender.values.targets.target import Target
+from tests.kit.control_plane import ControlPlane
+from tests.kit.processes import Process
 from tests.stories.stages import STAGE, InMemory, OverSockets, Stage
 
 ASSETS: Final = "KUBEBUILDER_ASSETS"

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from extender.cluster.api_resources import PODS, Object, Resource
-from extender.testing.certificates import can_make_certificates
-from extender.testing.control_plane import ControlPlane
+from tests.kit.certificates import can_make_certificates
+from tests.kit.control_plane import ControlPlane
 from tests.stories.remote import NotFoundError, RemoteApi
 from tests.stories.settling import kubelets_act
 
-FAKE = Path(__file__).parents[1] / "extender" / "testing" / "fake_program.py"
+FAKE = Path(__file__).parents[1] / "kit" / "fake_program.py"
 
 
 @pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")

@@ -13,8 +13,8 @@ import httpx
 import yaml
 
 from extender.engine.preemption.loop_guard import MOST_WASTED
-from extender.testing.processes import Process
 from tests.installed.journey import free_port
+from tests.kit.processes import Process
 from tests.stories.scenery import HIGH, node, pod
 
 SECONDS: Final = 60.0

@@ -12,9 +12,9 @@ from extender.client.lease.leader_election import LeaderElector
 from extender.cluster.api_resources import LEASES, Object
 from extender.cluster.own_cluster import OwnCluster, own_cluster
 from extender.cluster.transport import EmbeddedTransport
-from extender.testing.faults import Fault, FaultyTransport
 from extender.values.config import Configuration
 from extender.values.targets.target import Target
+from tests.kit.faults import Fault, FaultyTransport
 
 WRITES = ("create", "update", "patch", "delete")
 

@@ -8,10 +8,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from extender.assembly.backend import Backend
 from extender.cluster.api_resources import NODES, PODS
-from extender.testing.faults import Fault
-from extender.testing.faults.answers import black_hole
 from extender.values.config import Configuration
 from extender.values.config.loading import load
+from tests.kit.faults import Fault
+from tests.kit.faults.answers import black_hole
 from tests.walks.clusters import a_followed_cluster, node, pod, story
 from tests.walks.replicas import Replica, replicas
 

@@ -9,8 +9,8 @@ import pytest
 
 from extender.cluster.api_resources import EVENTS, PODS
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.testing.faults import Fault, watches
-from extender.testing.faults.answers import black_hole, commit_then_drop, delay
+from tests.kit.faults import Fault, watches
+from tests.kit.faults.answers import black_hole, commit_then_drop, delay
 from tests.walks.clusters import node, pod, story
 from tests.walks.replicas import holder, replicas
 

@@ -231,7 +231,7 @@ def why_not_a_plugin(loaded: object) -> str | None:
     """Returns why an object is not a plugin class; None if it is one."""
     if not inspect.isclass(loaded) or not issubclass(loaded, fwk.Plugin):
         fix = "; decorate it with @fwk.node_filter or @fwk.node_score" if inspect.isroutine(loaded) else ""
-        return f"is not a class derived from one of the plugin classes of extender.engine.framework{fix}"
+        return f"is not a class derived from one of the plugin classes of extender.framework{fix}"
     if inspect.isabstract(loaded):
         missing = ", ".join(sorted(loaded.__abstractmethods__))
         return f"does not implement {missing}"

@@ -8,7 +8,7 @@ from extender.answers.cluster_map import ClusterMaps, ResourceOnNode, node_on_ma
 from extender.answers.device_room import CLASS_PREFIX, DeviceRoom
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_node
-from extender.testing.devices import allocation_of, make_claim, make_device, make_device_class, make_slice
+from tests.kit.devices import allocation_of, make_claim, make_device, make_device_class, make_slice
 
 LARGE = 'device.attributes["gpu.example.com"].memory >= 80'
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from extender.testing.certificates import Authority, CertificateFiles, can_make_certificates
 from tests.extender.client.sockets import LOOPS, loop_kind
+from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
 
 
 @pytest.fixture(params=LOOPS)

@@ -14,9 +14,9 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
 from extender.cluster.transport import EmbeddedTransport
 from extender.testing import virtual_time
-from extender.testing.faults import Fault, FaultyTransport
 from extender.values.config import LeaderElection
 from extender.values.targets.target import Target
+from tests.kit.faults import Fault, FaultyTransport
 
 T = TypeVar("T")
 

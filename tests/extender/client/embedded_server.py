@@ -15,10 +15,10 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.store.object_store import ObjectStore
 from extender.cluster.transport import EmbeddedTransport
 from extender.testing import virtual_time
-from extender.testing.faults import Fault, FaultyTransport
 from extender.values.objects.decoding import convert
 from extender.values.objects.pod import Pod
 from extender.values.targets.target import Target
+from tests.kit.faults import Fault, FaultyTransport
 
 T = TypeVar("T")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -26,11 +26,11 @@ from extender.cluster.transport import EmbeddedTransport
 from extender.engine.cache.cluster import Cluster
 from extender.engine.cache.dump import NodeDump
 from extender.testing import virtual_time
-from extender.testing.faults import Call, Fault, FaultyTransport
 from extender.values.objects import kinds
 from extender.values.objects.decoding import convert
 from extender.values.objects.kinds import WatchedKind
 from extender.values.targets.target import Target
+from tests.kit.faults import Call, Fault, FaultyTransport
 
 WATCHED: dict[str, tuple[WatchedKind[Any], api_resources.Resource]] = {
     "nodes": (kinds.NODES, api_resources.NODES),

@@ -17,8 +17,11 @@ from extender.engine.framework import (
     PatchPodStatus,
     PodCondition,
 )
-from extender.testing.faults import Fault
-from extender.testing.faults.answers import (
+from extender.values.objects.decoding import convert
+from extender.values.objects.pod import Pod
+from tests.extender.client.embedded_server import BINDING, Server, pod_on
+from tests.kit.faults import Fault
+from tests.kit.faults.answers import (
     answer,
     black_hole,
     commit_late,
@@ -30,9 +33,6 @@ from extender.testing.faults.answers import (
     refused,
     status,
 )
-from extender.values.objects.decoding import convert
-from extender.values.objects.pod import Pod
-from tests.extender.client.embedded_server import BINDING, Server, pod_on
 
 
 def bind(server: Server, pod: Pod, node: str = "n1") -> tuple[str, float]:

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from extender.testing.faults import Fault, answers, watches
 from tests.extender.client.reflecting import World, begin, both_ways, now, tell
+from tests.kit.faults import Fault, answers, watches
 
 
 def behind(world: World) -> bool:

@@ -16,12 +16,12 @@ from extender.engine.framework import (
     RecordEvent,
     reference_to,
 )
-from extender.testing.faults import Fault
-from extender.testing.faults.answers import (
+from tests.extender.client.embedded_server import BINDING, Server, pod_on
+from tests.kit.faults import Fault
+from tests.kit.faults.answers import (
     black_hole,
     delay,
 )
-from tests.extender.client.embedded_server import BINDING, Server, pod_on
 
 
 def test_only_so_many_bindings_are_under_way() -> None:

@@ -9,9 +9,9 @@ from extender.client.writes.dispatcher import ApiDispatcher
 from extender.client.writes.event_recorder import ATTEMPTS
 from extender.engine.framework import CallError, RecordEvent, reference_to
 from extender.testing import make_pod
-from extender.testing.faults import Fault
-from extender.testing.faults.answers import commit_then_drop, refused, status
 from tests.extender.client.embedded_server import Server
+from tests.kit.faults import Fault
+from tests.kit.faults.answers import commit_then_drop, refused, status
 
 POD = make_pod("p").uid("1").obj()
 

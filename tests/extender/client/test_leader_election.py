@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from extender.testing.faults import Fault
-from extender.testing.faults.answers import answer, black_hole, commit_then, commit_then_drop, edited_json, status
 from extender.values.config import Duration, LeaderElection
 from tests.extender.client.electing import LEASE, RENEW, RETRY, Replica, Server, never_two, now, story
+from tests.kit.faults import Fault
+from tests.kit.faults.answers import answer, black_hole, commit_then, commit_then_drop, edited_json, status
 
 
 def test_the_first_one_writes_down_that_it_leads() -> None:

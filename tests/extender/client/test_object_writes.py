@@ -24,15 +24,15 @@ from extender.engine.framework import (
     UnprotectResourceClaim,
     UnreserveResourceClaim,
 )
-from extender.testing.devices import allocation_of, exactly, label_selector, make_claim
-from extender.testing.faults import Fault
-from extender.testing.faults.answers import commit_then_drop, drop_before_commit, status
 from extender.values.objects.claims import bound_to
 from extender.values.objects.decoding import convert
 from extender.values.objects.devices import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from extender.values.objects.meta import ObjectMeta, OwnerReference
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 from tests.extender.client.embedded_server import Server, resource
+from tests.kit.devices import allocation_of, exactly, label_selector, make_claim
+from tests.kit.faults import Fault
+from tests.kit.faults.answers import commit_then_drop, drop_before_commit, status
 
 VOLUME = {
     "capacity": {"storage": "1Gi"},

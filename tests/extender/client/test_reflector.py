@@ -17,7 +17,6 @@ from extender.client.informers.reflector import Reflector
 from extender.client.informers.store import Change
 from extender.cluster.api_resources import RESOURCES
 from extender.testing import virtual_time
-from extender.testing.faults import Fault, answers
 from extender.values.objects import kinds
 from extender.values.objects.cluster import ClusterObjects, ClusterState
 from extender.values.objects.kinds import KINDS, WatchedKind
@@ -25,6 +24,7 @@ from extender.values.objects.pod import Pod
 from extender.values.targets.target import Target
 from tests.extender.client.reflecting import World, begin, both_ways, lists_of_pods, now, tell
 from tests.extender.client.scripted import Scripted, answer, never, stream
+from tests.kit.faults import Fault, answers
 
 
 def pod(name: str, version: int) -> dict[str, Any]:

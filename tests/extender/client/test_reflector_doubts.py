@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from extender.testing.faults import Action, Call, Fault, answers, watches
 from extender.values.targets.target import Target, TokenFile
 from tests.extender.client.reflecting import World, begin, both_ways, is_plain, lists_of_pods, now, tell, times
+from tests.kit.faults import Action, Call, Fault, answers, watches
 
 # Who we are.
 

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from extender.testing.faults import Action, Fault, answers, watches
 from tests.extender.client.reflecting import PODS, World, begin, both_ways, is_plain, lists_of_pods, now, tell, times
+from tests.kit.faults import Action, Fault, answers, watches
 
 # Watches that end.
 

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from extender.testing.faults import Action, Fault, answers, watches
 from tests.extender.client.reflecting import WATCHED, World, tell
+from tests.kit.faults import Action, Fault, answers, watches
 
 STEPS = 80
 

@@ -11,10 +11,10 @@ import pytest
 
 from extender.client import errors
 from extender.client.client import Client
-from extender.testing.certificates import Authority, CertificateFiles, encrypted
 from extender.values.targets.target import Credentials, Identity, Target
 from extender.values.targets.tls import KeyPair, Pem, Tls
 from tests.extender.client.sockets import Asked, Server, ok, pass_time, run, serve
+from tests.kit.certificates import Authority, CertificateFiles, encrypted
 
 pytestmark = pytest.mark.usefixtures("each_loop")
 

@@ -17,7 +17,6 @@ from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.engine.framework import BindPod, CallConflict, RecordEvent
 from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
-from extender.testing.writes import RecordedWrites
 from extender.values.config import ConfigErrors, Configuration
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
@@ -29,6 +28,7 @@ from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
 from extender.verbs.filtering import LONGEST_REASON
 from extender.verbs.verbs import NODES_AT_ONCE
+from tests.kit.writes import RecordedWrites
 
 ASKED = make_pod("asked").req(cpu=1)
 IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"

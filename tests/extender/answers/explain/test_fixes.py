@@ -35,7 +35,6 @@ from extender.testing import (
     name_term,
     random_cluster,
 )
-from extender.testing.devices import make_device_class, make_slice
 from extender.values.config import Configuration
 from extender.values.config.plugin_args import PodTopologySpreadArgs
 from extender.values.objects.decoding import replaced
@@ -44,6 +43,7 @@ from extender.values.objects.grouping import MapSelectorSpec, Service
 from extender.values.objects.meta import ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod, PodResourceClaim, TopologySpreadConstraint
 from extender.values.objects.storage import PersistentVolumeClaim, PersistentVolumeClaimStatus
+from tests.kit.devices import make_device_class, make_slice
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 PROFILE = Registry(IN_TREE, []).make_frameworks(Configuration(), random.Random(0))["default-scheduler"]

@@ -12,11 +12,11 @@ from extender.assembly.scheduling import assemble_scheduler
 from extender.engine.cache.cluster import Cluster
 from extender.engine.reporter import NO_REPORTER, Reporter
 from extender.testing import NodeBuilder, PodBuilder, virtual_time
-from extender.testing.writes import RecordedWrites
 from extender.values.config import Configuration
 from extender.values.objects.grouping import PodDisruptionBudget
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
+from tests.kit.writes import RecordedWrites
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

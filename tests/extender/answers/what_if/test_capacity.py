@@ -24,12 +24,12 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.nominations import NO_NOMINATIONS
 from extender.engine.snapshot import Rows
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, random_cluster
-from extender.testing.devices import make_device_class, make_slice
 from extender.values.concurrency.abandoned import AbandonedError
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Container, Pod, PodResourceClaim, ResourceRequirements
+from tests.kit.devices import make_device_class, make_slice
 
 HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 

@@ -20,7 +20,6 @@ from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.tallies import Tally
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod
-from extender.testing.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, make_slice
 from extender.values.concurrency.abandoned import AbandonedError
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
@@ -30,6 +29,7 @@ from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionB
 from extender.values.objects.meta import Condition, LabelSelector, ObjectMeta, OwnerReference
 from extender.values.objects.pod import Pod, PodExtendedResourceClaimStatus, PodResourceClaim, ResourceRequirements
 from tests.extender.engine.cache.seen import seen
+from tests.kit.devices import allocation_of, exactly, label_selector, make_claim, make_device_class, make_slice
 
 HIGH = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 1000}
 

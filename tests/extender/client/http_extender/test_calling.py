@@ -16,7 +16,6 @@ from extender.client.http_extender import HTTPExtender
 from extender.client.http_extender.calling import MAX_ANSWER_BYTES
 from extender.engine.framework import ExtenderError
 from extender.testing import make_node, make_pod
-from extender.testing.certificates import Authority, can_make_certificates
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.durations import Duration
 from tests.extender.client.http_extender.serving import (
@@ -31,6 +30,7 @@ from tests.extender.client.http_extender.serving import (
     says_json,
     serving,
 )
+from tests.kit.certificates import Authority, can_make_certificates
 
 POD, NODES = make_pod("p").obj(), [make_node("a").obj(), make_node("b").obj()]
 

@@ -15,7 +15,13 @@ from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Rows
 from extender.testing import make_cache, make_framework, make_node, make_pod, virtual_time
-from extender.testing.devices import (
+from extender.values.config.plugin_args import DynamicResourcesArgs
+from extender.values.golang.durations import Duration
+from extender.values.objects.decoding import convert, replaced
+from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod, PodResourceClaim
+from tests.kit.devices import (
     Manifest,
     allocation_of,
     exactly,
@@ -24,13 +30,7 @@ from extender.testing.devices import (
     make_device_class,
     make_slice,
 )
-from extender.testing.writes import RecordedWrites
-from extender.values.config.plugin_args import DynamicResourcesArgs
-from extender.values.golang.durations import Duration
-from extender.values.objects.decoding import convert, replaced
-from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
-from extender.values.objects.meta import HasMetadata
-from extender.values.objects.pod import Pod, PodResourceClaim
+from tests.kit.writes import RecordedWrites
 
 CLASS = make_device_class("any")
 GPU = make_slice("gpu-1", "gpu-2", nodeName="n")

@@ -8,8 +8,8 @@ from extender.engine.plugins.dynamic_resources.device_features import ALL_FEATUR
 from extender.engine.plugins.dynamic_resources.pools import Slices
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.testing import make_node
-from extender.testing.devices import Manifest, allocation_of, make_claim, make_device_class
 from extender.values.objects.devices import ResourceClaim, ResourceSlice
+from tests.kit.devices import Manifest, allocation_of, make_claim, make_device_class
 
 NODE = make_node("n").label(zone="a").obj()
 

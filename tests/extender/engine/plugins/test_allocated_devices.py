@@ -17,9 +17,9 @@ from extender.engine.plugins.dynamic_resources.node_allocations import KnownCont
 from extender.engine.plugins.dynamic_resources.pools import Slices
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.testing import make_node
-from extender.testing.devices import allocation_of, exactly, make_claim, make_device_class, make_slice
 from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.node import Node
+from tests.kit.devices import allocation_of, exactly, make_claim, make_device_class, make_slice
 
 DEVICES = [f"d{number}" for number in range(4)]
 POOLS = [f"pool{number}" for number in range(3)]

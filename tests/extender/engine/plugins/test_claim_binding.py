@@ -23,13 +23,13 @@ from extender.engine.framework import (
     unresolvable,
 )
 from extender.testing import make_framework, virtual_time
-from extender.testing.devices import (
-    DRIVER,
-    make_slice,
-)
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.claims_on_the_way import ATTACHED, Scheduler, allocated, claim, make, pod_with
+from tests.kit.devices import (
+    DRIVER,
+    make_slice,
+)
 
 
 def test_an_allocation_is_written_with_a_finalizer_a_time_and_a_reservation() -> None:

@@ -19,13 +19,13 @@ from extender.engine.framework import (
 from extender.engine.framework.status import NodeStatuses
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.testing import make_framework, virtual_time
-from extender.testing.devices import (
+from extender.values.objects.devices import ResourceClaim
+from tests.extender.engine.plugins.claims_on_the_way import Scheduler, allocated, claim, pod_with
+from tests.kit.devices import (
     allocation_of,
     label_selector,
     make_slice,
 )
-from extender.values.objects.devices import ResourceClaim
-from tests.extender.engine.plugins.claims_on_the_way import Scheduler, allocated, claim, pod_with
 
 # Taking back.
 

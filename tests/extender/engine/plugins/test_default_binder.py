@@ -5,7 +5,7 @@ import pytest
 from extender.engine.framework import BindPod, CallConflict, CallError, Code, CycleState, Status
 from extender.engine.plugins.default_binder import DefaultBinder
 from extender.testing import make_cache, make_framework, make_node, make_pod
-from extender.testing.writes import RecordedWrites
+from tests.kit.writes import RecordedWrites
 
 
 def bind(writes: RecordedWrites, node: str) -> Status:

@@ -6,7 +6,9 @@ import pytest
 
 from extender.engine.plugins.dynamic_resources.errors import AllocationError, TimedOutError
 from extender.engine.plugins.dynamic_resources.selection import Allowance
-from extender.testing.devices import (
+from extender.values.objects.devices import ResourceClaim, ResourceSlice
+from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator, holding
+from tests.kit.devices import (
     Manifest,
     everything,
     exactly,
@@ -17,8 +19,6 @@ from extender.testing.devices import (
     make_slice,
     selecting,
 )
-from extender.values.objects.devices import ResourceClaim, ResourceSlice
-from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator, holding
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from extender.engine.plugins.dynamic_resources.allocation import Allocator
 from extender.engine.plugins.dynamic_resources.pools import Slices
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.testing import make_node
-from extender.testing.devices import Manifest, exactly, first_of, make_claim, make_slice
 from extender.values.objects.decoding import convert
 from extender.values.objects.devices import DeviceClass, ResourceClaim
+from tests.kit.devices import Manifest, exactly, first_of, make_claim, make_slice
 
 
 def opaque(mode: str) -> Manifest:

@@ -5,10 +5,10 @@ import pytest
 from extender.engine.plugins.dynamic_resources.errors import NodeAllocationError, OutOfStepsError
 from extender.engine.plugins.dynamic_resources.pools import Slices
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
-from extender.testing.devices import Manifest, everything, exactly, label_selector, make_claim, make_device, make_slice
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceSlice
 from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator
+from tests.kit.devices import Manifest, everything, exactly, label_selector, make_claim, make_device, make_slice
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.testing.devices import exactly, make_claim, make_device, make_slice, selecting
 from tests.extender.engine.plugins.device_allocations import allocated
+from tests.kit.devices import exactly, make_claim, make_device, make_slice, selecting
 
 NUMA = "gpu.example.com/numa"
 SIZES = st.sampled_from([1, 2, 3])

@@ -7,9 +7,9 @@ import pytest
 from extender.engine.plugins.dynamic_resources.device_features import DeviceFeatures
 from extender.engine.plugins.dynamic_resources.errors import NodeAllocationError
 from extender.engine.plugins.dynamic_resources.selection import Allowance
-from extender.testing.devices import Manifest, everything, exactly, make_claim, make_device, make_slice
 from extender.values.objects.devices import ResourceClaim
 from tests.extender.engine.plugins.device_allocations import NODE, allocated, allocator, holding
+from tests.kit.devices import Manifest, everything, exactly, make_claim, make_device, make_slice
 
 MATCH = {"matchAttribute": "gpu.example.com/numa"}
 

@@ -25,7 +25,15 @@ from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Snapshot
 from extender.testing import filter_nodes, make_framework, make_node, make_pod, make_snapshot, refusals, score_nodes
-from extender.testing.devices import (
+from extender.values.config.configuration import ConfigErrors
+from extender.values.config.feature_gates import FeatureGates
+from extender.values.config.plugin_args import DynamicResourcesArgs
+from extender.values.golang.durations import Duration
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceClaim, ResourceSlice
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod, PodResourceClaim, PodResourceClaimStatus
+from tests.kit.devices import (
     Manifest,
     allocation_of,
     exactly,
@@ -37,14 +45,6 @@ from extender.testing.devices import (
     make_slice,
     selecting,
 )
-from extender.values.config.configuration import ConfigErrors
-from extender.values.config.feature_gates import FeatureGates
-from extender.values.config.plugin_args import DynamicResourcesArgs
-from extender.values.golang.durations import Duration
-from extender.values.objects.decoding import replaced
-from extender.values.objects.devices import ResourceClaim, ResourceSlice
-from extender.values.objects.meta import HasMetadata
-from extender.values.objects.pod import Pod, PodResourceClaim, PodResourceClaimStatus
 
 NODES = (make_node("n1").label(zone="a"), make_node("n2").label(zone="b"))
 

@@ -14,7 +14,14 @@ from extender.engine.plugins.dynamic_resources import plugin as dynamic_resource
 from extender.engine.plugins.dynamic_resources.plugin import DynamicResources
 from extender.engine.snapshot import Snapshot
 from extender.testing import make_framework, make_node, make_pod, make_snapshot, refusals
-from extender.testing.devices import (
+from extender.values.concurrency.abandoned import always_wanted
+from extender.values.config.plugin_args import DynamicResourcesArgs
+from extender.values.golang.durations import Duration
+from extender.values.objects.decoding import replaced
+from extender.values.objects.devices import ResourceClaim, ResourceSlice
+from extender.values.objects.meta import HasMetadata
+from extender.values.objects.pod import Pod, PodResourceClaim
+from tests.kit.devices import (
     Manifest,
     allocation_of,
     exactly,
@@ -24,13 +31,6 @@ from extender.testing.devices import (
     make_slice,
     selecting,
 )
-from extender.values.concurrency.abandoned import always_wanted
-from extender.values.config.plugin_args import DynamicResourcesArgs
-from extender.values.golang.durations import Duration
-from extender.values.objects.decoding import replaced
-from extender.values.objects.devices import ResourceClaim, ResourceSlice
-from extender.values.objects.meta import HasMetadata
-from extender.values.objects.pod import Pod, PodResourceClaim
 
 NODES = [make_node(f"n{number}") for number in range(6)]
 CLASS = make_device_class("any", 'device.driver == "gpu.example.com"')

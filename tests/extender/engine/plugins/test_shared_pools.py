@@ -15,7 +15,10 @@ from extender.engine.plugins.dynamic_resources.node_allocations import KnownCont
 from extender.engine.plugins.dynamic_resources.pools import Slices
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
 from extender.testing import make_node
-from extender.testing.devices import (
+from extender.values.objects.decoding import convert
+from extender.values.objects.devices import AllocationResult, DeviceClass, ResourceClaim, ResourceSlice
+from extender.values.objects.node import Node
+from tests.kit.devices import (
     DRIVER,
     Manifest,
     allocation_of,
@@ -26,9 +29,6 @@ from extender.testing.devices import (
     make_device_class,
     make_slice,
 )
-from extender.values.objects.decoding import convert
-from extender.values.objects.devices import AllocationResult, DeviceClass, ResourceClaim, ResourceSlice
-from extender.values.objects.node import Node
 
 NODES = [make_node(f"n{number}").label(zone="ab"[number % 2]).obj() for number in range(4)]
 

@@ -46,8 +46,6 @@ from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.engine.runtime.cycle import Cycle
 from extender.engine.snapshot import Rows
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod, virtual_time
-from extender.testing.devices import allocation_of, exactly, make_claim, make_device, make_device_class, make_slice
-from extender.testing.writes import RecordedWrites
 from extender.values.config.plugin_args import (
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
@@ -58,6 +56,8 @@ from extender.values.objects.decoding import convert, replaced
 from extender.values.objects.devices import DeviceClass, DeviceRequest, ResourceClaim
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
+from tests.kit.devices import allocation_of, exactly, make_claim, make_device, make_device_class, make_slice
+from tests.kit.writes import RecordedWrites
 
 GPU, NIC, INIT = "example.com/gpu", "example.com/nic", "example.com/init"
 CLASSES = {GPU: "gpu", NIC: "nic", INIT: "init"}

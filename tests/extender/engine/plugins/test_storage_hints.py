@@ -13,8 +13,6 @@ from extender.engine.plugins.volume_binding.plugin import VolumeBinding
 from extender.engine.plugins.volume_restrictions import VolumeRestrictions
 from extender.engine.plugins.volume_zone import VolumeZone
 from extender.testing import NodeBuilder, PodBuilder, make_cache, make_framework, make_node, make_pod
-from extender.testing.devices import allocation_of, make_device_class
-from extender.testing.devices import make_claim as make_resource_claim
 from extender.testing.storage import (
     AT_ONCE,
     ebs_disk,
@@ -36,6 +34,8 @@ from extender.values.objects.node import BETA_ZONE_LABEL, ZONE_LABEL
 from extender.values.objects.pod import AzureDisk, CSIVolume, PodResourceClaim, PodResourceClaimStatus, Volume
 from extender.values.objects.quantity import QuantityError
 from tests.extender.engine.plugins.asking_hints import is_worth_a_try
+from tests.kit.devices import allocation_of, make_device_class
+from tests.kit.devices import make_claim as make_resource_claim
 
 POD, RUNNING = make_pod("p"), make_pod("other").node("n")
 CLAIM, FOREIGN = make_claim("data"), make_claim("elsewhere")

@@ -5,7 +5,7 @@ from typing import Any
 from extender.engine.framework import Handle, PreFilterPlugin, PreFilterResult, RecordEvent, StateKey
 from extender.engine.framework.status import SKIP
 from extender.testing import make_cache, make_framework, make_node, make_pod, virtual_time
-from extender.testing.writes import RecordedWrites
+from tests.kit.writes import RecordedWrites
 
 COUNTS: StateKey[dict[str, int]] = StateKey("counts")
 

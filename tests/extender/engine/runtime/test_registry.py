@@ -125,12 +125,12 @@ def test_a_plugin_is_made_once_a_profile() -> None:
         pytest.param("Pointless", "implements no extension point", id="runs nowhere"),
         pytest.param(
             "Stray",
-            "is not a class derived from one of the plugin classes of extender.engine.framework",
+            "is not a class derived from one of the plugin classes of extender.framework",
             id="no plugin class",
         ),
         pytest.param(
             "function",
-            "is not a class derived from one of the plugin classes of extender.engine.framework; "
+            "is not a class derived from one of the plugin classes of extender.framework; "
             "decorate it with @fwk.node_filter or @fwk.node_score",
             id="no class",
         ),

@@ -13,12 +13,12 @@ from extender.engine.runtime.registry import Registry
 from extender.engine.scheduler.pod_group_preemption import find_victims
 from extender.engine.scheduler.pod_group_trial import PodGroupTrial
 from extender.engine.scheduler.schedule_pod import SchedulingAlgorithm
-from extender.testing.writes import RecordedWrites
 from extender.values.config import FeatureGates
 from extender.values.config.loading import load
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup
+from tests.kit.writes import RecordedWrites
 
 NO_PROFILES: Final = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 GATES: Final = {

@@ -15,8 +15,8 @@ from extender.engine.runtime.queueing_hints import gating_plugin, queueing_hint_
 from extender.engine.scheduler.event_handlers import EventHandlers
 from extender.engine.scheduler.world import PodsInPreBind, World
 from extender.testing import NodeBuilder, PodBuilder, make_framework
-from extender.testing.writes import RecordedWrites
 from extender.values.objects.pod import Pod
+from tests.kit.writes import RecordedWrites
 
 PROFILE = "default-scheduler"
 

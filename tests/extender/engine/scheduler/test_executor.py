@@ -16,9 +16,9 @@ from extender.engine.runtime.waiting_pods import WaitingPodsMap
 from extender.engine.scheduler.executor import Executor, PreparedCandidate
 from extender.engine.scheduler.world import PodsInPreBind, World
 from extender.testing import make_cache, make_framework, make_node, make_pod
-from extender.testing.writes import RecordedWrites
 from extender.values.concurrency.virtual_time import run
 from extender.values.objects.pod import Pod
+from tests.kit.writes import RecordedWrites
 
 PREEMPTOR = make_pod("preemptor").priority(100).obj()
 FIRST, SECOND, THIRD = (make_pod(name).node("n").obj() for name in ("first", "second", "third"))

@@ -16,8 +16,8 @@ import msgspec
 
 from extender.client.paths import Right
 from extender.client.writes.call_requests import BIND_CLAIM
-from extender.testing.faults import answers
-from extender.testing.faults.script import Call, Fault, Forward
+from tests.kit.faults import answers
+from tests.kit.faults.script import Call, Fault, Forward
 
 Object = dict[str, Any]
 

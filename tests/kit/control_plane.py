@@ -17,10 +17,10 @@ from typing import Final, final
 
 import httpx
 
-from extender.testing.certificates import Authority, CertificateFiles
-from extender.testing.processes import Process
 from extender.values.targets.target import Target, token
 from extender.values.targets.tls import Pem, Tls, context
+from tests.kit.certificates import Authority, CertificateFiles
+from tests.kit.processes import Process
 
 ADMIN: Final = "admin"
 

@@ -3,7 +3,7 @@
 transport = FaultyTransport(server, Fault(answers.status(410), verb="watch"))
 """
 
-from extender.testing.faults import answers, watches
-from extender.testing.faults.script import Action, Call, Fault, FaultyTransport
+from tests.kit.faults import answers, watches
+from tests.kit.faults.script import Action, Call, Fault, FaultyTransport
 
 __all__ = ["Action", "Call", "Fault", "FaultyTransport", "answers", "watches"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx
 
-from extender.testing.faults.answers import status_object
-from extender.testing.faults.script import Action, Call, Forward
-from extender.testing.faults.streams import Lines, connection_reset, edited
+from tests.kit.faults.answers import status_object
+from tests.kit.faults.script import Action, Call, Forward
+from tests.kit.faults.streams import Lines, connection_reset, edited
 
 Which = Callable[[Mapping[str, Any]], bool]
 """Returns whether an event is chosen."""

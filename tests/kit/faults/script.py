@@ -8,7 +8,7 @@ from typing import Final, final
 
 import httpx
 
-from extender.testing.faults.streams import CuttableStream, connection_reset
+from tests.kit.faults.streams import CuttableStream, connection_reset
 
 Forward = Callable[[], Awaitable[httpx.Response]]
 """Sends the request to the server; may be called any number of times, or never."""

@@ -9,9 +9,9 @@ import pytest
 from extender.client.client import Client
 from extender.client.errors import ApiError, NoAnswer, NotKubernetes, Unreachable
 from extender.testing import virtual_time
-from extender.testing.faults import Action, Fault, FaultyTransport, answers, watches
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Scripted, answer, stream
+from tests.kit.faults import Action, Fault, FaultyTransport, answers, watches
 
 SERVER = Target("http://server")
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import httpx
 
-from extender.testing.faults.script import Action, Call, Forward
-from extender.testing.faults.streams import IteratedStream, connection_reset
+from tests.kit.faults.script import Action, Call, Forward
+from tests.kit.faults.streams import IteratedStream, connection_reset
 
 REASONS: Mapping[int, str] = {
     400: "BadRequest",

@@ -33,7 +33,7 @@ class Process:
         self._log = log
         with log.open("ab") as output:
             try:
-                self._popen = subprocess.Popen(  # noqa: S603 - the command comes from the test
+                self._popen = subprocess.Popen(
                     [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
                 )
             except OSError as error:
