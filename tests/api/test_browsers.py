@@ -90,6 +90,7 @@ def test_http_1_0_knows_no_host(service: Service) -> None:
         pytest.param(["Sec-Fetch-Site: cross-site", "Origin: http://evil.example"], id="another site"),
         pytest.param(["Sec-Fetch-Site: same-site", "Origin: http://127.0.0.1:1"], id="another port of this host"),
         pytest.param(["Sec-Fetch-Site: cross-site"], id="another site that hides its origin"),
+        pytest.param(["Sec-Fetch-Site: cross-site", "Origin: http://127.0.0.1:8888"], id="another site, of our name"),
         pytest.param(["Origin: http://evil.example"], id="another site, in a browser that says no more"),
         pytest.param(["Origin: null"], id="a page without an origin, such as a sandboxed frame"),
     ],

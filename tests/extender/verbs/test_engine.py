@@ -115,6 +115,22 @@ def test_the_pods_that_have_to_go() -> None:
     assert asyncio.run(full.preempt(ASKED.priority(0).obj(), {"a": MetaVictims.of(("1",), 0)})) == {}
 
 
+def test_a_protected_pod_that_the_caller_names_stays() -> None:
+    """
+    Another pod that makes as much room goes for it.
+    """
+    protect = "- pluginConfig: [{name: DefaultPreemption, args: {protect: {selector: {matchLabels: {tier: web}}}}}]"
+    web, batch = (make_pod(tier).uid(tier).label(tier=tier).req(cpu=1).node("a") for tier in ("web", "batch"))
+    asked, named = ASKED.priority(10).obj(), {"a": MetaVictims.of(("web",), 0)}
+
+    both, alone = (
+        engine(make_node("a").capacity(cpu=len(pods)), pods=pods, profiles=protect) for pods in ([web, batch], [web])
+    )
+
+    assert asyncio.run(both.preempt(asked, named)) == {"a": MetaVictims.of(("batch",), 0)}
+    assert asyncio.run(alone.preempt(asked, named)) == {}
+
+
 def test_binding_is_not_ours() -> None:
     with pytest.raises(VerbError) as caught:
         asyncio.run(engine(A).bind("web", "shop", "1", "a"))

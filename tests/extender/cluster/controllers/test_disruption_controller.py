@@ -203,6 +203,27 @@ async def test_an_eviction_that_was_promised_counts_until_it_is_done_or_forgotte
 
 
 @story
+async def test_an_eviction_is_promised_no_longer_once_its_pod_is_deleted() -> None:
+    """
+    A pod that says goodbye is not healthy any more, so that it must not be counted as gone besides.
+    """
+    async with moving() as registry:
+        add_node(registry, "a")
+        for name in ("x", "y"):
+            stays = {"labels": {"app": "web"}, "finalizers": ["example.com/stay"]}
+            add_pod(registry, name, node="a", metadata=stays)
+        add_budget(registry, minAvailable=1)
+        await settle()
+        evict(registry, "default", "x", {"metadata": {"name": "x"}})
+        await settle()
+        status = registry.get(POD_DISRUPTION_BUDGETS, "default", "web")["status"]
+
+        assert "deletionTimestamp" in registry.get(PODS, "default", "x")["metadata"]
+        assert "disruptedPods" not in status
+        assert numbers(registry) == (2, 1, 1, 0)
+
+
+@story
 async def test_evictions_spend_the_budget_and_new_pods_fill_it_up() -> None:
     async with moving() as registry:
         add_node(registry, "a")

@@ -42,6 +42,17 @@ def test_pages_say_how_much_is_to_come_and_where_to_go_on() -> None:
     assert "continue" not in third["metadata"]
 
 
+def test_a_list_of_as_many_objects_as_the_limit_is_one_page() -> None:
+    api = make_api()
+    for name in "ab":
+        add_pod(api, name)
+
+    _, listed = ask(api, "GET", f"{PODS_PATH}?limit=2")
+
+    assert names(listed) == ["a", "b"]
+    assert not listed["metadata"].keys() & {"continue", "remainingItemCount"}
+
+
 def test_later_pages_show_the_moment_of_the_first() -> None:
     api = make_api()
     for name in "acd":

@@ -314,6 +314,20 @@ def test_the_size_of_an_image_is_that_of_the_first_node_with_it() -> None:
     assert {name: node.images["img"][0] for name, node in cache.dump().items()} == {"a": 10, "b": 10}
 
 
+def test_a_node_that_alone_still_has_an_image_says_its_size_when_it_changes() -> None:
+    """
+    Until then the size is that which a node reported that is gone by now.
+    """
+    first, last = make_node("first").image("img", size=10).obj(), make_node("last").image("img", size=20).obj()
+    cache = make_cache(first, last)
+    cache.remove_node(first)
+    before = cache.dump()["last"].images["img"]
+
+    cache.update_node(last, make_node("last").label(disk="ssd").image("img", size=20).obj())
+
+    assert (before, cache.dump()["last"].images["img"]) == ((10, 1), (20, 1))
+
+
 def test_a_port_that_two_pods_hold_is_free_when_one_of_them_leaves() -> None:
     """
     So it is upstream, which keeps a set. (Two pods on one port only meet when something else than a scheduler placed

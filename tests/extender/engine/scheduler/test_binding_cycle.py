@@ -12,7 +12,7 @@ import pytest
 
 from extender.engine import framework as fwk
 from extender.engine.runtime.cycle import Cycle
-from extender.engine.scheduler.binding_cycle import binding_cycle, wake_other_pods
+from extender.engine.scheduler.binding_cycle import UnconfirmedBindings, binding_cycle, wake_other_pods
 from extender.engine.scheduler.world import AssumedPod, Failure
 from extender.testing import make_node, make_pod, make_snapshot
 from extender.values.concurrency.virtual_time import run
@@ -278,5 +278,20 @@ def test_pods_that_a_plugin_names_are_tried_once_the_pod_is_bound() -> None:
 
         assert stage.is_tried(BIG)
         assert decided.cycle.read(fwk.PODS_TO_ACTIVATE) == {}
+
+    told(Noting(), tell)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "times"), [(29, 0), (45, 1), (75, 2)], ids=["not yet", "after half a minute", "and once more"]
+)
+def test_a_binding_that_no_watch_has_shown_is_requested_again(seconds: float, times: int) -> None:
+    async def tell(stage: Stage, decided: AssumedPod) -> None:
+        unconfirmed = UnconfirmedBindings(stage.world)
+        unconfirmed.add(decided.pod)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(unconfirmed.run(), seconds)
+
+        assert [call.node for call in stage.written(fwk.BindPod)] == ["n"] * times
 
     told(Noting(), tell)
