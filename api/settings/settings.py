@@ -1,7 +1,7 @@
 """The settings of the service. Each is declared once, as a field of `Settings`.
 
-The environment variables, the flags of `reprieve serve` (`api.cli.serve`) and docs/flags.md (`api.cli.flags_page`)
-derive from the fields.
+The environment variables, the flags of `reprieve serve` (`api.cli.serve`) and docs/flags.md
+(`tools.generate_flags_page`) derive from the fields.
 """
 
 import os

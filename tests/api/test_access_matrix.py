@@ -17,7 +17,6 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.app import create_app
-from api.cli.access_page import MODES, CallerKind, Endpoint, Mode, cell, endpoints, page
 from api.documents.examples import BY_NAME
 from api.settings.settings import Settings
 from api.ui.assets import assets
@@ -25,6 +24,7 @@ from tests.api.serving import Service, serving, serving_app
 from tests.api.test_following import eventually, kubeconfig_for
 from tests.api.test_questions import cluster
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
+from tools.generate_access_page import MODES, CallerKind, Endpoint, Mode, cell, endpoints, page
 
 ROOT = Path(__file__).parents[2]
 SCHEDULER = "system:kube-scheduler"

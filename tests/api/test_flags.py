@@ -17,9 +17,7 @@ import httpx
 import pytest
 import yaml
 
-from api.cli import feature_gates_page
 from api.cli.flags import FLAG_OPTIONS, FLAGS, as_options, without_effect
-from api.cli.flags_page import page
 from api.cli.foreign_flags import FOREIGN, Effect
 from api.fatal_errors import StartUpError
 from api.serving.server import Server
@@ -31,6 +29,8 @@ from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import serving
 from tests.api.test_following import eventually, free_port
 from tests.kit.certificates import Authority, can_make_certificates
+from tools import generate_feature_gates_page
+from tools.generate_flags_page import page
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_pages_behind_gates_that_are_off_are_not_there() -> None:
 
 
 def test_the_page_on_feature_gates_is_current() -> None:
-    assert (ROOT / "docs" / "feature-gates.md").read_text() == feature_gates_page.page(), "run `make docs`"
+    assert (ROOT / "docs" / "feature-gates.md").read_text() == generate_feature_gates_page.page(), "run `make docs`"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Writes docs/flags.md: every setting, and every flag of kube-scheduler that has no effect here.
 
-python -m api.cli.flags_page
+python -m tools.generate_flags_page
 """
 
 import sys

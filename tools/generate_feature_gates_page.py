@@ -1,6 +1,6 @@
 """Writes docs/feature-gates.md: what every feature gate is in each version, and what it does here.
 
-python -m api.cli.feature_gates_page
+python -m tools.generate_feature_gates_page
 """
 
 import itertools

@@ -1,6 +1,6 @@
 """Writes docs/access.md: who may call which endpoint, in each mode.
 
-python -m api.cli.access_page
+python -m tools.generate_access_page
 
 The rules are stated here once more, apart from the code that holds them: a test asks running services, endpoint by
 endpoint, and compares.
