@@ -8,7 +8,8 @@
     values               API objects, configuration, wire types, and values as Go reads and prints them.
 
 `testing` stands beside: builders and laws for plugin authors and for our own tests; the engine never imports it.
-`framework` and `simulation` are the names by which plugin authors import the contract and the gym environment.
+`framework`, `objects` and `simulation` are the names by which plugin authors import the contract, `replaced` and the
+gym environment.
 There is no HTTP server in here; requests, pages and commands are in the package `api`.
 """
 

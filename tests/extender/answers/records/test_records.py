@@ -417,9 +417,9 @@ def test_a_reporter_that_fails_is_complained_of_once(caplog: pytest.LogCaptureFi
         await scheduling.decides()
         assert len(scheduling.writes.bound) == 2
 
-    with caplog.at_level(logging.ERROR, "extender.answers.records"):
+    with caplog.at_level(logging.ERROR, "extender.engine.reporter"):
         story(tell)
 
-    (complaint,) = [each for each in caplog.records if each.name.startswith("extender.answers.records")]
+    (complaint,) = [each for each in caplog.records if each.name == "extender.engine.reporter"]
     assert "this is logged once" in complaint.getMessage()
     assert complaint.exc_info is not None

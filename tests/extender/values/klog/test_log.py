@@ -186,7 +186,7 @@ def test_lines_of_others_are_shown_in_both_formats(text: Heard) -> None:
         ),
         pytest.param(
             2,
-            [("extender/sched*", 9)],
+            [("extender/engine/sched*", 9)],
             {"extender.engine.scheduler.scheduler": 11, "api.routes.health": 18},
             id="by path",
         ),
