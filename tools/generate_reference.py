@@ -5,7 +5,8 @@ python -m tools.generate_reference
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +47,11 @@ seconds.
 
 """
 
+_OPTIONS: Final = "| option | default | what it does |\n|---|---|---|"
+
+_SEVERAL: Final = 4
+"""Options that so many commands have are described once."""
+
 _CONFIGURATION: Final = """\
 # Configuration
 
@@ -65,7 +71,12 @@ _REST: Final = """\
 
 `make docs` writes this page from `openapi.json`, which the service serves at `/openapi.json`, and as a page to try at
 `/docs`. [Access](../access.md) says who may send what, [Questions](../questions.md) has an example of each question.
-Refusals are a Kubernetes `Status`, with the reason and the code.
+Refusals are a Kubernetes [Status](#status), with the reason and the code.
+"""
+
+_KUBERNETES_TYPES: Final = """\
+Types without a link are objects of Kubernetes, with the fields that scheduling reads; others are ignored there. The
+document has them all, and `kubectl explain` says what they mean.
 """
 
 _PLUGINS: Final = """\
@@ -96,19 +107,27 @@ _METHODS: Final = ("get", "put", "post", "patch", "delete")
 def commands_page() -> str:
     """Returns docs/reference/commands.md."""
     group: Any = typer.main.get_command(app)
+    commands = {name: group.commands[name].load() for name in SUBCOMMANDS}
+    rows = Counter(row for name, command in commands.items() if name != "serve" for row in _options(command).values())
+    shared = {row for row, number in rows.items() if number >= _SEVERAL}
     codes = (
         "| code | what it means |\n|---|---|",
         *(f"| {code} | {words} |" for code, words in EXIT_CODES.items()),
         "",
     )
-    return "\n".join(
-        [_COMMANDS, *codes, *(line for name in SUBCOMMANDS for line in _command(name, group.commands[name].load()))]
-    )
+    options = ("## Options of several commands\n", _OPTIONS, *(row for row in rows if row in shared), "")
+    said = (line for name, command in commands.items() for line in _command(name, command, shared))
+    return "\n".join([_COMMANDS, *codes, *options, *said])
 
 
-def _command(name: str, command: Any) -> Iterator[str]:
+def _options(command: Any) -> dict[str, str]:
+    """Returns the first name of each option -> its row in a table."""
+    shown = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
+    return {each.opts[0]: f"| {_names(each)} | {_default(each)} | {_cell(each.help or '')} |" for each in shown}
+
+
+def _command(name: str, command: Any, shared: Collection[str]) -> Iterator[str]:
     arguments = [each for each in command.params if each.param_type_name == "argument"]
-    options = [each for each in command.params if each.param_type_name == "option" and not each.hidden]
     shape = " ".join(each.metavar or each.name.upper() for each in arguments)
     yield f"## reprieve {name}\n"
     yield f"```text\nreprieve {name} [OPTIONS]{f' {shape}' if shape else ''}\n```\n"
@@ -117,10 +136,20 @@ def _command(name: str, command: Any) -> Iterator[str]:
         yield "| argument | what it is |\n|---|---|"
         yield from (f"| `{each.name}` | {_cell(each.help or '')} |" for each in arguments)
         yield ""
-    if options:
-        yield "| option | default | what it does |\n|---|---|---|"
-        yield from (f"| {_names(each)} | {_default(each)} | {_cell(each.help or '')} |" for each in options)
+    options = _options(command)
+    if name == "serve":
+        flags = (ROOT / "docs" / "flags.md").read_text(encoding="utf-8")
+        options = {option: row for option, row in options.items() if f"`{option}`" not in flags}
+        yield "Its options are the settings of [Flags](../flags.md), and:\n"
+    own = [row for row in options.values() if row not in shared]
+    if own:
+        yield _OPTIONS
+        yield from own
         yield ""
+    others = [f"`{option}`" for option, row in options.items() if row in shared]
+    if others:
+        also = "It also takes" if own else "It takes"
+        yield f"{also} {', '.join(others)} ([described above](#options-of-several-commands)).\n"
 
 
 def _paragraph(text: str) -> str:
@@ -216,15 +245,47 @@ def _yaml(value: Any) -> str:
 def rest_page() -> str:
     """Returns docs/reference/rest.md."""
     document = json.loads((ROOT / "openapi.json").read_text(encoding="utf-8"))
-    lines = [_REST]
+    refusals = _refusals(document)
+    lines = [_REST, "## Refusals\n", "| code | why |\n|---|---|"]
+    lines += [f"| {code} | {_cell(' '.join(words))} |" for code, words in refusals.items()]
+    lines.append("")
     for path, methods in document["paths"].items():
         for method in _METHODS:
             if method in methods:
-                lines += _request(method, path, methods[method])
-    return "\n".join([*lines, "## Types\n", *_types(document["components"]["schemas"])])
+                lines += _request(method, path, methods[method], refusals)
+    schemas = document["components"]["schemas"]
+    text = "\n".join([*lines, "## Types\n", _KUBERNETES_TYPES, *_types(schemas)])
+    for name in filter(lambda name: _is_kubernetes(name, schemas[name]), schemas):
+        text = text.replace(f"[{name}](#{name.lower()})", f"`{name}`")
+    return text
 
 
-def _request(method: str, path: str, said: Mapping[str, Any]) -> Iterator[str]:
+def _refusals(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Returns what several requests are refused with, and why, by code."""
+    said = Counter(
+        (code, answer["description"])
+        for methods in document["paths"].values()
+        for request in methods.values()
+        for code, answer in request["responses"].items()
+        if _is_refusal(answer)
+    )
+    refusals: dict[str, list[str]] = {}
+    for (code, words), number in sorted(said.items()):
+        if number > 1 and code != "default":
+            refusals.setdefault(code, []).append(words)
+    return refusals
+
+
+def _is_refusal(answer: Mapping[str, Any]) -> bool:
+    schema = _schema(answer)
+    return schema is not None and _type(schema) == "[Status](#status)"
+
+
+def _schema(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    return next((content.get("schema") for content in answer.get("content", {}).values()), None)
+
+
+def _request(method: str, path: str, said: Mapping[str, Any], refusals: Mapping[str, Collection[str]]) -> Iterator[str]:
     yield f"## {method.upper()} {path}\n"
     yield f"{_prose(said.get('description') or said.get('summary', ''))}\n"
     parameters = said.get("parameters", ())
@@ -239,14 +300,21 @@ def _request(method: str, path: str, said: Mapping[str, Any]) -> Iterator[str]:
     if body:
         yield f"Body: {_type(body)}.\n"
     yield "| answer | | body |\n|---|---|---|"
+    common = []
     for code, answer in said["responses"].items():
-        schema = next((content.get("schema") for content in answer.get("content", {}).values()), None)
+        if _is_refusal(answer) and (answer["description"] in refusals.get(code, ()) or code == "default"):
+            common.append(code)
+            continue
+        schema = _schema(answer)
         yield f"| {code} | {_cell(answer['description'])} | {_type(schema) if schema else ''} |"
-    yield ""
+    codes = [code for code in common if code != "default"]
+    yield f"\n[Refused](#refusals) with {', '.join(codes)}.\n" if codes else ""
 
 
 def _types(schemas: Mapping[str, Any]) -> Iterator[str]:
     for name, schema in sorted(schemas.items()):
+        if _is_kubernetes(name, schema):
+            continue
         yield f"### {name}\n"
         if schema.get("description"):
             yield f"{_prose(schema['description'])}\n"
@@ -258,6 +326,11 @@ def _types(schemas: Mapping[str, Any]) -> Iterator[str]:
             yield ""
         else:
             yield f"{_type(schema)}\n"
+
+
+def _is_kubernetes(name: str, schema: Mapping[str, Any]) -> bool:
+    """Returns whether this is a part of an object of Kubernetes: it is described by the name of its type there."""
+    return name != "Status" and re.match(r"[a-z][\w/]*\.[A-Z]", schema.get("description", "")) is not None
 
 
 def _type(schema: Mapping[str, Any]) -> str:
