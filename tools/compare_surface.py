@@ -164,6 +164,7 @@ def framework(tree: Tree) -> Iterator[str]:
     for name in ("extender.framework", "extender.testing"):
         yield from (f"{name}.{each}" for each in import_module(name).__all__)
     yield import_module("extender.simulation.environment").__name__.replace("extender.lab.", "extender.")
+    yield f"extender.objects.decoding.{import_module('extender.objects.decoding').replaced.__name__}"
     yield "api.main.app" if hasattr(import_module("api.main"), "app") else "api.main"
 
 
