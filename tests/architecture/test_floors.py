@@ -2,7 +2,6 @@
 left open.
 """
 
-import ast
 import inspect
 import re
 import subprocess
@@ -13,44 +12,16 @@ import pytest
 
 from extender.engine.framework import Plugin
 from extender.engine.plugins import IN_TREE
+from tests.architecture.sources import ROOT, parsed, sources
 from tests.each_case import each_case
 
-ROOT = Path(__file__).parents[2]
 MAX_LINES = 550
 MAX_LINES_OF_A_FUNCTION = 85
 DRAWERS = ("utils", "util", "helpers", "helper", "common", "core", "manager", "base", "misc")
 
 
-def sources() -> list[Path]:
-    return sorted(path for package in ("extender", "api") for path in (ROOT / package).rglob("*.py"))
-
-
 def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
-
-
-def docstrings(tree: ast.Module) -> list[str]:
-    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    return [said for node in ast.walk(tree) if isinstance(node, documented) and (said := ast.get_docstring(node))]
-
-
-def functions(tree: ast.Module) -> list[tuple[str, int]]:
-    """
-    The functions and methods of a file, each with the number of its lines.
-    """
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    return [(node.name, (node.end_lineno or node.lineno) - node.lineno + 1) for node in found]
-
-
-def imported_from(tree: ast.Module) -> set[str]:
-    """The modules of a file's import statements; of `from a import b` both a and a.b, for b may be a module."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
 
 
 def test_importing_the_contract_loads_no_engine_and_no_web_library() -> None:
@@ -78,21 +49,21 @@ def test_importing_the_contract_loads_no_engine_and_no_web_library() -> None:
 
 @each_case(sources, named=named)
 def test_a_file_means_one_thing(case: Path) -> None:
-    text = case.read_text()
-    tree = ast.parse(text)
+    source = parsed(case)
+    text = source.text
 
     assert case.stem not in DRAWERS, "a function without a room shows a missing noun"
     assert len(text.splitlines()) <= MAX_LINES
-    assert [name for name, lines in functions(tree) if lines > MAX_LINES_OF_A_FUNCTION] == []
-    assert ast.get_docstring(tree), "a file begins with what it is"
-    assert not any(re.search(r"\.go(:\d|#L\d|, line)", said) for said in docstrings(tree)), "line numbers do not last"
+    assert [name for name, lines in source.functions if lines > MAX_LINES_OF_A_FUNCTION] == []
+    assert source.docstring, "a file begins with what it is"
+    assert not any(re.search(r"\.go(:\d|#L\d|, line)", said) for said in source.docstrings), "line numbers do not last"
     assert "TYPE_CHECKING" not in text, "a cycle of types is a cycle"
-    assert "__future__.annotations" not in imported_from(tree)
+    assert "__future__.annotations" not in source.imports
     assert not re.search(r"NotImplementedError|\b(TODO|FIXME|XXX)\b", text), "nothing is left open"
     assert not re.search(r"^\s*except(\s+Exception)?\s*:\s*(#.*)?\n\s*pass\b", text, re.MULTILINE), (
         "no error is swallowed"
     )
-    assert "mock" not in imported_from(tree)
+    assert "mock" not in source.imports
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
@@ -101,9 +72,9 @@ def test_a_class_name_stands_for_one_thing() -> None:
     """
     found: dict[str, list[str]] = {}
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(named(path))
+        for name in parsed(path).classes:
+            if not name.startswith("_"):
+                found.setdefault(name, []).append(named(path))
 
     repeated = {name: paths for name, paths in found.items() if len(paths) > 1 and name not in IN_TREE}
     assert repeated == {}
@@ -117,7 +88,7 @@ def test_every_plugin_has_a_specification(name: str) -> None:
     module = IN_TREE[name].__module__
     specifications = (ROOT / "tests" / "extender" / "engine" / "plugins").rglob("test_*.py")
 
-    assert any(f"{module}.{name}" in imported_from(ast.parse(path.read_text())) for path in specifications)
+    assert any(f"{module}.{name}" in parsed(path).imports for path in specifications)
 
 
 @pytest.mark.parametrize("name", IN_TREE)

@@ -1,15 +1,13 @@
 """ARCHITECTURE.md, and what was said there before, tells the truth where a program can tell."""
 
-import ast
 import inspect
 import re
 import tomllib
-from pathlib import Path
 
 import extender
+from tests.architecture.sources import ROOT, parsed, sources
 from tools import draw_rooms
 
-ROOT = Path(__file__).parents[2]
 PAPER = (ROOT / "ARCHITECTURE.md").read_text()
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 
@@ -22,13 +20,7 @@ def section(heading: str) -> str:
 
 
 def classes() -> set[str]:
-    sources = [path for package in ("extender", "api") for path in (ROOT / package).rglob("*.py")]
-    return {
-        node.name
-        for path in sources
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef)
-    }
+    return {name for path in sources() for name in parsed(path).classes}
 
 
 def drawn(text: str) -> list[tuple[list[str], str]]:
