@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from extender import framework as fwk
 from extender.testing import PodBuilder, check_filter, make_snapshot, random_cluster
 from extender.values.objects.decoding import replaced
+from tests.kit.examples import examples
 
 ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "tests" / "example_plugin"
@@ -204,7 +205,7 @@ def gpu_generation() -> fwk.FilterPlugin:
     return plugin
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.randoms(use_true_random=False))
 def test_it_keeps_the_laws_of_filters(chance: random.Random) -> None:
     """

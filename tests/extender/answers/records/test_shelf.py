@@ -17,6 +17,7 @@ from extender.answers.records.values import (
     size_of_attempt,
     size_of_preemption,
 )
+from tests.kit.examples import examples
 
 LIMITS = Limits(attempts=6, preemptions=3, attempts_of_a_pod=2, size=20_000)
 
@@ -116,7 +117,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(steps, max_size=60))
 def test_whatever_comes_stays_within_the_limits(taken: list[tuple[str, int, int]]) -> None:
     """

@@ -20,6 +20,7 @@ from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import OwnerReference
 from extender.values.objects.pod import Pod
+from tests.kit.examples import examples
 
 
 def with_owner(pod: Pod, chance: random.Random) -> Pod:
@@ -31,7 +32,7 @@ def with_owner(pod: Pod, chance: random.Random) -> Pod:
     )
 
 
-@settings(deadline=None, max_examples=40, phases=[phase for phase in Phase if phase is not Phase.shrink])
+@settings(deadline=None, max_examples=examples(40), phases=[phase for phase in Phase if phase is not Phase.shrink])
 @given(st.integers(0, 2**32))
 def test_in_the_end_nobody_could_do_better(seed: int) -> None:
     """

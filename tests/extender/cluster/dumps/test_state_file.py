@@ -18,6 +18,7 @@ from extender.cluster.dumps.state_file import MAX_VALUES, StateFileError, load, 
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import read_yaml
 from tests.api.serving import TWELVE_NODES
+from tests.kit.examples import examples
 
 TIME = "2026-03-01T08:00:00Z"
 NODE: Object = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a", "creationTimestamp": TIME}}
@@ -114,7 +115,7 @@ texts = st.sampled_from(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(value=values | texts, key=texts)
 def test_go_reads_in_the_yaml_what_was_meant(tmp_path_factory: pytest.TempPathFactory, value: Any, key: str) -> None:
     """

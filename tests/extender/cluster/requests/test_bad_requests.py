@@ -15,6 +15,7 @@ from extender.cluster.requests.request_info import Request
 from extender.cluster.responses.response import Response
 from extender.values.config.feature_gates import DEFAULT_FEATURES
 from tests.extender.cluster.asking import PODS_PATH, add_node, add_pod, ask, make_api, pod, send
+from tests.kit.examples import examples
 
 UNRECOGNIZED = (
     "the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: "
@@ -249,7 +250,7 @@ def is_clear(answer: Any) -> bool:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(method=st.sampled_from(["POST", "PUT", "PATCH", "DELETE"]), path=PATHS, media_type=TYPES, value=JSON_VALUES)
 def test_any_json_gets_a_clear_answer(method: str, path: str, media_type: str, value: Any) -> None:
     answer = send(fresh(), method, f"{path}?fieldManager=me", json.dumps(value).encode(), content_type=media_type)
@@ -257,7 +258,7 @@ def test_any_json_gets_a_clear_answer(method: str, path: str, media_type: str, v
     assert is_clear(answer)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     method=st.sampled_from(["POST", "PUT", "PATCH", "DELETE"]),
     path=PATHS,
@@ -268,7 +269,7 @@ def test_any_bytes_get_a_clear_answer(method: str, path: str, media_type: str, b
     assert is_clear(send(fresh(), method, path, body, content_type=media_type))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     where=st.lists(
         st.sampled_from(
@@ -295,7 +296,7 @@ def test_wrong_types_anywhere_get_a_clear_answer(where: list[str], value: Any) -
     assert is_clear(send(api, "POST", PODS_PATH, json.dumps(merged).encode()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     path=st.text(alphabet="/apisv1.nodepwtch%\x00é", max_size=30),
     query=st.dictionaries(

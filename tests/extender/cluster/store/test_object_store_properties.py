@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from extender.cluster.api_resources import PODS
 from extender.cluster.responses.response import StreamResponse
 from tests.extender.cluster.asking import ask, make_api, pod, send
+from tests.kit.examples import examples
 
 HISTORY = 30
 NAMES = st.sampled_from([f"p{number}" for number in range(4)])
@@ -279,5 +280,5 @@ class ManyCallers(RuleBasedStateMachine):
             self.loop.close()
 
 
-ManyCallers.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+ManyCallers.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=60, deadline=None)
 TestManyCallers = ManyCallers.TestCase

@@ -20,6 +20,7 @@ from extender.testing import make_node, make_pod
 from extender.values.objects.node import ZONE_LABEL, Node
 from extender.values.objects.pod import Pod
 from tests.extender.engine.cache.seen import seen, slots_agree, without_image_counts
+from tests.kit.examples import examples
 
 NODES = ("n0", "n1", "n2")
 PODS = ("p0", "p1", "p2")
@@ -273,4 +274,6 @@ def without_sizes(nodes: dict[str, dict[str, object]]) -> dict[str, dict[str, ob
 
 
 TestDisorder = DisorderMachine.TestCase
-TestDisorder.settings = settings(deadline=None, max_examples=100, stateful_step_count=30, report_multiple_bugs=False)
+TestDisorder.settings = settings(
+    deadline=None, max_examples=examples(100), stateful_step_count=30, report_multiple_bugs=False
+)

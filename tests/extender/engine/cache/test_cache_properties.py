@@ -23,6 +23,7 @@ from extender.testing import make_cache, make_node, make_pod
 from extender.values.objects.node import ZONE_LABEL, Node
 from extender.values.objects.pod import Pod
 from tests.extender.engine.cache.seen import NodeSeen, pod_seen, seen, slots_agree, without_image_counts
+from tests.kit.examples import examples
 
 NODES = ("n0", "n1", "n2", "n3")
 NEVER_ADDED = "elsewhere"
@@ -318,7 +319,9 @@ def pod_seen_alone(pod: Pod) -> dict[str, Any]:
 
 
 TestCache = CacheMachine.TestCase
-TestCache.settings = settings(deadline=None, max_examples=150, stateful_step_count=30, report_multiple_bugs=False)
+TestCache.settings = settings(
+    deadline=None, max_examples=examples(150), stateful_step_count=30, report_multiple_bugs=False
+)
 
 
 class RenumberingCacheMachine(CacheMachine):
@@ -340,7 +343,7 @@ class RenumberingCacheMachine(CacheMachine):
 
 TestRenumberingCache = RenumberingCacheMachine.TestCase
 TestRenumberingCache.settings = settings(
-    deadline=None, max_examples=50, stateful_step_count=30, report_multiple_bugs=False
+    deadline=None, max_examples=examples(50), stateful_step_count=30, report_multiple_bugs=False
 )
 
 

@@ -21,6 +21,7 @@ from extender.values.objects.pod import Pod
 from extender.verbs import Verbs
 from extender.verbs.verbs import VerbError
 from tests.extender.engine.cache.seen import seen, without_image_counts
+from tests.kit.examples import examples
 
 FIELD_OF = {kind.type: kind.field for kind in KINDS}
 Objects = dict[tuple[str, str, str], HasMetadata]
@@ -153,7 +154,7 @@ def test_a_nomination_holds_until_it_is_withdrawn() -> None:
 # By chance.
 
 
-@settings(deadline=None, max_examples=60, phases=[phase for phase in Phase if phase is not Phase.shrink])
+@settings(deadline=None, max_examples=examples(60), phases=[phase for phase in Phase if phase is not Phase.shrink])
 @given(st.integers(0, 2**32))
 def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int) -> None:
     """
@@ -184,7 +185,7 @@ def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int)
                 assert answers(live, present) == answers(fresh, present)
 
 
-@settings(deadline=None, max_examples=30, phases=[phase for phase in Phase if phase is not Phase.shrink])
+@settings(deadline=None, max_examples=examples(30), phases=[phase for phase in Phase if phase is not Phase.shrink])
 @given(st.integers(0, 2**32))
 def test_a_fork_and_its_original_are_independent(seed: int) -> None:
     """

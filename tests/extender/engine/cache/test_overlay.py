@@ -17,6 +17,7 @@ from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Node
 from tests.extender.engine.cache.seen import on_node, seen, without_image_counts
+from tests.kit.examples import examples
 
 KNOWN = [make_node(name).capacity(cpu=4).label(disk="hdd").obj() for name in ("a", "b")]
 PODS = [make_pod("on-a").req(cpu=1).node("a").obj(), make_pod("on-new").req(cpu=2).node("new").obj()]
@@ -99,7 +100,7 @@ def test_an_invalid_node_of_a_request_is_marked_invalid() -> None:
     assert list(snapshot.nodes.invalid) == [snapshot.nodes.index["a"]]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.randoms(use_true_random=False))
 def test_after_any_requests_a_snapshot_is_as_if_its_request_were_the_first(chance: random.Random) -> None:
     """

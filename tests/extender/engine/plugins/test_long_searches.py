@@ -31,6 +31,7 @@ from tests.kit.devices import (
     make_slice,
     selecting,
 )
+from tests.kit.examples import examples
 
 NODES = [make_node(f"n{number}") for number in range(6)]
 CLASS = make_device_class("any", 'device.driver == "gpu.example.com"')
@@ -168,7 +169,7 @@ def claims_of(requests: Sequence[Sequence[tuple[int, str]]]) -> list[ResourceCla
     ]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     st.lists(MODELS, min_size=6, max_size=6),
     st.lists(REQUESTS, min_size=1, max_size=2),

@@ -27,6 +27,7 @@ from extender.values.objects.node_selectors import node_selector_of
 from extender.values.objects.pod import Pod, Volume
 from extender.values.objects.quantity import Quantity, value_of
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim, StorageClass, attach_profile
+from tests.kit.examples import examples
 
 NOT_REACHED = "node(s) didn't match PersistentVolume's node affinity"
 NOTHING_TO_BIND = "node(s) didn't find available persistent volumes to bind"
@@ -277,7 +278,7 @@ PLUGINS: Mapping[str, OneNodeAtATime] = {
 
 
 @pytest.mark.parametrize("name", PLUGINS)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(seed=st.integers(0, 2**32))
 def test_all_nodes_at_once_is_one_node_at_a_time(name: str, seed: int) -> None:
     """

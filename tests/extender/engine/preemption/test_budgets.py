@@ -13,6 +13,7 @@ from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
+from tests.kit.examples import examples
 
 
 def budget(
@@ -108,7 +109,7 @@ _SELECTORS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(
     st.lists(st.dictionaries(_KEYS, _VALUES, min_size=1), min_size=1, max_size=8),
     st.lists(_SELECTORS, min_size=1, max_size=3),

@@ -23,6 +23,7 @@ from extender.engine.preemption.costs import (
 from extender.engine.snapshot.axes import Int64s
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
 from extender.values.objects.pod import start_time
+from tests.kit.examples import examples
 
 EARLY, NOON, LATE = "2026-01-01T08:00:00Z", "2026-01-01T12:00:00Z", "2026-01-01T18:00:00Z"
 LEAST = -(2**31)
@@ -183,7 +184,7 @@ def naive_choice(listed: Sequence[Candidate]) -> list[str]:
     return [one.node for one in left]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.randoms(use_true_random=False))
 def test_the_choice_is_that_of_the_criteria_told_one_by_one(chance: random.Random) -> None:
     victims = {

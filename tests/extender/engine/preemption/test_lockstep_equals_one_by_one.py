@@ -36,6 +36,7 @@ from extender.values.objects.meta import LabelSelector, ObjectMeta
 from extender.values.objects.node import HOSTNAME_LABEL, ZONE_LABEL
 from extender.values.objects.pod import Pod, start_time
 from extender.values.objects.preemption_messages import NO_VICTIMS
+from tests.kit.examples import examples
 
 Outcome = tuple[str, tuple[str, ...], int] | Status
 """What became of a node: ("candidate" or "fits", the victims in order, how many violate a budget), or why it does not
@@ -205,7 +206,7 @@ def _plain(status: Status) -> Status:
     return Status(status.code, tuple(sorted(status.reasons)), status.plugin)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(chance=st.randoms(use_true_random=False))
 def test_lockstep_equals_one_by_one(chance: random.Random) -> None:
     """
@@ -218,7 +219,7 @@ def test_lockstep_equals_one_by_one(chance: random.Random) -> None:
     assert outcomes == one_by_one(case)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(seed=st.integers(0, 2**32))
 def test_lockstep_equals_one_by_one_where_pods_share_volumes(seed: int) -> None:
     """

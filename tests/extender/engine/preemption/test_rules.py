@@ -34,6 +34,7 @@ from extender.verbs.preempting import choose_victims
 from tests.extender.engine.preemption.test_budgets import budget
 from tests.extender.engine.preemption.test_eligibility import NOMINATED, TERMINATING, condition, victim
 from tests.extender.engine.preemption.test_evaluator import Extender
+from tests.kit.examples import examples
 
 REFUSED: Final = fwk.NodeStatuses(absent=fwk.unschedulable("refused"))
 SIX, NOON, EIGHTEEN = "2026-01-01T06:00:00Z", "2026-01-01T12:00:00Z", "2026-01-01T18:00:00Z"
@@ -419,7 +420,7 @@ def _since(pods: Sequence[Pod]) -> float:
     return float(min(times)[11:13])
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(chance=st.randoms(use_true_random=False), rules=st.sampled_from(list(RULES.values())))
 def test_each_release_chooses_as_a_reference_that_looks_at_one_pod_at_a_time(
     chance: random.Random, rules: fwk.PreemptionRules

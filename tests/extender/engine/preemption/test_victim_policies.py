@@ -44,6 +44,7 @@ from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.preempting import choose_victims
 from tests.extender.engine.preemption.test_budgets import budget
 from tests.extender.engine.preemption.test_lockstep_equals_one_by_one import Case, make_case
+from tests.kit.examples import examples
 
 T = TypeVar("T")
 
@@ -282,7 +283,7 @@ def test_a_preemptor_that_has_to_wait_has_no_victims() -> None:
 # What always holds.
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.randoms(use_true_random=False))
 def test_no_victim_is_protected_and_no_budget_is_violated(chance: random.Random) -> None:
     """Neither when the scheduler preempts, nor in an answer to a kube-scheduler that asks."""
@@ -350,7 +351,7 @@ def with_rules(rules: fwk.PreemptionRules) -> type[fwk.PostFilterPlugin]:
     return Preempts
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.randoms(use_true_random=False))
 def test_no_preemption_loses_more_than_upstreams_unless_it_spares_budgets_or_priorities(chance: random.Random) -> None:
     case = make_case(random_cluster(chance), chance)

@@ -10,6 +10,7 @@ from extender.engine.queue import QueuedPodInfo
 from extender.testing import make_node, make_pod
 from extender.values.objects.pod import Pod
 from tests.extender.engine.queue.clocked import NODE_ADD, POD_LABEL, ClockedQueue, always, never
+from tests.kit.examples import examples
 
 PLUGINS = ("Always", "Never", "Odd")
 MAX_WAIT = 60.0
@@ -167,5 +168,5 @@ class Queue(RuleBasedStateMachine):
         assert isinstance(log[0], QueuedPodInfo) if log else not self.in_flight
 
 
-Queue.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+Queue.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestQueue = Queue.TestCase

@@ -31,6 +31,7 @@ from extender.values.objects.grouping import Namespace, Service
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
+from tests.kit.examples import examples
 
 DEFAULT = Configuration()
 
@@ -128,7 +129,7 @@ class World:
         )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.randoms(use_true_random=False))
 def test_remembering_changes_no_answer(chance: random.Random) -> None:
     """

@@ -22,6 +22,7 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup, group_of
 from tests.extender.engine.scheduler.group_stage import a_group_stage
 from tests.extender.engine.scheduler.test_pod_group_victims import Case, a_case
+from tests.kit.examples import examples
 
 Cost = tuple[int, int]
 """The number of units, and the sum of their priorities."""
@@ -78,7 +79,7 @@ async def cheapest(case: Case) -> Cost:
 
 
 @WAYS
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(seed=st.integers(0, 10**9))
 def test_no_set_of_victims_is_smaller_or_as_small_and_of_lower_priority(seed: int, one_by_one: bool) -> None:
     case = a_case(seed, most_pods=8)
@@ -90,7 +91,7 @@ def test_no_set_of_victims_is_smaller_or_as_small_and_of_lower_priority(seed: in
     assert cost_of(case, victims.candidate.victims) == asyncio.run(cheapest(case))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(seed=st.integers(0, 10**9))
 def test_both_ways_find_victims_that_cost_the_same_and_violate_no_more_budgets(seed: int) -> None:
     case = a_case(seed, most_pods=9)

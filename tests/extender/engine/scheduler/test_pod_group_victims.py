@@ -15,6 +15,7 @@ from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import PodGroup
 from tests.extender.engine.scheduler.group_stage import GroupStage, a_group_stage
+from tests.kit.examples import examples
 
 NODES = 5
 
@@ -107,7 +108,7 @@ async def both_ways(case: Case) -> tuple[tuple[str, list[str]], tuple[str, list[
     return found[0], found[1], stage
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 10**9))
 def test_room_that_is_summed_up_leads_to_the_victims_of_trials_one_by_one(seed: int) -> None:
     quickly, slowly, _ = asyncio.run(both_ways(a_case(seed)))
@@ -115,7 +116,7 @@ def test_room_that_is_summed_up_leads_to_the_victims_of_trials_one_by_one(seed: 
     assert quickly == slowly
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.integers(0, 10**9))
 def test_once_the_victims_are_gone_the_group_fits_and_no_single_one_of_them_could_have_stayed(seed: int) -> None:
     async def tell() -> None:
@@ -136,7 +137,7 @@ def test_once_the_victims_are_gone_the_group_fits_and_no_single_one_of_them_coul
     asyncio.run(tell())
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(st.integers(0, 10**9))
 def test_a_trial_leaves_the_cluster_as_it_was(seed: int) -> None:
     """

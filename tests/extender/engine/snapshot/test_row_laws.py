@@ -19,12 +19,13 @@ from extender.testing import (
     random_cluster,
     random_cluster_with_volumes,
 )
+from tests.kit.examples import examples
 
 FILTERS = {name: plugin for name, plugin in IN_TREE.items() if issubclass(plugin, fwk.FilterPlugin)}
 
 
 @pytest.mark.parametrize("name", FILTERS)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(chance=st.randoms(use_true_random=False))
 def test_in_tree_filters_keep_the_laws(name: str, chance: random.Random) -> None:
     """
@@ -37,7 +38,7 @@ def test_in_tree_filters_keep_the_laws(name: str, chance: random.Random) -> None
 
 
 @pytest.mark.parametrize("name", ["VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"])
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(seed=st.integers(0, 2**32))
 def test_filters_of_volumes_keep_the_laws_where_there_are_volumes(name: str, seed: int) -> None:
     """

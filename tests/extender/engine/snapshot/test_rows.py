@@ -14,6 +14,7 @@ from extender.testing import make_cache, make_node, make_pod, make_snapshot, ran
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import assigned_requests
 from tests.extender.moves import moves, slot_of
+from tests.kit.examples import examples
 
 PORT = ("0.0.0.0", "TCP", 80)
 
@@ -292,7 +293,7 @@ def milli_cpu(pod: Pod) -> int:
     return assigned_requests(pod)[0].milli_cpu
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.randoms(use_true_random=False))
 def test_a_column_is_what_counting_the_rows_pods_gives(chance: random.Random) -> None:
     """
@@ -325,7 +326,7 @@ def test_a_column_is_what_counting_the_rows_pods_gives(chance: random.Random) ->
         assert (as_it_is + change_of_web).tolist() == rows.tally(Attribute.LABELS, "web", is_web).tolist()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.randoms(use_true_random=False))
 def test_taking_and_changing_commute(chance: random.Random) -> None:
     """
@@ -348,7 +349,7 @@ def test_taking_and_changing_commute(chance: random.Random) -> None:
     assert spelled_out(changed_first) == spelled_out(taken_first)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.randoms(use_true_random=False))
 def test_changes_to_one_row_leave_the_others_unchanged(chance: random.Random) -> None:
     """

@@ -22,6 +22,7 @@ from extender.engine.snapshot.tallies import (
 from extender.testing import make_cache, make_node, make_pod, make_snapshot
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
+from tests.kit.examples import examples
 
 WEB, DB = (LabelClass("default", frozenset({("app", app)}), False) for app in ("web", "db"))
 
@@ -135,7 +136,7 @@ def test_a_tally_that_missed_more_than_the_journal_holds_is_summed_anew(moves: i
     assert pods.web() == pods.web_counted()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.randoms(use_true_random=False))
 def test_a_tally_is_the_sum_over_the_pods(chance: random.Random) -> None:
     """

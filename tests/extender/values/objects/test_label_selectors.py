@@ -21,6 +21,7 @@ from extender.values.objects.label_selectors import (
 )
 from extender.values.objects.label_syntax import parse_selector
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement
+from tests.kit.examples import examples
 
 
 def expression(key: str, operator: str, *values: str) -> LabelSelector:
@@ -222,7 +223,7 @@ requirements = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.lists(requirements, max_size=4))
 def test_the_text_of_a_selector_reads_back(parts: list[Requirement]) -> None:
     """
@@ -242,7 +243,7 @@ padding = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(st.lists(requirements, max_size=4), padding, st.dictionaries(names, values), st.booleans())
 def test_a_long_selector_matches_as_its_requirements_do(
     parts: list[Requirement], longer: list[Requirement], labels: dict[str, str], has_many: bool
@@ -285,7 +286,7 @@ def test_a_long_selector_takes_no_longer_than_the_labels_that_it_is_matched_with
     assert labels.looks <= len(labels)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.text(alphabet="ab/.-_ \t\n\0()=!,<>inot1é", max_size=40))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     """

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from extender.values.objects.label_selectors import NOTHING, Operator, Requirement, Selector, selector_with
 from extender.values.objects.label_sets import LabelSets, as_bits, places_of
+from tests.kit.examples import examples
 
 KEYS, VALUES = st.sampled_from(["app", "tier", "zone"]), st.sampled_from(["a", "b", "c", "1", "20"])
 REQUIREMENTS = st.one_of(
@@ -33,7 +34,7 @@ PADDING = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(st.lists(st.dictionaries(KEYS, VALUES), max_size=20), st.lists(REQUIREMENTS, max_size=4), PADDING, st.booleans())
 def test_each_set_is_selected_as_by_itself(
     sets: list[dict[str, str]], parts: list[Requirement], longer: list[Requirement], knows_keys: bool

@@ -15,12 +15,13 @@ from extender.values.objects.quantity import (
     quantity_of,
     value_of,
 )
+from tests.kit.examples import examples
 
 UNITS = {"": Fraction(1), "e3": Fraction(1000), "E-2": Fraction(1, 100)}
 UNITS |= {suffix: Fraction(1000) ** power for power, suffix in zip((-3, -2, -1, 1, 2, 3), "numkMG", strict=True)}
 UNITS |= {suffix: Fraction(1024) ** power for power, suffix in enumerate(("Ki", "Mi", "Gi"), start=1)}
 
-calmly = settings(deadline=None, max_examples=200)
+calmly = settings(deadline=None, max_examples=examples(200))
 numbers = st.builds(
     lambda sign, whole, places, unit: (
         f"{sign}{whole}{places}{unit}",

@@ -25,6 +25,7 @@ from extender.values.objects.resource_amounts import (
     pod_requests,
     validate_requests,
 )
+from tests.kit.examples import examples
 
 MEMORY_DEFAULT = 200 * 1024 * 1024
 GI = 1024**3
@@ -276,7 +277,7 @@ containers = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.lists(containers, max_size=3), st.lists(containers, max_size=3), lists, lists)
 def test_quick_sums_are_the_sums_of_quantities(
     plain: list[Any], init: list[Any], overhead: dict[str, str], whole: dict[str, str]

@@ -10,6 +10,7 @@ from extender.values.golang.json import JsonError
 from extender.values.protocol.arriving_nodes import MARK, ArrivedBody
 from extender.values.protocol.node_lists import DecodedNodes
 from extender.values.protocol.verb_arguments import read_extender_args
+from tests.kit.examples import examples
 
 POD = b'{"metadata":{"name":"p"}}'
 
@@ -72,7 +73,7 @@ def some_items(chance: random.Random) -> list[bytes]:
     return items
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.randoms(use_true_random=False))
 def test_a_body_in_any_parts_after_any_others_is_read_as_if_it_were_the_first(chance: random.Random) -> None:
     known = DecodedNodes(max_nodes=chance.choice([5, 100]))
