@@ -13,7 +13,7 @@ from extender.verbs.filtering import places_of, rows_at
 def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
     """Returns a score from 0 to 10 for each given node: the profile's weighted total, as a share of the best node's.
 
-    Unknown nodes get 0.
+    Unknown nodes get 0, and so do all nodes for a pod that demands too much.
 
     Raises:
         PluginError: a plugin failed; the message names it.
@@ -24,6 +24,8 @@ def prioritize_nodes(cycle: Cycle, names: Sequence[str]) -> list[int]:
         # Score plugins may read what their PreFilter kept; its verdict does not matter here, because the caller has
         # filtered.
         cycle.run_pre_filter_plugins()
+        if cycle.demands_too_much:
+            return [0] * len(names)
         rows, row_of = rows_at(cycle.snapshot, places[known])
         cycle.run_pre_score_plugins(rows)
         scores[known] = _on_extender_scale(cycle.run_score_plugins(rows).total)[row_of]

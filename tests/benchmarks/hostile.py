@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.verbs import served, serving
-from tests.hostile import test_device_selectors, test_pods, test_pods_with_long_lists
+from tests.hostile import test_device_selectors, test_pods
 
 AIMS = {"livez": 100, "filter": 250}
 """Milliseconds at the 99th percentile, on two cores."""
@@ -33,21 +33,12 @@ def _cluster_with(attack: Callable[[], test_pods.Manifest]) -> test_pods.Manifes
     return test_pods.cluster(attack())
 
 
-def _cluster_with_lists(attack: Callable[[], test_pods_with_long_lists.Attack]) -> test_pods.Manifest:
-    of = attack()
-    return test_pods.cluster(of.spec, of.metadata, (*test_pods.DEVICES, *of.objects), of.nodes)
-
-
 CLUSTERS: dict[str, Callable[[], Any]] = {
     **{
         f"claims: {name}": partial(test_device_selectors.cluster, attack)
         for name, attack in test_device_selectors.ATTACKS.items()
     },
     **{f"pods: {name}": partial(_cluster_with, attack) for name, attack in test_pods.ATTACKS.items()},
-    **{
-        f"lists: {name}": partial(_cluster_with_lists, attack)
-        for name, attack in test_pods_with_long_lists.ATTACKS.items()
-    },
 }
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 ORDINARY = {

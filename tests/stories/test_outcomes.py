@@ -6,6 +6,7 @@ test_preemption.py.
 """
 
 import asyncio
+import re
 from typing import Any
 
 import httpx
@@ -15,7 +16,7 @@ from extender.cluster.api_resources import EVENTS, NODES
 from extender.engine import framework as fwk
 from extender.values.objects.pod import Pod
 from tests.stories.plugins import WAIT, filtering, holding, permitting, pre_binding
-from tests.stories.scenery import is_binding, node, pod, refusal
+from tests.stories.scenery import is_binding, node, pod, priority, refusal
 from tests.stories.telling import a_scene, story
 
 NO_ROOM = (
@@ -398,3 +399,26 @@ async def test_what_a_node_allows_counts_and_not_what_it_has() -> None:
         await scene.has(pod("p", "3"))
 
         assert scene.node_of("p") == ""
+
+
+@pytest.mark.anywhere
+@story
+async def test_pod_with_too_many_demands_stays_pending_with_an_event_while_others_are_bound() -> None:
+    terms = [
+        {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": f"other-{number}"}}} for number in range(1000)
+    ]
+    anti_affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    async with a_scene(node("n"), priority("low", 1), priority("high", 100)) as scene:
+        await scene.has(pod("lower", "1500m", "low"))
+        await scene.has(pod("demanding", "1500m", "high", affinity=anti_affinity), pod("ordinary", "100m"))
+
+        condition = scene.condition("demanding")
+        assert condition is not None
+        assert re.fullmatch(
+            r"0/1 nodes are available: the pod's scheduling demands have \d{5} bytes, more than the 65536 that are "
+            r"considered\.",
+            condition[2],
+        )
+        assert scene.events("demanding") == [("FailedScheduling", condition[2])]
+        assert (scene.waits_in("demanding"), scene.refused_by("demanding")) == ("unschedulable", {"Demands"})
+        assert (scene.node_of("lower"), scene.node_of("ordinary")) == ("n", "n")

@@ -14,6 +14,7 @@ from typing import Final, final
 import numpy as np
 
 from extender.engine import framework as fwk
+from extender.engine.runtime.demands import DEMANDS, refusal_of_demands
 from extender.engine.runtime.framework import Framework
 from extender.engine.runtime.memory import (
     EqualPodsAnswer,
@@ -135,6 +136,13 @@ class Cycle(fwk.CycleState):
         return len(self._snapshot.nodes) if self.within is None else len(self.within)
 
     @property
+    def demands_too_much(self) -> bool:
+        """True once PreFilter has refused the pod unseen, because it demands more than is considered: no plugin has
+        looked at it, and none must.
+        """
+        return self.pre_filter.status.plugin == DEMANDS
+
+    @property
     def filters_see_only_nodes(self) -> bool:
         """True if all pods with the signature of this one get the same verdicts while the snapshot is the same."""
         if self.depends_on_devices or self.within is not None or self.nominations.by_node:
@@ -156,7 +164,8 @@ class Cycle(fwk.CycleState):
             self.memos = self._prepared.memos
 
     def run_pre_filter_plugins(self) -> PreFilterOutcome:
-        """Runs every PreFilter, and keeps and returns the combined result.
+        """Runs every PreFilter, and keeps and returns the combined result. A pod that demands too much is refused
+        instead; see `demands`.
 
         A plugin that answers Unschedulable does not stop the others, because preemption needs their state;
         UnschedulableAndUnresolvable does.
@@ -164,6 +173,10 @@ class Cycle(fwk.CycleState):
         Raises:
             PluginError: a plugin raised or answered with a code that PreFilter does not have.
         """
+        refused = refusal_of_demands(self.pod, self._snapshot.objects)
+        if refused is not None:
+            self.pre_filter = PreFilterOutcome(refused)
+            return self.pre_filter
         skipped: set[str] = set()
         if self.pod_signature:
             self._remembered = self.framework.memory.recall(self.pod_signature, self._snapshot)

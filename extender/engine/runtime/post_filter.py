@@ -14,7 +14,8 @@ from extender.engine.runtime.plugin_results import post_filter_result
 
 
 async def run_post_filter_plugins(cycle: Cycle, statuses: fwk.NodeStatuses) -> fwk.PostFilterResult:
-    """Runs the PostFilter plugins until one succeeds or answers that the pod cannot be helped.
+    """Runs the PostFilter plugins until one succeeds or answers that the pod cannot be helped. None is asked about a
+    pod that demands too much.
 
     Arguments:
         statuses: why each node refused the pod.
@@ -25,6 +26,8 @@ async def run_post_filter_plugins(cycle: Cycle, statuses: fwk.NodeStatuses) -> f
     Raises:
         PluginError: a plugin raised.
     """
+    if cycle.demands_too_much:
+        return fwk.PostFilterResult(fwk.unschedulable())
     reasons: list[str] = []
     refuser = ""
     nominated_node: str | None = None

@@ -1,0 +1,55 @@
+"""The door for waiting pods: those that demand more than `limits.DEMANDS` are not considered, so that plugins may be
+plain about the others. Pods on nodes count in full.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from extender.engine import framework as fwk
+from extender.values import limits
+from extender.values.objects.claims import claim_name
+from extender.values.objects.cluster import ClusterObjects
+from extender.values.objects.pod import Pod
+
+DEMANDS: Final = "Demands"
+"""The name that stands for this check among the plugins that refused a pod. No event is registered for it: what a pod
+demands hardly ever becomes less, so that the pod is tried again when it has waited for long.
+"""
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+
+
+def refusal_of_demands(pod: Pod, objects: ClusterObjects) -> fwk.Status | None:
+    """Returns why the pod is not considered; None if it is."""
+    size = demanded_bytes(pod, objects)
+    if size <= limits.DEMANDS:
+        return None
+    why = f"the pod's scheduling demands have {size} bytes, more than the {limits.DEMANDS:d} that are considered"
+    return fwk.unresolvable(why).by(DEMANDS)
+
+
+def demanded_bytes(pod: Pod, objects: ClusterObjects) -> int:
+    """Returns the bytes of what plugins read of a waiting pod: its labels and spec, and the specs of its claims, each
+    once.
+    """
+    spec = pod.spec
+    size = len(_ENCODE((pod.metadata.labels, spec)))
+    if spec.volumes:
+        for key in {(pod.namespace, name) for volume in spec.volumes if (name := claim_name(pod, volume))}:
+            volume_claim = objects.pvcs.get(key)
+            size += 0 if volume_claim is None else len(_ENCODE(volume_claim.spec))
+    if spec.resource_claims:
+        for key in {(pod.namespace, name) for name in _resource_claims(pod)}:
+            resource_claim = objects.resource_claims.get(key)
+            size += 0 if resource_claim is None else len(_ENCODE(resource_claim.spec))
+    return size
+
+
+def _resource_claims(pod: Pod) -> Iterator[str]:
+    generated = {each.name: each.resource_claim_name for each in pod.status.resource_claim_statuses}
+    for reference in pod.spec.resource_claims:
+        name = reference.resource_claim_name or generated.get(reference.name)
+        if name:
+            yield name
