@@ -36,7 +36,14 @@ def twelve_nodes() -> Iterator[Service]:
 def tight() -> Iterator[Service]:
     """A service with small limits."""
     with serving(
-        schedule=False, max_body=10_000, full_nodes=False, max_bodies=15_000, max_head=4096, max_headers=20, head_seconds=0.3,
-        body_seconds=0.3, keep_alive_seconds=1,
+        schedule=False, max_body=10_000, full_nodes=False, max_bodies=15_000, max_head=4096, max_headers=20,
+        keep_alive_seconds=1,
     ) as service:  # fmt: skip
+        yield service
+
+
+@pytest.fixture(scope="package")
+def hasty() -> Iterator[Service]:
+    """A service that gives up requests which do not arrive soon."""
+    with serving(schedule=False, head_seconds=0.3, body_seconds=0.3) as service:
         yield service

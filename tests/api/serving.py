@@ -25,6 +25,7 @@ from extender.client.access_review import User
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config import Configuration
 from extender.verbs import AnswersVerbs
+from tests.waiting import DEADLINE
 
 DATA = Path(__file__).parent / "data"
 TWELVE_NODES = DATA / "cluster-twelve-nodes.json.gz"
@@ -87,7 +88,7 @@ def serving_app(app: ASGIApp, settings: Settings, loop: str = "") -> Iterator[Se
             assert thread.is_alive(), "the server did not start"
             thread.join(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE, trust_env=False) as client:
             yield Service(port, client, server)
     finally:
         server.should_exit = True

@@ -11,7 +11,8 @@ from typer.testing import CliRunner, Result
 from api.cli import app
 from tests.api.serving import Service, serving
 from tests.api.test_following import kubeconfig_for
-from tests.api.test_questions import get, pod, until
+from tests.api.test_questions import get, pod
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from extender.values.config import Configuration, load, written
 from tests.api.in_process import ROOT, reprieve
 from tests.parity.cases import FOLDER
 from tests.parity.compare import differences
+from tests.waiting import DEADLINE
 
 
 def lines_of(*scenarios: object) -> bytes:
@@ -36,7 +37,7 @@ def test_version() -> None:
         capture_output=True,
         cwd=ROOT,
         text=True,
-        timeout=60,
+        timeout=DEADLINE,
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, f"reprieve {__version__}\n", "")
@@ -220,7 +221,7 @@ def test_serve_answers_until_it_is_told_to_stop() -> None:
             answer = httpx.post(f"{address[1]}/filter", json=BY_NAME, trust_env=False)
         finally:
             process.send_signal(signal.SIGTERM)
-            _, log = process.communicate(timeout=20)
+            _, log = process.communicate(timeout=DEADLINE)
 
     assert answer.json()["NodeNames"] == ["node-a1"]
     assert told[-1] == f"{address[1].removesuffix('/sched')}/ shows it\n"

@@ -30,6 +30,7 @@ from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import Service, serving, serving_app
 from tests.api.test_following import eventually, free_port
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
+from tests.waiting import DEADLINE
 
 SCHEDULER = "system:kube-scheduler"
 NAME = "reprieve.kube-system.svc"
@@ -116,7 +117,13 @@ def kubectl(service: Service, files: Files, *arguments: str, certificate: Certif
     command = ["kubectl", "--server", f"https://127.0.0.1:{service.port}", *tls, *arguments]
     environment = {"HOME": str(home), "PATH": os.environ["PATH"], "KUBECONFIG": str(home / "none")}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env=environment, check=False, stdin=subprocess.DEVNULL
+        command,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+        env=environment,
+        check=False,
+        stdin=subprocess.DEVNULL,
     )
     return done.stdout + done.stderr
 
@@ -173,7 +180,7 @@ def test_uvicorn_alone_passes_certificates_on(files: Files) -> None:
         ]
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(DEADLINE)
 
     assert statuses == [200, 403, 401]
 

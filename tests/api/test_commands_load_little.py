@@ -14,6 +14,7 @@ import pytest
 from api.cli import SUBCOMMANDS
 from tests.api.serving import Service
 from tests.api.test_following import kubeconfig_for
+from tests.waiting import DEADLINE
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +52,9 @@ def loaded_by(*arguments: str, until: str = AT_THE_END) -> list[str]:
         f"sys.argv = ['reprieve', *{arguments!r}]\n"
         "main()"
     )
-    run = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE
+    )
     return run.stderr.split()
 
 

@@ -15,8 +15,8 @@ FILTER = "/extender/filter"
 CALL = json.dumps(BY_NAME).encode()
 
 
-def test_i27_a_body_shorter_than_announced_is_given_up(tight: Service) -> None:
-    with connected(tight.port) as connection:
+def test_i27_a_body_shorter_than_announced_is_given_up(hasty: Service) -> None:
+    with connected(hasty.port) as connection:
         connection.send(head(FILTER, Content_Length=len(CALL) + 1) + CALL)
         answer = connection.answer()
 
@@ -35,16 +35,16 @@ def test_i27_what_follows_a_body_longer_than_announced_is_no_request(example: Se
         assert connection.is_closed()
 
 
-def test_i27_headers_that_do_not_end_are_given_up(tight: Service) -> None:
-    with connected(tight.port) as connection:
+def test_i27_headers_that_do_not_end_are_given_up(hasty: Service) -> None:
+    with connected(hasty.port) as connection:
         connection.send(b"POST /extender/filter HTTP/1.1\r\nHost: localhost\r\n")
 
         assert_refused(connection.answer(), 408)
         assert connection.is_closed()
 
 
-def test_i27_headers_that_trickle_in_are_given_up(tight: Service) -> None:
-    with connected(tight.port) as connection:
+def test_i27_headers_that_trickle_in_are_given_up(hasty: Service) -> None:
+    with connected(hasty.port) as connection:
         stop = threading.Event()
 
         def trickle() -> None:

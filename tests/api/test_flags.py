@@ -29,6 +29,7 @@ from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import serving
 from tests.api.test_following import eventually, free_port
 from tests.kit.certificates import Authority, can_make_certificates
+from tests.waiting import DEADLINE
 from tools import generate_feature_gates_page
 from tools.generate_flags_page import page
 
@@ -324,7 +325,7 @@ def test_a_manifest_of_kube_scheduler_starts_it_and_sigusr2_has_it_write_down_wh
         process.send_signal(signal.SIGUSR2)
         eventually(lambda: "Dump of scheduling queue" in log.read_text())
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0
+        assert process.wait(DEADLINE) == 0
 
     lines = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
     assert [line["flag"] for line in lines if line["msg"] == "A flag has no effect"] == [

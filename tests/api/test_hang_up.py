@@ -32,7 +32,7 @@ from tests.api.fake_engines import FailingEngine, GateEngine
 from tests.api.gated_plugin import CONFIGURATION, GATE, installed
 from tests.api.raw_http import Connection, connected, head
 from tests.api.serving import Service, serving, serving_app
-from tests.api.test_questions import until
+from tests.waiting import DEADLINE, until
 
 NUM_PODS = 5000
 """Each of which is a step of its own. Whoever is not stopped takes them all."""
@@ -388,7 +388,7 @@ def reprieve(*arguments: str) -> "subprocess.Popen[str]":
 def interrupted(command: "subprocess.Popen[str]") -> tuple[int, str, str]:
     with command:
         command.send_signal(signal.SIGINT)
-        told, complained = command.communicate(timeout=30)
+        told, complained = command.communicate(timeout=DEADLINE)
         return command.returncode, told, complained
 
 

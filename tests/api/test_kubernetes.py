@@ -21,6 +21,7 @@ from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests.request_bodies import MAX_BYTES
 from extender.cluster.store.object_store import ObjectStore
+from tests.waiting import DEADLINE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PODS = "/api/v1/namespaces/default/pods"
@@ -48,7 +49,7 @@ def serving() -> Iterator[httpx.Client]:
             assert thread.is_alive(), "the server did not start"
             thread.join(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=DEADLINE, trust_env=False) as client:
             yield client
     finally:
         server.should_exit = True

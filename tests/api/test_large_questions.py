@@ -13,9 +13,9 @@ from extender.engine.evaluation.memory_needs import is_large
 from tests.api.gated_plugin import CONFIGURATION, GATE, installed
 from tests.api.serving import Service, serving
 from tests.api.test_hang_up import NODE, asked, is_at_rest, is_left_alone
-from tests.api.test_questions import until
 from tests.extender.engine.evaluation.test_memory_needs import node, pod
 from tests.extender.values.concurrency.test_child_process import children
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import pytest
 from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import Service, serving
 from tests.api.test_following import eventually, free_port, kubeconfig_for, state_with
+from tests.waiting import DEADLINE
 
 CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -34,7 +35,7 @@ class Replica:
             self.process = subprocess.Popen([*command, *files], stderr=output, cwd=ROOT)
 
     def ends(self) -> int:
-        return self.process.wait(30)
+        return self.process.wait(DEADLINE)
 
     def said(self) -> str:
         return self._log.read_text()
@@ -138,7 +139,7 @@ def test_told_a_second_time_it_ends_at_once(tmp_path: Path) -> None:
                 process.send_signal(signal.SIGTERM)
                 eventually(lambda: "Waiting for connections to close" in log.read_text())
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(30) == 1
+                assert process.wait(DEADLINE) == 1
         finally:
             process.kill()
 

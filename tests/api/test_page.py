@@ -21,6 +21,7 @@ from api.ui.assets import assets
 from api.ui.streams import MAX_STREAMS
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
+from tests.waiting import DEADLINE
 
 VIEWS = ("/", "/ui/nodes", "/ui/nodes/node-a1", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if")
 SOMEBODY = "another namespace&#39;s pod"
@@ -358,7 +359,7 @@ def test_pages_that_follow_leave_room_for_the_verbs(example: Service) -> None:
     """
     with ExitStack() as opened:
         client = opened.enter_context(
-            httpx.Client(base_url=f"http://127.0.0.1:{example.port}", trust_env=False, timeout=30)
+            httpx.Client(base_url=f"http://127.0.0.1:{example.port}", trust_env=False, timeout=DEADLINE)
         )
         followed = [opened.enter_context(client.stream("GET", "/v1/stream")) for _ in range(MAX_STREAMS + 1)]
         late = followed.pop()
@@ -373,7 +374,7 @@ def test_pages_that_follow_leave_room_for_the_verbs(example: Service) -> None:
 def test_the_service_ends_although_pages_are_open() -> None:
     with (
         serving(schedule=False) as service,
-        httpx.Client(base_url=service.client.base_url, trust_env=False, timeout=30) as client,
+        httpx.Client(base_url=service.client.base_url, trust_env=False, timeout=DEADLINE) as client,
     ):
         request = client.build_request("GET", "/v1/stream")
         answer = client.send(request, stream=True)

@@ -1,8 +1,7 @@
 """What people ask under /v1, over a socket, of a service that decides for a small cluster of its own."""
 
 import json
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from api.callers.http_refusals import Refusal
 from api.face import Face
 from api.settings.settings import Settings
 from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
+from tests.waiting import until
 
 PREEMPTED = "bank/batch-0"
 
@@ -88,14 +88,6 @@ def deciding(state: Path) -> Iterator[Service]:
             ]
         )
         yield service
-
-
-def until(came: Callable[[], object]) -> None:
-    """Wait for what has to come."""
-    end = time.monotonic() + 30
-    while not came():
-        assert time.monotonic() < end, "it has not come"
-        time.sleep(0.02)
 
 
 def get(service: Service, path: str, code: int = 200, **params: str) -> Any:

@@ -11,7 +11,8 @@ from api.starting import prepare
 from extender.cluster.dumps.state_file import load
 from tests.api.in_process import reprieve
 from tests.api.serving import serving
-from tests.api.test_questions import get, until
+from tests.api.test_questions import get
+from tests.waiting import until
 
 PACKING = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from api.serving.server import Server
 from api.settings.settings import Settings
 from tests.api.serving import serving_app
+from tests.waiting import DEADLINE
 
 
 def test_a_service_that_fails_while_it_serves_ends_and_says_so() -> None:
@@ -32,7 +33,7 @@ def test_a_service_that_fails_while_it_serves_ends_and_says_so() -> None:
     with serving_app(Starlette(lifespan=lifespan), Settings(port=0)) as service:
         assert isinstance(service.server, Server)
         fails.set()
-        end = time.monotonic() + 10
+        end = time.monotonic() + DEADLINE
         while not service.server.why_over:
             assert time.monotonic() < end, "it serves on"
             time.sleep(0.01)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.serving import Service, serving
-from tests.api.test_questions import get, until
+from tests.waiting import until_at_rest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ten-questions.md").read_text()
 ROWS = [
@@ -24,9 +24,7 @@ ANSWERS = {
     "6": ["Why this node", "NodeResourcesFit", "weighted"],
     "10": ["Decisions", "Unschedulable", "batch/train-3"],
 }
-"""What the last page says. Who was evicted depends on whether the kubelets had started all pods by then. What a form
-answers, tests of the browser look at.
-"""
+"""What the last page says. What a form answers, tests of the browser look at."""
 
 
 class Links(HTMLParser):
@@ -62,7 +60,7 @@ class Links(HTMLParser):
 @pytest.fixture(scope="module")
 def example() -> Iterator[Service]:
     with serving() as service:
-        until(lambda: get(service, "/v1/pending")["pods"] == 1 and get(service, "/v1/preemptions")["items"])
+        until_at_rest(f"http://127.0.0.1:{service.port}")
         yield service
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from api.serving.watchdog import Watchdog
 from tests.api.serving import TWELVE_NODES, serving
+from tests.waiting import DEADLINE
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def watched(patience: float) -> Iterator[Watchdog]:
 
 
 def a_filter_that_hangs_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + DEADLINE
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.01)
 

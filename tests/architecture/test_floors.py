@@ -14,6 +14,7 @@ from extender.engine.framework import Plugin
 from extender.engine.plugins import IN_TREE
 from tests.architecture.sources import ROOT, parsed, sources
 from tests.each_case import each_case
+from tests.waiting import DEADLINE
 
 MAX_LINES = 550
 MAX_LINES_OF_A_FUNCTION = 85
@@ -30,7 +31,9 @@ def test_importing_the_contract_loads_no_engine_and_no_web_library() -> None:
     """
     code = "import sys, extender.engine.framework; print(*sys.modules)"
 
-    run = subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE
+    )
 
     loaded = run.stdout.split()
     unwanted = (

@@ -15,7 +15,8 @@ import httpx
 from playwright.sync_api import CDPSession, expect, sync_playwright
 
 from tests.browser.conftest import CHROMIUM, QUIET
-from tests.browser.services import SECONDS, Running, many_nodes, pod, running
+from tests.browser.services import Running, many_nodes, pod, running
+from tests.waiting import DEADLINE
 
 MINUTES: Final = float(os.environ.get("MINUTES", "1"))
 PAUSE: Final = 1000
@@ -47,7 +48,7 @@ def run() -> None:
 
 def _change(service: Running, *, is_there: bool) -> None:
     if is_there:
-        httpx.delete(f"{service.kubernetes}{PODS}/one-more", timeout=SECONDS, trust_env=False).raise_for_status()
+        httpx.delete(f"{service.kubernetes}{PODS}/one-more", timeout=DEADLINE, trust_env=False).raise_for_status()
     else:
         service.create(PODS, pod("one-more", {"cpu": "100m"}))
 

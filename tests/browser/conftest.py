@@ -12,10 +12,11 @@ from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.api.test_page import guarded_service
 from tests.browser.services import Running, busy_cluster, many_nodes, running
+from tests.waiting import DEADLINE
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
@@ -64,7 +65,7 @@ class Profiles:
         )
         self._contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(DEADLINE * 1000)
         page.on("console", lambda message: self._said.append(message.text))
         page.on("pageerror", lambda error: self._said.append(str(error)))
         page.on("request", lambda request: self._asked.append(urlsplit(request.url).netloc))
@@ -89,6 +90,7 @@ class Profiles:
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no Chromium, and it could not be installed: apt-get install chromium")
+    expect.set_options(timeout=DEADLINE * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         yield browser

@@ -6,7 +6,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ from typing import Any
 
 import httpx
 
+from tests.waiting import DEADLINE, until_at_rest
+
 ROOT = Path(__file__).parents[2]
-SECONDS = 60
 ZONE = "topology.kubernetes.io/zone"
 MANY = 5000
 
@@ -30,11 +30,11 @@ class Running:
 
     def create(self, path: str, obj: dict[str, Any]) -> None:
         """POST an object to the cluster's own API."""
-        httpx.post(f"{self.kubernetes}{path}", json=obj, timeout=SECONDS, trust_env=False).raise_for_status()
+        httpx.post(f"{self.kubernetes}{path}", json=obj, timeout=DEADLINE, trust_env=False).raise_for_status()
 
     def pods(self) -> Any:
         """All pods, as the cluster's own API has them."""
-        return httpx.get(f"{self.kubernetes}/api/v1/pods", timeout=SECONDS, trust_env=False).json()["items"]
+        return httpx.get(f"{self.kubernetes}/api/v1/pods", timeout=DEADLINE, trust_env=False).json()["items"]
 
 
 @contextmanager
@@ -51,27 +51,11 @@ def running(*arguments: str) -> Iterator[Running]:
             assert line, f"the service did not start:\n{said}"
             said += line
         page, kubernetes = re.findall(r"http://[\w.]+:\d+", said)[:2]
-        _wait_until_settled(page)
+        until_at_rest(page)  # a page that is drawn again under a test's hands is another test's matter
         yield Running(page, kubernetes)
     finally:
         service.terminate()
-        service.communicate(timeout=SECONDS)
-
-
-def _wait_until_settled(page: str) -> None:
-    """Until nothing has changed for a second: a page that is drawn again under a test's hands is another test's
-    matter.
-    """
-    last, since, end = "", 0.0, time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        found = re.search(r'data-version="([^"]+)"', httpx.get(page, timeout=SECONDS, trust_env=False).text)
-        version, now = found[1] if found else "", time.monotonic()
-        if version != last:
-            last, since = version, now
-        elif version and now - since > 1:
-            return
-        time.sleep(0.2)
-    raise AssertionError("the service does not come to rest")
+        service.communicate(timeout=DEADLINE)
 
 
 def many_nodes(path: Path, pods_each: int = 1, waiting_pods: int = 0) -> Path:

@@ -3,6 +3,7 @@
 The script comes in by the browser's debugging protocol, so that the page's policy stays as it is.
 """
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import httpx
@@ -11,7 +12,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import SECONDS, Running, pod, running
+from tests.browser.services import Running, pod, running
+from tests.waiting import DEADLINE
 
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 OPTIONS = {"runOnly": {"type": "tag", "values": LEVELS}, "resultTypes": ["violations"]}
@@ -73,24 +75,30 @@ def test_nor_where_there_are_thousands_of_nodes(large: Running, open_page: OpenP
 
 
 def test_nor_in_what_is_told_of_decisions(deciding: Running, open_page: OpenPage) -> None:
-    items = httpx.get(f"{deciding.url}/v1/decisions", timeout=SECONDS, trust_env=False).json()["items"]
+    items = httpx.get(f"{deciding.url}/v1/decisions", timeout=DEADLINE, trust_env=False).json()["items"]
     refused = next(each["id"] for each in items if each["outcome"] == "Unschedulable")
 
     for view in ("/ui/history", f"/ui/decisions/{refused}"):
         assert on_all_screens(open_page(f"{deciding.url}{view}")) == {}
 
 
-def test_nor_where_two_schedulers_are_compared_and_in_events(browser: Browser, open_page: OpenPage) -> None:
+@pytest.fixture
+def shadowing(browser: Browser) -> Iterator[Running]:
+    """It goes on until the pages are closed that a test has opened: tests ask for it before `open_page`."""
     with running("--shadow") as service:
-        service.create("/api/v1/namespaces/default/pods", pod("too-large", {"cpu": "900"}, priority="default"))
-        page = open_page(f"{service.url}/ui/agreement")
-        assert on_all_screens(page) == {}
+        yield service
 
-        page = open_page(f"{service.url}/ui/pods/default/too-large")
-        expect(page.locator("#attempts tbody tr")).not_to_have_count(0)
-        page.get_by_role("link", name="Show the events").click()
-        expect(page.locator("#events tbody tr")).not_to_have_count(0)
-        assert on_all_screens(page) == {}
+
+def test_nor_where_two_schedulers_are_compared_and_in_events(shadowing: Running, open_page: OpenPage) -> None:
+    shadowing.create("/api/v1/namespaces/default/pods", pod("too-large", {"cpu": "900"}, priority="default"))
+    page = open_page(f"{shadowing.url}/ui/agreement")
+    assert on_all_screens(page) == {}
+
+    page = open_page(f"{shadowing.url}/ui/pods/default/too-large")
+    expect(page.locator("#attempts tbody tr")).not_to_have_count(0)
+    page.get_by_role("link", name="Show the events").click()
+    expect(page.locator("#events tbody tr")).not_to_have_count(0)
+    assert on_all_screens(page) == {}
 
 
 def test_nor_in_the_answer_to_a_what_if(still: Running, open_page: OpenPage) -> None:

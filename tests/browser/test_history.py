@@ -118,7 +118,7 @@ def test_equal_attempts_share_a_row(happened: Running, open_page: OpenPage) -> N
     happened.create("/api/v1/nodes", node | {"metadata": {"name": "tinier"}})
 
     row = page.locator("#decisions tbody tr", has_text="never")
-    expect(row.first).to_contain_text("of 1", timeout=20_000)
+    expect(row.first).to_contain_text("of 1")
     filtered(page, Pod_or_workload="never")
     kept = page.request.get(f"{happened.url}/v1/decisions?pod=default/never").json()["items"]
     assert len(kept) > 1

@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import SECONDS, Running, pod
+from tests.browser.services import Running, pod
+from tests.waiting import DEADLINE
 
 FOCUSED = """() => {
   const element = document.activeElement;
@@ -115,5 +116,5 @@ def one_more_pod(service: Running, priority: int | str = 0) -> Iterator[None]:
         yield
     finally:
         httpx.delete(
-            f"{service.kubernetes}/api/v1/namespaces/default/pods/one-more", timeout=SECONDS, trust_env=False
+            f"{service.kubernetes}/api/v1/namespaces/default/pods/one-more", timeout=DEADLINE, trust_env=False
         ).raise_for_status()

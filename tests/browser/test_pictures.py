@@ -1,7 +1,6 @@
 """The pictures of the documentation are what the page looks like: REPRIEVE_PICTURES=1 has them made again."""
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,7 +8,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import SECONDS, Running, pod, running
+from tests.browser.services import Running, pod, running
+from tests.waiting import until
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 MAKES_THEM = bool(os.environ.get("REPRIEVE_PICTURES"))
@@ -46,13 +46,6 @@ def busy(browser: Browser) -> Iterator[Running]:
             lambda: any(each["metadata"]["name"] == "urgent" and "nodeName" in each["spec"] for each in service.pods())
         )
         yield service
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline, "it did not come to that"
-        time.sleep(0.1)
 
 
 def alive(page: Page) -> None:

@@ -6,8 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
-from tests.browser.services import SECONDS, Running
+from tests.browser.services import Running
 from tests.browser.test_keyboard import one_more_pod
+from tests.waiting import DEADLINE
 
 WATCHES = """() => {
   globalThis.moved = [];
@@ -49,7 +50,7 @@ def test_nothing_moves_once_it_is_shown_and_a_page_is_small(crowded: Running, op
 @pytest.mark.parametrize("view", ["/", "/ui/nodes"])
 def test_nothing_moves_where_a_page_arrives_in_pieces(crowded: Running, open_page: OpenPage, view: str) -> None:
     page = open_page(f"{crowded.url}{view}", slow=True)
-    expect(page.locator("#live")).to_have_text("live", timeout=SECONDS * 1000)
+    expect(page.locator("#live")).to_have_text("live", timeout=DEADLINE * 1000)
 
     page.evaluate(FROM_THE_BEGINNING)
 
@@ -101,5 +102,5 @@ def one_update(service: Running, page: Page) -> None:
     """One more pod waits, which the page shows; and then it does no more."""
     heading = page.locator("h1")
     with one_more_pod(service):
-        expect(heading).to_contain_text("501 pending pods", timeout=SECONDS * 1000)
-    expect(heading).to_contain_text("500 pending pods", timeout=SECONDS * 1000)
+        expect(heading).to_contain_text("501 pending pods", timeout=DEADLINE * 1000)
+    expect(heading).to_contain_text("500 pending pods", timeout=DEADLINE * 1000)

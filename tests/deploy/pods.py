@@ -19,6 +19,7 @@ from tests.api.in_process import ROOT
 from tests.api.test_following import free_port, kubeconfig_for
 from tests.deploy.shipped import Object, container, one, pod_spec
 from tests.kit.certificates import Authority
+from tests.waiting import DEADLINE
 
 HOST: Final = "reprieve.kube-system.svc"
 
@@ -85,7 +86,7 @@ def running(
         yield RunningPod(process, port, objects, folders)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(DEADLINE)
 
 
 def client(
@@ -93,11 +94,11 @@ def client(
 ) -> httpx.Client:
     """A client that checks the certificate, and shows its own if it has one."""
     if authority is None:
-        return httpx.Client(base_url=f"http://127.0.0.1:{pod.port}", trust_env=False, timeout=60)
+        return httpx.Client(base_url=f"http://127.0.0.1:{pod.port}", trust_env=False, timeout=DEADLINE)
     context = ssl.create_default_context(cafile=authority.certificate)
     if certificate is not None:
         context.load_cert_chain(*certificate)
-    return httpx.Client(base_url=f"https://localhost:{pod.port}", verify=context, trust_env=False, timeout=60)
+    return httpx.Client(base_url=f"https://localhost:{pod.port}", verify=context, trust_env=False, timeout=DEADLINE)
 
 
 def _placed(text: str, folders: dict[str, Path], port: int) -> str:

@@ -19,6 +19,7 @@ import yaml
 from tests.api.in_process import ROOT
 from tests.api.test_following import free_port
 from tests.kit.processes import Process
+from tests.waiting import DEADLINE
 
 CACHE: Final = ROOT / ".cache" / "prometheus"
 PROGRAMS: Final = ("prometheus", "promtool")
@@ -102,7 +103,7 @@ def scraping(targets: dict[str, list[str]], folder: Path) -> Iterator[Prometheus
         folder / "prometheus.log",
     )
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as client:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=DEADLINE) as client:
             process.wait_until(lambda: _is_ready(client), 60)
             yield Prometheus(client)
     finally:

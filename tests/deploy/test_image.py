@@ -23,6 +23,7 @@ import pytest
 from extender import __version__
 from tests.api.in_process import ROOT
 from tests.api.test_following import eventually, free_port
+from tests.waiting import DEADLINE
 
 DOCKERFILE: Final = (ROOT / "Dockerfile").read_text()
 LARGEST_MIB: Final = 300
@@ -195,7 +196,7 @@ def test_it_serves_from_a_file_system_that_cannot_be_written(image: Stage, tmp_p
         )
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(DEADLINE)
     assert answer.json()["NodeNames"] is not None
 
 

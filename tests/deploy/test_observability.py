@@ -32,6 +32,7 @@ from tests.api.serving import JSON, Service, serving, serving_app
 from tests.api.test_following import eventually, free_port, kubeconfig_for
 from tests.deploy import moody_plugin
 from tests.deploy.prometheus import Prometheus, program, scraping
+from tests.waiting import DEADLINE
 from tools import generate_metrics_page
 from tools.generate_dashboards import DASHBOARDS, FOLDER, expressions, page
 from tools.render_manifests import CHART
@@ -75,7 +76,7 @@ def service(folder: Path, cluster: int, *flags: str, lease: str = "reprieve", lo
         yield f"127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(DEADLINE)
 
 
 def pod(name: str, cpu: str = "10m", mood: str = "", priority_class: str = "") -> dict[str, Any]:
@@ -232,7 +233,7 @@ def prometheus_with_everything(tmp_path_factory: pytest.TempPathFactory) -> Iter
             lost = until_lost.enter_context(serving(schedule=False))
             blind = stack.enter_context(service(folder / "blind", lost.port, "-v=4", log="/dev/full"))
             clients = [
-                stack.enter_context(httpx.Client(base_url=f"http://{at}", trust_env=False, timeout=60))
+                stack.enter_context(httpx.Client(base_url=f"http://{at}", trust_env=False, timeout=DEADLINE))
                 for at in (deciding, blind)
             ]
             for client in clients:

@@ -18,6 +18,7 @@ from tests.api.serving import Service, serving
 from tests.api.test_following import eventually, free_port, kubeconfig_for
 from tests.deploy.shipped import Object, container, objects_of, one, pod_spec
 from tests.kit.rbac import Rbac
+from tests.waiting import DEADLINE
 from tools.generate_roles import ROLES
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
@@ -127,7 +128,7 @@ def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path:
                 eventually(lambda: _node(cluster) != "")
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(DEADLINE)
 
 
 def test_kube_scheduler_is_told_of_the_extender_that_the_recipes_start() -> None:

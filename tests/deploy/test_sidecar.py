@@ -22,6 +22,7 @@ from tests.api.test_recorded_calls import as_go_writes, recorded_calls
 from tests.deploy.pods import RunningPod, client, running
 from tests.deploy.shipped import Object, container, objects_of, one, shipped
 from tests.kit.certificates import Authority, can_make_certificates
+from tests.waiting import DEADLINE
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
 
@@ -150,7 +151,7 @@ def _kube_scheduler(pod: RunningPod, cluster: int, folder: Path) -> Iterator[Non
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(DEADLINE)
 
 
 def _uids(victims: dict[str, Any]) -> set[str]:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.api.serving import Service, serving
-from tests.api.test_questions import pod, until
+from tests.api.test_questions import pod
 from tests.hostile.test_pods import Manifest, nodes, shop
+from tests.waiting import until
 
 NUM_NODES, NUM_PODS, NUM_WAITING = 15_000, 15_000, 50
 NUM_UNKNOWN = 15_000

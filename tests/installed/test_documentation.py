@@ -9,7 +9,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 import urllib.request
 from contextlib import ExitStack
 from html.parser import HTMLParser
@@ -24,6 +23,7 @@ import yaml
 from api.cli import SUBCOMMANDS, app
 from tests.installed.environment import ROOT, Environment, installed_into, link_distribution, link_with_requirements
 from tests.installed.journey import Journey, free_port
+from tests.waiting import DEADLINE, until, until_at_rest
 from tools.generate_reference import FOLDER, PAGES
 
 DOCS = ROOT / "docs"
@@ -207,7 +207,7 @@ def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Pa
                 settings = " ".join(f"{key}={value}" for key, value in variables.items())
                 others.enter_context(journey.beside(f"env {settings} {here[:-1]}")).until_ready(f"{server}/readyz")
                 if name == "ten-questions.md":
-                    until_one_waits(server)
+                    until_at_rest(server)
             else:
                 printed = journey.type(here, also=variables)
                 assert is_as_said([with_ports(line, ports) for line in output], printed), f"{command}\n{printed}"
@@ -215,20 +215,6 @@ def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Pa
             assert {node_of_a_new_pod(ports["8080"], number) for number in range(4)} <= WITH_SSD
     journey.environment.run("pip uninstall --yes my-policy")
     print(journey.report())
-
-
-def until_one_waits(server: str) -> None:
-    """
-    Waits until the example cluster is at rest: the one pod that waits in it for long is the only one.
-    """
-    ends = time.monotonic() + 60
-    while True:
-        with urllib.request.urlopen(f"{server}/v1/pending", timeout=30) as answer:
-            found = json.load(answer)
-        if found["pods"] == 1 and found["reasons"][0]["nodes"]:
-            return
-        assert time.monotonic() < ends
-        time.sleep(0.1)
 
 
 def node_of_a_new_pod(kube: str, number: int) -> str:
@@ -241,14 +227,12 @@ def node_of_a_new_pod(kube: str, number: int) -> str:
     urllib.request.urlopen(
         urllib.request.Request(pods, json.dumps(pod).encode(), {"Content-Type": "application/json"}), timeout=30
     ).close()
-    ends = time.monotonic() + 60
-    while True:
-        with urllib.request.urlopen(f"{pods}/front-{number}", timeout=30) as answer:
-            node: str = json.load(answer)["spec"].get("nodeName", "")
-        if node:
-            return node
-        assert time.monotonic() < ends
-        time.sleep(0.1)
+
+    def node() -> str:
+        with urllib.request.urlopen(f"{pods}/front-{number}", timeout=DEADLINE) as answer:
+            return str(json.load(answer)["spec"].get("nodeName", ""))
+
+    return until(node)
 
 
 def with_ports(text: str, ports: dict[str, str]) -> str:

@@ -25,6 +25,7 @@ from tests.deploy.shipped import container, objects_of
 from tests.installed.environment import ROOT, Environment, installed_into, link_distribution
 from tests.installed.journey import Journey, Running, free_port
 from tests.kit.certificates import Authority, can_make_certificates
+from tests.waiting import DEADLINE
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART
 
@@ -94,7 +95,7 @@ def asked(port: int, verb: str, body: dict[str, Any]) -> Any:
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/extender/{verb}", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=30) as answer:
+    with urllib.request.urlopen(request, timeout=DEADLINE) as answer:
         return json.load(answer)
 
 
@@ -260,7 +261,7 @@ def resource_versions(port: int) -> dict[str, str]:
     """
     found = {}
     for kind in ("pods", "nodes"):
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{kind}", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/{kind}", timeout=DEADLINE) as answer:
             found.update(
                 {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in json.load(answer)["items"]}
             )

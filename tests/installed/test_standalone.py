@@ -7,7 +7,6 @@ environment, outside the repository.
 
 import json
 import re
-import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from tests.installed.environment import Environment
 from tests.installed.journey import DEADLINE, Journey, free_port
 from tests.installed.test_own_plugin import write_kubeconfig
+from tests.waiting import until
 
 NODES, RUNNING, PENDING = 50, 480, 20
 MIB = 2**20
@@ -63,13 +63,6 @@ def read(url: str) -> str:
 def unscheduled(kube: int) -> int:
     pods = json.loads(read(f"http://127.0.0.1:{kube}/api/v1/pods"))["items"]
     return sum("nodeName" not in pod["spec"] for pod in pods)
-
-
-def until(is_so: Any) -> None:
-    ends = time.monotonic() + DEADLINE
-    while not is_so():
-        assert time.monotonic() < ends
-        time.sleep(0.1)
 
 
 def memory_of(process: int) -> int:

@@ -15,8 +15,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,8 @@ from typing import IO, Any
 
 import httpx
 import pytest
+
+from tests.waiting import DEADLINE, until
 
 ROOT = Path(__file__).parents[2]
 STATE = ROOT / "examples/clusters/three-nodes.yaml"
@@ -65,13 +66,6 @@ class Running:
         """Its exit code, once it was told to end."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(20)
-
-
-def until(came: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not came():
-        assert time.monotonic() < end, "it has not come"
-        time.sleep(0.02)
 
 
 @contextmanager
@@ -266,7 +260,7 @@ def test_who_is_started_with_a_wrong_configuration_says_why_in_a_line_and_asks_n
             "--config",
             str(configuration),
         ]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=DEADLINE, check=False)
         api_server.setblocking(False)
 
         with pytest.raises(BlockingIOError):

@@ -29,6 +29,7 @@ from extender.verbs import VerbError, Verbs
 from extender.verbs.filtering import LONGEST_REASON
 from extender.verbs.verbs import NODES_AT_ONCE
 from tests.kit.writes import RecordedWrites
+from tests.waiting import DEADLINE
 
 ASKED = make_pod("asked").req(cpu=1)
 IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"
@@ -636,7 +637,7 @@ def test_nodes_that_a_thread_still_takes_in_for_nobody_are_in_no_answer(monkeypa
         used.append(cache)
         if len(used) == 1:
             is_at_work.set()
-            assert may_end.wait(60)
+            assert may_end.wait(DEADLINE)
         return update_snapshot(cache)
 
     async def take_in() -> Sequence[int]:

@@ -18,6 +18,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Node
 from tests.extender.engine.cache.seen import on_node, seen, without_image_counts
 from tests.kit.examples import examples
+from tests.waiting import DEADLINE
 
 KNOWN = [make_node(name).capacity(cpu=4).label(disk="hdd").obj() for name in ("a", "b")]
 PODS = [make_pod("on-a").req(cpu=1).node("a").obj(), make_pod("on-new").req(cpu=2).node("new").obj()]
@@ -211,7 +212,7 @@ def test_changes_wait_while_a_thread_lays_nodes_out(monkeypatch: pytest.MonkeyPa
 
     def held(cache: Cache) -> Snapshot:
         is_at_work.set()
-        assert may_end.wait(60)
+        assert may_end.wait(DEADLINE)
         return update_snapshot(cache)
 
     monkeypatch.setattr(Cache, "update_snapshot", held)

@@ -24,6 +24,7 @@ from extender.values.cel.selector import Facts
 from extender.values.concurrency.child_process import ChildEndedError, in_child
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.field_errors import FieldError
+from tests.waiting import DEADLINE
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the work is done in a thread")
 
@@ -53,7 +54,7 @@ def children() -> set[str]:
 
 
 def until(happens: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + DEADLINE
     while not happens():
         assert time.monotonic() < deadline
         time.sleep(0.01)
