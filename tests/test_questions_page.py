@@ -16,7 +16,7 @@ from api.settings.settings import Settings
 from tests.api.in_process import Done, reprieve
 from tests.api.serving import Service, serving
 from tests.api.test_questions import get
-from tests.waiting import until
+from tests.kit.waiting import until
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "questions.md").read_text()

@@ -25,7 +25,7 @@ from extender.client.access_review import User
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.values.config import Configuration
 from extender.verbs import AnswersVerbs
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 DATA = Path(__file__).parent / "data"
 TWELVE_NODES = DATA / "cluster-twelve-nodes.json.gz"

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from api.cli import app
 from tests.api.serving import Service, serving
+from tests.kit.waiting import until
 from tests.stories.scenery import GROUP_GATES, pod_group
-from tests.waiting import until
 
 GATES = ",".join(f"{name}=true" for name in GROUP_GATES)
 

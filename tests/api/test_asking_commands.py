@@ -12,7 +12,7 @@ from api.cli import app
 from tests.api.serving import Service, serving
 from tests.api.test_following import kubeconfig_for
 from tests.api.test_questions import get, pod
-from tests.waiting import until
+from tests.kit.waiting import until
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from api.documents.examples import BY_NAME, SCENARIO
 from extender import __version__
 from extender.values.config import Configuration, load, written
 from tests.api.in_process import ROOT, reprieve
+from tests.kit.waiting import DEADLINE
 from tests.parity.cases import FOLDER
 from tests.parity.compare import differences
-from tests.waiting import DEADLINE
 
 
 def lines_of(*scenarios: object) -> bytes:

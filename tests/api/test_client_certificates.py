@@ -30,7 +30,7 @@ from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import Service, serving, serving_app
 from tests.api.test_following import eventually, free_port
 from tests.kit.certificates import Authority, CertificateFiles, can_make_certificates
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 SCHEDULER = "system:kube-scheduler"
 NAME = "reprieve.kube-system.svc"

@@ -14,7 +14,7 @@ import pytest
 from api.cli import SUBCOMMANDS
 from tests.api.serving import Service
 from tests.api.test_following import kubeconfig_for
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,7 @@ from tests.api.gated_plugin import installed
 from tests.api.raw_http import Connection, head
 from tests.api.serving import Service, serving
 from tests.api.test_hang_up import NODE, asked, is_at_rest, pod
-from tests.waiting import until
+from tests.kit.waiting import until
 
 IN_WORK = {
     "RequestResponseCycle", "LimitedProtocol", "Connection", "HttpRequestParser", "HttpResponseParser", "TCPTransport",

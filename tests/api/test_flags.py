@@ -29,7 +29,7 @@ from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import serving
 from tests.api.test_following import eventually, free_port
 from tests.kit.certificates import Authority, can_make_certificates
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 from tools import generate_feature_gates_page
 from tools.generate_flags_page import page
 

@@ -16,7 +16,7 @@ import yaml
 from tests.api.serving import TWELVE_NODES, Service, items_of, serving
 from tests.api.test_recorded_calls import answer_to, name_of, recorded_calls
 from tests.each_case import each_case
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 SECONDS = 60
 """For things that take a moment; they are waited for, not timed."""

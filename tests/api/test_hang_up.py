@@ -32,7 +32,7 @@ from tests.api.fake_engines import FailingEngine, GateEngine
 from tests.api.gated_plugin import CONFIGURATION, GATE, installed
 from tests.api.raw_http import Connection, connected, head
 from tests.api.serving import Service, serving, serving_app
-from tests.waiting import DEADLINE, until
+from tests.kit.waiting import DEADLINE, until
 
 NUM_PODS = 5000
 """Each of which is a step of its own. Whoever is not stopped takes them all."""

@@ -21,7 +21,7 @@ from extender.cluster.kube_api import KubeApi
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.requests.request_bodies import MAX_BYTES
 from extender.cluster.store.object_store import ObjectStore
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PODS = "/api/v1/namespaces/default/pods"

@@ -15,7 +15,7 @@ from tests.api.serving import Service, serving
 from tests.api.test_hang_up import NODE, asked, is_at_rest, is_left_alone
 from tests.extender.engine.evaluation.test_memory_needs import node, pod
 from tests.extender.values.concurrency.test_child_process import children
-from tests.waiting import until
+from tests.kit.waiting import until
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 from tests.api.in_process import ROOT, reprieve
 from tests.api.serving import Service, serving
 from tests.api.test_following import eventually, free_port, kubeconfig_for, state_with
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 CONFIGURATION = """\
 apiVersion: kubescheduler.config.k8s.io/v1

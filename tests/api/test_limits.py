@@ -15,7 +15,7 @@ from api.serving.limits import MAX_QUESTION
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post
 from tests.api.serving import JSON, Service, assert_is_refusal, serving
-from tests.waiting import DEADLINE, until
+from tests.kit.waiting import DEADLINE, until
 
 FILTER = "/extender/filter"
 PODS = "/api/v1/namespaces/default/pods"

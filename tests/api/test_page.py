@@ -21,7 +21,7 @@ from api.ui.assets import assets
 from api.ui.streams import MAX_STREAMS
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 VIEWS = ("/", "/ui/nodes", "/ui/nodes/node-a1", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if")
 SOMEBODY = "another namespace&#39;s pod"

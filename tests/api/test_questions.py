@@ -18,7 +18,7 @@ from api.callers.http_refusals import Refusal
 from api.face import Face
 from api.settings.settings import Settings
 from tests.api.serving import LetsIn, Service, assert_is_refusal, serving, serving_app
-from tests.waiting import until
+from tests.kit.waiting import until
 
 PREEMPTED = "bank/batch-0"
 

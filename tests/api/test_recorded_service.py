@@ -12,7 +12,7 @@ from extender.cluster.dumps.state_file import load
 from tests.api.in_process import reprieve
 from tests.api.serving import serving
 from tests.api.test_questions import get
-from tests.waiting import until
+from tests.kit.waiting import until
 
 PACKING = """
 apiVersion: kubescheduler.config.k8s.io/v1

@@ -11,7 +11,7 @@ from tests.api.in_process import reprieve
 from tests.api.serving import serving
 from tests.api.test_questions import PREEMPTED, get
 from tests.api.test_questions import state as state  # noqa: PLC0414 - a fixture
-from tests.waiting import until
+from tests.kit.waiting import until
 
 
 def test_preemptions_outlive_the_service(state: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from api.serving.server import Server
 from api.settings.settings import Settings
 from tests.api.serving import serving_app
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 
 def test_a_service_that_fails_while_it_serves_ends_and_says_so() -> None:

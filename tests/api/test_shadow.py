@@ -16,7 +16,7 @@ from tests.api.serving import Service, serving
 from tests.api.test_following import eventually, kubeconfig_for, readiness
 from tests.api.test_questions import get
 from tests.api.test_recorded_service import PACKING
-from tests.waiting import until
+from tests.kit.waiting import until
 
 EXTENDERS = """
 apiVersion: kubescheduler.config.k8s.io/v1

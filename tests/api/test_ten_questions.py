@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.serving import Service, serving
-from tests.waiting import until_at_rest
+from tests.kit.waiting import until_at_rest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ten-questions.md").read_text()
 ROWS = [

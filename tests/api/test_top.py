@@ -20,7 +20,7 @@ from tests.api.in_process import reprieve
 from tests.api.serving import serving
 from tests.api.test_following import free_port
 from tests.api.test_questions import get
-from tests.waiting import until
+from tests.kit.waiting import until
 
 
 def text_of(screen: TopScreen, name: str) -> str:

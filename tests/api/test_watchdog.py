@@ -10,7 +10,7 @@ import pytest
 
 from api.serving.watchdog import Watchdog
 from tests.api.serving import TWELVE_NODES, serving
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from extender.engine.framework import Plugin
 from extender.engine.plugins import IN_TREE
 from tests.architecture.sources import ROOT, parsed, sources
 from tests.each_case import each_case
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 MAX_LINES = 550
 MAX_LINES_OF_A_FUNCTION = 85

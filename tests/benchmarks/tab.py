@@ -16,7 +16,7 @@ from playwright.sync_api import CDPSession, expect, sync_playwright
 
 from tests.browser.conftest import CHROMIUM, QUIET
 from tests.browser.services import Running, many_nodes, pod, running
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 MINUTES: Final = float(os.environ.get("MINUTES", "1"))
 PAUSE: Final = 1000

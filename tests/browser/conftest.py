@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from tests.api.test_page import guarded_service
 from tests.browser.services import Running, busy_cluster, many_nodes, running
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 CHROMIUM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from tests.waiting import DEADLINE, until_at_rest
+from tests.kit.waiting import DEADLINE, until_at_rest
 
 ROOT = Path(__file__).parents[2]
 ZONE = "topology.kubernetes.io/zone"

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.services import Running, pod
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 FOCUSED = """() => {
   const element = document.activeElement;

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.services import Running, pod, running
-from tests.waiting import until
+from tests.kit.waiting import until
 
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 MAKES_THEM = bool(os.environ.get("REPRIEVE_PICTURES"))

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import OpenPage
 from tests.browser.services import Running
 from tests.browser.test_keyboard import one_more_pod
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 WATCHES = """() => {
   globalThis.moved = [];

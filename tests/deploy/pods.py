@@ -19,7 +19,7 @@ from tests.api.in_process import ROOT
 from tests.api.test_following import free_port, kubeconfig_for
 from tests.deploy.shipped import Object, container, one, pod_spec
 from tests.kit.certificates import Authority
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 HOST: Final = "reprieve.kube-system.svc"
 

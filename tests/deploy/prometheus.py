@@ -19,7 +19,7 @@ import yaml
 from tests.api.in_process import ROOT
 from tests.api.test_following import free_port
 from tests.kit.processes import Process
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 CACHE: Final = ROOT / ".cache" / "prometheus"
 PROGRAMS: Final = ("prometheus", "promtool")

@@ -23,7 +23,7 @@ import pytest
 from extender import __version__
 from tests.api.in_process import ROOT
 from tests.api.test_following import eventually, free_port
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 DOCKERFILE: Final = (ROOT / "Dockerfile").read_text()
 LARGEST_MIB: Final = 300

@@ -32,7 +32,7 @@ from tests.api.serving import JSON, Service, serving, serving_app
 from tests.api.test_following import eventually, free_port, kubeconfig_for
 from tests.deploy import moody_plugin
 from tests.deploy.prometheus import Prometheus, program, scraping
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 from tools import generate_metrics_page
 from tools.generate_dashboards import DASHBOARDS, FOLDER, expressions, page
 from tools.render_manifests import CHART

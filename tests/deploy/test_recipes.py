@@ -18,7 +18,7 @@ from tests.api.serving import Service, serving
 from tests.api.test_following import eventually, free_port, kubeconfig_for
 from tests.deploy.shipped import Object, container, objects_of, one, pod_spec
 from tests.kit.rbac import Rbac
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 from tools.generate_roles import ROLES
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered

@@ -22,7 +22,7 @@ from tests.api.test_recorded_calls import as_go_writes, recorded_calls
 from tests.deploy.pods import RunningPod, client, running
 from tests.deploy.shipped import Object, container, objects_of, one, shipped
 from tests.kit.certificates import Authority, can_make_certificates
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
 

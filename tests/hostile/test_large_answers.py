@@ -11,7 +11,7 @@ import pytest
 from tests.api.serving import Service, serving
 from tests.api.test_questions import pod
 from tests.hostile.test_pods import Manifest, nodes, shop
-from tests.waiting import until
+from tests.kit.waiting import until
 
 NUM_NODES, NUM_PODS, NUM_WAITING = 15_000, 15_000, 50
 NUM_UNKNOWN = 15_000

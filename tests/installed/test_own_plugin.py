@@ -25,7 +25,7 @@ from tests.deploy.shipped import container, objects_of
 from tests.installed.environment import ROOT, Environment, installed_into, link_distribution
 from tests.installed.journey import Journey, Running, free_port
 from tests.kit.certificates import Authority, can_make_certificates
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART
 

@@ -14,7 +14,7 @@ from typing import Any
 from tests.installed.environment import Environment
 from tests.installed.journey import DEADLINE, Journey, free_port
 from tests.installed.test_own_plugin import write_kubeconfig
-from tests.waiting import until
+from tests.kit.waiting import until
 
 NODES, RUNNING, PENDING = 50, 480, 20
 MIB = 2**20

@@ -24,7 +24,7 @@ from typing import IO, Any
 import httpx
 import pytest
 
-from tests.waiting import DEADLINE, until
+from tests.kit.waiting import DEADLINE, until
 
 ROOT = Path(__file__).parents[2]
 STATE = ROOT / "examples/clusters/three-nodes.yaml"

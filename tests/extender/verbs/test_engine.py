@@ -28,8 +28,8 @@ from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
 from extender.verbs.filtering import LONGEST_REASON
 from extender.verbs.verbs import NODES_AT_ONCE
+from tests.kit.waiting import DEADLINE
 from tests.kit.writes import RecordedWrites
-from tests.waiting import DEADLINE
 
 ASKED = make_pod("asked").req(cpu=1)
 IN_THE_WAY = "node(s) didn't have free ports for the requested pod ports"

@@ -18,7 +18,7 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Node
 from tests.extender.engine.cache.seen import on_node, seen, without_image_counts
 from tests.kit.examples import examples
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 KNOWN = [make_node(name).capacity(cpu=4).label(disk="hdd").obj() for name in ("a", "b")]
 PODS = [make_pod("on-a").req(cpu=1).node("a").obj(), make_pod("on-new").req(cpu=2).node("new").obj()]

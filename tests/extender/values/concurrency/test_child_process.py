@@ -24,7 +24,7 @@ from extender.values.cel.selector import Facts
 from extender.values.concurrency.child_process import ChildEndedError, in_child
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.field_errors import FieldError
-from tests.waiting import DEADLINE
+from tests.kit.waiting import DEADLINE
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere the work is done in a thread")
 
