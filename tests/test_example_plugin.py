@@ -231,3 +231,13 @@ def test_the_guide_shows_this_very_plugin() -> None:
     )
 
     assert shown == (PLUGIN / "gpu_generation.py").read_text()
+
+
+def test_every_plugin_of_the_guide_can_be_defined() -> None:
+    guide = (ROOT / "docs" / "how-to" / "own-plugin.md").read_text()
+    names: dict[str, Any] = {}
+
+    for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):
+        exec(block, names)
+
+    assert {"licence_aware", "emptiest", "GpuGeneration", "KeepCaches"} <= names.keys()

@@ -174,12 +174,9 @@ def deployed_files(tree: Tree) -> Iterator[str]:
 
 
 def pages(tree: Tree) -> Iterator[str]:
-    """Addresses of the documentation; a page that has moved keeps its own by a redirect."""
+    """Addresses of the documentation."""
     docs = tree / "docs"
     yield from (str(file.relative_to(docs).with_suffix("")) for file in docs.rglob("*.md"))
-    moved = docs / "moved.json"
-    if moved.exists():
-        yield from json.loads(moved.read_text(encoding="utf-8"))
 
 
 KINDS: Final[tuple[Callable[[Tree], Iterator[str]], ...]] = (

@@ -373,11 +373,11 @@ def limits_page() -> str:
     rows = [each for each in vars(limits).values() if isinstance(each, limits.Limit)]
     lines = [_LIMITS]
     for door in limits.Door:
-        lines.append(f"## {door}\n\n| limit | of what | beyond it |\n|---|---|---|")
-        lines += [
-            f"| {_amount(each)} | {_cell(each.what)} | {_cell(each.told)} |" for each in rows if each.door is door
-        ]
-        lines.append("")
+        at_door = [each for each in rows if each.door is door]
+        if at_door:
+            lines.append(f"## {door}\n\n| limit | of what | beyond it |\n|---|---|---|")
+            lines += [f"| {_amount(each)} | {_cell(each.what)} | {_cell(each.told)} |" for each in at_door]
+            lines.append("")
     return "\n".join(lines)
 
 
