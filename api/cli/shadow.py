@@ -18,12 +18,11 @@ from api.fatal_errors import MisuseError, StartUpError
 from api.ui.wording import percent_of
 from extender.engine.evaluation.decided import Decided
 from extender.lab.shadow.agreement import Agreement, AgreementShare, Difference
+from extender.values import limits
 from extender.values.golang.durations import Duration, DurationError
 
 SHOWN: Final = 30
 """The number of differences in the table, unless it is wide."""
-MOST: Final = 1000
-"""The number of differences that a service sends."""
 
 
 @final
@@ -73,7 +72,7 @@ def shadow(
 
 async def _asked(source: Source) -> Agreement:
     async with source.open_service() as service:
-        found = await service.agreement(MOST)
+        found = await service.agreement(limits.SHADOW_DIFFERENCES)
     if found is None:
         raise StartUpError(
             "the service has no shadow: start it with --shadow, or follow a cluster here with `reprieve shadow run`"
@@ -116,7 +115,7 @@ def _followed(source: Source, seconds: float | None) -> Agreement:
                         await ended.wait()
                 except TimeoutError:
                     await following.caught_up()
-                return following.agreement(MOST)
+                return following.agreement(limits.SHADOW_DIFFERENCES)
 
     return asyncio.run(follow())
 

@@ -14,6 +14,7 @@ from typing import Any, Final, final
 import msgspec
 
 from extender.engine import framework as fwk
+from extender.values import limits
 from extender.values.config import Configuration, FeatureGates, load
 from extender.values.golang.durations import Duration, DurationError
 from extender.values.golang.times import moment_of
@@ -23,8 +24,6 @@ from extender.values.objects.meta import HasMetadata, Object
 
 FORMAT: Final = 1
 """The form of files that this version writes and reads."""
-MAX_LINE: Final = 1 << 24
-"""The most bytes of an entry. An API server takes objects of 1.5 MB."""
 _PART: Final = 1 << 18
 _HEAD: Final = b'["recording",'
 
@@ -260,9 +259,9 @@ class Recording:
         try:
             with self.path.open("rb") as file:
                 while packed := unpack.unconsumed_tail or file.read(_PART):
-                    *lines, rest = (rest + unpack.decompress(packed, MAX_LINE)).split(b"\n")
-                    if len(rest) > MAX_LINE:
-                        raise RecordingError(f"{self.path}: an entry has more than {MAX_LINE} bytes")
+                    *lines, rest = (rest + unpack.decompress(packed, limits.RECORDING_LINE_BYTES)).split(b"\n")
+                    if len(rest) > limits.RECORDING_LINE_BYTES:
+                        raise RecordingError(f"{self.path}: an entry has more than {limits.RECORDING_LINE_BYTES} bytes")
                     yield from lines
         except OSError as exc:
             raise RecordingError(f"{self.path}: {(exc.strerror or str(exc)).lower()}") from exc

@@ -15,6 +15,7 @@ from extender.client.http_extender import ExtenderCalls, without_password
 from extender.engine.framework import Candidate, ExtenderError
 from extender.lab.recordings.entries import ExtenderAnswer
 from extender.lab.recordings.recorder import Recorder
+from extender.values import limits
 from extender.values.config.configuration import Extender
 from extender.values.golang.int64 import wrap
 from extender.values.objects.node import Node
@@ -28,9 +29,6 @@ FILTER: Final = "filter"
 PRIORITIZE: Final = "prioritize"
 PREEMPT: Final = "preempt"
 
-MAX_ANSWER: Final = 2**20
-"""The bytes of memory that an answer may take, roughly; a longer one is left out."""
-_LENGTH_OF_PLACE: Final = 40
 _SCHEME: Final = "http://"
 _RECORDED: Final = "recorded-"
 
@@ -118,8 +116,8 @@ class RecordedCalls(ExtenderCalls):
         return str(exc).replace(self._address, self._name)
 
     def _answered(self, answer: ExtenderAnswer) -> None:
-        length = _length(answer)
-        if length > MAX_ANSWER:
+        length = len(msgspec.json.encode(answer))
+        if length > limits.RECORDED_ANSWER_BYTES:
             answer, length = ExtenderAnswer(answer.extender, answer.verb, answer.question, is_left_out=True), 0
         self._recorder.answered(answer, length)
 
@@ -159,17 +157,6 @@ def _by_reason(reasons: Mapping[str, str], place: Mapping[str, int]) -> list[tup
         if name in place:
             found[reason].append(place[name])
     return list(found.items())
-
-
-def _length(answer: ExtenderAnswer) -> int:
-    """The bytes of memory that the answer takes, roughly."""
-    places = len(answer.passed or ()) + len(answer.scores)
-    texts = len(answer.error or "") + sum(map(len, answer.unknown))
-    for reason, at in (*answer.failed, *answer.unresolvable):
-        places, texts = places + len(at), texts + len(reason)
-    for node, _, uids in answer.victims:
-        texts += len(node) + sum(map(len, uids or ()))
-    return 256 + _LENGTH_OF_PLACE * places + texts
 
 
 def without_texts(answer: ExtenderAnswer) -> ExtenderAnswer:

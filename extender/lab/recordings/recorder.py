@@ -31,6 +31,7 @@ from extender.lab.recordings.entries import (
     Unbound,
     Written,
 )
+from extender.values import limits
 from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
@@ -39,13 +40,7 @@ T = TypeVar("T")
 
 EXTENDER_BINDING: Final = "ExtenderBinding"
 """The call of an extender that binds a pod."""
-MAX_WAITING: Final = 100_000
-"""The number of entries that wait for the disk."""
-MAX_DRAWS: Final = 64
-"""The number of draws that are kept of an attempt."""
-MAX_ANSWERS: Final = 32 * 2**20
-"""The memory, in bytes, of extenders' answers that wait for the disk. Further ones are left out."""
-MAX_BITS: Final = 53
+BITS: Final = 53
 """Longer draws are names of new objects, on which no decision depends."""
 
 
@@ -86,12 +81,12 @@ class RecordedChance(random.Random):
 
     def getrandbits(self, k: int, /) -> int:
         value = self._source.getrandbits(k)
-        if k <= MAX_BITS and len(self.drawn) < MAX_DRAWS:
+        if k <= BITS and len(self.drawn) < limits.RECORDED_DRAWS:
             self.drawn.append((k, value))
         return value
 
     def random(self) -> float:
-        return float(self.getrandbits(MAX_BITS) / (1 << MAX_BITS))
+        return float(self.getrandbits(BITS) / (1 << BITS))
 
 
 @final
@@ -157,7 +152,7 @@ class Recorder(Reporter):
         Arguments:
             length: the bytes of memory that the answer takes, roughly.
         """
-        if self._length_of_answers + length > MAX_ANSWERS:
+        if self._length_of_answers + length > limits.RECORDED_ANSWERS_BYTES:
             answer, length = ExtenderAnswer(answer.extender, answer.verb, answer.question, is_left_out=True), 0
         self._length_of_answers += length
         self._length_of_attempt += length
@@ -263,7 +258,7 @@ class Recorder(Reporter):
     def _note(self, entry: Entry, place: int | None = None) -> None:
         if not self.is_on:
             self.lost += 1
-        elif len(self._waiting) >= MAX_WAITING:
+        elif len(self._waiting) >= limits.RECORDED_ENTRIES:
             self.stop()
             self.lost += 1
         elif place is None:

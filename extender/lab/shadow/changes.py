@@ -1,13 +1,19 @@
-"""What changes of a cluster show: what its scheduler decided, whom it evicts, and what decisions depend on."""
+"""What changes of a cluster show: what its scheduler decided, what that depends on, and whom it evicts for whom."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from extender.engine.evaluation.decided import Decided
 from extender.values.objects.kinds import kind_of
 from extender.values.objects.meta import Condition, HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
+
+PREEMPTORS_OF_NODE: Final = 4
+"""The number of preemptors of a node among which the one is looked for that needs a victim."""
+KEPT: Final = 1000
+"""The number of nodes whose preemptors are remembered, and of victims whose preemptor has not been seen yet."""
 
 
 @final
@@ -103,3 +109,81 @@ def _is_victim(pod: Pod) -> bool:
         each.type == "DisruptionTarget" and each.status == "True" and each.reason == "PreemptionByScheduler"
         for each in pod.status.conditions
     )
+
+
+# For whom.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Preemptor:
+    """A pod that a scheduler nominated to a node."""
+
+    pod: Pod
+    would_evict: tuple[Pod, ...]
+    """The pods that the shadow would have evicted there for it."""
+    is_clear: bool
+    """Whether it is known what the scheduler knew when it decided."""
+
+    def needs(self, victim: Pod) -> bool:
+        """Whether the shadow would have evicted this pod, or one that is as important.
+
+        Which of equally important pods is kept depends on the order in which a scheduler heard of them.
+        """
+        return any(victim.uid == each.uid or _importance(victim) == _importance(each) for each in self.would_evict)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SeenEviction:
+    """A victim and the pod that it makes room for."""
+
+    victim: Pod
+    preemptor: Preemptor
+
+
+@final
+class Evictions:
+    """For which pod a scheduler evicts another one. The API server does not say, so that it follows from the nominated
+    node.
+
+    State: the last preemptors of each node, and victims for whom none was seen yet.
+    """
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, tuple[Preemptor, ...]] = {}
+        self._unexplained: dict[str, Pod] = {}
+
+    def preempts(self, node: str, preemptor: Preemptor) -> Iterable[SeenEviction]:
+        """Takes note that a pod was nominated to a node; returns the evictions there that were seen before."""
+        before = self._by_node.pop(node, ())
+        self._by_node[node] = (preemptor, *before)[:PREEMPTORS_OF_NODE]
+        if len(self._by_node) > KEPT:
+            del self._by_node[next(iter(self._by_node))]
+        victims = self.unexplained(node)
+        for victim in victims:
+            del self._unexplained[victim.uid]
+        return [SeenEviction(victim, preemptor) for victim in victims]
+
+    def unexplained(self, node: str) -> list[Pod]:
+        """Returns the victims on a node for which no preemptor was seen yet."""
+        return [victim for victim in self._unexplained.values() if victim.spec.node_name == node]
+
+    def evicted(self, victim: Pod) -> SeenEviction | None:
+        """Returns for whom a pod was evicted: the last preemptor there, unless an earlier one needs it; None if that is
+        not known yet.
+        """
+        preemptors = self._by_node.get(victim.spec.node_name)
+        if preemptors is not None:
+            return SeenEviction(victim, next((each for each in preemptors if each.needs(victim)), preemptors[0]))
+        self._unexplained[victim.uid] = victim
+        if len(self._unexplained) > KEPT:
+            del self._unexplained[next(iter(self._unexplained))]
+        return None
+
+
+def _importance(pod: Pod) -> tuple[int, str | None]:
+    """Returns what makes pods equally important. Upstream: util.MoreImportantPod, which compares priorities, then start
+    times.
+    """
+    return pod.priority, pod.status.start_time

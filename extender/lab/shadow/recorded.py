@@ -19,14 +19,16 @@ from extender.lab.recordings.entries import (
     object_of,
 )
 from extender.lab.shadow.agreement import Agreement
-from extender.lab.shadow.shadow import MAX_WAITING, Shadow
+from extender.lab.shadow.shadow import Shadow
+from extender.values import limits
 from extender.values.concurrency import virtual_time
 from extender.values.config.configuration import Configuration
 from extender.values.objects.decoding import DecodeError
 from extender.values.objects.meta import HasMetadata
 
 _HORIZON: Final = 10 * 366 * 24 * 3600.0
-_AT_ONCE: Final = MAX_WAITING // 10
+_PORTION: Final = limits.SHADOW_CHANGES // 10
+"""The number of entries after which the shadow catches up: one that is far behind decides nothing."""
 
 
 def agreement_over(
@@ -71,7 +73,7 @@ async def _followed(
             old = objects.pop(key_of(entry.kind, entry.namespace, entry.name), None)
             if old is not None:
                 shadow.changed(old, None)
-        if isinstance(entry, Ready) or number % _AT_ONCE == 0:
+        if isinstance(entry, Ready) or number % _PORTION == 0:
             await shadow.caught_up()
             advance(shadow.agreement(0).total.decisions, 0)
     await shadow.caught_up()

@@ -11,10 +11,10 @@ decided, and a watch shows changes later to one client than to another.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from time import perf_counter, thread_time
+from time import thread_time
 from typing import Final, final
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -24,12 +24,11 @@ from extender.assembly.taps import Tap
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.decided import Decided
 from extender.lab.shadow.agreement import Agreement, Difference, ShadowCosts
-from extender.lab.shadow.before_binding import BeforeBinding, Key
 from extender.lab.shadow.beside import UNSCHEDULABLE, Beside, Cause, Compared, main_reason
-from extender.lab.shadow.changes import SeenChange, decision_in, evicted_in
-from extender.lab.shadow.evictions import Evictions, Preemptor, SeenEviction
-from extender.lab.shadow.other_orders import in_another_order
+from extender.lab.shadow.changes import Evictions, Preemptor, SeenChange, SeenEviction, decision_in, evicted_in
+from extender.lab.shadow.states import BeforeBinding, Key, in_another_order
 from extender.lab.shadow.tally import AgreementTally, shape_of
+from extender.values import limits
 from extender.values.config.configuration import Configuration
 from extender.values.golang.times import rfc3339
 from extender.values.klog.logger import Logger
@@ -38,16 +37,10 @@ from extender.values.objects.pod import Pod
 
 SETTLING: Final = 1.0
 """Seconds for which a decision waits for what happens at about the same time."""
-MAX_LOOKS: Final = 12
+LOOKS: Final = 12
 """The number of changes before a decision, and of placements after it, that are tried in another order."""
-MAX_PEEKED: Final = 200
+PEEKED: Final = 200
 """The number of changes after a decision among which placements are looked for."""
-MAX_WAITING: Final = 100_000
-"""With more changes than this waiting, the shadow takes them in without deciding anything until it has caught up."""
-MAX_CHOSEN: Final = 10_000
-"""The number of pods that are remembered because they are on their way to a node."""
-SLICE: Final = 0.005
-"""Seconds after which others have their turn on the event loop."""
 
 _LOG: Final = Logger(__name__)
 
@@ -59,7 +52,6 @@ class _Effort:
 
     decisions: int = 0
     seconds: float = 0.0
-    last_slice: float = field(default_factory=perf_counter)
 
 
 @final
@@ -89,7 +81,7 @@ class Shadow:
         self._beside = Beside(configuration, self._cluster)
         self._has_groups = configuration.feature_gates.enabled("GenericWorkload")
         self._waiting: deque[SeenChange] = deque()
-        self._taken_in: deque[SeenChange] = deque(maxlen=MAX_LOOKS)
+        self._taken_in: deque[SeenChange] = deque(maxlen=LOOKS)
         self._has_more = asyncio.Event()
         self._has_none = asyncio.Event()
         self._is_behind = False
@@ -130,15 +122,10 @@ class Shadow:
                 _LOG.exception(exc, "The shadow could not decide", pod=self._waiting[0].old)
                 self.tally.not_decided["an error, which is in the log"] += 1
             self._take_in()
-            if perf_counter() - self._effort.last_slice > SLICE:
-                await self._pause()
-
-    async def _pause(self, seconds: float = 0.0) -> None:
-        await asyncio.sleep(seconds)
-        self._effort.last_slice = perf_counter()
+            await asyncio.sleep(0)  # the first sync brings very many changes
 
     async def _look_at(self, change: SeenChange) -> None:
-        if len(self._waiting) > MAX_WAITING:
+        if len(self._waiting) > limits.SHADOW_CHANGES:
             self._is_behind = True
         await self._cluster.catch_up()
         theirs = decision_in(change.old, change.new)
@@ -161,7 +148,7 @@ class Shadow:
             self._is_behind = False
             pause = change.at + SETTLING - asyncio.get_running_loop().time()
             if pause > 0:
-                await self._pause(pause)
+                await asyncio.sleep(pause)
             with self._before_binding.of(pod) as unbound:
                 await self._decide(change, pod, theirs, unbound)
         if theirs.node:
@@ -174,8 +161,6 @@ class Shadow:
         if isinstance(change.new, Pod) and change.new.spec.node_name:
             return self._chosen.pop(pod.uid, "") == node
         self._chosen[pod.uid] = node
-        if len(self._chosen) > MAX_CHOSEN:
-            del self._chosen[next(iter(self._chosen))]
         return False
 
     def _take_in(self) -> None:
@@ -183,6 +168,8 @@ class Shadow:
         change = self._waiting.popleft()
         self._before_binding.see(change)
         self._cluster.changed(change.old, change.new)
+        if change.old is not None and change.new is None:
+            self._chosen.pop(change.old.metadata.uid, None)
         if change.matters:
             self._taken_in.append(change)
 
@@ -224,7 +211,7 @@ class Shadow:
         found = await self._beside.compare(pod, theirs, explains=explains)
         self._effort.seconds += thread_time() - began
         self._effort.decisions += explains
-        await self._pause()
+        await asyncio.sleep(0)
         return found
 
     async def _would_go(
@@ -255,12 +242,12 @@ class Shadow:
         earlier = [
             each for each in reversed(self._taken_in) if change.at - each.at <= SETTLING and each.key not in unbound
         ]
-        later = [each for each in self._near(change) if each.is_placement][:MAX_LOOKS]
+        later = [each for each in self._near(change) if each.is_placement][:LOOKS]
         return await in_another_order(self._cluster, earlier, later, compares)
 
     def _near(self, change: SeenChange) -> list[SeenChange]:
         """Returns what happens at about the time of a change that is looked at, after it."""
-        return [each for each in islice(self._waiting, 1, 1 + MAX_PEEKED) if each.at - change.at <= SETTLING]
+        return [each for each in islice(self._waiting, 1, 1 + PEEKED) if each.at - change.at <= SETTLING]
 
     # Victims.
 

@@ -10,12 +10,8 @@ from typing import Final, Literal, final
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
 from extender.lab.shadow.agreement import AgreementShare, Difference
+from extender.values import limits
 from extender.values.objects.pod import Pod
-
-MAX_DIFFERENCES: Final = 1000
-"""The number of differences that are kept; all of them are counted."""
-MAX_REASONS: Final = 50
-"""The number of reasons and of shapes that are counted apart; further ones are counted together."""
 
 Verdict = Literal["same", "tie", "unclear", "different"]
 
@@ -65,7 +61,7 @@ class AgreementTally:
     """(kind of difference, plugin that made it) -> how often, unclear ones included."""
     evicted: int = 0
     spared: int = 0
-    differences: deque[Difference] = field(default_factory=lambda: deque(maxlen=MAX_DIFFERENCES))
+    differences: deque[Difference] = field(default_factory=lambda: deque(maxlen=limits.SHADOW_DIFFERENCES))
     by_plugin: dict[str, _Count] = field(default_factory=dict)
     by_shape: dict[str, _Count] = field(default_factory=dict)
     by_reason: dict[str, _Count] = field(default_factory=dict)
@@ -141,7 +137,7 @@ class AgreementTally:
 
 
 def _of(counts: dict[str, _Count], name: str) -> _Count:
-    if name not in counts and len(counts) >= MAX_REASONS:
+    if name not in counts and len(counts) >= limits.SHADOW_REASONS:
         name = FURTHER
     return counts.setdefault(name, _Count())
 

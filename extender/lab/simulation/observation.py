@@ -12,14 +12,13 @@ from extender.engine import framework as fwk
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.reporter import Reporter
 from extender.lab.simulation.report import Sample, Usage
+from extender.values import limits
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod, PodSpec
 from extender.values.objects.resource_amounts import allocatable, requested_amounts
 from extender.values.objects.resource_names import CPU, MEMORY, PODS
 
-MOST_SAMPLES: Final = 240
-"""When there are as many, every second one is dropped, and half as many are taken from then on."""
 FRAGMENTATION_SAMPLES: Final = 12
 """The number of samples with the fragmentation, which takes the Filters of each shape of pods."""
 
@@ -273,7 +272,7 @@ class Observation(Reporter):
                 fragmentation=fragmentation,
             )
         )
-        if len(self.samples) >= MOST_SAMPLES and not is_last:
+        if len(self.samples) >= limits.REPORTED_SAMPLES and not is_last:
             self.samples = [each for place, each in enumerate(self.samples) if place % 2 == 1 or each.fragmentation]
             self._every *= 2
         self.overhead += perf_counter() - began

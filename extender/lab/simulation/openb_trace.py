@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Final, final
 
 from extender.lab.simulation.scene import Scene
-from extender.lab.simulation.workload import MAX_NODES, MAX_PODS, Workload, WorkloadError, lines_of
+from extender.lab.simulation.workload import Workload, WorkloadError, lines_of
+from extender.values import limits
 from extender.values.objects.meta import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, ObjectMeta
 from extender.values.objects.node import HOSTNAME_LABEL, Node, NodeStatus
 from extender.values.objects.pod import Affinity, Container, NodeAffinity, Pod, PodSpec, ResourceRequirements
@@ -61,9 +62,9 @@ class OpenbTrace(Workload):
             WorkloadError: one of them cannot be read.
         """
         self.name = f"{pods.parent.name}/{pods.name}"
-        self._nodes = [_node(row) for row in _rows(nodes, _NODE_COLUMNS, MAX_NODES)]
+        self._nodes = [_node(row) for row in _rows(nodes, _NODE_COLUMNS, limits.WORKLOAD_NODES)]
         self._gpus = sum(int(node.status.allocatable.get(GPU, 0)) for node in self._nodes)
-        self._pods = [(row.text("name"), _shape(row)) for row in _rows(pods, _POD_COLUMNS, MAX_PODS)]
+        self._pods = [(row.text("name"), _shape(row)) for row in _rows(pods, _POD_COLUMNS, limits.WORKLOAD_PODS)]
         for path, rows in ((nodes, self._nodes), (pods, self._pods)):
             if not rows:
                 raise WorkloadError(f"{path}: there is no line below the names of the columns")

@@ -19,7 +19,8 @@ from extender.lab.simulation.perf_devices import (
 )
 from extender.lab.simulation.perf_run import Operation, PerfRun, wait_for_pods
 from extender.lab.simulation.perf_templates import PodSource
-from extender.lab.simulation.workload import MAX_NODES, WorkloadError
+from extender.lab.simulation.workload import WorkloadError
+from extender.values import limits
 from extender.values.golang.text_template import Value
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata, Object
@@ -73,8 +74,8 @@ class CreateNodes(Operation, frozen=True, kw_only=True, tag="createNodes"):
 
     async def run(self, run: PerfRun) -> None:
         count = run.count(self.count, self.count_param)
-        if run.num_nodes + count > MAX_NODES:
-            raise WorkloadError(f"more than {MAX_NODES} nodes")
+        if run.num_nodes + count > limits.WORKLOAD_NODES:
+            raise WorkloadError(f"more than {limits.WORKLOAD_NODES} nodes")
         for index in range(count):
             written = run.templates.source(self.node_template_path) if self.node_template_path else None
             manifest = (

@@ -10,7 +10,8 @@ import msgspec
 from extender.lab.simulation.perf_templates import Templates
 from extender.lab.simulation.report import Phase
 from extender.lab.simulation.scene import Scene
-from extender.lab.simulation.workload import MAX_PODS, MAX_SECONDS, WorkloadError
+from extender.lab.simulation.workload import WorkloadError
+from extender.values import limits
 from extender.values.golang.durations import Duration, DurationError
 from extender.values.golang.text_template import Value
 from extender.values.objects.pod import Pod
@@ -41,8 +42,10 @@ class PerfRun:
     def count(self, number: int | None, param: str | None, default: int = 0) -> int:
         """Returns a number that is given by itself or as the name of a parameter."""
         value = self.param(param) if param else number if number is not None else default
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MAX_PODS:
-            raise WorkloadError(f"{param or 'count'} is {value!r:.40}, and has to be a number up to {MAX_PODS}")
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= limits.WORKLOAD_PODS:
+            raise WorkloadError(
+                f"{param or 'count'} is {value!r:.40}, and has to be a number up to {limits.WORKLOAD_PODS}"
+            )
         return int(value)
 
     def seconds(self, text: str | None, param: str | None) -> float:
@@ -52,17 +55,18 @@ class PerfRun:
             seconds = Duration.parse(str(value)).nanoseconds / 1e9
         except DurationError as exc:
             raise WorkloadError(f"{param or 'duration'}: {exc}") from exc
-        if not 0 <= seconds <= MAX_SECONDS:
+        if not 0 <= seconds <= limits.WORKLOAD_SECONDS:
             raise WorkloadError(
-                f"{param or 'duration'}: {value!r:.40} is negative, or longer than {MAX_SECONDS / 86400:.0f} days"
+                f"{param or 'duration'}: {value!r:.40} is negative, or longer than "
+                f"{limits.WORKLOAD_SECONDS // 86400} days"
             )
         return seconds
 
     def count_object(self) -> None:
         """Counts an object that is created."""
         self.num_objects += 1
-        if self.num_objects > MAX_PODS:
-            raise WorkloadError(f"more than {MAX_PODS} objects")
+        if self.num_objects > limits.WORKLOAD_PODS:
+            raise WorkloadError(f"more than {limits.WORKLOAD_PODS} objects")
 
     def param(self, name: str) -> Any:
         """Returns the parameter of a name that begins with a dollar sign."""

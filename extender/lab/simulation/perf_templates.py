@@ -13,6 +13,7 @@ from extender.lab.simulation.scene import Scene
 from extender.lab.simulation.simulated_cluster import Lifetime
 from extender.lab.simulation.storage_writes import bound
 from extender.lab.simulation.workload import WorkloadError, lines_of
+from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.text_template import TemplateError, Value, is_constant, rendered
 from extender.values.golang.yaml import YamlError, read_yaml
@@ -22,8 +23,6 @@ from extender.values.objects.meta import HasMetadata, Object, ObjectMeta
 from extender.values.objects.pod import PersistentVolumeClaimVolumeSource, Pod, Volume
 from extender.values.objects.storage import ObjectReference, PersistentVolume, PersistentVolumeClaim
 
-MAX_TEMPLATE: Final = 1 << 20
-"""The most bytes of a template."""
 DEFAULT_GRACE: Final = 30.0
 """Seconds that a pod takes to stop unless its manifest says otherwise."""
 _FREE_NAMES: Final = frozenset(
@@ -52,7 +51,7 @@ class TemplateFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._text = "".join(lines_of(path, MAX_TEMPLATE))
+        self._text = "".join(lines_of(path, limits.WORKLOAD_TEMPLATE_BYTES))
         self._constant = self._read(self._text) if is_constant(self._text) else None
 
     def manifest(self, values: Mapping[str, Value]) -> Object:

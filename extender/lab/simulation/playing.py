@@ -18,17 +18,16 @@ from extender.lab.simulation.observation import Fate, Observation, SimulatedDeci
 from extender.lab.simulation.report import RefusedPods, SimulationReport, Waiting
 from extender.lab.simulation.scene import Scene, StuckError
 from extender.lab.simulation.simulated_cluster import SimulatedCluster
-from extender.lab.simulation.workload import MAX_SECONDS, Workload, WorkloadError
+from extender.lab.simulation.workload import Workload, WorkloadError
+from extender.values import limits
 from extender.values.concurrency import virtual_time
 from extender.values.config import Configuration, DynamicResourcesArgs
 from extender.values.golang.durations import Duration
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
 
-LONGEST: Final = 4 * MAX_SECONDS
+HORIZON: Final = 4.0 * limits.WORKLOAD_SECONDS
 """The most virtual seconds that a workload may take."""
-MOST_REFUSALS: Final = 20
-"""The number of distinct messages in a report."""
 
 Advance = Callable[[int, int], None]
 """Takes the number of attempts so far, and that of pods that are expected; 0 if that is not known."""
@@ -94,7 +93,7 @@ def play_in_full(
             plugins or Registry(IN_TREE),
             keeps_decisions,
         )
-        return virtual_time.run(playing, horizon=LONGEST)
+        return virtual_time.run(playing, horizon=HORIZON)
     except virtual_time.DeadlockError as exc:
         raise WorkloadError(f"{workload.name} does not come to an end: {str(exc)[:200]}") from exc
     except StuckError as exc:
@@ -184,7 +183,7 @@ def _report(workload: Workload, scene: Scene) -> SimulationReport:
         fragmentation=observation.samples[-1].fragmentation,
         waiting=_waiting([fate.bound - fate.arrived for fate in fates if fate.bound is not None]),
         refusals=tuple(
-            RefusedPods(message=message, pods=pods) for message, pods in messages.most_common(MOST_REFUSALS)
+            RefusedPods(message=message, pods=pods) for message, pods in messages.most_common(limits.REPORTED_REFUSALS)
         ),
         samples=tuple(observation.samples),
         phases=tuple(scene.phases),

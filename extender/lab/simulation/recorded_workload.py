@@ -21,7 +21,8 @@ from extender.lab.recordings.entries import (
 )
 from extender.lab.simulation.scene import Scene
 from extender.lab.simulation.simulated_cluster import Lifetime
-from extender.lab.simulation.workload import MAX_PODS, Workload, WorkloadError
+from extender.lab.simulation.workload import Workload, WorkloadError
+from extender.values import limits
 from extender.values.config import ConfigErrors
 from extender.values.objects.decoding import DecodeError, replaced
 from extender.values.objects.devices import ResourceClaim, ResourceClaimStatus
@@ -86,8 +87,8 @@ class RecordedWorkload(Workload):
                         waited.add(uid)
                     elif life.bound is None:
                         life.bound = entry.at
-                    if len(lives) > MAX_PODS:
-                        raise WorkloadError(f"{self.name}: more than {MAX_PODS} pods")
+                    if len(lives) > limits.WORKLOAD_PODS:
+                        raise WorkloadError(f"{self.name}: more than {limits.WORKLOAD_PODS} pods")
                 case ObjectGone(kind="Pod"):
                     uid = names.get(key_of("Pod", entry.namespace, entry.name), "")
                     lives.setdefault(uid, _RecordedLife()).gone = entry.at

@@ -40,18 +40,17 @@ from extender.lab.recordings.entries import (
     key_of,
     object_of,
 )
-from extender.lab.recordings.recorder import MAX_BITS
+from extender.lab.recordings.recorder import BITS
 from extender.lab.simulation.replayed_extenders import ReplayedExtenders
 from extender.lab.simulation.replayed_writes import ReplayedWrites
 from extender.lab.simulation.report import Reported
+from extender.values import limits
 from extender.values.concurrency import virtual_time
 from extender.values.config import Configuration
 from extender.values.objects.decoding import DecodeError, replaced
 from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 
-MOST_DIFFERENCES: Final = 10_000
-"""The number of differences in a report; further ones are counted."""
 _MOMENT: Final = 1e-7
 """Virtual seconds after which whatever could happen at once has happened."""
 _HORIZON: Final = 10 * 366 * 24 * 3600.0
@@ -124,7 +123,7 @@ class ReplayedChance(random.Random):
         return self._other.getrandbits(k)
 
     def random(self) -> float:
-        return float(self.getrandbits(MAX_BITS) / (1 << MAX_BITS))
+        return float(self.getrandbits(BITS) / (1 << BITS))
 
 
 def replay(
@@ -269,14 +268,14 @@ class _Replay:
         going_on = outcome if isinstance(outcome, AssumedPod) else None
         if self._extenders.unasked:
             self._counts["not_decided"] += 1
-            if len(self._unknown) < MOST_DIFFERENCES:
+            if len(self._unknown) < limits.REPLAY_DIFFERENCES:
                 self._unknown.append(UnknownDecision(at=entry.at, pod=entry.pod, why=self._extenders.unasked[0]))
             going_on = await self._imposed(entry, pod, outcome)
         elif recorded.is_like(replayed):
             self._counts["same"] += 1
         else:
             self._counts["different"] += 1
-            if len(self._differences) < MOST_DIFFERENCES:
+            if len(self._differences) < limits.REPLAY_DIFFERENCES:
                 found = DecisionDifference(at=entry.at, pod=entry.pod, recorded=recorded, replayed=replayed)
                 self._differences.append(found)
             going_on = await self._imposed(entry, pod, outcome)

@@ -23,7 +23,7 @@ GLANCE: Final = 0.001
 """Virtual seconds between two looks at whether everything has come to rest. Whatever can happen at once has happened
 between them.
 """
-LONGEST_GLANCE: Final = 1.0
+LONG_GLANCE: Final = 1.0
 
 _ENDLESS: Final = Lifetime()
 
@@ -98,9 +98,9 @@ class Scene:
                 raise StuckError("the scheduler has stopped by itself")
             if (is_done is not None and is_done()) or not self._is_busy():
                 return
-            if pause >= LONGEST_GLANCE and self._waits_for_drivers():
+            if pause >= LONG_GLANCE and self._waits_for_drivers():
                 return
-            pause = min(2 * pause, LONGEST_GLANCE)
+            pause = min(2 * pause, LONG_GLANCE)
 
     def _is_busy(self) -> bool:
         world, cluster = self.scheduling.world, self.cluster

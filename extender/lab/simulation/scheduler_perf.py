@@ -16,6 +16,7 @@ from extender.lab.simulation.perf_run import Operation, PerfRun
 from extender.lab.simulation.perf_templates import Templates
 from extender.lab.simulation.scene import Scene
 from extender.lab.simulation.workload import Workload, WorkloadError, lines_of
+from extender.values import limits
 from extender.values.config import ConfigErrors, Configuration, FeatureGates, load_file
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml
@@ -24,7 +25,6 @@ from extender.values.objects.decoding import DecodeError, convert
 THROUGHPUT: Final = "SchedulingThroughput"
 BINDING_CONDITIONS: Final = "DRADeviceBindingConditions"
 """A workload that names this gate is about devices that drivers prepare before a pod is bound."""
-MAX_YAML_NODES: Final = 1_000_000
 
 
 class _Written(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -140,7 +140,7 @@ def read_scheduler_perf(path: Path, prefix: str = "") -> Sequence[PerfWorkload]:
         WorkloadError: it cannot be read.
     """
     try:
-        document = read_yaml("".join(lines_of(path)), max_nodes=MAX_YAML_NODES)
+        document = read_yaml("".join(lines_of(path)), max_nodes=limits.WORKLOAD_YAML_NODES)
         cases = convert(tuple[PerfCase, ...], plain(document.value))
     except (YamlError, DecodeError) as exc:
         raise WorkloadError(f"{path}: {exc}") from exc

@@ -19,10 +19,9 @@ from extender.lab.simulation.playing import Played, play_in_full
 from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.report import SimulationReport
 from extender.lab.simulation.workload import Workload, WorkloadError
+from extender.values import limits
 from extender.values.config import Configuration, FeatureGates, load, written
 
-MAX_PLAYS: Final = 10_000
-"""The most plays of a sweep."""
 SECONDS_TO_CONNECT: Final = 10
 
 
@@ -50,8 +49,8 @@ def sweep(
         WorkloadError: one of the plays is not possible, or there are too many, or nobody plays at that address.
     """
     plays = [(place, seed) for seed in seeds for place in range(len(configurations))]
-    if len(plays) > MAX_PLAYS:
-        raise WorkloadError(f"{len(plays)} plays, and the most are {MAX_PLAYS}")
+    if len(plays) > limits.WORKLOAD_PLAYS:
+        raise WorkloadError(f"{len(plays)} plays, and the most are {limits.WORKLOAD_PLAYS}")
     found: dict[tuple[int, int], SimulationReport] = {}
     sent = [
         None if each is None else (msgspec.json.encode(written(each)), each.feature_gates) for each in configurations

@@ -9,16 +9,10 @@ from typing import Final
 
 from extender.lab.simulation.expectations import ExpectedFigure
 from extender.lab.simulation.scene import Scene
+from extender.values import limits
 from extender.values.config import Configuration
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
-MAX_BYTES: Final = 1 << 28
-"""The most bytes of a file, unpacked."""
-MAX_NODES: Final = 200_000
-MAX_PODS: Final = 2_000_000
-"""The most nodes and pods of a workload."""
-MAX_SECONDS: Final = 31 * 24 * 3600.0
-"""The longest span of virtual time that a workload may name."""
 
 
 class WorkloadError(Exception):
@@ -52,7 +46,7 @@ class Workload(ABC):
         """
 
 
-def lines_of(path: Path, limit: int = MAX_BYTES) -> Iterator[str]:
+def lines_of(path: Path, limit: int = limits.WORKLOAD_BYTES) -> Iterator[str]:
     """Yields the lines of a text file, packed or not.
 
     Arguments:

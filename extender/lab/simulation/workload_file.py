@@ -12,7 +12,7 @@ import heapq
 import random
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, final
 
 import msgspec
 
@@ -21,7 +21,8 @@ from extender.lab.simulation.expectations import ExpectationError, ExpectedFigur
 from extender.lab.simulation.prototypes import Prototypes, named
 from extender.lab.simulation.scene import Scene
 from extender.lab.simulation.simulated_cluster import Lifetime
-from extender.lab.simulation.workload import MAX_NODES, MAX_PODS, MAX_SECONDS, Workload, WorkloadError, lines_of
+from extender.lab.simulation.workload import Workload, WorkloadError, lines_of
+from extender.values import limits
 from extender.values.golang.durations import Duration, DurationError
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml, split_documents
@@ -29,7 +30,6 @@ from extender.values.objects.decoding import DecodeError, convert
 from extender.values.objects.meta import HasMetadata, Object
 from extender.values.objects.pod import Pod
 
-MAX_YAML_NODES: Final = 1_000_000
 """The most members and items of a file."""
 
 
@@ -112,8 +112,8 @@ class _Group:
         most = written.count * (
             self._for * written.rate if written.rate else self._for / self._every + 1 if self._every else 1
         )
-        if most > MAX_PODS:
-            raise WorkloadError(f"{where}: about {most:.3g} pods, and the most are {MAX_PODS}")
+        if most > limits.WORKLOAD_PODS:
+            raise WorkloadError(f"{where}: about {most:.3g} pods, and the most are {limits.WORKLOAD_PODS}")
         self.num_expected = int(most)
 
     def arrivals(self, seed: int) -> "Iterator[tuple[float, int, _Group]]":
@@ -156,8 +156,8 @@ class WorkloadFile(Workload):
             raise WorkloadError(f"{path}: expect: {exc}") from exc
         prototypes = Prototypes()
         groups = (written.nodes,) if isinstance(written.nodes, NodeGroup) else written.nodes
-        if sum(max(group.count, 0) for group in groups) > MAX_NODES:
-            raise WorkloadError(f"{path}: nodes: more than {MAX_NODES}")
+        if sum(max(group.count, 0) for group in groups) > limits.WORKLOAD_NODES:
+            raise WorkloadError(f"{path}: nodes: more than {limits.WORKLOAD_NODES}")
         found = [prototypes.admitted(obj, f"{path}: objects[{place}]") for place, obj in enumerate(written.objects)]
         found += _nodes(groups, prototypes, path)
         self._objects = [obj for obj in found if obj is not None]
@@ -181,8 +181,8 @@ class WorkloadFile(Workload):
             await scene.sleep_until(time)
             for _ in range(group.written.count):
                 made += 1
-                if made > MAX_PODS:
-                    raise WorkloadError(f"{self.name}: more than {MAX_PODS} pods")
+                if made > limits.WORKLOAD_PODS:
+                    raise WorkloadError(f"{self.name}: more than {limits.WORKLOAD_PODS} pods")
                 numbers[place] += 1
                 scene.create_pods(
                     [named(group.prototype, f"{group.written.name}-{numbers[place]}")], group.lifetime(scene.rng)
@@ -193,7 +193,7 @@ class WorkloadFile(Workload):
 def _read(path: Path) -> WrittenWorkload:
     text = "".join(lines_of(path))
     try:
-        document = read_yaml(text, max_nodes=MAX_YAML_NODES)
+        document = read_yaml(text, max_nodes=limits.WORKLOAD_YAML_NODES)
         if document.others or len([part for part in split_documents(text) if part.strip()]) > 1:
             raise WorkloadError(f"{path}: more than one document")
         if document.duplicates:
@@ -251,6 +251,8 @@ def _seconds(text: str, where: str) -> float | None:
         seconds = Duration.parse(text).nanoseconds / 1e9
     except DurationError as exc:
         raise WorkloadError(f"{where}: {exc}") from exc
-    if not 0 <= seconds <= MAX_SECONDS:
-        raise WorkloadError(f"{where}: {text!r:.40} is negative, or longer than {MAX_SECONDS / 86400:.0f} days")
+    if not 0 <= seconds <= limits.WORKLOAD_SECONDS:
+        raise WorkloadError(
+            f"{where}: {text!r:.40} is negative, or longer than {limits.WORKLOAD_SECONDS / 86400:.0f} days"
+        )
     return seconds

@@ -15,10 +15,11 @@ import pytest
 from extender.cluster.api_resources import PODS
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.recordings.entries import ObjectPut, RecordedAttempt, Recording, is_recording
-from extender.lab.recordings.recorder import MAX_WAITING, Recorder
+from extender.lab.recordings.recorder import Recorder
 from extender.lab.recordings.recording_file import RETRY_EVERY, RecordingFileError, recorded_in
 from extender.lab.simulation.replay import replay
 from extender.testing import virtual_time
+from extender.values import limits
 from extender.values.config import Configuration
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
@@ -128,12 +129,12 @@ def test_a_disk_that_is_slow_costs_bounded_memory() -> None:
     """
     recorder = Recorder(lambda: 0.0)
     node = convert(Node, NODES[0])
-    for _ in range(MAX_WAITING + 10):
+    for _ in range(limits.RECORDED_ENTRIES + 10):
         recorder.changed(None, node)
 
     assert not recorder.is_on
     assert recorder.take() == []
-    assert recorder.lost == MAX_WAITING + 10
+    assert recorder.lost == limits.RECORDED_ENTRIES + 10
 
 
 def test_where_nothing_can_be_written_the_start_fails_in_words(tmp_path: Path) -> None:

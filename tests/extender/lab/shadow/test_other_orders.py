@@ -7,7 +7,7 @@ import pytest
 
 from extender.engine.cache.cluster import Cluster
 from extender.lab.shadow.changes import SeenChange
-from extender.lab.shadow.other_orders import MAX_STATES, in_another_order
+from extender.lab.shadow.states import STATES, in_another_order
 from extender.testing import make_node, make_pod
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import HasMetadata
@@ -70,7 +70,7 @@ def test_the_cluster_is_as_it_was(seed: int) -> None:
     later = [change for change in coming if change.is_placement]
     asyncio.run(in_another_order(cluster, before[:-13:-1], later, looks))
 
-    assert len(states) <= MAX_STATES
+    assert len(states) <= STATES
     assert any(state != was for state in states)
     for change in coming:
         cluster.changed(change.old, change.new)

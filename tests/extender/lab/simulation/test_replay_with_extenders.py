@@ -12,11 +12,11 @@ import pytest
 from extender.cluster.api_resources import NODES as NODE
 from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.registry.pod_subresources import bind as bind_pod
-from extender.lab.recordings import recorder as recorders
 from extender.lab.recordings.entries import RecordedAttempt, Recording, RecordingError
 from extender.lab.simulation.playing import play
 from extender.lab.simulation.readers import read_workloads
 from extender.lab.simulation.replay import ReplayReport, replay
+from extender.values import limits
 from extender.values.config import Configuration, load
 from extender.values.config.configuration import Extender, ExtenderManagedResource
 from tests.extender.lab.recordings.recorded import NODES, create, record
@@ -263,7 +263,7 @@ def test_answers_take_bounded_memory_while_the_disk_is_slow(tmp_path: Path, monk
     """
     Those beyond are left out, and the replay says so of the pods.
     """
-    monkeypatch.setattr(recorders, "MAX_ANSWERS", 4000)
+    monkeypatch.setattr(limits, "RECORDED_ANSWERS_BYTES", 1000)
     file = recorded(tmp_path / "r", licenses(), an_extender("e", **PREFERS_N7), every=1.2)
 
     report = again(file)

@@ -1,10 +1,13 @@
-"""BeforeBinding: volumes and devices as they were when a pod's node was chosen. They are bound to that node before the
-pod is.
+"""States: the cluster as a scheduler may have seen it when it decided, from which time has gone on.
+
+Volumes and devices are bound before the pod is. And the order in which changes are seen is not the one in which they
+came about.
 """
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, final
+from itertools import product
+from typing import Final, TypeVar, final
 
 from extender.engine.cache.cluster import Cluster
 from extender.lab.shadow.changes import SeenChange
@@ -14,15 +17,19 @@ from extender.values.objects.meta import HasMetadata
 from extender.values.objects.pod import Pod
 from extender.values.objects.storage import PersistentVolume, PersistentVolumeClaim
 
-MAX_KEPT: Final = 10_000
-"""The number of claims and volumes that are remembered as they were."""
-
 Key = tuple[str, str, str]
+Found = TypeVar("Found")
+
+STATES: Final = 60
+"""The number of states that are tried for one decision."""
 
 
 @final
 class BeforeBinding:
-    """State: claims and volumes that were bound, as they were before; None for a volume that did not exist."""
+    """Volumes and devices as they were when a pod's node was chosen.
+
+    State: claims and volumes that were bound, as they were before; None for a volume that did not exist.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -30,13 +37,13 @@ class BeforeBinding:
 
     def see(self, change: SeenChange) -> None:
         """Takes note of a change that is about to be taken in."""
+        if change.new is None:
+            self._before.pop(change.key, None)
         if not _binds(change.old, change.new):
             return
         if isinstance(change.new, PersistentVolumeClaim) and not self._waits_for_pod(change.new):
             return  # it was bound whatever pod may use it
         self._before[change.key] = change.old
-        if len(self._before) > MAX_KEPT:
-            del self._before[next(iter(self._before))]
 
     @contextmanager
     def of(self, pod: Pod) -> Iterator[frozenset[Key]]:
@@ -102,3 +109,67 @@ def _binds(old: HasMetadata | None, new: HasMetadata | None) -> bool:
 
 def _has_choice(claim: PersistentVolumeClaim) -> bool:
     return bool(claim.spec.volume_name) or SELECTED_NODE_ANNOTATION in claim.metadata.annotations
+
+
+# Other orders.
+
+
+async def in_another_order(
+    cluster: Cluster,
+    earlier: Sequence[SeenChange],
+    later: Sequence[SeenChange],
+    looks: Callable[[], Awaitable[Found | None]],
+) -> Found | None:
+    """Returns what `looks` finds in the first state in which it finds something, of those that the scheduler may have
+    seen.
+
+    The cluster is the same again afterwards.
+
+    A scheduler knows of its own decisions at once: placements that are seen later may have been decided before. Of what
+    others changed it hears late. And where two of its writes overtook each other, a placement that was seen earlier was
+    decided later.
+
+    Arguments:
+        earlier: changes that were taken in before, the last one first.
+        later: placements that are going to be seen, the next one first.
+    """
+    by_others = _by_others(earlier)
+    nearest = sorted(product(range(len(by_others) + 1), range(len(later) + 1)), key=sum)[1:]
+    states = [(earlier[:undone], later[:0]) for undone in range(1, len(earlier) + 1)]
+    states += [(by_others[:unseen], later[:decided]) for unseen, decided in nearest]
+    for undone, done in states[:STATES]:
+        with _instead(cluster, undone, done):
+            found = await looks()
+        if found is not None:
+            return found
+    return None
+
+
+def _by_others(earlier: Sequence[SeenChange]) -> list[SeenChange]:
+    """Returns the changes that the scheduler did not make itself, the last one first. What was changed again cannot be
+    taken back alone.
+    """
+    found: list[SeenChange] = []
+    kept: set[tuple[str, str, str]] = set()
+    for change in earlier:
+        if change.is_placement or change.key in kept:
+            kept.add(change.key)
+        else:
+            found.append(change)
+    return found
+
+
+@contextmanager
+def _instead(cluster: Cluster, undone: Sequence[SeenChange], done: Sequence[SeenChange]) -> Iterator[None]:
+    """Takes changes back, and others in, until the end of the block."""
+    for change in undone:
+        cluster.changed(change.new, change.old)
+    for change in done:
+        cluster.changed(change.old, change.new)
+    try:
+        yield
+    finally:
+        for change in reversed(done):
+            cluster.changed(change.new, change.old)
+        for change in reversed(undone):
+            cluster.changed(change.old, change.new)
