@@ -1,4 +1,4 @@
-"""PodHeap: a heap of pods that are also found by key.
+"""PodHeap: a heap of pods that are also found by key; and the order of pods in it, as the QueueSort plugin gives it.
 
 Upstream: pkg/scheduler/backend/heap/heap.go (v1.36.2).
 """
@@ -9,7 +9,13 @@ from itertools import count
 from typing import Any, Final, final
 
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
+from extender.values.klog.logger import Logger
+from extender.values.objects.pod import Pod
 
+SortKey = Callable[[Pod, float], tuple[Any, ...]]
+"""The sort key of a pod, given the seconds at which it was queued."""
+
+_LOG: Final = Logger(__name__)
 _REMOVED_ALLOWED: Final = 64
 
 _Entry = tuple[Any, int, int, QueuedPodInfo]
@@ -88,3 +94,21 @@ class PodHeap:
         if len(self._heap) > 2 * len(self._entries) + _REMOVED_ALLOWED:
             self._heap = list(self._entries.values())
             heapq.heapify(self._heap)
+
+
+def in_order(sort_key: SortKey) -> Callable[[QueuedPodInfo], tuple[Any, ...]]:
+    """Returns a sort key that never raises. A pod that the plugin cannot order comes last, so that other pods are tried
+    all the same.
+    """
+
+    def safe_key(info: QueuedPodInfo) -> tuple[Any, ...]:
+        try:
+            key = sort_key(info.pod, info.timestamp)
+            if isinstance(key, tuple):
+                return 0, key
+            raise TypeError(f"{key!r} is no tuple")
+        except Exception as exc:
+            _LOG.exception(exc, "Plugin failed", extensionPoint="QueueSort", pod=info.pod)
+            return 1, (info.timestamp,)
+
+    return safe_key

@@ -6,7 +6,6 @@ Upstream: pkg/scheduler/backend/queue/scheduling_queue.go, PriorityQueue (v1.36.
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from typing import Final, final
 
 from extender.engine.framework.events import (
@@ -24,8 +23,8 @@ from extender.engine.framework.events import (
 )
 from extender.engine.queue.active_queue import ActiveQueue
 from extender.engine.queue.backoff_queue import DEFAULT_POD_INITIAL_BACKOFF, DEFAULT_POD_MAX_BACKOFF, BackoffQueue
-from extender.engine.queue.moves import Moves
 from extender.engine.queue.nominator import Nominator, PodLister
+from extender.engine.queue.pod_heap import SortKey, in_order
 from extender.engine.queue.queued_pod_info import QueuedPodInfo
 from extender.engine.queue.queueing_hints import (
     ChangeToHint,
@@ -35,7 +34,6 @@ from extender.engine.queue.queueing_hints import (
     may_move,
     strategy_for,
 )
-from extender.engine.queue.sort_order import SortKey, in_order
 from extender.engine.queue.unschedulable_pods import UnschedulablePods
 from extender.values.klog.logger import Logger
 from extender.values.metrics import PluginMetrics
@@ -79,8 +77,7 @@ class SchedulingQueue:
     """The waiting pods; the table in this package's docstring shows how they move.
 
     Only `pop` and `run` suspend. Between two awaits the queue does not change, so that no change is lost between
-    checking and moving. Where an event concerns many pods, they are moved in portions, and none is popped before all
-    are.
+    checking and moving.
     """
 
     def __init__(
@@ -118,7 +115,6 @@ class SchedulingQueue:
         self._active = ActiveQueue(order)
         self._backoff = BackoffQueue(now, order, initial_backoff, max_backoff, pops_early=pops_from_backoff_q)
         self._unschedulable = UnschedulablePods()
-        self._moves = Moves()
         self._nominator = Nominator(pod_lister)
         self._resumed: deque[QueuedPodInfo] = deque()
         self._pops_from_backoff_q = pops_from_backoff_q
@@ -178,10 +174,7 @@ class SchedulingQueue:
         """Pops the pod to be tried next once there is one; it is in flight until `done`. None: the queue is closed and
         empty.
         """
-        while self._moves or (info := self.pop_nowait()) is None:
-            if self._moves:
-                await asyncio.sleep(0)
-                continue
+        while (info := self.pop_nowait()) is None:
             if self._is_closed:
                 _LOG.info(2, "Scheduling queue is closed")
                 return None
@@ -194,7 +187,6 @@ class SchedulingQueue:
 
         If activeQ is empty, a refused pod is popped from backoffQ before its backoff is over.
         """
-        self._moves.finish()
         if self._resumed:
             return self._resumed.popleft()
         while True:
@@ -340,8 +332,8 @@ class SchedulingQueue:
 
     def flush_backoff_q_completed(self) -> None:
         """Moves the pods whose backoff is over to activeQ."""
-        completed = self._backoff.pop_all_backoff_completed()
-        self._moves.add(completed, partial(self._move_to_active, label=BACKOFF_COMPLETE, from_backoff=True))
+        for info in self._backoff.pop_all_backoff_completed():
+            self._move_to_active(info, BACKOFF_COMPLETE, from_backoff=True)
 
     def flush_unschedulable_pods_leftover(self) -> None:
         """Requeues the pods that have been unschedulable for too long, since an event that helps may have been
@@ -383,7 +375,8 @@ class SchedulingQueue:
 
     def _move(self, pods: Iterable[QueuedPodInfo], change: ChangeToHint) -> None:
         """Upstream: movePodsToActiveOrBackoffQueue."""
-        self._moves.add(pods, partial(self._consider, change=change))
+        for info in pods:
+            self._consider(info, change)
         if self._active.add_change_if_any_in_flight(change):
             _LOG.info(5, "Event received while pods are in flight", event=change.label)
 
