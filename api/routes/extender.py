@@ -6,7 +6,7 @@ preempt has only the 503.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from itertools import chain
 from typing import Final, Protocol, TypeVar
@@ -20,7 +20,6 @@ from api.face import LONG, Face, JsonInParts, decoded, face_of, json_response
 from api.settings.settings import Settings
 from api.verb_metrics import MeasuredRoute, Outcome
 from extender.client.access_review import User
-from extender.engine.runtime.long_work import awaited_with_long_work
 from extender.values.klog.setup import escaped, report
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
@@ -57,7 +56,7 @@ async def filter_nodes(request: Request) -> Response:
         return json_response(filter_error(_NO_NODES))
     face.verb_metrics.asked_about("filter", len(asked.names))
     try:
-        result = await _answered(request, face, asked, face.backend.verbs.filter)
+        result = await _answered(request, asked, face.backend.verbs.filter)
         face.verb_metrics.rejected(chain(result.failed.values(), result.failed_and_unresolvable.values()))
         parts = filter_result(asked, result.kept, result.failed, result.failed_and_unresolvable)
         return json_response(parts[0]) if len(parts) == 1 else JsonInParts(parts)
@@ -81,7 +80,7 @@ async def prioritize_nodes(request: Request) -> Response:
         return json_response(prioritize_result([], []))
     face.verb_metrics.asked_about("prioritize", len(asked.names))
     try:
-        scores = await _answered(request, face, asked, face.backend.verbs.prioritize)
+        scores = await _answered(request, asked, face.backend.verbs.prioritize)
     except VerbError as exc:
         _LOGGER.warning("prioritize of pod %s: %s", asked.pod.key, escaped(str(exc)))
         request.state.outcome = Outcome.ERROR
@@ -96,11 +95,8 @@ async def preempt(request: Request) -> Response:
     # Small values in great number take longer to read than their bytes say.
     asked = await decoded(read_preemption_args, await request.body(), LONG)
     face.verb_metrics.asked_about("preempt", len(asked.candidates))
-    await face.backend.verbs.catch_up()
     try:
-        chosen = await awaited_with_long_work(
-            partial(face.backend.verbs.preempt, asked.pod, asked.candidates, caller=_caller(request))
-        )
+        chosen = await face.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request))
     except VerbError as exc:
         _LOGGER.warning("preempt for pod %s: %s", asked.pod.key, escaped(str(exc)))
         raise Refusal(
@@ -153,23 +149,13 @@ async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
 class _AnswersAboutNodes(Protocol[T_co]):
     def __call__(
         self, pod: Pod, *, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str
-    ) -> T_co: ...
+    ) -> Awaitable[T_co]: ...
 
 
-async def _answered(request: Request, face: Face, asked: AskedNodes, verb: _AnswersAboutNodes[T_co]) -> T_co:
+async def _answered(request: Request, asked: AskedNodes, verb: _AnswersAboutNodes[T_co]) -> T_co:
     """Returns the answer of a verb about the nodes of a call."""
-
-    async def attempt() -> T_co:
-        # Not once for all attempts: other calls may bring their nodes while a plugin has long work to do.
-        await face.backend.verbs.catch_up(asked.nodes)
-        return verb(
-            asked.pod,
-            node_names=None if asked.nodes is not None else asked.names,
-            nodes=asked.nodes,
-            caller=_caller(request),
-        )
-
-    return await awaited_with_long_work(attempt)
+    names = None if asked.nodes is not None else asked.names
+    return await verb(asked.pod, node_names=names, nodes=asked.nodes, caller=_caller(request))
 
 
 def _ready_face(request: Request) -> Face:

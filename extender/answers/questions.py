@@ -189,7 +189,6 @@ class Questions:
 
     async def _as_things_are(self, namespace: str, name: str, *, picture: bool) -> Explanation | None:
         cluster = self._cluster
-        await cluster.catch_up()
         nominated = Nominations(cluster.nominees(self._frameworks))  # finds out which pods cannot be read
         pod = cluster.find(f"{namespace}/{name}")
         if pod is None:
@@ -468,7 +467,6 @@ class Questions:
     async def map(self) -> ClusterMap:
         """Returns the nodes and what is on them; without the pods of a large cluster."""
         devices = await self._devices.now()
-        await self._cluster.catch_up()
         for _ in self._maps.drawing(devices):
             await asyncio.sleep(0)
         now = self._maps.now(devices)
@@ -478,7 +476,6 @@ class Questions:
     async def node(self, name: str) -> NodeOnMap | None:
         """Returns one node with its pods; None if there is none of this name."""
         devices = await self._devices.now()
-        await self._cluster.catch_up()
         return node_on_map(self._cluster, name, devices)
 
     def version(self) -> str:

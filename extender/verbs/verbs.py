@@ -1,10 +1,9 @@
 """Verbs: the answers to kube-scheduler about one cluster."""
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Final, Protocol, final
+from typing import Protocol, final
 
 from extender.engine import framework as fwk
 from extender.engine.cache import CacheError
@@ -29,10 +28,6 @@ from extender.verbs.filtering import FilterResult, filter_nodes, why_refused
 from extender.verbs.preempting import candidates_of, choose_victims, without_policies
 from extender.verbs.prioritizing import prioritize_nodes
 
-NODES_AT_ONCE: Final = 2000
-VICTIMS_AT_ONCE: Final = 10_000
-"""Candidate nodes, and victims on them, of a preempt call that are looked at in one step."""
-
 
 class VerbError(Exception):
     """The call is valid but cannot be answered. The text ends up in the pod's events."""
@@ -48,13 +43,7 @@ class AnswersVerbs(Protocol):
         """Whether the cluster is known."""
         ...
 
-    async def catch_up(self, nodes: Sequence[Node] | None = None) -> None:
-        """Takes over many changes, and the nodes of a call that brings its own, so that others get their turn before
-        the call is answered. The call is to be answered in the same step of the event loop.
-        """
-        ...
-
-    def filter(
+    async def filter(
         self,
         pod: Pod,
         *,
@@ -65,7 +54,7 @@ class AnswersVerbs(Protocol):
         """Returns on which of the given nodes the pod can run."""
         ...
 
-    def prioritize(
+    async def prioritize(
         self,
         pod: Pod,
         *,
@@ -116,7 +105,6 @@ class Verbs:
         self._is_ready = is_ready
         self._dispatcher = dispatcher
         self._overlay: Overlay | None = None
-        self._taking_in = asyncio.Lock()
         self._reporter = Guarded(reporter)
 
     @property
@@ -135,26 +123,35 @@ class Verbs:
         if isinstance(new, Pod) and _is_nominated(new) and not (isinstance(old, Pod) and _is_nominated(old, new)):
             self._reporter.nominated(new)
 
-    async def catch_up(self, nodes: Sequence[Node] | None = None) -> None:
-        await self._cluster.catch_up()
-        if nodes is None:
-            return
-        async with self._taking_in:
-            if self._overlay is None:
-                self._overlay = Overlay(self._cluster)
-            try:
-                await self._overlay.take_in(nodes)
-            except BaseException:
-                self._overlay = None
-                raise
+    # In one step of the event loop, unless a plugin has long work to do: the step is then begun again.
 
-    def filter(
+    async def filter(
         self,
         pod: Pod,
         *,
         node_names: Sequence[str] | None = None,
         nodes: Sequence[Node] | None = None,
         caller: str = "",
+    ) -> FilterResult:
+        return await with_long_work(lambda: self._filter(pod, node_names, nodes, caller))
+
+    async def prioritize(
+        self,
+        pod: Pod,
+        *,
+        node_names: Sequence[str] | None = None,
+        nodes: Sequence[Node] | None = None,
+        caller: str = "",
+    ) -> list[int]:
+        return await with_long_work(lambda: self._prioritize(pod, node_names, nodes, caller))
+
+    async def preempt(
+        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
+    ) -> dict[str, MetaVictims]:
+        return await with_long_work(lambda: self._preempt(pod, candidates, caller))
+
+    def _filter(
+        self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str
     ) -> FilterResult:
         with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
             names, cycle = self._cycle(pod, node_names, nodes)
@@ -163,13 +160,8 @@ class Verbs:
             self._reporter.filter_called(call_so_far(), result.findings, len(result.kept))
         return result
 
-    def prioritize(
-        self,
-        pod: Pod,
-        *,
-        node_names: Sequence[str] | None = None,
-        nodes: Sequence[Node] | None = None,
-        caller: str = "",
+    def _prioritize(
+        self, pod: Pod, node_names: Sequence[str] | None, nodes: Sequence[Node] | None, caller: str
     ) -> list[int]:
         with self._answering(pod, len(node_names or nodes or ()), caller) as call_so_far:
             names, cycle = self._cycle(pod, node_names, nodes)
@@ -177,20 +169,11 @@ class Verbs:
         self._reporter.prioritize_called(call_so_far(), names, scores)
         return scores
 
-    async def preempt(
-        self, pod: Pod, candidates: Mapping[str, MetaVictims], *, caller: str = ""
-    ) -> dict[str, MetaVictims]:
-        chosen: dict[str, MetaVictims] = {}
-        num_spared = 0
+    def _preempt(self, pod: Pod, candidates: Mapping[str, MetaVictims], caller: str) -> dict[str, MetaVictims]:
         with self._answering(pod, len(candidates), caller) as call_so_far:
-            for portion in _portions(candidates):
-                _, cycle = self._cycle(pod, (), None)
-                of_portion = choose_victims(cycle, portion)
-                num_spared += _num_spared(portion, of_portion)
-                chosen |= of_portion
-                if len(portion) < len(candidates):
-                    await asyncio.sleep(0)
             _, cycle = self._cycle(pod, (), None)
+            chosen = choose_victims(cycle, candidates)
+            num_spared = _num_spared(candidates, chosen)
         self._reporter.preempt_called(call_so_far(), candidates_of(cycle, chosen), without_policies(cycle, candidates))
         parts = (
             [f"Extender kept {len(chosen)} of {len(candidates)} nodes to preempt pods on"]
@@ -214,7 +197,6 @@ class Verbs:
         if self._cluster.cache.node(node) is None:
             # The API server does not check whether the node exists.
             raise VerbError(f'{pod} was not bound to {node}: node "{node}" not found')
-        await self.catch_up()
         reason = await with_long_work(lambda: self._why_not(uid, node))
         if reason:
             raise VerbError(f"{pod} was not bound to {node}: {reason}")
@@ -310,7 +292,12 @@ class Verbs:
     def _snapshot(self, node_names: Sequence[str], nodes: Sequence[Node] | None) -> tuple[Sequence[str], Snapshot]:
         if nodes is None or self._overlay is None:
             return node_names, self._cluster.cache.update_snapshot()
-        snapshot = self._overlay.snapshot_with(nodes)
+        try:
+            snapshot = self._overlay.snapshot_with(nodes)
+        except Exception as exc:
+            if not isinstance(exc, CacheError):
+                self._overlay = None  # it may lack some of the nodes
+            raise
         return self._overlay.names, snapshot
 
     def _framework_for(self, pod: Pod) -> Framework:
@@ -324,22 +311,6 @@ class Verbs:
                 f"no profile for this pod's schedulerName; known profiles are {', '.join(sorted(self._frameworks))}"
             )
         return framework
-
-
-def _portions(candidates: Mapping[str, MetaVictims]) -> Iterator[Mapping[str, MetaVictims]]:
-    """Yields candidates whose victims are chosen in one step of some milliseconds; those of one node do not depend on
-    other nodes.
-    """
-    portion: dict[str, MetaVictims] = {}
-    num_victims = 0
-    for name, victims in candidates.items():
-        portion[name] = victims
-        num_victims += len(victims.pods)
-        if len(portion) == NODES_AT_ONCE or num_victims >= VICTIMS_AT_ONCE:
-            yield portion
-            portion, num_victims = {}, 0
-    if portion:
-        yield portion
 
 
 def _num_spared(candidates: Mapping[str, MetaVictims], chosen: Mapping[str, MetaVictims]) -> int:

@@ -20,10 +20,7 @@ class FailingEngine:
         self._text = str(exc)
         self.is_ready = is_ready
 
-    async def catch_up(self, nodes: Sequence[Node] | None = None) -> None:
-        pass
-
-    def filter(
+    async def filter(
         self,
         pod: Pod,
         *,
@@ -33,7 +30,7 @@ class FailingEngine:
     ) -> FilterResult:
         raise self._kind(self._text)
 
-    def prioritize(
+    async def prioritize(
         self,
         pod: Pod,
         *,

@@ -283,7 +283,8 @@ def test_verbs_that_are_asked_while_an_extender_thinks_do_not_disturb_the_cycle(
                 cluster.delete(NODES, "", "a")
                 await asyncio.sleep(1)
                 asked = convert(Pod, pod("asked", cpu="100m"))
-                seen.append(set(found.verbs.filter(asked, node_names=["a", "b-full", "c-empty", "d-full"]).failed))
+                answer = await found.verbs.filter(asked, node_names=["a", "b-full", "c-empty", "d-full"])
+                seen.append(set(answer.failed))
                 return NO_FAILURES | {"NodeNames": ["b-full", "c-empty"]}
 
             memory.says["slow_filter"] = slowly

@@ -7,9 +7,8 @@ is on one node, or on none.
 Upstream: pkg/scheduler/backend/cache/cache.go (v1.36.2).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import islice
-from typing import Final, final
+from collections.abc import Mapping, Set
+from typing import final
 
 from extender.engine.cache.column_writer import ColumnWriter
 from extender.engine.cache.dump import NodeDump, dump_entry
@@ -23,9 +22,6 @@ from extender.values.objects.cluster import ClusterObjects
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.objects.pod_groups import GroupKey
-
-AT_ONCE: Final = 500
-"""Pods and nodes whose changes are applied together: five to ten milliseconds of work."""
 
 Move = tuple[int, str, int]
 """The slot of a pod, the name of a node, and +1 if the pod came to it or -1 if it left it."""
@@ -66,10 +62,6 @@ class Cache:
         self._moves: list[Move] = []
         self._rewritten: set[str] = set()
         self._unnominated: list[int] = []
-        # The columns may have changes that are in no snapshot, and nodes that are not at their places in the visiting
-        # order.
-        self._is_ahead = False
-        self._is_in_order = True
         # The last snapshot, the names of the nodes in it, and the number of nodes that the tree listed for it.
         self._snapshot: Snapshot | None = None
         self._laid_out: set[str] = set()
@@ -78,7 +70,7 @@ class Cache:
         self._num_listed = 0
 
     def fork(self) -> "Cache":
-        """Returns an independent copy, which another thread may use.
+        """Returns an independent copy.
 
         Pods and nodes are not read again; the last snapshot of this cache stays valid.
         """
@@ -102,7 +94,6 @@ class Cache:
             self._rewritten.copy(),
             self._unnominated.copy(),
         )
-        other._is_ahead, other._is_in_order = self._is_ahead, self._is_in_order
         # This only tells `update_snapshot` that the nodes are laid out. The new writer has no views yet, so that the
         # snapshot of the original is not handed out.
         other._snapshot = self._snapshot
@@ -362,23 +353,22 @@ class Cache:
             CacheError: the order of nodes is inconsistent, because a node was added twice or removed under zone labels
                 other than those it was added with. The next call has recovered.
         """
-        is_current = self._writer.views_are_current and not (self._moves or self._rewritten or self._is_ahead)
+        is_current = self._writer.views_are_current and not (self._moves or self._rewritten)
         if self._snapshot is not None and is_current and self._num_listed == self._tree.num_nodes:
             return self._snapshot
-        if (
-            self._rewritten
-            or not self._is_in_order
-            or self._snapshot is None
-            or len(self._laid_out) > self._tree.num_nodes
-        ):
+        if self._rewritten or self._snapshot is None or len(self._laid_out) > self._tree.num_nodes:
             self._update_nodes()
         else:
-            self._apply_changes(self._moves, self._rewritten)
-        self._settle_slots(self._moves)
+            self._apply_changes()
+        for slot, _, sign in self._moves:
+            if sign > 0:
+                self._writer.index_pod(slot)
+            else:
+                self._writer.free_slot(slot)
+        self._moves.clear()
         for slot in self._unnominated:
             self._writer.free_slot(slot)
         self._unnominated.clear()
-        self._is_ahead = False
         if self._writer.has_unused_symbols:
             self._writer.drop_unused_symbols()
         if self._writer.is_bloated:
@@ -395,53 +385,6 @@ class Cache:
             )
         return self._snapshot
 
-    def catching_up(self, at_once: int = AT_ONCE) -> Iterator[None]:
-        """Applies changes to the columns in portions, until `update_snapshot`, which comes next, has no more than one
-        left to apply.
-
-        The previous snapshot becomes invalid. After each portion others may have their turn and change the cache.
-        """
-        while len(self._moves) + len(self._rewritten) > at_once:
-            self._is_ahead = True
-            # A node that came is written with the pods that are on it now, so that no older move of a pod may be left
-            # then.
-            moves = self._moves[:at_once]
-            names = islice(self._rewritten, at_once) if len(moves) == len(self._moves) else ()
-            self._apply_in_any_order(moves, set(names))
-            self._settle_slots(moves)
-            yield
-
-    def _apply_in_any_order(self, moves: Sequence[Move], names: Set[str]) -> None:
-        """Writes changes to the columns. For the time being, nodes that came get the last places, and those that left
-        keep theirs.
-        """
-        present = names & self._present
-        came = self._without_place(present)
-        if came:
-            self._writer.lay_out(len(self._order), [*came], came)
-            self._order += came
-        self._apply_changes(moves, present, came.keys())
-        self._laid_out |= came.keys()
-        self._is_in_order = self._is_in_order and not came and present == names
-        self._rewritten -= names
-
-    def _without_place(self, names: Iterable[str]) -> dict[str, tuple[Node, list[int]]]:
-        """Returns those of these nodes that have no place yet, each with the slots of its pods."""
-        known, places = self._nodes, self._writer.places
-        new = [(name, known[name]) for name in names if name not in places]
-        return {name: (entry.node, entry.slots) for name, entry in new if entry.node is not None}
-
-    def _settle_slots(self, moves: Sequence[Move]) -> None:
-        """Makes added pods findable by UID, and frees the slots of pods that left; these are the oldest moves, which
-        are done now.
-        """
-        for slot, _, sign in moves:
-            if sign > 0:
-                self._writer.index_pod(slot)
-            else:
-                self._writer.free_slot(slot)
-        del self._moves[: len(moves)]
-
     def _update_nodes(self) -> None:
         """Lays the nodes out again if others are to be listed than before, or applies the changes in place."""
         present = self._rewritten & self._present
@@ -450,7 +393,7 @@ class Cache:
         has_too_many = len(self._laid_out) > self._tree.num_nodes
         if has_too_many:
             self._laid_out &= self._present
-        if came or has_too_many or not self._is_in_order or self._snapshot is None:
+        if came or has_too_many or self._snapshot is None:
             self._num_listed = self._lay_out()
         elif not present <= self._writer.places.keys() or not self._writer.places.keys().isdisjoint(
             self._rewritten - present
@@ -459,9 +402,8 @@ class Cache:
             # gone that the tree still lists. Upstream shows neither until its numbers of nodes differ.
             self._lay_out()
         else:
-            self._apply_changes(self._moves, self._rewritten)
+            self._apply_changes()
         self._rewritten.clear()
-        self._is_in_order = True
 
     def _lay_out(self) -> int:
         """Renumbers the nodes.
@@ -473,15 +415,17 @@ class Cache:
         listed = list(filter(self._laid_out.__contains__, self._tree.names()))
         order = list(dict.fromkeys(filter(self._present.__contains__, listed)))
         first = common_length(order, self._order)
-        came = self._without_place(order[first:])
+        known, places = self._nodes, self._writer.places
+        new = [(name, known[name]) for name in order[first:] if name not in places]
+        came = {name: (entry.node, entry.slots) for name, entry in new if entry.node is not None}
         self._writer.lay_out(first, order[first:], came)
         for name in self._images_written.keys() - self._writer.places.keys():
             del self._images_written[name]
         self._order = order
-        self._apply_changes(self._moves, self._rewritten, came.keys())
+        self._apply_changes(came.keys())
         return len(listed)
 
-    def _apply_changes(self, moves: Sequence[Move], rewritten: Set[str], came: Set[str] = frozenset()) -> None:
+    def _apply_changes(self, came: Set[str] = frozenset()) -> None:
         """Writes what changed to the columns.
 
         Arguments:
@@ -489,12 +433,12 @@ class Cache:
         """
         places = self._writer.places
         touched = set(came)
-        for name in rewritten - came:
+        for name in self._rewritten - came:
             entry, place = self._nodes.get(name), places.get(name)
             if entry is not None and entry.node is not None and place is not None:
                 self._writer.write_node(place, entry.node)
                 touched.add(name)
-        for slot, name, sign in moves:
+        for slot, name, sign in self._moves:
             place = places.get(name)
             if place is None or name in came:
                 continue

@@ -8,7 +8,6 @@ changes on to several subscribers.
 Upstream: pkg/scheduler/eventhandlers.go (v1.36.2).
 """
 
-import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final, final
 
@@ -51,7 +50,7 @@ class Cluster:
         return cluster
 
     def fork(self) -> "Cluster":
-        """Returns an independent copy, which another thread may use."""
+        """Returns an independent copy."""
         other = Cluster(self.cache.fork())
         other.nodes, other.pending, other.unreadable = self.nodes.copy(), self.pending.copy(), self.unreadable.copy()
         other._nominated = self._nominated.copy()
@@ -78,19 +77,6 @@ class Cluster:
                 self._pod_changed(_pod(old), _pod(new))
             case _:
                 self.cache.objects.changed(old, new)
-
-    async def catch_up(self) -> bool:
-        """Applies many changes to the columns in portions, so that the next snapshot is soon taken. The last one may
-        not be in use.
-
-        Returns:
-            Whether others had their turn in between.
-        """
-        waited = False
-        for _ in self.cache.catching_up():
-            waited = True
-            await asyncio.sleep(0)
-        return waited
 
     # Nodes.
 

@@ -7,7 +7,7 @@ are moved, without reading the others again.
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
-from typing import final
+from typing import Final, final
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,9 @@ NO_NODE = -1
 
 SPARE_SYMBOLS = 1024
 """The symbols of an attribute that may stay though no pod has them, besides as many as there are pods."""
+
+MADE_ANEW: Final = frozenset({"_objects", "_changes", "_node_changes", "_reader", "_requests", "_snapshot"})
+"""The attributes of which a fork has its own; it copies all others."""
 
 
 @final
@@ -92,7 +95,7 @@ class ColumnWriter:
         self._snapshot: Snapshot | None = None
 
     def fork(self, objects: ClusterObjects) -> "ColumnWriter":
-        """Returns an independent copy with its own buffers and codes, which another thread may use.
+        """Returns an independent copy with its own buffers and codes.
 
         Values that are replaced and never modified (the slots, images and ports of a node, the names of what a pod asks
         for) are shared.
@@ -101,12 +104,9 @@ class ColumnWriter:
             objects: the other objects of the new writer's cluster.
         """
         other = ColumnWriter(objects)
-        for name, value in vars(self).items():
-            if (
-                isinstance(value, np.ndarray | list | dict | set | SymbolTable | Tallies)
-                and value is not self._requests
-            ):
-                setattr(other, name, value.copy())
+        for name in vars(self).keys() - MADE_ANEW:
+            value = getattr(self, name)
+            setattr(other, name, value if isinstance(value, int) else value.copy())
         # The requests are the largest array: only the part in use is copied.
         used = np.s_[: len(self.resources), : len(self._pods)]
         other._requests = zeros(*self._requests.shape)
@@ -116,11 +116,6 @@ class ColumnWriter:
         other._image_columns = {key: column.copy() for key, column in self._image_columns.items()}
         other._scalar_columns = {key: column.copy() for key, column in self._scalar_columns.items()}
         other._port_columns = {key: column.copy() for key, column in self._port_columns.items()}
-        other._filled_resources, other._generation, other._most_names = (
-            self._filled_resources,
-            self._generation,
-            self._most_names,
-        )
         other._changes.all_changed()
         other._node_changes.all_changed()
         return other

@@ -136,9 +136,8 @@ class Scheduler:
             trace = self._world.tracer.attempt(began)
             CURRENT.set(trace)  # for this attempt, and for the tasks that it begins
         try:
-            # A pod that was resumed, or waits until many changes are applied, may have been deleted or bound meanwhile.
-            waited = await self._world.cluster.catch_up() or deferral is not None
-            if not waited or self._is_still_pending(info):
+            # A pod that was resumed may have been deleted or bound meanwhile.
+            if deferral is None or self._is_still_pending(info):
                 key = group_of(info.pod) if self._world.has_groups else None
                 if key is None:
                     await self._attempt(info, began, tasks)

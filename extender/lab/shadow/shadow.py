@@ -127,7 +127,6 @@ class Shadow:
     async def _look_at(self, change: SeenChange) -> None:
         if len(self._waiting) > limits.SHADOW_CHANGES:
             self._is_behind = True
-        await self._cluster.catch_up()
         theirs = decision_in(change.old, change.new)
         pod = change.old
         if theirs is None or not isinstance(pod, Pod):

@@ -4,7 +4,6 @@ other.
 
 import asyncio
 import re
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +11,8 @@ import pytest
 
 from extender.engine.cache import Cache
 from extender.engine.cache.cluster import Cluster
-from extender.engine.cache.overlay import STEP
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.engine.framework import BindPod, CallConflict, RecordEvent
-from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
 from extender.values.config import ConfigErrors, Configuration
 from extender.values.config.loading import load
@@ -27,8 +24,7 @@ from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
 from extender.verbs.filtering import LONGEST_REASON
-from extender.verbs.verbs import NODES_AT_ONCE
-from tests.kit.waiting import DEADLINE
+from tests.extender.verbs.asking import filtered, scored
 from tests.kit.writes import RecordedWrites
 
 ASKED = make_pod("asked").req(cpu=1)
@@ -49,12 +45,12 @@ def engine(
 
 
 def kept(of: Verbs, *names: str, pod: PodBuilder = ASKED) -> list[str]:
-    return [names[place] for place in of.filter(pod.obj(), node_names=names).kept]
+    return [names[place] for place in filtered(of, pod.obj(), node_names=names).kept]
 
 
 def refusal(of: Verbs, pod: PodBuilder = ASKED, **asked: Any) -> str:
     with pytest.raises(VerbError) as caught:
-        of.filter(pod.obj(), **({"node_names": ["a"]} | asked))
+        filtered(of, pod.obj(), **({"node_names": ["a"]} | asked))
     return str(caught.value)
 
 
@@ -63,7 +59,7 @@ def test_a_pod_goes_where_there_is_room() -> None:
 
     assert ready.is_ready
     assert kept(ready, "a", "b") == ["b"]
-    assert ready.filter(ASKED.obj(), node_names=["a", "c"]).failed == {
+    assert filtered(ready, ASKED.obj(), node_names=["a", "c"]).failed == {
         "a": "Insufficient cpu",
         "c": "node not known to the extender yet",
     }
@@ -77,12 +73,12 @@ def test_the_order_of_the_names_is_that_of_the_answer(names: str) -> None:
     nodes = [make_node(name).capacity(cpu=cpu) for name, cpu in (("a", 1), ("b", 3), ("c", 0), ("d", 2))]
     ready = engine(*nodes, pods=[make_pod("full").req(cpu=1).node("a")])
 
-    result = ready.filter(ASKED.obj(), node_names=list(names))
+    result = filtered(ready, ASKED.obj(), node_names=list(names))
 
     assert [names[place] for place in result.kept] == [name for name in names if name in "bd"]
     assert sorted(result.failed | result.failed_and_unresolvable) == sorted(name for name in names if name not in "bd")
-    assert dict(zip(names, ready.prioritize(ASKED.obj(), node_names=list(names)), strict=True)) == dict(
-        zip(sorted(names), ready.prioritize(ASKED.obj(), node_names=sorted(names)), strict=True)
+    assert dict(zip(names, scored(ready, ASKED.obj(), node_names=list(names)), strict=True)) == dict(
+        zip(sorted(names), scored(ready, ASKED.obj(), node_names=sorted(names)), strict=True)
     )
 
 
@@ -92,7 +88,7 @@ def test_a_reason_of_thousands_is_told_in_part() -> None:
     """
     greedy = make_pod("greedy").req(**{f"example.com/thing-{number:04}": 1 for number in range(2_000)})
 
-    failed = engine(A, B).filter(greedy.obj(), node_names=["a", "b"]).failed_and_unresolvable
+    failed = filtered(engine(A, B), greedy.obj(), node_names=["a", "b"]).failed_and_unresolvable
 
     assert failed["a"] == failed["b"]
     assert failed["a"].startswith("Insufficient example.com/thing-0000, Insufficient example.com/thing-0001, ")
@@ -101,7 +97,7 @@ def test_a_reason_of_thousands_is_told_in_part() -> None:
 
 
 def test_the_emptier_node_is_the_better_one() -> None:
-    full, empty, unknown = engine(A, make_node("b").capacity(cpu=4)).prioritize(ASKED.obj(), node_names=["a", "b", "c"])
+    full, empty, unknown = scored(engine(A, make_node("b").capacity(cpu=4)), ASKED.obj(), node_names=["a", "b", "c"])
 
     assert 0 < full < empty == 10
     assert unknown == 0
@@ -373,7 +369,7 @@ def test_a_question_without_nodes_is_none() -> None:
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
 def test_each_verb_says_so_in_words(verb: str) -> None:
     with pytest.raises(VerbError, match="memory"):
-        getattr(engine(A), verb)(ASKED.req(memory="much").obj(), node_names=["a"])
+        asyncio.run(getattr(engine(A), verb)(ASKED.req(memory="much").obj(), node_names=["a"]))
     with pytest.raises(VerbError, match="memory"):
         asyncio.run(engine(A).preempt(ASKED.req(memory="much").obj(), {}))
 
@@ -415,7 +411,7 @@ def test_a_node_that_is_listed_twice_is_one_node() -> None:
     )
 
     assert kept(twice, "a", pod=make_pod("big").req(cpu=2)) == ["a"]
-    assert list(twice.filter(ASKED.obj(), nodes=[A.obj()]).kept) == [0]
+    assert list(filtered(twice, ASKED.obj(), nodes=[A.obj()]).kept) == [0]
 
 
 # Nominations.
@@ -448,8 +444,8 @@ def test_two_nominated_pods_without_uids_are_two() -> None:
 def test_nominated_pods_count_on_nodes_that_the_caller_describes() -> None:
     ready = engine(A, pods=[NOMINATED])
 
-    assert ready.filter(ASKED.obj(), nodes=[A.obj()]).failed == {"a": "Insufficient cpu"}
-    assert list(ready.filter(ASKED.obj(), nodes=[A.capacity(cpu=2).obj()]).kept) == [0]
+    assert filtered(ready, ASKED.obj(), nodes=[A.obj()]).failed == {"a": "Insufficient cpu"}
+    assert list(filtered(ready, ASKED.obj(), nodes=[A.capacity(cpu=2).obj()]).kept) == [0]
 
 
 # Nodes in full.
@@ -462,8 +458,8 @@ def test_what_the_caller_says_of_a_node_goes_before_what_we_know() -> None:
     ready = engine(A, B, pods=[make_pod("here").req(cpu=1).node("a")])
     larger, new = A.capacity(cpu=2).obj(), make_node("new").capacity(cpu=1).obj()
 
-    in_full = ready.filter(ASKED.obj(), nodes=[larger, new])
-    by_name = ready.filter(ASKED.obj(), node_names=["a", "new"])
+    in_full = filtered(ready, ASKED.obj(), nodes=[larger, new])
+    by_name = filtered(ready, ASKED.obj(), node_names=["a", "new"])
 
     assert (list(in_full.kept), in_full.failed) == ([0, 1], {})
     assert (by_name.kept, by_name.failed) == (
@@ -475,7 +471,7 @@ def test_what_the_caller_says_of_a_node_goes_before_what_we_know() -> None:
 def test_scores_are_given_to_nodes_in_full() -> None:
     nodes: list[Node] = [A.obj(), make_node("new").capacity(cpu=4).obj()]
 
-    full, empty = engine(A).prioritize(ASKED.obj(), nodes=nodes)
+    full, empty = scored(engine(A), ASKED.obj(), nodes=nodes)
 
     assert 0 < full < empty == 10
 
@@ -487,11 +483,13 @@ def test_a_resource_that_only_the_callers_node_has() -> None:
     ready = engine(A, B)
     gpu = ASKED.req({"example.com/gpu": 1})
 
-    assert list(ready.filter(gpu.obj(), nodes=[A.capacity({"example.com/gpu": 1}).capacity(cpu=1).obj()]).kept) == [0]
-    assert ready.filter(gpu.obj(), node_names=["a", "b"]).failed_and_unresolvable == dict.fromkeys(
+    assert list(filtered(ready, gpu.obj(), nodes=[A.capacity({"example.com/gpu": 1}).capacity(cpu=1).obj()]).kept) == [
+        0
+    ]
+    assert filtered(ready, gpu.obj(), node_names=["a", "b"]).failed_and_unresolvable == dict.fromkeys(
         "ab", "Insufficient example.com/gpu"
     )
-    assert len(ready.prioritize(gpu.obj(), node_names=["a", "b"])) == 2
+    assert len(scored(ready, gpu.obj(), node_names=["a", "b"])) == 2
 
 
 # What-if.
@@ -576,109 +574,18 @@ def test_an_asked_pod_is_read_as_it_was_written() -> None:
     assert kept(engine(A), "a", pod=PodBuilder(Pod()).name("bare")) == ["a"]
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_others_have_their_turn_while_many_changed_nodes_are_taken_in(known: bool) -> None:
-    """
-    A caller that sends its nodes in full may send thousands that differ from those of the cluster.
-    """
-    names = [f"node-{number}" for number in range(1_000)]
-    ready = engine(*(make_node(name).capacity(cpu=2) for name in names if known))
-    nodes = [make_node(name).capacity(cpu=number % 2).obj() for number, name in enumerate(names)]
-    turns = 0
-
-    async def another() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    async def take_in() -> None:
-        others = asyncio.create_task(another())
-        await ready.catch_up(nodes)
-        others.cancel()
-
-    asyncio.run(take_in())
-
-    assert turns > 1
-    assert list(ready.filter(ASKED.obj(), nodes=nodes).kept) == list(range(1, len(names), 2))
-    assert list(ready.filter(ASKED.obj(), nodes=nodes[:3]).kept) == [1]
-    assert kept(ready, "node-0") == (["node-0"] if known else [])
-
-
-def test_a_call_whose_nodes_could_not_be_taken_in_leaves_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_that_failed_leaves_no_trace_of_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     ready = engine()
-    nodes = [make_node(f"node-{number}").capacity(cpu=1).obj() for number in range(STEP + 1)]
+    nodes = [make_node(f"node-{number}").capacity(cpu=1).obj() for number in range(3)]
+    add_node = Cache.add_node
 
-    def broken(cluster: Cluster, node: Node) -> None:
-        raise RuntimeError("a fault")
+    def broken(cache: Cache, node: Node) -> None:
+        if node.name == "node-1":
+            raise RuntimeError("a fault")
+        add_node(cache, node)
 
     with monkeypatch.context() as patch, pytest.raises(RuntimeError):
-        patch.setattr(Cluster, "set_node", broken)
-        asyncio.run(ready.catch_up(nodes))
-    asyncio.run(ready.catch_up(nodes))
+        patch.setattr(Cache, "add_node", broken)
+        filtered(ready, ASKED.obj(), nodes=nodes)
 
-    assert list(ready.filter(ASKED.obj(), nodes=nodes).kept) == list(range(len(nodes)))
-
-
-def test_nodes_that_a_thread_still_takes_in_for_nobody_are_in_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    Its caller was cancelled twice, so that nobody waited for the thread. The next call does not touch what the thread
-    is at work on.
-    """
-    cluster = Cluster()
-    ready = make_verbs(cluster)
-    nodes = [make_node(f"node-{number}").capacity(cpu=1).obj() for number in range(STEP + 1)]
-    came = make_pod("came").uid("came").req(cpu=1).node("node-0").obj()
-    is_at_work, may_end = threading.Event(), threading.Event()
-    used: list[Cache] = []
-    update_snapshot = Cache.update_snapshot
-
-    def held(cache: Cache) -> Snapshot:
-        used.append(cache)
-        if len(used) == 1:
-            is_at_work.set()
-            assert may_end.wait(DEADLINE)
-        return update_snapshot(cache)
-
-    async def take_in() -> Sequence[int]:
-        abandoned = asyncio.create_task(ready.catch_up(nodes))
-        await asyncio.to_thread(is_at_work.wait, 60)
-        for _ in range(2):
-            abandoned.cancel()
-            await asyncio.wait([abandoned], timeout=0.01)
-        assert abandoned.cancelled()
-        cluster.changed(None, came)
-        ready.changed(None, came)
-        await ready.catch_up(nodes)
-        answer = ready.filter(ASKED.obj(), nodes=nodes).kept
-        may_end.set()
-        return answer
-
-    monkeypatch.setattr(Cache, "update_snapshot", held)
-
-    assert list(asyncio.run(take_in())) == list(range(1, len(nodes)))
-    assert used[0] not in used[1:]
-
-
-def test_victims_on_many_nodes_are_chosen_in_portions_between_which_others_have_their_turn() -> None:
-    """
-    A pod that goes meanwhile is a victim of no candidate that is looked at afterwards.
-    """
-    names = [f"n-{number}" for number in range(3 * NODES_AT_ONCE)]
-    nodes = [make_node(name).capacity(cpu=1).obj() for name in names]
-    cluster = Cluster.of(
-        ClusterState(nodes=nodes, pods=[make_pod(name).uid(name).req(cpu=1).node(name).obj() for name in names])
-    )
-    ready = make_verbs(cluster)
-    given = {name: MetaVictims.of((name,)) for name in names}
-
-    async def preempt() -> dict[str, MetaVictims]:
-        asking = asyncio.create_task(ready.preempt(ASKED.priority(10).obj(), given))
-        await asyncio.sleep(0)
-        for name in (names[0], names[-1]):
-            cluster.changed(cluster.cache.pod(name), None)
-        return await asking
-
-    chosen = asyncio.run(preempt())
-
-    assert list(chosen) == names[:-1]
+    assert list(filtered(ready, ASKED.obj(), nodes=nodes).kept) == [0, 1, 2]

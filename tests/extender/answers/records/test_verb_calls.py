@@ -17,6 +17,7 @@ from extender.values.objects.cluster import ClusterState
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
 from tests.extender.answers.records.deciding import Scheduling, story
+from tests.extender.verbs.asking import filtered, scored
 
 ASKED = make_pod("asked").uid("asked").req(cpu=1).priority(9)
 LOW, LOWER = make_pod("low").uid("low").req(cpu=1).priority(1), make_pod("lower").uid("lower").req(cpu=1)
@@ -32,7 +33,7 @@ def engine(records: Records, *pods: PodBuilder) -> Verbs:
 
 def test_a_filter_is_kept_with_every_nodes_verdict() -> None:
     records = Records()
-    engine(records, LOW.node("b")).filter(ASKED.obj(), node_names=["b", "a", "c"])
+    filtered(engine(records, LOW.node("b")), ASKED.obj(), node_names=["b", "a", "c"])
 
     (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.pod.name, answer.number, answer.evaluated, answer.feasible) == (
@@ -54,7 +55,7 @@ def test_a_filter_is_kept_with_every_nodes_verdict() -> None:
 def test_a_filter_that_was_answered_before_any_node_was_looked_at() -> None:
     records = Records()
     claim = ASKED.claim("missing")
-    engine(records).filter(claim.obj(), node_names=["a"])
+    filtered(engine(records), claim.obj(), node_names=["a"])
 
     (answer,) = map(history.attempt, records.attempts())
     assert answer.message == 'persistentvolumeclaim "missing" not found'
@@ -64,7 +65,7 @@ def test_a_filter_that_was_answered_before_any_node_was_looked_at() -> None:
 def test_of_scores_that_were_asked_for_the_best_are_kept() -> None:
     records = Records()
     small = make_pod("small").req(cpu="100m")
-    engine(records, LOW.node("b")).prioritize(small.obj(), node_names=["b", "a", "c"])
+    scored(engine(records, LOW.node("b")), small.obj(), node_names=["b", "a", "c"])
 
     (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.evaluated) == ("Prioritize", 3)
@@ -76,7 +77,7 @@ def test_of_scores_that_were_asked_for_the_best_are_kept() -> None:
 def test_of_many_nodes_only_the_best_are_kept() -> None:
     records = Records()
     many = [f"unknown-{number}" for number in range(1000)]
-    engine(records).prioritize(ASKED.obj(), node_names=[*many, "b", "a"])
+    scored(engine(records), ASKED.obj(), node_names=[*many, "b", "a"])
 
     (answer,) = map(history.attempt, records.attempts())
     assert [score.node for score in answer.scores][:3] == ["b", "a", "unknown-0"]
@@ -87,7 +88,7 @@ def test_a_question_without_an_answer_is_an_error() -> None:
     records = Records()
 
     with pytest.raises(VerbError):
-        engine(records).filter(ASKED.obj())
+        filtered(engine(records), ASKED.obj())
 
     (answer,) = map(history.attempt, records.attempts())
     assert (answer.outcome, answer.message) == ("Error", "neither nodes nor nodeNames given")
@@ -173,11 +174,11 @@ def test_a_call_is_marked_with_its_caller_and_an_attempt_is_not() -> None:
     records = Records()
     decided(records)
     asked = engine(records, LOW.node("a"), LOWER.node("b"))
-    asked.filter(ASKED.obj(), node_names=["a"], caller="system:kube-scheduler")
-    asked.prioritize(ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
+    filtered(asked, ASKED.obj(), node_names=["a"], caller="system:kube-scheduler")
+    scored(asked, ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
     asyncio.run(asked.preempt(ASKED.obj(), {"a": MetaVictims.of(("low",), 0)}, caller="system:kube-scheduler"))
     with pytest.raises(VerbError):
-        asked.filter(ASKED.obj(), caller="anonymous at 10.0.0.9")
+        filtered(asked, ASKED.obj(), caller="anonymous at 10.0.0.9")
     decided(records, LOW)
 
     callers = [
@@ -213,8 +214,8 @@ def test_calls_with_huge_names_take_no_more_memory_than_others() -> None:
     pod = make_pod("p").uid(huge).req(cpu=99).scheduler_name(huge).claim(huge).obj()
     asked = engine(records)
     for _ in range(20):
-        asked.filter(pod, node_names=["a"], caller=huge)
-        asked.prioritize(make_pod("q").obj(), node_names=["a", huge])
+        filtered(asked, pod, node_names=["a"], caller=huge)
+        scored(asked, make_pod("q").obj(), node_names=["a", huge])
 
     assert records.size <= 2**20
     kept = next(each.record for each in records.attempts() if each.record.outcome == "Filter")
@@ -225,7 +226,7 @@ def test_calls_with_huge_names_take_no_more_memory_than_others() -> None:
 def test_a_failed_binding_is_noted_at_the_attempt_and_not_at_a_later_call() -> None:
     records = Records()
     decided(records)
-    engine(records).filter(ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
+    filtered(engine(records), ASKED.obj(), node_names=["a"], caller="anonymous at 10.0.0.9")
     records.binding_failed(ASKED.obj(), fwk_status.error("the API server said no"))
 
     assert outcomes(records) == [("Filter", "anonymous at 10.0.0.9"), ("Error", "")]

@@ -6,7 +6,6 @@ cache shows that is filled from those dicts.
 """
 
 from collections.abc import Callable
-from itertools import islice
 from typing import Any
 from unittest.mock import patch
 
@@ -92,7 +91,6 @@ class CacheMachine(RuleBasedStateMachine):
         self.assumed: set[str] = set()
         self.nominated: dict[str, Pod] = {}
         self.snapshot = self.cache.update_snapshot()
-        self.holds = True
         self.last_seen: dict[str, NodeSeen] = {}
         self.last_nominated: dict[int, dict[str, Any]] = {}
         """Slot -> what the last snapshot shows of the pod that is nominated in it."""
@@ -227,21 +225,11 @@ class CacheMachine(RuleBasedStateMachine):
 
     # Looking.
 
-    @rule(at_once=st.integers(1, 3), portions=st.integers(1, 3))
-    def changes_are_applied_in_portions(self, at_once: int, portions: int) -> None:
-        """
-        Any number of portions: other changes may come before the next one, or a snapshot is taken in between.
-        """
-        for _ in islice(self.cache.catching_up(at_once), portions):
-            self.holds = False
-
     @rule()
     def last_snapshot_still_holds(self) -> None:
         """
-        Until the next one is taken, or changes are applied for it, a snapshot shows what it showed.
+        Until the next one is taken, a snapshot shows what it showed.
         """
-        if not self.holds:
-            return
         assert seen(self.snapshot, PORTS) == self.last_seen
         assert {slot: pod_seen(self.snapshot, slot) for slot in self.last_nominated} == self.last_nominated
         slots_agree(self.snapshot)
@@ -250,7 +238,6 @@ class CacheMachine(RuleBasedStateMachine):
     def snapshot_is_taken(self) -> None:
         before, known = self.snapshot.generation, self.last_seen
         self.snapshot = self.cache.update_snapshot()
-        self.holds = True
         self.last_seen = seen(self.snapshot, PORTS)
 
         assert self.cache.update_snapshot() is self.snapshot
@@ -288,7 +275,6 @@ class CacheMachine(RuleBasedStateMachine):
         self.left_behind.append((other, dump, other.assumed_pods))
         if goes_on:
             self.snapshot = self.cache.update_snapshot()
-            self.holds = True
             self.last_seen = seen(self.snapshot, PORTS)
             self.last_nominated = {
                 slot: pod_seen(self.snapshot, slot) for slot in map(self.cache.nominate, self.nominated.values())

@@ -21,6 +21,7 @@ from extender.values.objects.pod import Pod
 from extender.verbs import Verbs
 from extender.verbs.verbs import VerbError
 from tests.extender.engine.cache.seen import seen, without_image_counts
+from tests.extender.verbs.asking import filtered, scored
 from tests.kit.examples import examples
 
 FIELD_OF = {kind.type: kind.field for kind in KINDS}
@@ -253,9 +254,9 @@ def answers(engine: Verbs, objects: Objects) -> list[object]:
     result: list[object] = [without_image_counts(sets(seen(engine._cluster.cache.update_snapshot())))]
     for item in objects.values():
         if isinstance(item, Pod) and not item.spec.node_name:
-            for ask in (engine.filter, engine.prioritize):
+            for ask in (filtered, scored):
                 try:
-                    result += [item.name, ask(item, node_names=nodes)]
+                    result += [item.name, ask(engine, item, node_names=nodes)]
                 except VerbError as exc:
                     result += [item.name, str(exc)]
     return result

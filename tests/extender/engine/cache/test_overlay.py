@@ -1,16 +1,12 @@
 """The cluster with the nodes of a request in it: the caller's nodes win, and the next request is not affected."""
 
-import asyncio
 import random
-import threading
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.engine.cache.cache import Cache
 from extender.engine.cache.cluster import Cluster
-from extender.engine.cache.overlay import STEP, Overlay
+from extender.engine.cache.overlay import Overlay
 from extender.engine.snapshot import Snapshot
 from extender.testing import NodeBuilder, make_node, make_pod, random_cluster
 from extender.values.objects.cluster import ClusterState
@@ -18,7 +14,6 @@ from extender.values.objects.decoding import replaced
 from extender.values.objects.node import Node
 from tests.extender.engine.cache.seen import on_node, seen, without_image_counts
 from tests.kit.examples import examples
-from tests.kit.waiting import DEADLINE
 
 KNOWN = [make_node(name).capacity(cpu=4).label(disk="hdd").obj() for name in ("a", "b")]
 PODS = [make_pod("on-a").req(cpu=1).node("a").obj(), make_pod("on-new").req(cpu=2).node("new").obj()]
@@ -135,99 +130,15 @@ def test_of_two_nodes_with_one_name_the_last_counts() -> None:
     assert cpu(overlay().snapshot_with(nodes))["a"] == (16, 1)
 
 
-@pytest.mark.parametrize("num_own", [1000, 0], ids=["known nodes", "imagined nodes"])
-def test_the_cluster_changes_while_many_nodes_are_taken_in(num_own: int) -> None:
-    """
-    The nodes of the request before are given back in the same thread. A node of the request stays as it is there.
-    """
-    names = [f"node-{number}" for number in range(1000)]
-    over = Overlay(Cluster.of(ClusterState(nodes=[make_node(name).capacity(cpu=1).obj() for name in names[:num_own]])))
-    large, many = ([make_node(name).capacity(cpu=cpu).obj() for name in names] for cpu in (9, 5))
-    over.snapshot_with(large)
-    turns = 0
+def test_node_that_changed_while_requests_replaced_it_is_given_back_as_it_is_now() -> None:
+    over = overlay()
+    with_nodes(over, make_node("a").capacity(cpu=8), make_node("b").capacity(cpu=8))
+    over.changed(None, make_node("a").capacity(cpu=2).obj())
+    over.changed(make_node("b").obj(), None)
+    over.changed(None, make_node("came").capacity(cpu=3).obj())
 
-    async def take_in() -> None:
-        nonlocal turns
-        taking_in = asyncio.create_task(over.take_in(many[:300]))
-        while not taking_in.done():
-            await asyncio.sleep(0)
-            over.changed(None, make_node(f"new-{turns}").capacity(cpu=7).obj())
-            over.changed(None, make_node("node-0").capacity(cpu=8).obj())
-            over.changed(None, make_pod(f"pod-{turns}").uid(f"{turns}").node(f"new-{turns}").req(cpu=1).obj())
-            turns += 1
-        await taking_in
+    meanwhile = cpu(with_nodes(over, make_node("a").capacity(cpu=8), make_node("b").capacity(cpu=8)))
+    afterwards = cpu(with_nodes(over))
 
-    asyncio.run(take_in())
-    after = cpu(over.snapshot_with(many[:300]))
-    given_back = cpu(over.snapshot_with(many[1:300]))
-
-    own = dict.fromkeys(names[:num_own], (1, 0))
-    came = {f"new-{turn}": (7, 1) for turn in range(turns)}
-    assert turns > 1
-    assert after == own | dict.fromkeys(names[:300], (5, 0)) | came
-    assert given_back == own | dict.fromkeys(names[1:300], (5, 0)) | came | {"node-0": (8, 0)}
-
-
-def test_many_nodes_are_laid_out_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    It is the nodes that come or go, or that are written, which take long; the same ones again do not.
-    """
-    own, imagined = (
-        [make_node(f"{kind}-{number}").capacity(cpu=1).obj() for number in range(STEP + 1)]
-        for kind in ("own", "imagined")
-    )
-    over = Overlay(Cluster.of(ClusterState(nodes=own)))
-    threads: list[bool] = []
-    update_snapshot = Cache.update_snapshot
-
-    def recorded(cache: Cache) -> Snapshot:
-        threads.append(threading.current_thread() is not threading.main_thread())
-        return update_snapshot(cache)
-
-    monkeypatch.setattr(Cache, "update_snapshot", recorded)
-
-    def taken_in(*nodes: Node) -> list[bool]:
-        threads.clear()
-        asyncio.run(over.take_in(nodes))
-        over.snapshot_with(nodes)
-        return list(threads)
-
-    assert taken_in(*own) == [False]
-    assert taken_in(*own, imagined[0]) == [True, False]
-    assert taken_in(*own, imagined[0]) == [False]
-    assert taken_in(make_node("own-0").capacity(cpu=2).obj(), *own[1:], imagined[0]) == [False]
-    assert taken_in(make_node("own-0").capacity(cpu=2).obj(), *own[1:]) == [True, False]
-    assert taken_in(*imagined) == [True, False]
-    assert taken_in(*own) == [True, False]
-
-
-def test_changes_wait_while_a_thread_lays_nodes_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """
-    They are more than are applied in one step. All are in the next snapshot.
-    """
-    over = Overlay(Cluster())
-    imagined = [make_node(f"imagined-{number}").obj() for number in range(STEP + 1)]
-    is_at_work, may_end = threading.Event(), threading.Event()
-    update_snapshot = Cache.update_snapshot
-
-    def held(cache: Cache) -> Snapshot:
-        is_at_work.set()
-        assert may_end.wait(DEADLINE)
-        return update_snapshot(cache)
-
-    monkeypatch.setattr(Cache, "update_snapshot", held)
-
-    async def take_in() -> int:
-        taking_in = asyncio.create_task(over.take_in(imagined))
-        await asyncio.to_thread(is_at_work.wait, 60)
-        for number in range(2 * STEP):
-            over.changed(None, make_node(f"came-{number}").obj())
-        before = len(over.cluster.nodes)
-        may_end.set()
-        await taking_in
-        return before
-
-    before = asyncio.run(take_in())
-
-    assert before == STEP + 1
-    assert len(over.snapshot_with(imagined).nodes) == STEP + 1 + 2 * STEP
+    assert meanwhile == {"a": (8, 1), "b": (8, 0), "came": (3, 0)}
+    assert afterwards == {"a": (2, 1), "came": (3, 0)}

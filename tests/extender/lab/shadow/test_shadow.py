@@ -2,23 +2,16 @@
 
 import asyncio
 import random
-import sys
-from dataclasses import dataclass
-from types import FrameType
-from typing import Any, final
+from typing import Any
 
 import pytest
 
 from extender.cluster.api_resources import NODES as NODE_RESOURCE
 from extender.cluster.api_resources import PODS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.engine.cache.cache import AT_ONCE, Cache
-from extender.engine.cache.column_writer import ColumnWriter
 from extender.lab.shadow.agreement import Agreement
-from extender.lab.shadow.shadow import Shadow
-from extender.testing import make_node, make_pod, virtual_time
 from tests.extender.lab.recordings.recorded import NODES, create, zoned
-from tests.extender.lab.shadow.shadowed import DEFAULT, Tell, profile, shadowed, without
+from tests.extender.lab.shadow.shadowed import Tell, profile, shadowed, without
 
 URGENT: Object = {
     "apiVersion": "scheduling.k8s.io/v1",
@@ -96,54 +89,6 @@ def test_over_a_day_of_churn_equal_profiles_agree(seed: int) -> None:
     assert (found.total.agreement, found.total.different, found.not_decided) == (1.0, 0, 0)
     assert found.total.decisions > 100 and found.total.ties > 0 and found.evicted > 0
     assert found.total.unclear < found.total.decisions / 20
-
-
-@final
-@dataclass
-class Steps:
-    """Counts the pods that a cache takes into its columns at one time."""
-
-    at_once: int = 0
-    most: int = 0
-    total: int = 0
-
-    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
-        if event == "call" and frame.f_code is ColumnWriter.index_pod.__code__:
-            self.at_once += 1
-            self.total += 1
-            self.most = max(self.most, self.at_once)
-        elif event == "call" and frame.f_code in (Cache.update_snapshot.__code__, Cache.catching_up.__code__):
-            self.at_once = 0
-
-
-def test_the_first_snapshot_of_a_large_cluster_is_taken_in_steps() -> None:
-    """
-    Thousands of pods are there before the first decision, which finds all of them in the columns but for the last ones.
-    """
-    number, steps = 10 * AT_ONCE, Steps()
-    waiting = make_pod("web").uid("web").req(cpu="1").obj()
-    bound = make_pod("web").uid("web").req(cpu="1").node("n0").obj()
-
-    async def story() -> int:
-        shadow = Shadow(DEFAULT)
-        running = asyncio.create_task(shadow.run())
-        for each in range(100):
-            shadow.changed(None, make_node(f"n{each}").capacity(cpu="16", pods=110).obj())
-        for each in range(number):
-            shadow.changed(None, make_pod(f"p{each}").uid(f"p{each}").node(f"n{each % 100}").req(cpu="10m").obj())
-        shadow.changed(None, waiting)
-        shadow.changed(waiting, bound)
-        sys.setprofile(steps)
-        try:
-            await shadow.caught_up()
-        finally:
-            sys.setprofile(None)
-        running.cancel()
-        return shadow.tally.total.share("all").decisions
-
-    assert virtual_time.run(story()) == 1
-    assert steps.total >= number
-    assert steps.most <= AT_ONCE
 
 
 def labelled(name: str, cpu: str = "4", **labels: str) -> Object:
