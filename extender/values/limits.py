@@ -47,6 +47,19 @@ DEMANDS: Final = Limit(
     "the pod stays pending, with an event that says so",
 )
 
+SECONDS_TO_SEARCH: Final = Limit(
+    Door.OBJECTS,
+    1,
+    "seconds for which a pod group may ask to have fewer victims sought",
+    "the search ends then, with the best that was found",
+)
+DURATION_CHARACTERS: Final = Limit(
+    Door.OBJECTS,
+    100,
+    "characters of the annotation reprieve.dev/minimal-victims",
+    "the annotation is ignored, with an event that says so",
+)
+
 # Bodies of the verbs.
 
 QUESTION_BYTES: Final = Limit(Door.QUESTIONS, 16 * 2**20, "bytes of the body of a question", "413 with the figures")
@@ -74,6 +87,21 @@ WORKLOAD_PLAYS: Final = Limit(
 )
 RECORDING_LINE_BYTES: Final = Limit(
     Door.CONFIGURATION, 2**24, "bytes of an entry of a recording", "the recording cannot be read further"
+)
+
+# Answers of servers that are called.
+
+DELETIONS_REMEMBERED: Final = Limit(
+    Door.SERVERS,
+    10_000,
+    "deleted objects of a kind that are remembered, so that a late event does not bring them back",
+    "those that were deleted first are forgotten",
+)
+SHARED_PART_BYTES: Final = Limit(
+    Door.SERVERS,
+    16 * 2**10,
+    "bytes of a part of an object that is kept once for all objects that have an equal one",
+    "each object has its own",
 )
 
 # What answers show, and what is kept: simulations, recordings, the shadow.
@@ -119,4 +147,10 @@ SHADOW_DIFFERENCES: Final = Limit(
 )
 SHADOW_REASONS: Final = Limit(
     Door.ANSWERS, 50, "reasons, and shapes of pods, that the shadow counts apart", "further ones are counted together"
+)
+BUDGETS_NAMED: Final = Limit(
+    Door.ANSWERS,
+    8,
+    "disruption budgets named that the eviction of a pod violates",
+    "those are named that allow the fewest evictions",
 )

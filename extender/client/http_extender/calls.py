@@ -3,10 +3,9 @@
 Upstream: pkg/scheduler/extender.go (v1.36.2).
 """
 
-import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeVar, final
+from collections.abc import Mapping, Sequence
+from typing import TypeVar, final
 
 from extender.client.http_extender.calling import ExtenderClient
 from extender.engine.framework import Candidate
@@ -25,9 +24,6 @@ from extender.values.protocol.verb_results import (
 from extender.values.protocol.wire_types import HostPriority, MetaVictims, Victims
 
 T = TypeVar("T")
-
-LARGE_BODY: Final = 2**20
-"""Answers of more bytes are read in a thread, so that other tasks run meanwhile."""
 
 
 class ExtenderCalls(ABC):
@@ -65,23 +61,19 @@ class HTTPCalls(ExtenderCalls):
 
     async def filter(self, pod: Pod, nodes: Sequence[Node]) -> Filtered:
         body = await self._client.post(self._config.filter_verb, extender_args(pod, nodes, self._encoded))
-        return await _read(read_filter_result, body)
+        return read_filter_result(body)
 
     async def prioritize(self, pod: Pod, nodes: Sequence[Node]) -> list[HostPriority]:
         body = await self._client.post(self._config.prioritize_verb, extender_args(pod, nodes, self._encoded))
-        return await _read(read_prioritize_result, body)
+        return read_prioritize_result(body)
 
     async def preempt(self, pod: Pod, candidates: Sequence[Candidate]) -> Mapping[str, MetaVictims | None]:
         in_full = {each.node: Victims(each.victims, each.num_pdb_violations) for each in candidates}
         arguments = preemption_args(pod, in_full, by_uid=self._config.node_cache_capable)
-        return await _read(read_preemption_result, await self._client.post(self._config.preempt_verb, arguments))
+        return read_preemption_result(await self._client.post(self._config.preempt_verb, arguments))
 
     async def bind(self, pod: Pod, node: str) -> None:
-        await _read(read_binding_result, await self._client.post(self._config.bind_verb, binding_args(pod, node)))
+        read_binding_result(await self._client.post(self._config.bind_verb, binding_args(pod, node)))
 
     async def aclose(self) -> None:
         await self._client.aclose()
-
-
-async def _read(read: Callable[[bytes], T], body: bytes) -> T:
-    return read(body) if len(body) < LARGE_BODY else await asyncio.to_thread(read, body)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar, final
 
 import msgspec
 
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.kinds import NODES, PODS, WatchedKind
 from extender.values.objects.meta import ApiObject, ObjectMeta
@@ -20,12 +21,6 @@ P = TypeVar("P")
 
 CAPACITY: Final = 1 << 16
 """The most distinct parts that a table remembers."""
-
-LONG_PART: Final = 1 << 14
-"""Bytes. A pod may have a part of a megabyte, so that longer parts have a bound of their own."""
-
-LONG_BYTES: Final = 1 << 22
-"""The most bytes of long parts that a table remembers. As objects they take about seven times as much."""
 
 
 @final
@@ -54,31 +49,19 @@ class SharedParts:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._known: dict[bytes, Any] = {}
-        self._long: dict[bytes, Any] = {}
-        self._long_bytes = 0
         self._capacity = capacity
         self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
     def __call__(self, part: P) -> P:
-        """Returns the first part that was equal to this one."""
+        """Returns the first part that was equal to this one; a long one itself."""
         name = self._encode(part)
-        if len(name) > LONG_PART:
-            return self._long_one(name, part)
+        if len(name) > limits.SHARED_PART_BYTES:
+            return part
         known: P | None = self._known.get(name)
         if known is None:
             if len(self._known) >= self._capacity:
                 self._known.clear()
             known = self._known[name] = part
-        return known
-
-    def _long_one(self, name: bytes, part: P) -> P:
-        known: P | None = self._long.get(name)
-        if known is None:
-            self._long_bytes += len(name)
-            if self._long_bytes > LONG_BYTES:
-                self._long.clear()
-                self._long_bytes = len(name)
-            known = self._long[name] = part
         return known
 
 

@@ -15,15 +15,14 @@ import msgspec
 from extender.client.client import Client
 from extender.client.errors import Gone
 from extender.client.informers.reading import (
-    LONG_OBJECT,
     Bookmark,
     DoubtfulAnswerError,
     ObjectReader,
     Put,
     Removed,
     UnreadableObjectError,
-    event_in,
     key_of,
+    read_event,
 )
 from extender.client.paths import path
 from extender.client.transport.bodies import WatchLines
@@ -36,7 +35,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 PAGE_SIZE: Final = 500
 OFF_THE_LOOP: Final = 1_000_000
-"""Pages of more bytes are read in a thread."""
+"""Pages of more bytes are read in a thread: a list of 50,000 pods takes seconds."""
 LIST_TIMEOUT: Final = 60.0
 
 
@@ -54,15 +53,6 @@ class Listing(Generic[T]):
     num_unknown: int = 0
     """The number of objects of which not even the name could be read."""
     num_pages: int = 0
-    long: set[Key] = field(default_factory=set)
-    """The objects of more than LONG_OBJECT bytes."""
-
-    def add(self, read: T, length: int) -> None:
-        """Adds an object of so many bytes."""
-        key = key_of(read.metadata)
-        self.objects[key] = read
-        if length > LONG_OBJECT:
-            self.long.add(key)
 
     def set_aside(self, exc: UnreadableObjectError) -> None:
         """Adds an object that exists but cannot be read."""
@@ -165,7 +155,7 @@ class Lister(Generic[T]):
             except UnreadableObjectError as exc:
                 into.set_aside(exc)
             else:
-                into.add(read, len(item))
+                into.objects[key_of(read.metadata)] = read
         into.num_pages += 1
         into.resource_version = into.resource_version or page.metadata.resource_version
         return page.metadata.continue_
@@ -217,13 +207,13 @@ async def initial_objects(lines: WatchLines, reader: ObjectReader[T], on_line: C
             async for line in lines:
                 now = on_line()
                 try:
-                    event = await event_in(line, reader)
+                    event = read_event(line, reader)
                 except UnreadableObjectError as exc:
                     listing.set_aside(exc)
                     continue
                 match event:
                     case Put(new):
-                        listing.add(new, len(line))
+                        listing.objects[key_of(new.metadata)] = new
                         # Rescheduling a timeout costs more than reading an object, so it is done once a second.
                         if now - progress_at > 1:
                             progress_at = now

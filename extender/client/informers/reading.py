@@ -5,7 +5,6 @@ Upstream: apimachinery/pkg/watch/streamwatcher.go (v1.36.2).
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Generic, TypeVar, final
@@ -14,20 +13,12 @@ import msgspec
 
 from extender.client.errors import ApiError, from_status
 from extender.client.informers.keeping import keeper_of
-from extender.values.concurrency.abandoned import in_thread
 from extender.values.objects import decoding
 from extender.values.objects.cluster import Key
 from extender.values.objects.kinds import WatchedKind
 from extender.values.objects.meta import ApiObject, HasMetadata, ObjectMeta
-from extender.values.objects.pod import Pod
-from extender.values.objects.quantity import QuantityError
-from extender.values.objects.resource_amounts import assigned_requests
 
 T = TypeVar("T", bound=HasMetadata)
-
-LONG_OBJECT: Final = 1 << 16
-"""Bytes. Objects of more are read in a thread, and change after change: reading a megabyte takes twenty milliseconds.
-"""
 
 
 class DoubtfulAnswerError(Exception):
@@ -77,11 +68,7 @@ class ObjectReader(Generic[T]):
             raise UnreadableObjectError(f"expected {self._kind.api_version}, not {wire.api_version!r:.64}", None)
         if not wire.metadata.name:
             raise UnreadableObjectError("the object has no name", None)
-        kept = self._keep(self._kind.type(*(getattr(wire, field) for field in self._fields)))
-        if isinstance(kept, Pod) and len(data) > LONG_OBJECT:
-            with suppress(QuantityError):  # is told where the pod is counted
-                assigned_requests(kept)  # is kept until the pod is counted, which holds the event loop
-        return kept
+        return self._keep(self._kind.type(*(getattr(wire, field) for field in self._fields)))
 
     def identify(self, data: bytes | msgspec.Raw) -> ObjectMeta | None:
         """Returns name, namespace, UID and resource version, even if the object is broken elsewhere; None if they
@@ -152,13 +139,6 @@ class Bookmark:
 
 
 Event = Put[T] | Removed | Bookmark
-
-
-async def event_in(line: bytes, reader: ObjectReader[T]) -> Event[T]:
-    """Returns `read_event`; a long one is read in a thread. Raises as it does."""
-    if len(line) <= LONG_OBJECT:
-        return read_event(line, reader)
-    return await in_thread(lambda _: read_event(line, reader))
 
 
 def read_event(line: bytes, reader: ObjectReader[T]) -> Event[T]:

@@ -38,15 +38,14 @@ from extender.client.informers.listing import (
 )
 from extender.client.informers.plan import ReflectorPlan
 from extender.client.informers.reading import (
-    LONG_OBJECT,
     Bookmark,
     DoubtfulAnswerError,
     ObjectReader,
     Put,
     Removed,
     UnreadableObjectError,
-    event_in,
     key_of,
+    read_event,
 )
 from extender.client.informers.store import Change, Store, is_older
 from extender.client.paths import path
@@ -94,8 +93,8 @@ class Reflector(Generic[T]):
         """Requests nothing before `run`.
 
         Arguments:
-            on_changes: called with the changes of a list, in portions, or with those that arrived together. Its
-                exceptions are logged and counted; the changes are not delivered again.
+            on_changes: called with the changes of a list, or with those that arrived together. Its exceptions are
+                logged and counted; the changes are not delivered again.
             streams_lists: whether lists are requested as watches if the server can, so that no list is ever in memory
                 as a whole.
             relist_period: seconds after which a new list corrects what the watch may have missed.
@@ -211,7 +210,7 @@ class Reflector(Generic[T]):
             self._not_served()
             raise
         self._must_page = self._must_page or (version == "0" and listing.num_pages > 1)
-        await self._replace(listing)
+        self._replace(listing)
 
     def _version_to_list(self) -> str:
         """Returns the newest version that was seen, "0" (whatever the server has cached) at first, "" (the newest) if
@@ -227,7 +226,7 @@ class Reflector(Generic[T]):
         try:
             version = "" if self._plan.from_newest else self.last_resource_version
             async with self._watch(streaming_params(version)) as lines:
-                await self._replace(await initial_objects(lines, self._reader, self._byte_received))
+                self._replace(await initial_objects(lines, self._reader, self._byte_received))
                 await self._follow(lines, began, brought_something=True)
         except (ApiError, DoubtfulAnswerError) as exc:
             is_of_use = not isinstance(
@@ -243,7 +242,7 @@ class Reflector(Generic[T]):
             return False
         return True
 
-    async def _replace(self, listing: Listing[T]) -> None:
+    def _replace(self, listing: Listing[T]) -> None:
         """Replaces all objects by those of the list, unless there is a reason to ask again.
 
         Raises:
@@ -272,9 +271,7 @@ class Reflector(Generic[T]):
             )
         self.counters.unreadable += len(listing.unreadable) + listing.num_unknown
         self._unreadable = listing.unreadable
-        for changes in self._store.replace(listing.objects, listing.unreadable_uids, alone=listing.long):
-            self._deliver(changes)
-            await asyncio.sleep(0)
+        self._deliver(self._store.replace(listing.objects, listing.unreadable_uids))
         self.last_resource_version = listing.resource_version
         self._plan.listed(_now())
         self._seems_empty = self._seems_unknown = False
@@ -298,8 +295,7 @@ class Reflector(Generic[T]):
         if self._seems_unknown and self._is_served:
             self._is_served = False
             self.last_resource_version = ""
-            for changes in self._store.replace({}):
-                self._deliver(changes)
+            self._deliver(self._store.replace({}))
             self._synced.set()
         self._seems_unknown = True
 
@@ -338,7 +334,7 @@ class Reflector(Generic[T]):
             async with asyncio.timeout_at(self._plan.relist_at) as self._watch_ends:
                 async for line in lines:
                     self._byte_received()
-                    await self._take((line, *lines.arrived()))
+                    self._take((line, *lines.arrived()))
                     self._mark_healthy()
         except TimeoutError:
             self._plan.lists_next = True
@@ -355,21 +351,18 @@ class Reflector(Generic[T]):
                 "very short watch: Unexpected watch close - watch lasted less than a second and no items received"
             )
 
-    async def _take(self, lines: Sequence[bytes]) -> None:
+    def _take(self, lines: Sequence[bytes]) -> None:
         changes: list[Change[T]] = []
         try:
             for line in lines:
                 self.counters.events += 1
-                if len(line) > LONG_OBJECT:
-                    self._deliver(changes)
-                    changes = []
-                changes += await self._apply(line)
+                changes += self._apply(line)
         finally:
             self._deliver(changes)
 
-    async def _apply(self, line: bytes) -> Sequence[Change[T]]:
+    def _apply(self, line: bytes) -> Sequence[Change[T]]:
         try:
-            event = await event_in(line, self._reader)
+            event = read_event(line, self._reader)
         except UnreadableObjectError as exc:
             self.counters.unreadable += 1
             if exc.meta is None:

@@ -7,12 +7,12 @@ Upstream: client-go/tools/cache/store.go; apimachinery/pkg/util/resourceversion/
 CompareResourceVersion (v1.36.2).
 """
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar, final
 
+from extender.values import limits
 from extender.values.objects.cluster import Key
 from extender.values.objects.meta import HasMetadata, ObjectMeta
 
@@ -22,13 +22,6 @@ def is_older(version: str, than: str) -> bool:
     compared.
     """
     return version.isdecimal() and than.isdecimal() and int(version) < int(than)
-
-
-MAX_BURIED: Final = 10_000
-"""The number of deleted objects that are remembered, the last ones."""
-
-COMPARED_AT_ONCE: Final = 256
-"""The number of objects of a list whose changes are delivered together: one to three milliseconds of work."""
 
 
 NOTHING: Final[Mapping[Key, str]] = MappingProxyType({})
@@ -47,22 +40,11 @@ class Change(Generic[T]):
 
 
 @final
-class _ObjectsByKey(dict[Key, T]):
-    """A dict that the collector of cycles goes on tracking.
-
-    Python stops to track plain dicts whose values are in no cycle when it collects, and begins again with the next
-    entry, so that a dict of all pods is young again and again: each time a collection walks through all of it.
-    """
-
-    __slots__ = ()
-
-
-@final
 class Store(Generic[T]):
     """Objects by namespace and name, and the last deleted ones."""
 
     def __init__(self) -> None:
-        self.objects: dict[Key, T] = _ObjectsByKey()
+        self.objects: dict[Key, T] = {}
         self.num_stale = 0
         """The number of events that were older than the known object."""
         self._buried: dict[str, str] = {}
@@ -121,50 +103,30 @@ class Store(Generic[T]):
         self._bury(held.metadata.uid, meta.resource_version)
         return (Change(held, None),)
 
-    def replace(
-        self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING, *, alone: Container[Key] = ()
-    ) -> Iterator[Sequence[Change[T]]]:
-        """Replaces all objects by these, whatever was known before, and returns the changes in portions. Each portion
-        is worked out when it is asked for; `objects` is complete at once.
+    def replace(self, objects: Mapping[Key, T], unreadable: Mapping[Key, str] = NOTHING) -> Sequence[Change[T]]:
+        """Replaces all objects by these, whatever was known before.
 
         Arguments:
             unreadable: UIDs of objects that exist, too, but cannot be read; their known versions stay.
-            alone: those of which each ends a portion, because they are long.
         """
-        known, self.objects = self.objects, _ObjectsByKey(objects)
+        known, self.objects = self.objects, dict(objects)
         self._buried.clear()
         missing = [key for key in known if key not in objects]
         for key in [key for key in missing if unreadable.get(key) == known[key].metadata.uid]:
             self.objects[key] = known[key]
-        gone = ((key, () if key in self.objects else (Change(known[key], None),)) for key in missing)
-        there = ((key, _change(known.get(key), new)) for key, new in objects.items())
-        return _in_portions(chain(gone, there), alone)
+        gone = [Change(known[key], None) for key in missing if key not in self.objects]
+        return [*gone, *(change for key, new in objects.items() for change in _changes(known.get(key), new))]
 
     def _bury(self, uid: str, version: str) -> None:
         self._buried.pop(uid, None)
         self._buried[uid] = version
-        if len(self._buried) > MAX_BURIED:
+        if len(self._buried) > limits.DELETIONS_REMEMBERED:
             del self._buried[next(iter(self._buried))]
 
 
-def _change(before: T | None, new: T) -> Sequence[Change[T]]:
+def _changes(before: T | None, new: T) -> Sequence[Change[T]]:
     if before is None:
         return (Change(None, new),)
     if before.metadata.uid != new.metadata.uid:
         return Change(before, None), Change(None, new)
     return () if before == new else (Change(before, new),)
-
-
-def _in_portions(
-    compared: Iterable[tuple[Key, Sequence[Change[T]]]], alone: Container[Key]
-) -> Iterator[Sequence[Change[T]]]:
-    portion: list[Change[T]] = []
-    number = 0
-    for key, changes in compared:
-        portion += changes
-        number += 1
-        if number == COMPARED_AT_ONCE or key in alone:
-            yield portion
-            portion, number = [], 0
-    if number:
-        yield portion

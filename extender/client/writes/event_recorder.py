@@ -23,8 +23,6 @@ FINISH_INTERVAL: Final = 360.0
 """Seconds without an event after which a series ends; the next event begins a new one."""
 REFRESH_INTERVAL: Final = 1800.0
 """Seconds between two writes of the counts of series."""
-LOOKED_AT_ONCE: Final = 1000
-"""Events that are looked at in one step: a backlog of 50,000 pods leaves as many."""
 ATTEMPTS: Final = 12
 PAUSE: Final = 10.0
 LONGEST_NOTE: Final = 1024
@@ -95,9 +93,7 @@ class EventRecorder:
             is_refresh = loop.time() - refreshed >= REFRESH_INTERVAL
             if is_refresh:
                 refreshed = loop.time()
-            for number, (key, known) in enumerate(list(self._recorded.items())):
-                if number % LOOKED_AT_ONCE == 0:
-                    await asyncio.sleep(0)
+            for key, known in list(self._recorded.items()):
                 is_over = loop.time() - known.last >= FINISH_INTERVAL
                 if is_over:
                     del self._recorded[key]

@@ -4,14 +4,13 @@ import msgspec
 
 from extender.client.informers.keeping import (
     LAST_APPLIED,
-    LONG_BYTES,
-    LONG_PART,
     MetadataKeeper,
     NodeKeeper,
     PodKeeper,
     SharedParts,
     SharedStrings,
 )
+from extender.values import limits
 from extender.values.objects.decoding import convert
 from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
@@ -129,19 +128,12 @@ def test_a_table_that_is_full_begins_anew() -> None:
     assert parts(["a"]) is not first_part
 
 
-def test_long_parts_are_shared_within_a_bound_of_bytes() -> None:
+def test_long_part_is_not_remembered() -> None:
     """
     A tenant may create one pod of a megabyte after the other, each different.
     """
     parts = SharedParts()
-    length = LONG_BYTES // 4
-    first, again, short = (["a" * length], ["a" * length], ["short"])
-    is_shared = parts(first) is first and parts(again) is first
-    parts(short)
-    for letter in "bcde":
-        parts([letter * length])
+    first, again = (["a" * limits.SHARED_PART_BYTES], ["a" * limits.SHARED_PART_BYTES])
 
-    assert length > LONG_PART
-    assert is_shared
+    assert parts(first) is first
     assert parts(again) is again
-    assert parts(["short"]) is short

@@ -1,12 +1,11 @@
 """What pieces of news change, whatever order they come in."""
 
-import gc
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
-from extender.client.informers.store import COMPARED_AT_ONCE, MAX_BURIED, NOTHING, Change, Store
-from extender.values.objects.cluster import Key
+from extender.client.informers.store import Change, Store
+from extender.values import limits
 from extender.values.objects.grouping import Namespace
 from extender.values.objects.meta import ObjectMeta
 
@@ -35,13 +34,6 @@ def holding(*objects: Namespace) -> Store[Namespace]:
     for obj in objects:
         store.put(obj)
     return store
-
-
-def listed(
-    store: Store[Namespace], objects: Mapping[Key, Namespace], unreadable: Mapping[Key, str] = NOTHING
-) -> list[Change[Namespace]]:
-    """Returns all changes that a list brings."""
-    return [change for portion in store.replace(objects, unreadable) for change in portion]
 
 
 def test_an_object_comes_changes_and_goes() -> None:
@@ -130,7 +122,7 @@ def test_what_was_out_of_sight_of_the_selector_may_come_back() -> None:
 def test_only_so_many_deleted_objects_are_remembered() -> None:
     store: Store[Namespace] = Store()
     store.remove(gone("first", 1))
-    for number in range(MAX_BURIED):
+    for number in range(limits.DELETIONS_REMEMBERED):
         store.remove(gone(f"n{number}", 2 + number))
     changes = [*store.put(ns("first", 1)), *store.put(ns("n0", 1))]
 
@@ -140,7 +132,7 @@ def test_only_so_many_deleted_objects_are_remembered() -> None:
 def test_a_list_tells_only_of_differences() -> None:
     store = holding(ns("same", 1), ns("changed", 2), ns("gone", 3), ns("again", 4, "first"))
     new = [ns("same", 1), ns("changed", 12), ns("again", 14, "second"), ns("new", 15)]
-    changes = listed(store, {("", obj.metadata.name): obj for obj in new})
+    changes = store.replace({("", obj.metadata.name): obj for obj in new})
 
     assert told(changes) == [
         ("uid-gone@3", ""),
@@ -152,32 +144,6 @@ def test_a_list_tells_only_of_differences() -> None:
     assert list(store.objects.values()) == new
 
 
-def test_a_long_list_is_compared_in_portions() -> None:
-    """
-    All of its objects are known at once, and nobody has to wait until the last one is compared.
-    """
-    store: Store[Namespace] = Store()
-    objects = {("", f"n{number}"): ns(f"n{number}", 1) for number in range(3 * COMPARED_AT_ONCE)}
-    portions = store.replace(objects)
-    known = len(store.objects)
-
-    assert known == len(objects)
-    assert [len(each) for each in portions] == 3 * [COMPARED_AT_ONCE]
-    assert [len(each) for each in store.replace(objects)] == 3 * [0]
-
-
-def test_long_objects_of_a_list_have_portions_of_their_own() -> None:
-    """
-    What it takes to handle one is enough for a portion, which it ends.
-    """
-    objects = {("", f"n{number}"): ns(f"n{number}", 1) for number in range(4)}
-    store: Store[Namespace] = Store()
-
-    portions = list(store.replace(objects, alone={("", "n1"), ("", "n2")}))
-
-    assert [len(each) for each in portions] == [2, 1, 1]
-
-
 def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
     """
     The server was restored from a copy: its versions count from there, and what was deleted is back.
@@ -185,7 +151,7 @@ def test_a_list_is_taken_at_its_word_even_if_it_is_older() -> None:
     store = holding(ns("a", 50), ns("b", 51))
     store.remove(gone("b", 52))
     back = {("", "a"): ns("a", 40), ("", "b"): ns("b", 41)}
-    changes = listed(store, back)
+    changes = store.replace(back)
     changes_since = store.put(ns("b", 42))
 
     assert told(changes) == [("uid-a@50", "uid-a@40"), ("", "uid-b@41")]
@@ -198,7 +164,7 @@ def test_after_a_list_what_was_deleted_before_may_come_again() -> None:
     """
     store = holding(ns("b", 51))
     store.remove(gone("b", 52))
-    listed(store, {})
+    store.replace({})
     changes = store.put(ns("b", 42))
 
     assert told(changes) == [("", "uid-b@42")]
@@ -206,7 +172,7 @@ def test_after_a_list_what_was_deleted_before_may_come_again() -> None:
 
 def test_an_object_that_the_list_holds_but_cannot_show_stays_as_it_was() -> None:
     store = holding(ns("a", 5), ns("b", 6))
-    changes = listed(store, {}, {("", "a"): "uid-a"})
+    changes = store.replace({}, {("", "a"): "uid-a"})
 
     assert told(changes) == [("uid-b@6", "")]
     assert list(store.objects) == [("", "a")]
@@ -218,7 +184,7 @@ def test_an_object_that_cannot_be_read_ends_another_one_of_that_name() -> None:
     """
     lists, watched = holding(ns("a", 5, "first")), holding(ns("a", 5, "first"))
 
-    assert told(listed(lists, {}, {("", "a"): "second"})) == [("first@5", "")]
+    assert told(lists.replace({}, {("", "a"): "second"})) == [("first@5", "")]
     assert told(watched.keep_unreadable(gone("a", 9, "second"))) == [("first@5", "")]
     assert told(watched.put(ns("a", 6, "first"))) == []
 
@@ -231,17 +197,3 @@ def test_an_object_that_cannot_be_read_stays_as_it_was(version: int, uid: str) -
 
     assert told(store.keep_unreadable(gone("a", version, uid))) == []
     assert shown(store.objects["", "a"]) == "first@5"
-
-
-def test_collections_do_not_take_the_objects_for_new_ones() -> None:
-    """
-    Python stops tracking a plain dict of objects that are in no cycle, and begins again with the next one: then it is
-    walked through.
-    """
-    store = holding(ns("a", 1))
-    gc.collect()
-    before = gc.is_tracked(store.objects)
-    listed(store, {("", "a"): ns("a", 1), ("", "b"): ns("b", 2)})
-    gc.collect()
-
-    assert (before, gc.is_tracked(store.objects)) == (True, True)
