@@ -10,7 +10,7 @@ from extender.answers.records.values import PodName, Victim
 from extender.answers.types import Eviction, EvictionLoop
 from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
-from extender.engine.preemption.budgets import MOST_NAMED
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaim, ResourceClaimConsumerReference
 from extender.values.objects.extended_resources import SPECIAL_CLAIM_ANNOTATION, special_claim_of
@@ -148,7 +148,7 @@ def take_from_budgets(cluster: Cluster, pod: Pod) -> tuple[str, ...]:
             exhausted.append(budget.metadata.name)
         else:
             cluster.changed(budget, replaced(budget, status=replaced(budget.status, disruptions_allowed=allowed - 1)))
-    return tuple(exhausted[:MOST_NAMED])
+    return tuple(exhausted[: limits.BUDGETS_NAMED])
 
 
 def give_back_claims(cluster: Cluster, pod: Pod) -> None:

@@ -21,14 +21,10 @@ from extender.engine.preemption.protected_pods import protected
 from extender.engine.snapshot import Attribute, Snapshot
 from extender.engine.snapshot.axes import Index, Int64s, Mask
 from extender.engine.snapshot.pod_attributes import LabelClass
+from extender.values import limits
 from extender.values.objects.pod import Pod
 
 MAX_KEY: Final = 2**63
-
-MOST_NAMED: Final = 8
-"""As many budgets are named that the eviction of a pod violates. There may be thousands."""
-NAMED_AT_ONCE: Final = 64
-"""As many budgets are looked at to find these: where thousands are violated, they are among the first."""
 
 
 def in_order(*keys: Int64s | Index) -> Index:
@@ -169,21 +165,15 @@ def broken_budgets(snapshot: Snapshot, nodes: Index, pod: Pod, rules: Preemption
     slots, row = lower_priority_pods(snapshot, pod, nodes, rules)
     rank = {key: place for place, key in enumerate(pdbs)}
     found: list[list[tuple[int, str]]] = [[] for _ in slots]
-    room, wanted = np.full(len(slots), MOST_NAMED), np.ones(len(slots), np.bool_)
+    room, wanted = np.full(len(slots), limits.BUDGETS_NAMED), np.ones(len(slots), np.bool_)
     for some in rules.violated(snapshot, slots, row, wanted):
         asked = some.marked.any(axis=1) & wanted[some.pods]
         pods, marked = some.pods[asked], some.marked[asked]
-        has_room = not (np.count_nonzero(marked, axis=1) > room[pods]).any()
-        at_once = len(some.budgets) if has_room else NAMED_AT_ONCE
-        for start in range(0, len(some.budgets) if len(pods) else 0, at_once):
-            part = marked[:, start : start + at_once]
-            named = part if has_room else part & (np.cumsum(part, axis=1) <= room[pods, np.newaxis])
-            room[pods] -= np.count_nonzero(named, axis=1)
-            for of_pod, of_budget in np.argwhere(named).tolist():
-                meta = some.budgets[start + of_budget].metadata
-                found[pods[of_pod]].append((rank[meta.namespace or "default", meta.name], meta.name))
-            if not room[pods].any():
-                break
+        named = marked & (np.cumsum(marked, axis=1, dtype=np.int32) <= room[pods, np.newaxis])
+        room[pods] -= np.count_nonzero(named, axis=1)
+        for of_pod, of_budget in np.argwhere(named).tolist():
+            meta = some.budgets[of_budget].metadata
+            found[pods[of_pod]].append((rank[meta.namespace or "default", meta.name], meta.name))
         wanted[pods] = room[pods] > 0
     return {
         snapshot.pod_at(slot).uid: tuple(name for _, name in sorted(of))

@@ -19,6 +19,7 @@ from extender.engine.preemption.pod_group_room import EqualMembers
 from extender.engine.preemption.pod_group_victims import Hypothesis, VictimUnits
 from extender.engine.snapshot import PodChanges, Rows
 from extender.engine.snapshot.axes import Floats, Index, Int64s, Mask
+from extender.values import limits
 from extender.values.golang.durations import Duration, DurationError
 from extender.values.golang.quoting import quoted
 from extender.values.objects.pod import Pod
@@ -27,9 +28,6 @@ from extender.values.objects.pod_groups import PodGroup
 ANNOTATION: Final = "reprieve.dev/minimal-victims"
 """On a PodGroup: `true` or `false`, or how long to search, such as `200ms`."""
 USUAL_SECONDS: Final = 0.5
-MOST_SECONDS: Final = 2.0
-_LONGEST_DURATION: Final = 100
-"""The most characters of the annotation that are read, and shown: an annotation may have 256 KiB."""
 _LARGEST_COST: Final = 1 << 61
 _SUBSETS: Final = 2_000
 """As many sets of victims on one node are looked at together."""
@@ -45,7 +43,7 @@ def why_ignored(group: PodGroup) -> str:
     if _asked(group) is not None:
         return ""
     value = group.metadata.annotations[ANNOTATION]
-    shown = quoted(value if len(value) <= _LONGEST_DURATION else f"{value[:_LONGEST_DURATION]}...")
+    shown = quoted(value if len(value) <= limits.DURATION_CHARACTERS else f"{value[: limits.DURATION_CHARACTERS]}...")
     return f"the annotation {ANNOTATION} is ignored: {shown} is neither true nor false nor a duration such as 200ms"
 
 
@@ -54,13 +52,13 @@ def _asked(group: PodGroup) -> float | None:
     text = group.metadata.annotations.get(ANNOTATION, "false")
     if text in ("true", "false"):
         return USUAL_SECONDS if text == "true" else 0.0
-    if len(text) > _LONGEST_DURATION:
+    if len(text) > limits.DURATION_CHARACTERS:
         return None
     try:
         seconds = Duration.parse(text).seconds
     except DurationError:
         return None
-    return min(seconds, MOST_SECONDS) if seconds >= 0.0 else None
+    return min(seconds, limits.SECONDS_TO_SEARCH) if seconds >= 0.0 else None
 
 
 @final
@@ -127,7 +125,6 @@ async def fewest_by_trials(
     cluster: Hypothesis,
     fits: Callable[[], Awaitable[fwk.Status]],
     is_over: Callable[[], bool],
-    yield_turn: Callable[[], Awaitable[None]],
 ) -> Mask | None:
     """Returns (U,) the cheapest victims that were found by trials of the group; None if nothing is better than
     kube-scheduler's choice.
@@ -137,7 +134,6 @@ async def fewest_by_trials(
         cluster: a cluster of its own, which is changed.
         fits: whether the group fits the cluster as it is then.
         is_over: whether the time is over.
-        yield_turn: lets other tasks have a turn from time to time.
     """
     for unit in np.flatnonzero(costs.fixed).tolist():
         for pod in pods[unit]:
@@ -146,7 +142,6 @@ async def fewest_by_trials(
     best, limit = None, costs.limit
     for size in range(1, limit // costs.least + 1):
         for tried in combinations(cheapest_first, size):
-            await yield_turn()
             if is_over():
                 return best
             cost = int(costs.of_unit[list(tried)].sum())
@@ -209,24 +204,22 @@ class FewestVictims:
         self._wholes: list[int] = costs.may_go[~is_single].tolist()
         self._singles = costs.may_go[is_single]
 
-    async def search(self) -> Mask | None:
+    def search(self) -> Mask | None:
         """Returns (U,) the cheapest victims that were found; None if nothing is better than kube-scheduler's choice."""
-        await self._members.yield_turn()
         everything = self._without(self._rows, np.arange(len(self._units)))
-        most = await self._members.room(everything, np.full(len(self._rows), self._members.count), is_first=True)
+        most = self._members.room(everything, np.full(len(self._rows), self._members.count), is_first=True)
         row = self._rows_of(self._singles)
         self._singles = self._singles[(row >= 0) & (most[row] > 0)]
         rows = self._without(self._rows, np.flatnonzero(self._costs.fixed))
-        fits = await self._room_of(rows, np.flatnonzero(most), most)
-        await self._members.yield_turn()
-        by_row = await self._options(rows, fits, self._singles)
+        fits = self._room_of(rows, np.flatnonzero(most), most)
+        by_row = self._options(rows, fits, self._singles)
         for is_thorough in (False, True):
             if is_thorough:
-                await self._try_all_subsets(rows, fits, self._singles, by_row)
+                self._try_all_subsets(rows, fits, self._singles, by_row)
             for wholes in self._sets_of_wholes():
                 if wholes and self._is_over():
                     break
-                await self._with_wholes(wholes, rows, fits, most, by_row, is_thorough=is_thorough)
+                self._with_wholes(wholes, rows, fits, most, by_row, is_thorough=is_thorough)
         return None if self._best is None else self._costs.with_fixed(self._best)
 
     def _sets_of_wholes(self) -> Iterator[tuple[int, ...]]:
@@ -235,7 +228,7 @@ class FewestVictims:
                 return
             yield from combinations(self._wholes, size)
 
-    async def _with_wholes(
+    def _with_wholes(
         self,
         wholes: tuple[int, ...],
         rows: Rows,
@@ -254,14 +247,14 @@ class FewestVictims:
             touched = np.unique(self._row_at[self._units.snapshot.pods.node[gone.slots]])
             touched = touched[(touched >= 0) & (most[touched] > 0)]
             fits = fits.copy()
-            fits[touched] = (await self._room_of(rows, touched, most))[touched]
+            fits[touched] = self._room_of(rows, touched, most)[touched]
             singles = self._singles[np.isin(self._rows_of(self._singles), touched)]
-            again = await self._options(rows, fits, singles)
+            again = self._options(rows, fits, singles)
             if is_thorough:
-                await self._try_all_subsets(rows, fits, singles, again)
+                self._try_all_subsets(rows, fits, singles, again)
             by_row = {row: options for row, options in by_row.items() if row not in touched} | again
         missing = self._members.needed - int(fits.sum())
-        chosen = () if missing <= 0 else await self._cheapest(by_row, missing, self._limit - cost)
+        chosen = () if missing <= 0 else self._cheapest(by_row, missing, self._limit - cost)
         if chosen is not None:
             self._best = (*wholes, *chosen)
             self._limit = int(self._costs.of_unit[list(self._best)].sum())
@@ -279,15 +272,15 @@ class FewestVictims:
         here = row >= 0
         return rows.changed(PodChanges(row[here], slots[here], np.full(int(here.sum()), -1)))
 
-    async def _room_of(self, rows: Rows, at: Index, most: Int64s) -> Int64s:
+    def _room_of(self, rows: Rows, at: Index, most: Int64s) -> Int64s:
         """Returns (R,) how many members fit these rows; 0 for the others."""
         fits = np.zeros(len(rows), np.int64)
-        fits[at] = await self._members.room(rows.take(at), most[at])
+        fits[at] = self._members.room(rows.take(at), most[at])
         return fits
 
     # The options of each node by itself.
 
-    async def _options(self, rows: Rows, fits: Int64s, singles: Index) -> dict[int, _Options]:
+    def _options(self, rows: Rows, fits: Int64s, singles: Index) -> dict[int, _Options]:
         """Returns for each row of these units the cheapest of them that were found for each number of further
         members.
         """
@@ -295,22 +288,18 @@ class FewestVictims:
         found: dict[int, _Options] = {row: {} for row in at.tolist()}
         if not found:
             return found
-        await self._members.yield_turn()
         missing = max(self._members.needed - int(fits.sum()), 0)
         removed = self._without(rows, singles)
-        most = (
-            await self._members.room(removed.take(at), np.minimum(fits[at] + missing, self._members.count)) - fits[at]
-        )
+        most = self._members.room(removed.take(at), np.minimum(fits[at] + missing, self._members.count)) - fits[at]
         # Small ones come back first, so that as many as possible stay; or the dearest, as with kube-scheduler.
         firsts = (self._shares(singles), np.zeros(len(singles)))
-        await self._members.yield_turn()
         orders = [
             singles[np.lexsort((-self._costs.of_unit[singles], first, self._rows_of(singles)))] for first in firsts
         ]
         for gain in range(1, int(most.max(initial=0)) + 1):
             for in_order in orders:
                 able = at[most >= gain]
-                await self._put_back(
+                self._put_back(
                     removed, able, in_order[np.isin(self._rows_of(in_order), able)], fits[able] + gain, gain, found
                 )
         return found
@@ -323,7 +312,7 @@ class FewestVictims:
         shares: Floats = (own[:, wanted] / member[wanted]).max(axis=1, initial=0.0)
         return shares
 
-    async def _put_back(
+    def _put_back(
         self, removed: Rows, at: Index, in_order: Index, target: Int64s, gain: int, found: dict[int, _Options]
     ) -> None:
         """Lets units come back where enough members fit all the same, in step on all rows, and notes those that do not.
@@ -338,7 +327,6 @@ class FewestVictims:
         _, first, lengths = np.unique(self._rows_of(in_order), return_index=True, return_counts=True)
         trial, goes = removed.take(at), np.zeros((len(at), int(lengths.max())), np.bool_)
         for step in range(goes.shape[1]):
-            await self._members.yield_turn()
             if self._is_over():
                 return
             tried = np.flatnonzero(lengths > step)
@@ -350,10 +338,9 @@ class FewestVictims:
                 PodChanges(tried[stays], slots[stays], np.ones(int(stays.sum()), np.int64), rows_are_distinct=True)
             )
         for place, row in enumerate(at.tolist()):
-            await self._members.yield_turn()
             self._note(found[row], gain, in_order[first[place] + np.flatnonzero(goes[place])])
 
-    async def _try_all_subsets(self, rows: Rows, fits: Int64s, singles: Index, by_row: dict[int, _Options]) -> None:
+    def _try_all_subsets(self, rows: Rows, fits: Int64s, singles: Index, by_row: dict[int, _Options]) -> None:
         """Looks at all sets of units of each row that could be cheaper than what was found for it."""
         if not len(singles):
             return
@@ -363,21 +350,20 @@ class FewestVictims:
         for row, units in zip(at.tolist(), np.split(singles[order], first[1:]), strict=True):
             if self._is_over():
                 return
-            await self._try_subsets(rows, int(fits[row]), row, units, by_row[row])
+            self._try_subsets(rows, int(fits[row]), row, units, by_row[row])
 
-    async def _try_subsets(self, rows: Rows, fits: int, row: int, singles: Index, options: _Options) -> None:
+    def _try_subsets(self, rows: Rows, fits: int, row: int, singles: Index, options: _Options) -> None:
         for size in range(1, len(singles)):
             if not options or size * self._costs.least > max(option.cost for option in options.values()):
                 return
             sets = combinations(singles.tolist(), size)
             while some := list(islice(sets, _SUBSETS)):
-                await self._members.yield_turn()
                 if self._is_over():
                     return
                 gone = self._units.slots[self._units.first[np.array(some, np.intp).ravel()]]
                 removed = PodChanges(np.repeat(np.arange(len(some)), size), gone, np.full(len(gone), -1))
                 trial = rows.take(np.full(len(some), row, np.intp)).changed(removed)
-                room = await self._members.room(trial, np.full(len(some), fits + max(options)))
+                room = self._members.room(trial, np.full(len(some), fits + max(options)))
                 for place in np.flatnonzero(room > fits).tolist():
                     self._note(options, int(room[place]) - fits, np.array(some[place], np.intp))
 
@@ -388,13 +374,12 @@ class FewestVictims:
 
     # All nodes together.
 
-    async def _cheapest(self, by_row: dict[int, _Options], missing: int, limit: int) -> tuple[int, ...] | None:
+    def _cheapest(self, by_row: dict[int, _Options], missing: int, limit: int) -> tuple[int, ...] | None:
         """Returns the cheapest units that make room for so many members; None if they cost as much as the limit, or
         more.
         """
         kept: set[int] = set()
         for gain in {gain for options in by_row.values() for gain in options}:
-            await self._members.yield_turn()
             # Not more nodes than missing members are needed, so that only the cheapest of them matter.
             having = [row for row, options in by_row.items() if gain in options]
             kept |= {*sorted(having, key=lambda row: by_row[row][gain].cost)[:missing]}
@@ -403,7 +388,6 @@ class FewestVictims:
         costs[0] = 0
         taken = np.zeros((len(rows), missing + 1), np.int64)
         for place, row in enumerate(rows):
-            await self._members.yield_turn()
             before = costs
             for gain, option in by_row[row].items():
                 shift = min(gain, missing)

@@ -7,7 +7,6 @@ nodes are looked at in step, as in `dry_run`: in each turn the next unit of ever
 The outcome is that of `reprieve_one_by_one`; see docs/decisions/0014-pod-groups.md.
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import final
 
@@ -32,10 +31,8 @@ class EqualMembers:
     """The number of pods that are to be placed."""
     needed: int
     """The number of them that must get a node."""
-    yield_turn: Callable[[], Awaitable[None]]
-    """Lets other tasks have a turn from time to time."""
 
-    async def room(self, rows: Rows, most: Int64s, *, is_first: bool = False) -> Int64s:
+    def room(self, rows: Rows, most: Int64s, *, is_first: bool = False) -> Int64s:
         """Returns (R,) the number of members that fit each row, at most as many as given: the fewer pods are on a node,
         the more fit.
 
@@ -45,7 +42,6 @@ class EqualMembers:
         low, high = np.zeros(len(rows), np.int64), most.copy()
         probe = high.copy()
         while (open_ := np.flatnonzero(low < high)).size:
-            await self.yield_turn()
             fits = self.fit(rows.take(open_), probe[open_], is_first=is_first)
             low[open_[fits]] = probe[open_[fits]]
             high[open_[~fits]] = probe[open_[~fits]] - 1
@@ -82,17 +78,17 @@ class Room:
         self.spare = -members.needed
         """How many more members fit than have to; negative if they do not fit."""
 
-    async def clear(self) -> None:
+    def clear(self) -> None:
         """Removes all units."""
         here = self._row_of_slot >= 0
         removed = PodChanges(self._row_of_slot[here], self._units.slots[here], np.full(int(here.sum()), -1))
         self._rows = self._rows.changed(removed)
-        self._fits = await self._members.room(self._rows, np.full(len(self._rows), self._members.count), is_first=True)
+        self._fits = self._members.room(self._rows, np.full(len(self._rows), self._members.count), is_first=True)
         self.spare = int(self._fits.sum()) - self._members.needed
 
     # Units that come back.
 
-    async def reprieve(self) -> Mask:
+    def reprieve(self) -> Mask:
         """Returns (U,) which units have to go."""
         units = self._units
         stays = np.zeros(len(units), np.bool_)
@@ -105,19 +101,19 @@ class Room:
         # is settled first.
         for unit in [*np.flatnonzero(~is_single).tolist(), len(units)]:
             singles = np.arange(begin, unit)
-            await self._reprieve_singles(singles[~is_elsewhere[begin:unit]], stays)
+            self._reprieve_singles(singles[~is_elsewhere[begin:unit]], stays)
             if unit < len(units):
-                stays[unit] = await self._reprieve_whole(unit)
+                stays[unit] = self._reprieve_whole(unit)
             begin = unit + 1
         return ~stays
 
-    async def _reprieve_whole(self, unit: int) -> bool:
+    def _reprieve_whole(self, unit: int) -> bool:
         place = slice(self._units.first[unit], self._units.first[unit + 1])
         row, slots = self._row_of_slot[place], self._units.slots[place]
         row, slots = row[row >= 0], slots[row >= 0]
         touched = np.unique(row)
         trial = self._rows.changed(PodChanges(row, slots, np.ones(len(row), np.int64)))
-        left = await self._members.room(trial.take(touched), self._fits[touched])
+        left = self._members.room(trial.take(touched), self._fits[touched])
         cost = int((self._fits[touched] - left).sum())
         if cost > self.spare:
             return False
@@ -125,7 +121,7 @@ class Room:
         self._fits[touched] = left
         return True
 
-    async def _reprieve_singles(self, units: Index, stays: Mask) -> None:
+    def _reprieve_singles(self, units: Index, stays: Mask) -> None:
         """Lets pods come back that are units by themselves, in order.
 
         Arguments:
@@ -137,11 +133,11 @@ class Room:
         row, slots = self._row_of_slot[self._units.first[units]], self._units.slots[self._units.first[units]]
         queue = _Queues(row, len(self._rows))
         if self.spare > 0:
-            units_in_order = await self._come_back_freely(row, slots, queue)
+            units_in_order = self._come_back_freely(row, slots, queue)
             stays[units[units_in_order]] = True
-        await self._come_back_if_possible(units, row, slots, queue, stays)
+        self._come_back_if_possible(units, row, slots, queue, stays)
 
-    async def _come_back_freely(self, row: Index, slots: Index, queue: "_Queues") -> Index:
+    def _come_back_freely(self, row: Index, slots: Index, queue: "_Queues") -> Index:
         """Lets the first units come back, up to the one that would take more room than there is to spare; returns their
         places.
         """
@@ -151,7 +147,7 @@ class Room:
         while len(tried := np.flatnonzero(at < queue.end)):
             chosen = queue.order[at[tried]]
             rows = rows.changed(PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True))
-            left = await self._members.room(rows.take(tried), fits[tried])
+            left = self._members.room(rows.take(tried), fits[tried])
             costs[chosen] = fits[tried] - left
             fits[tried] = left
             at[tried] += 1
@@ -164,9 +160,7 @@ class Room:
         queue.next += np.bincount(row[:count], minlength=len(queue.next))
         return back
 
-    async def _come_back_if_possible(
-        self, units: Index, row: Index, slots: Index, queue: "_Queues", stays: Mask
-    ) -> None:
+    def _come_back_if_possible(self, units: Index, row: Index, slots: Index, queue: "_Queues", stays: Mask) -> None:
         """Lets the others come back where that takes no room, or room that there is to spare; the latter in their
         order.
         """
@@ -177,7 +171,7 @@ class Room:
                 trial = self._rows.changed(
                     PodChanges(tried, slots[chosen], np.ones(len(tried), np.int64), rows_are_distinct=True)
                 )
-                cost = self._fits[tried] - await self._members.room(trial.take(tried), self._fits[tried])
+                cost = self._fits[tried] - self._members.room(trial.take(tried), self._fits[tried])
                 free = cost == 0
                 if free.any():
                     self._put_back(tried[free], slots[chosen[free]])

@@ -25,15 +25,10 @@ from extender.values.objects.pod_groups import GroupKey
 NO_VICTIMS: Final = "No preemption victims found for incoming preemptor"
 CLUSTER: Final = "cluster"
 """The name of the place that victims are evicted from."""
-_AT_A_TIME: Final = 500
-"""As many units are removed before the columns are brought up to date."""
 
 
 class Hypothesis(Protocol):
     """A cluster of which pods can be taken, to see what would be."""
-
-    def update_snapshot(self) -> Snapshot:
-        """Takes the changes into the columns."""
 
     def remove_pod(self, pod: Pod) -> None:
         """Removes a pod from its node."""
@@ -112,24 +107,16 @@ async def reprieve_one_by_one(
     units: VictimUnits,
     cluster: Hypothesis,
     fits: Callable[[], Awaitable[fwk.Status]],
-    yield_turn: Callable[[], Awaitable[None]],
 ) -> GroupVictims:
     """Returns the victims, found by a trial of the group for each unit. Nothing is evicted.
 
     Arguments:
         cluster: a cluster of its own, which is changed.
         fits: whether the group fits the cluster as it is then.
-        yield_turn: lets other tasks have a turn from time to time.
     """
     # Read now: their slots are taken by other pods once the cluster changes.
-    in_order: list[tuple[list[Pod], int]] = []
-    for unit, rank in enumerate(units.importance.tolist()):
-        await yield_turn()
-        in_order.append((units.pods_of(unit), rank))
-    for place, (pods, _) in enumerate(in_order):
-        await yield_turn()
-        if place % _AT_A_TIME == 0:
-            cluster.update_snapshot()  # taking all of them into the columns at once would hold the loop
+    in_order = [(units.pods_of(unit), rank) for unit, rank in enumerate(units.importance.tolist())]
+    for pods, _ in in_order:
         for pod in pods:
             cluster.remove_pod(pod)
     status = await fits()

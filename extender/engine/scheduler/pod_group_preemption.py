@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Final, final
+from typing import final
 
 import numpy as np
 
@@ -47,13 +47,7 @@ from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.scheduler.pod_group_trial import PodGroupTrial
 from extender.engine.scheduler.scheduling_cycle import nominations_of
 from extender.engine.snapshot.axes import Index, Mask
-from extender.values.concurrency.abandoned import in_thread
 from extender.values.objects.pod_groups import PodGroup
-
-PAIRS_AT_ONCE: Final = 50_000
-"""The number of pods times that of budgets up to which violations are counted at once, which takes ten milliseconds at
-most.
-"""
 
 
 async def find_victims(
@@ -75,7 +69,6 @@ async def find_victims(
     found, seconds = await search.as_upstream(), seconds_to_search(group)
     if seconds and found.candidate is not None:
         ends = clock() + seconds
-        await trial.yield_turn()
         async with prepared_for(trial.pods[0], trial.framework):
             search = await _Search.of(trial, group, one_by_one=one_by_one)
         return await search.with_fewest(found, found.candidate, lambda: clock() >= ends)
@@ -126,30 +119,27 @@ class _Search:
         if self.equal is not None:
             try:
                 room = Room(self.equal, self.units, self.nodes(self.equal))
-                await room.clear()
+                room.clear()
                 if room.spare < 0:
                     return GroupVictims(self.trial.refusal())
-                return GroupVictims(fwk.SUCCESS, self.units.candidate(await room.reprieve()))
+                return GroupVictims(fwk.SUCCESS, self.units.candidate(room.reprieve()))
             except PluginError:
                 pass  # the trial says whose error it is
-        return await reprieve_one_by_one(self.units, self.cache, self.fits, self.trial.yield_turn)
+        return await reprieve_one_by_one(self.units, self.cache, self.fits)
 
     async def with_fewest(
         self, found: GroupVictims, upstream: fwk.Candidate, is_over: Callable[[], bool]
     ) -> GroupVictims:
         """Returns the fewest victims that are found in time, or those that were found. The fork is used up then."""
-        await self.trial.yield_turn()
         units, slots = self.units, self.units.snapshot.pods.slots
         chosen = np.isin(units.slots[units.first[:-1]], [slots[pod.uid] for pod in upstream.victims])
         costs = UnitCosts.of(units, await _violates_budgets(units, self.trial.framework), chosen)
         if costs is None:
             return found
         if self.equal is None:
-            pods = []  # read now: their slots are used again once the cluster changes
-            for unit in range(len(units)):
-                await self.trial.yield_turn()
-                pods.append(units.pods_of(unit))
-            gone = await fewest_by_trials(pods, costs, self.cache, self.fits, is_over, self.trial.yield_turn)
+            # Read now: their slots are used again once the cluster changes.
+            pods = [units.pods_of(unit) for unit in range(len(units))]
+            gone = await fewest_by_trials(pods, costs, self.cache, self.fits, is_over)
             in_order = (
                 []
                 if gone is None
@@ -158,7 +148,7 @@ class _Search:
             fewest = fwk.Candidate(CLUSTER, tuple(pod for unit in in_order for pod in pods[unit]), 0)
         else:
             try:
-                gone = await FewestVictims(self.equal, units, costs, self.nodes(self.equal), is_over).search()
+                gone = FewestVictims(self.equal, units, costs, self.nodes(self.equal), is_over).search()
             except PluginError:
                 return found
             fewest = units.candidate(gone) if gone is not None else upstream
@@ -168,13 +158,8 @@ class _Search:
 
 
 async def _violates_budgets(units: VictimUnits, framework: Framework) -> Mask:
-    """Does as `violates_budgets`, in a thread if there are many pods and budgets: they are those of a fork, which does
-    not change.
-    """
     if framework.may_defer:
         await with_long_work(lambda: check_parsed(units.snapshot))
-    if framework.may_defer and len(units.slots) * len(units.snapshot.objects.pdbs) > PAIRS_AT_ONCE:
-        return await in_thread(lambda _: violates_budgets(units))
     return violates_budgets(units)
 
 
@@ -201,4 +186,4 @@ def _equal_members(trial: PodGroupTrial, cycle: Cycle, slot: int) -> EqualMember
     if framework.filter_plan(skipped).others or any(plugin.name not in skipped for plugin in framework.plugins.reserve):
         return None
     needed = trial.num_needed(cycle)
-    return None if needed is None else EqualMembers(cycle, slot, len(trial.pods), needed, trial.yield_turn)
+    return None if needed is None else EqualMembers(cycle, slot, len(trial.pods), needed)

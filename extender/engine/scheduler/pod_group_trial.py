@@ -9,9 +9,8 @@ podGroupSchedulingPlacementAlgorithm, podGroupPodSchedulingAlgorithm (v1.36.2).
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from time import perf_counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 import numpy as np
@@ -36,10 +35,6 @@ from extender.values.objects.pod_groups import GroupKey, PodGroup
 
 UNSCHEDULABLE: Final = "pod group is unschedulable"
 WAITS_FOR_PREEMPTION: Final = "pod group is waiting for preemption to complete"
-LONGEST_TURN: Final = 0.02
-"""Seconds of computing after which other tasks get a turn. Between two members nothing is open that a change of the
-cluster could spoil.
-"""
 
 _LOG: Final = Logger(__name__)
 
@@ -98,7 +93,7 @@ class GroupResult:
 
 
 @final
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PodGroupTrial:
     """The trial of one group in one cluster. It may be run again after the cluster has changed."""
 
@@ -113,13 +108,6 @@ class PodGroupTrial:
     """The members to be tried, in order."""
     percentage: int = 0
     """See `SchedulingAlgorithm.schedule_pod`."""
-    clock: Callable[[], float] = perf_counter
-    """Measures the time since others had a turn."""
-    _began: float = field(init=False)
-    """When the last turn of others was over. It outlives a run: of many short runs none lasts as long as a turn."""
-
-    def __post_init__(self) -> None:
-        self._began = self.clock()
 
     async def run(self, *, post_filters: bool = True) -> GroupResult:
         """Returns whether the group fits, by the default algorithm or in the best placement.
@@ -148,7 +136,9 @@ class PodGroupTrial:
         status, waits, any_preempts = fwk.unschedulable(UNSCHEDULABLE), False, False
         try:
             for pod in self.pods:
-                await self.yield_turn()
+                # Other tasks get a turn, as after each pod that is scheduled by itself. Nothing is open here that a
+                # change of the cluster could spoil.
+                await asyncio.sleep(0)
                 # Not by a LongWork of its cycle, after which the group would begin again: it may have more members than
                 # are kept prepared.
                 async with prepared_for(pod, self.framework):
@@ -219,12 +209,6 @@ class PodGroupTrial:
     def _num_scheduled(self) -> int:
         cache = self.world.cluster.cache
         return sum(cache.pod(uid) is not None for uid in cache.group_members(self.key))
-
-    async def yield_turn(self) -> None:
-        """Lets other tasks have a turn if there was none for a while."""
-        if self.clock() - self._began > LONGEST_TURN:
-            await asyncio.sleep(0)
-            self._began = self.clock()
 
     def num_needed(self, cycle: Cycle) -> int | None:
         """Returns how many of the members must get a node so that Permit lets the group through; None if all of them

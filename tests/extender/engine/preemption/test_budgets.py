@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.engine.preemption import V1_36
-from extender.engine.preemption.budgets import MOST_NAMED, broken_budgets, violating
+from extender.engine.preemption.budgets import broken_budgets, violating
 from extender.testing import PodBuilder, make_node, make_pod, make_snapshot
+from extender.values import limits
 from extender.values.objects.grouping import PodDisruptionBudget, PodDisruptionBudgetSpec, PodDisruptionBudgetStatus
 from extender.values.objects.label_selectors import selector_of
 from extender.values.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
@@ -207,7 +208,7 @@ def one_by_one(pods: list[PodBuilder], budgets: list[PodDisruptionBudget], rows:
         ),
         pytest.param(
             [budget(1, name="b"), *(budget(0, name=f"b{number:02}") for number in range(100))],
-            dict.fromkeys(("p0", "p1"), tuple(f"b{number:02}" for number in range(MOST_NAMED))),
+            dict.fromkeys(("p0", "p1"), tuple(f"b{number:02}" for number in range(limits.BUDGETS_NAMED))),
             id="of many those that allow the fewest",
         ),
         pytest.param([budget(2)], {}, id="none"),

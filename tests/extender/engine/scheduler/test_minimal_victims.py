@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from extender.engine.preemption.minimal_victims import ANNOTATION, seconds_to_search, why_ignored
 from extender.engine.preemption.pod_group_victims import GroupVictims
-from extender.engine.scheduler.pod_group_preemption import find_victims
 from extender.testing import make_node, make_pod, make_pod_group
 from extender.values.objects.decoding import replaced
 from extender.values.objects.grouping import PodDisruptionBudget
@@ -169,7 +168,7 @@ def test_what_was_found_counts_when_the_time_is_over() -> None:
 
 @pytest.mark.parametrize(
     ("how", "seconds"),
-    [("true", 0.5), ("200ms", 0.2), ("1h", 2.0), ("false", 0.0), ("0s", 0.0)],
+    [("true", 0.5), ("200ms", 0.2), ("1h", 1.0), ("false", 0.0), ("0s", 0.0)],
 )
 def test_the_annotation_says_for_how_long_to_search(how: str, seconds: float) -> None:
     assert seconds_to_search(asking(make_pod_group("g", 1), how)) == seconds
@@ -184,55 +183,3 @@ def test_any_other_value_is_ignored_and_said_to_be(how: str) -> None:
     assert seconds_to_search(group) == 0.0
     assert f'reprieve.dev/minimal-victims is ignored: "{how[:100]}' in why_ignored(group)
     assert len(why_ignored(group)) < 250
-
-
-class SlowMachine:
-    """A clock by which each look at it takes 5 ms, and the longest time that others had to wait for their turn."""
-
-    def __init__(self) -> None:
-        self.now = self.longest = 0.0
-
-    def __call__(self) -> float:
-        self.now += 0.005
-        return self.now
-
-    async def watch(self) -> None:
-        while True:
-            began = self.now
-            await asyncio.sleep(0)
-            self.longest = max(self.longest, self.now - began)
-
-
-@pytest.mark.parametrize("annotations", [{}, {ANNOTATION: "true"}], ids=["kube-scheduler's victims", "the fewest"])
-def test_others_have_their_turns_however_many_short_trials_there_are(annotations: dict[str, str]) -> None:
-    """
-    With twenty units of victims, whose trials are so short that none of them has to be interrupted.
-    """
-    nodes = [make_node(f"n{each}").capacity(cpu="2", pods=110).obj() for each in range(10)]
-    running = [
-        make_pod(f"p{each}")
-        .uid(f"p{each}")
-        .node(f"n{each % 10}")
-        .phase("Running")
-        .priority(each % 3)
-        .req(cpu="1")
-        .obj()
-        for each in range(20)
-    ]
-    group = make_pod_group("g", 2, priority=100)
-    group = replaced(group, metadata=replaced(group.metadata, annotations=annotations))
-    members = [make_pod(f"g{cpu}").uid(f"g{cpu}").group("g").priority(100).req(cpu=cpu).obj() for cpu in ("1", "2")]
-    machine = SlowMachine()
-
-    async def find() -> GroupVictims:
-        watching = asyncio.create_task(machine.watch())
-        stage = a_group_stage(*nodes, *running, group, *members)
-        victims = await find_victims(replace(stage.trial(group, members), clock=machine), group, clock=machine)
-        watching.cancel()
-        return victims
-
-    victims = asyncio.run(find())
-
-    assert victims.candidate is not None
-    assert machine.now > 0.3
-    assert machine.longest < 0.05
