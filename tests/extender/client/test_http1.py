@@ -4,12 +4,11 @@ What failures mean to a caller is in `test_sockets.py`, certificates are in `tes
 """
 
 import asyncio
-import gc
 import json
 import socket
 import ssl
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -511,53 +510,3 @@ def test_a_name_that_nobody_knows_is_an_error_of_ours():
         return caught.value
 
     assert "Name or service not known" in run(ask()).message
-
-
-# What is left of a connection
-
-CONNECTION = {"Connection", "Http1Response", "HttpResponseParser"}
-
-
-def in_cycles_after(ask: Callable[[], Coroutine[Any, Any, None]]) -> set[str]:
-    """The names of the types of what only a collector finds."""
-    gc.collect()
-    gc.set_debug(gc.DEBUG_SAVEALL)
-    try:
-        run(ask())
-        gc.collect()
-        return {type(each).__name__ for each in gc.garbage}
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-
-
-@pytest.mark.parametrize(
-    "end", [b"Connection: close\r\n\r\n{}", b"Content-Length: 3\r\n\r\n{}"], ids=["after an answer", "within an answer"]
-)
-def test_a_connection_that_has_ended_is_in_no_cycle(end: bytes) -> None:
-    """
-    The collector leaves everything alone that is there at some moments.
-    """
-
-    async def answer(asked: Asked) -> bool:
-        await asked.send(HEAD + end)
-        return False
-
-    async def ask() -> None:
-        async with asking(answer) as (client, _):
-            with suppress(errors.ApiError):
-                await client.get(PODS)
-
-    assert in_cycles_after(ask) & CONNECTION == set()
-
-
-def test_nor_is_one_that_was_refused() -> None:
-    async def ask() -> None:
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        client = Client(Target(url))
-        with pytest.raises(errors.ApiError):
-            await client.get(PODS)
-        await client.aclose()
-
-    assert in_cycles_after(ask) & CONNECTION == set()

@@ -1,7 +1,6 @@
 """What would happen if: where pods would go, who would have to leave, and where those would find a place."""
 
 import asyncio
-import gc
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -17,8 +16,6 @@ from extender.engine import framework as fwk
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins.node_name import NodeName
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
-from extender.engine.snapshot import Snapshot
-from extender.engine.snapshot.tallies import Tally
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod
 from extender.values.concurrency.abandoned import AbandonedError
 from extender.values.config import Configuration
@@ -694,35 +691,6 @@ def test_a_configuration_of_many_profiles_is_refused() -> None:
 
     with pytest.raises(WhatIfError, match="more than 100 profiles"):
         ask(cluster(node("n")), configuration=configuration)
-
-
-def counted() -> list[object]:
-    """The snapshots and sums that the process holds."""
-    return [each for each in gc.get_objects() if isinstance(each, Tally | Snapshot)]
-
-
-def test_what_was_counted_is_freed_with_the_answer() -> None:
-    """
-    The sums over all nodes go at once, and not when the garbage collector next looks: in a large cluster they take 100
-    MB.
-    """
-    labels = {"metadata": {"name": "p", "labels": {"app": "web"}}}
-    term = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
-    spread = {**term, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
-    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    pod = {**written("p", affinity=apart, topologySpreadConstraints=[spread]), **labels}
-    about = cluster(node("a"), node("b"))
-    gc.collect()
-    before = counted()
-    gc.disable()
-    try:
-        placed = places(ask(about, pod))
-        kept = counted()
-    finally:
-        gc.enable()
-
-    assert placed["p"] in {"a", "b"}
-    assert len(kept) == len(before)
 
 
 # Nodes like one that exists.

@@ -1,36 +1,32 @@
 """A node that comes to a large cluster costs about as much as one node."""
 
-import time
-
 from extender.engine.cache import Cache
 from extender.testing import make_node, make_pod
 from extender.values.objects.node import ZONE_LABEL, Node
-
-NODES = 10_000
-MOST_SECONDS = 1.0
+from tests.kit.counting import num_calls
 
 
-def test_nodes_that_come_one_by_one() -> None:
-    """
-    Forty nodes that come to ten thousand, with a decision after each, are counted in a fraction of the time of counting
-    all again.
-    """
+def _of_nodes(nodes: int) -> Cache:
     cache = Cache()
-    for number in range(NODES):
+    for number in range(nodes):
         cache.add_node(_node(number))
         cache.add_pod(make_pod(f"p{number}").req(cpu=1).node(f"n{number}").obj())
     cache.update_snapshot()
-    came = [_node(number) for number in range(NODES, NODES + 40)]
+    return cache
 
-    began = time.thread_time()
-    for node in came:
-        cache.add_node(node)
-        snapshot = cache.update_snapshot()
-    took = time.thread_time() - began
 
-    assert len(snapshot.nodes) == NODES + 40
-    assert snapshot.nodes.pod_count.sum() == NODES
-    assert took < MOST_SECONDS
+def test_a_node_that_comes_costs_as_much_in_a_cluster_of_twice_the_size() -> None:
+    """
+    Nodes that come one by one, with a decision after each, are not counted again with all the others.
+    """
+    few, many = _of_nodes(400), _of_nodes(800)
+
+    def come(cache: Cache, first: int) -> int:
+        nodes = [_node(number) for number in range(first, first + 20)]
+        return num_calls(lambda: [(cache.add_node(node), cache.update_snapshot()) for node in nodes])
+
+    assert come(many, 800) < 1.2 * come(few, 400)
+    assert many.update_snapshot().nodes.pod_count.sum() == 800
 
 
 def _node(number: int) -> Node:
