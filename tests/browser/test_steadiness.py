@@ -25,6 +25,11 @@ MOST_GROWTH = 3_000_000
 """Bytes of the heap: about a picture of the map."""
 
 
+def drawn(page: Page) -> None:
+    """Waits until the page has been drawn twice, and whoever watches it has been told."""
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))))")
+
+
 def heap(page: Page) -> int:
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
@@ -42,7 +47,7 @@ def test_nothing_moves_once_it_is_shown_and_a_page_is_small(crowded: Running, op
 
     page.evaluate(FROM_THE_BEGINNING)
 
-    page.wait_for_timeout(500)
+    drawn(page)
     assert page.evaluate("moved") == []
     assert page.evaluate("document.querySelectorAll('*').length") < 9000
 
@@ -54,7 +59,7 @@ def test_nothing_moves_where_a_page_arrives_in_pieces(crowded: Running, open_pag
 
     page.evaluate(FROM_THE_BEGINNING)
 
-    page.wait_for_timeout(500)
+    drawn(page)
     assert page.evaluate("moved") == []
 
 
@@ -72,14 +77,14 @@ def test_an_update_leaves_the_eyes_where_they_are(crowded: Running, open_page: O
     page.locator("#reason-1").evaluate("element => element.open = false")
     page.evaluate("scrollTo(0, 700)")
     before = page.evaluate("scrollY")
-    page.wait_for_timeout(500)
+    drawn(page)
     page.evaluate(FROM_NOW_ON)
 
     one_update(crowded, page)
 
     assert page.evaluate("scrollY") == before
     assert page.locator("#reason-1").get_attribute("open") is None
-    page.wait_for_timeout(500)
+    drawn(page)
     assert page.evaluate("moved") == []
 
 

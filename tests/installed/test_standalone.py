@@ -6,7 +6,6 @@ environment, outside the repository.
 """
 
 import json
-import re
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,6 @@ from tests.installed.test_own_plugin import write_kubeconfig
 from tests.kit.waiting import until
 
 NODES, RUNNING, PENDING = 50, 480, 20
-MIB = 2**20
-
-MOST_MEMORY = 150 * MIB
-"""What the scheduler of 50 nodes and 500 pods may hold."""
 
 
 def cluster() -> dict[str, Any]:
@@ -65,14 +60,6 @@ def unscheduled(kube: int) -> int:
     return sum("nodeName" not in pod["spec"] for pod in pods)
 
 
-def memory_of(process: int) -> int:
-    """
-    Bytes that the process holds.
-    """
-    status = Path(f"/proc/{process}/status").read_text()
-    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) * 1024
-
-
 def test_the_journey(environment: Environment, tmp_path: Path) -> None:
     journey = Journey(environment, tmp_path)
     kube, port, other = free_port(), free_port(), free_port()
@@ -93,8 +80,6 @@ def test_the_journey(environment: Environment, tmp_path: Path) -> None:
         with journey.beside(f"{scheduler} --leader-elect=false --port {port} --records {tmp_path}/records") as deciding:
             deciding.until_ready(f"http://127.0.0.1:{port}/readyz")
             until(lambda: unscheduled(kube) == 0)
-            held = memory_of(deciding.process.pid)
-            assert held < MOST_MEMORY
             metrics = read(f"http://127.0.0.1:{port}/metrics")
             assert (
                 f'scheduler_schedule_attempts_total{{profile="default-scheduler",result="scheduled"}} {PENDING}.0'
@@ -123,7 +108,7 @@ def test_the_journey(environment: Environment, tmp_path: Path) -> None:
                 create(kube, "later")
                 with journey.beside(f"{scheduler} --leader-elect --port {other}"):
                     until(lambda: unscheduled(kube) == 0)
-    print(journey.report(), f"{held / MIB:.0f} MiB", sep="\n")
+    print(journey.report())
 
 
 def is_ready(port: int) -> bool:

@@ -21,11 +21,13 @@ def test_a_node_that_comes_costs_as_much_in_a_cluster_of_twice_the_size() -> Non
     """
     few, many = _of_nodes(400), _of_nodes(800)
 
-    def come(cache: Cache, first: int) -> int:
-        nodes = [_node(number) for number in range(first, first + 20)]
-        return num_calls(lambda: [(cache.add_node(node), cache.update_snapshot()) for node in nodes])
+    def come(cache: Cache, nodes: list[Node]) -> None:
+        for node in nodes:
+            cache.add_node(node)
+            cache.update_snapshot()
 
-    assert come(many, 800) < 1.2 * come(few, 400)
+    to_few, to_many = ([_node(number) for number in range(first, first + 20)] for first in (400, 800))
+    assert num_calls(lambda: come(many, to_many)) < 1.2 * num_calls(lambda: come(few, to_few))
     assert many.update_snapshot().nodes.pod_count.sum() == 800
 
 
