@@ -17,7 +17,7 @@ from api.health_record import HealthRecord
 from api.kubernetes import KubernetesApp
 from api.verb_metrics import VerbMetrics
 from extender.assembly.backend import Backend
-from extender.lab.shadow.shadow import Shadow
+from extender.lab.shadow import Shadow
 from extender.values.concurrency.abandoned import in_thread
 from extender.values.concurrency.child_process import ChildEndedError, in_child
 from extender.values.metrics.tracing import Tracer

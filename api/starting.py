@@ -43,8 +43,8 @@ from extender.cluster.own_cluster import own_cluster
 from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
-from extender.lab.recordings.recording_file import RecordingFileError, recorded_in
-from extender.lab.shadow.shadow import Shadow
+from extender.lab.recordings import RecordingFileError, recorded_in
+from extender.lab.shadow import Shadow
 from extender.values.config import ConfigErrors, Configuration, differences, without_effect
 from extender.values.config.feature_gate_table import DEFAULT_VERSION
 from extender.values.klog.outlet import STDERR

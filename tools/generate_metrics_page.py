@@ -24,7 +24,7 @@ from extender.client.client import Client
 from extender.client.lease.leader_election import LeaderElector
 from extender.cluster.own_cluster import own_cluster
 from extender.cluster.transport import EmbeddedTransport
-from extender.lab.shadow.shadow import Shadow
+from extender.lab.shadow import Shadow
 from extender.values.config import Configuration
 from extender.values.targets.target import Target
 

@@ -21,8 +21,8 @@ from extender.client.client import Client
 from extender.client.informers.health import Health
 from extender.cluster.dumps.state_file import StateFileError, load, read
 from extender.cluster.trial_registry import TrialRegistry, templates_among
-from extender.lab.recordings.entries import Recording, RecordingError, is_recording
-from extender.lab.shadow.shadow import Shadow
+from extender.lab.recordings import Recording, RecordingError, is_recording
+from extender.lab.shadow import Shadow
 from extender.values.config import ConfigErrors, Configuration
 from extender.values.objects.decoding import DecodeError
 from extender.values.targets.target import CredentialsError, Target

@@ -18,7 +18,7 @@ from extender.answers.pending import Pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.pod_lists import PodList
 from extender.answers.types import AboutService, Answer, Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
-from extender.lab.shadow.agreement import Agreement
+from extender.lab.agreement import Agreement
 
 REACH_SECONDS: Final = 5.0
 """The time in which a service has to answer what takes it no time."""

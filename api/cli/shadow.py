@@ -17,7 +17,7 @@ from api.cli.waiting import WaitingLine
 from api.fatal_errors import MisuseError, StartUpError
 from api.ui.wording import percent_of
 from extender.engine.evaluation.decided import Decided
-from extender.lab.shadow.agreement import Agreement, AgreementShare, Difference
+from extender.lab.agreement import Agreement, AgreementShare, Difference
 from extender.values import limits
 from extender.values.golang.durations import Duration, DurationError
 
@@ -83,8 +83,8 @@ async def _asked(source: Source) -> Agreement:
 def _over(path: Path, config: Path | None) -> Agreement:
     from api.cli.replay import quiet  # noqa: PLC0415 - asking a service takes no engine
     from api.cli.simulate import on_one_line, progress, usable  # noqa: PLC0415
-    from extender.lab.recordings.entries import Recording, RecordingError  # noqa: PLC0415
-    from extender.lab.shadow.recorded import agreement_over  # noqa: PLC0415
+    from extender.lab.recordings import Recording, RecordingError  # noqa: PLC0415
+    from extender.lab.shadow import agreement_over  # noqa: PLC0415
     from extender.values.config import ConfigErrors  # noqa: PLC0415
 
     try:

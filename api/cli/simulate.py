@@ -23,13 +23,20 @@ from api.settings.configuration_file import read_configuration
 from api.ui.simulation_page import comparison_page, simulation_page
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
-from extender.lab.simulation.comparison import RunComparison, compared
-from extender.lab.simulation.export import ExportError, PlayExport, exported_to
-from extender.lab.simulation.playing import Advance, play_in_full
-from extender.lab.simulation.readers import read_workloads
-from extender.lab.simulation.report import SimulationReport
-from extender.lab.simulation.sweep import sweep
-from extender.lab.simulation.workload import Workload, WorkloadError
+from extender.lab.simulation import (
+    Advance,
+    ExportError,
+    PlayExport,
+    RunComparison,
+    SimulationReport,
+    Workload,
+    WorkloadError,
+    compared,
+    exported_to,
+    play_in_full,
+    read_workloads,
+    sweep,
+)
 from extender.values.config import ConfigErrors, Configuration
 
 R = TypeVar("R", SimulationReport, RunComparison)

@@ -5,8 +5,7 @@ from rich.text import Text
 
 from api.cli.showing import heading, plural, table
 from api.ui.wording import figure_words, seconds_words
-from extender.lab.simulation.comparison import ComparedFigure, RunComparison
-from extender.lab.simulation.report import SimulationReport
+from extender.lab.simulation import ComparedFigure, RunComparison, SimulationReport
 
 _SHOWN_REFUSALS = 5
 

@@ -9,7 +9,7 @@ from extender.answers.past import Past
 from extender.answers.pending import Pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.pod_lists import PodList
-from extender.lab.shadow.agreement import Agreement
+from extender.lab.agreement import Agreement
 
 TYPES: Final = (
     types.AboutService,

@@ -23,7 +23,7 @@ from extender.answers.questions import Questions
 from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
 from extender.client.pod_events import PodEvents
 from extender.engine.evaluation.memory_needs import LARGE, Needs, needs_of_objects
-from extender.lab.shadow.agreement import Agreement
+from extender.lab.agreement import Agreement
 from extender.values.concurrency.abandoned import in_thread
 from extender.values.objects.label_selectors import EVERYTHING, Selector
 from extender.values.objects.pod import Pod

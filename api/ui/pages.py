@@ -38,7 +38,7 @@ from extender.answers.phrases import noun, why_no_room
 from extender.answers.pod_lists import PodList
 from extender.answers.types import Attempt, Explanation, Preemption, WhatIf
 from extender.client.pod_events import PodEvents
-from extender.lab.shadow.agreement import Agreement
+from extender.lab.agreement import Agreement
 from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import in_words
 

@@ -11,8 +11,7 @@ from markupsafe import Markup
 from api.ui.assets import assets
 from api.ui.line_plot import Series, line_plot
 from api.ui.wording import figure_words, seconds_words
-from extender.lab.simulation.comparison import RunComparison
-from extender.lab.simulation.report import Sample, SimulationReport
+from extender.lab.simulation import RunComparison, Sample, SimulationReport
 
 LEAST_SECONDS: Final = 1.0
 """Plots are over virtual time if the workload takes longer; over attempts otherwise."""

@@ -1,1 +1,5 @@
-"""What plays, records or compares decisions. The lab attaches to a scheduler by its subscribers and reporters."""
+"""What plays, records or compares decisions. The lab attaches to a backend by its taps (`extender.assembly.taps`).
+
+It is entered by the packages `recordings`, `shadow` and `simulation`, and by `agreement`, whose answers take no engine
+to read.
+"""

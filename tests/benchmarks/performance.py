@@ -11,9 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from extender.lab.simulation.playing import play
-from extender.lab.simulation.readers import read_workloads
-from extender.lab.simulation.report import SimulationReport
+from extender.lab.simulation import SimulationReport, play, read_workloads
 from extender.values.config import Configuration
 from tests.benchmarks.cluster import make_cache
 from tests.benchmarks.decision import SHAPES, Figures, decide

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.lab.simulation.playing import play
-from extender.lab.simulation.readers import read_workloads
+from extender.lab.simulation import play, read_workloads
 from extender.values.config import Configuration
 from tools import generate_gpu_sample
 

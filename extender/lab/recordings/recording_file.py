@@ -47,8 +47,6 @@ WRITE_EVERY: Final = 0.25
 RETRY_EVERY: Final = 10.0
 """Seconds between two attempts to begin a file after the disk took none."""
 KEPT_FILES: Final = 4
-MAX_BYTES: Final = 256 * 2**20
-"""The most bytes that all files of a recording take."""
 _OF_CONNECTIONS: Final = ("clientConnection", "leaderElection", "extenders")
 """Parts of the configuration on which no decision depends, or that name addresses and credentials. Extenders are named
 by themselves.
@@ -67,7 +65,7 @@ async def recorded_in(
     configuration: Configuration,
     *,
     redacts: Redacts = "annotations",
-    max_bytes: int = MAX_BYTES,
+    max_bytes: int = 256 * 2**20,
     every: float = WRITE_EVERY,
 ) -> AsyncIterator[Tap]:
     """Yields what has a backend recorded into the file until the end of the block. A file that is there is kept as

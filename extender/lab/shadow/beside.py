@@ -23,7 +23,7 @@ from extender.engine.runtime.post_filter import run_post_filter_plugins
 from extender.engine.runtime.scoring import Choice
 from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.snapshot import Rows
-from extender.lab.shadow.agreement import DifferenceKind
+from extender.lab.agreement import DifferenceKind
 from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 

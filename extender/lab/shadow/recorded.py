@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
+from extender.lab.agreement import Agreement
 from extender.lab.recordings.entries import (
     Begins,
     ObjectGone,
@@ -18,7 +19,6 @@ from extender.lab.recordings.entries import (
     key_of,
     object_of,
 )
-from extender.lab.shadow.agreement import Agreement
 from extender.lab.shadow.shadow import Shadow
 from extender.values import limits
 from extender.values.concurrency import virtual_time

@@ -23,7 +23,7 @@ from extender.answers.records.values import PodName
 from extender.assembly.taps import Tap
 from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.decided import Decided
-from extender.lab.shadow.agreement import Agreement, Difference, ShadowCosts
+from extender.lab.agreement import Agreement, Difference, ShadowCosts
 from extender.lab.shadow.beside import UNSCHEDULABLE, Beside, Cause, Compared, main_reason
 from extender.lab.shadow.changes import Evictions, Preemptor, SeenChange, SeenEviction, decision_in, evicted_in
 from extender.lab.shadow.states import BeforeBinding, Key, in_another_order

@@ -9,7 +9,7 @@ from typing import Final, Literal, final
 
 from prometheus_client.metrics_core import CounterMetricFamily, Metric
 
-from extender.lab.shadow.agreement import AgreementShare, Difference
+from extender.lab.agreement import AgreementShare, Difference
 from extender.values import limits
 from extender.values.objects.pod import Pod
 

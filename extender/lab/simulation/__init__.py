@@ -4,3 +4,31 @@ The scheduler is that of `assembly.scheduling`, with its queue, cache and plugin
 the API server with its controllers (`simulated_cluster`) and the clock. No decision is made in here, and nothing is
 written to a cluster.
 """
+
+from extender.lab.simulation.export import ExportError, PlayExport, exported_to
+from extender.lab.simulation.playing import Advance, play, play_in_full
+from extender.lab.simulation.readers import read_workloads
+from extender.lab.simulation.replaying import ReplayReport, replay
+from extender.lab.simulation.report import ComparedFigure, RunComparison, Sample, SimulationReport, compared
+from extender.lab.simulation.sweeping import sweep
+from extender.lab.simulation.workload import Workload, WorkloadError
+
+__all__ = [
+    "Advance",
+    "ComparedFigure",
+    "ExportError",
+    "PlayExport",
+    "ReplayReport",
+    "RunComparison",
+    "Sample",
+    "SimulationReport",
+    "Workload",
+    "WorkloadError",
+    "compared",
+    "exported_to",
+    "play",
+    "play_in_full",
+    "read_workloads",
+    "replay",
+    "sweep",
+]

@@ -8,10 +8,9 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final, final
 
-from extender.lab.simulation.comparison import figures_of
 from extender.lab.simulation.observation import Fate, SimulatedDecision
 from extender.lab.simulation.playing import Played
-from extender.lab.simulation.report import Sample
+from extender.lab.simulation.report import Sample, figures_of
 
 _PLAY: Final = {"workload": "string", "configuration": "string", "seed": "int64"}
 _ARROW_TYPES: Final = {str: "string", int: "int64", float: "float64", bool: "bool_", float | None: "float64"}

@@ -22,8 +22,8 @@ from extender.values.objects.pod import Pod
 from extender.values.objects.resource_amounts import requested_amounts
 from extender.values.objects.resource_names import EPHEMERAL_STORAGE
 
-MOST_SHAPES: Final = 128
-"""The most shapes that are looked at: those that arrive most often."""
+SHAPES: Final = 128
+"""The number of shapes that are looked at: those that arrive most often."""
 
 
 def fragmentation(

@@ -41,9 +41,6 @@ _FREE_NAMES: Final = frozenset(
 )
 """Fields whose members have names that the user chooses."""
 
-MOST_SHAPES: Final = 4096
-"""The most different pods of one template that are remembered."""
-
 
 @final
 class TemplateFile:
@@ -260,8 +257,6 @@ class PodSource:
         shape = orjson.dumps(written)
         known = self._shapes.get(shape)
         if known is None:
-            if len(self._shapes) >= MOST_SHAPES:
-                self._shapes.clear()
             grace = (manifest.get("spec") or {}).get("terminationGracePeriodSeconds", DEFAULT_GRACE)
             known = self._shapes[shape] = self._templates.pod(written, self._path), Lifetime(None, float(grace))
         pod, lifetime = known

@@ -13,7 +13,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
 from extender.lab.simulation.expectations import ExpectationError
-from extender.lab.simulation.fragmentation import MOST_SHAPES, fragmentation
+from extender.lab.simulation.fragmentation import SHAPES, fragmentation
 from extender.lab.simulation.observation import Fate, Observation, SimulatedDecision
 from extender.lab.simulation.report import RefusedPods, SimulationReport, Waiting
 from extender.lab.simulation.scene import Scene, StuckError
@@ -151,7 +151,7 @@ async def _play(
 
 
 def _common_shapes(observation: Observation) -> Sequence[tuple[Pod, int]]:
-    return [(observation.shapes[shape][1], count) for shape, count in observation.arrivals.most_common(MOST_SHAPES)]
+    return [(observation.shapes[shape][1], count) for shape, count in observation.arrivals.most_common(SHAPES)]
 
 
 def _report(workload: Workload, scene: Scene) -> SimulationReport:

@@ -1,6 +1,6 @@
 """What the scheduler's writes about volumes and claims make of the objects, and what controllers make of them then."""
 
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from extender.engine.framework import (
     CallConflict,
@@ -23,7 +23,7 @@ from extender.values.workloads.volumes import BIND_COMPLETED
 
 W = TypeVar("W", PersistentVolume, PersistentVolumeClaim, ResourceClaim)
 
-MOST_CONSUMERS = 256
+CONSUMERS_OF_CLAIM: Final = 256
 """The pods for which one claim can be reserved. Upstream: resourceapi.ResourceClaimReservedForMaxSize."""
 
 ClaimWrite = (
@@ -76,11 +76,11 @@ def claim_after(call: ClaimWrite, claim: ResourceClaim) -> ResourceClaim:
             return replaced(claim, metadata=replaced(claim.metadata, finalizers=finalizers))
         case ReserveResourceClaim():
             reserved_for = [*(one for one in status.reserved_for if one.uid != call.consumer.uid), call.consumer]
-            if len(reserved_for) > MOST_CONSUMERS:
+            if len(reserved_for) > CONSUMERS_OF_CLAIM:
                 raise CallError(
                     f'ResourceClaim.resource.k8s.io "{call.name}" is invalid: status.reservedFor: Too many: '
                     f"{len(reserved_for)}: "
-                    f"must have at most {MOST_CONSUMERS} items"
+                    f"must have at most {CONSUMERS_OF_CLAIM} items"
                 )
             return replaced(
                 claim,

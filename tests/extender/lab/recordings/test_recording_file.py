@@ -17,7 +17,7 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.recordings.entries import ObjectPut, RecordedAttempt, Recording, is_recording
 from extender.lab.recordings.recorder import Recorder
 from extender.lab.recordings.recording_file import RETRY_EVERY, RecordingFileError, recorded_in
-from extender.lab.simulation.replay import replay
+from extender.lab.simulation.replaying import replay
 from extender.testing import virtual_time
 from extender.values import limits
 from extender.values.config import Configuration

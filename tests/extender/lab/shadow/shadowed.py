@@ -10,7 +10,7 @@ from extender.client.client import Client
 from extender.cluster.api_resources import Object
 from extender.cluster.own_cluster import own_cluster
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.lab.shadow.agreement import Agreement
+from extender.lab.agreement import Agreement
 from extender.lab.shadow.shadow import Shadow
 from extender.testing import virtual_time
 from extender.values.config import Configuration, load

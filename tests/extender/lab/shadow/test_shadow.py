@@ -9,7 +9,7 @@ import pytest
 from extender.cluster.api_resources import NODES as NODE_RESOURCE
 from extender.cluster.api_resources import PODS, Object
 from extender.cluster.registry.object_registry import ObjectRegistry
-from extender.lab.shadow.agreement import Agreement
+from extender.lab.agreement import Agreement
 from tests.extender.lab.recordings.recorded import NODES, create, zoned
 from tests.extender.lab.shadow.shadowed import Tell, profile, shadowed, without
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from extender.lab.shadow.agreement import Agreement
+from extender.lab.agreement import Agreement
 from extender.lab.shadow.shadow import Shadow
 from extender.testing import make_node, make_pod, virtual_time
 from extender.values.config import Configuration

@@ -15,7 +15,7 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.lab.recordings.entries import RecordedAttempt, Recording, RecordingError
 from extender.lab.simulation.playing import play
 from extender.lab.simulation.readers import read_workloads
-from extender.lab.simulation.replay import ReplayReport, replay
+from extender.lab.simulation.replaying import ReplayReport, replay
 from extender.values.config import Configuration, load
 from tests.extender.lab.recordings.recorded import NODES, create, record
 from tests.walks.test_pod_with_volumes_and_devices_is_bound import SCRATCH, claim, named, storage_class, volume

@@ -15,7 +15,7 @@ from extender.cluster.registry.pod_subresources import bind as bind_pod
 from extender.lab.recordings.entries import RecordedAttempt, Recording, RecordingError
 from extender.lab.simulation.playing import play
 from extender.lab.simulation.readers import read_workloads
-from extender.lab.simulation.replay import ReplayReport, replay
+from extender.lab.simulation.replaying import ReplayReport, replay
 from extender.values import limits
 from extender.values.config import Configuration, load
 from extender.values.config.configuration import Extender, ExtenderManagedResource

@@ -41,8 +41,7 @@ from extender.lab.recordings.entries import (
     object_of,
 )
 from extender.lab.recordings.recorder import BITS
-from extender.lab.simulation.replayed_extenders import ReplayedExtenders
-from extender.lab.simulation.replayed_writes import ReplayedWrites
+from extender.lab.simulation.replayed_answers import ReplayedExtenders, ReplayedWrites
 from extender.lab.simulation.report import Reported
 from extender.values import limits
 from extender.values.concurrency import virtual_time

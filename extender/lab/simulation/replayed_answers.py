@@ -1,15 +1,15 @@
-"""ReplayedExtenders: they answer what they answered when it was recorded, and say so when they are asked something
-else.
+"""What is answered in a replay: writes, and questions to extenders, as when they were recorded. An extender that is
+asked something else says so.
 """
 
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
-from typing import Final, final
+from typing import Any, Final, TypeVar, cast, final
 
 from extender.client.http_extender import ExtenderCalls
 from extender.engine import framework as fwk
-from extender.lab.recordings.entries import ExtenderAnswer, RecordedAttempt
+from extender.lab.recordings.entries import ExtenderAnswer, RecordedAttempt, Written, error_of, object_of
 from extender.lab.recordings.extender_answers import (
     FILTER,
     PREEMPT,
@@ -18,8 +18,7 @@ from extender.lab.recordings.extender_answers import (
     question_about_nodes,
     recorded_name,
 )
-from extender.lab.recordings.recorder import EXTENDER_BINDING
-from extender.lab.simulation.replayed_writes import ReplayedWrites
+from extender.lab.recordings.recorder import EXTENDER_BINDING, is_answered, key_of_call
 from extender.values.config.configuration import Extender
 from extender.values.objects.meta import ObjectMeta
 from extender.values.objects.node import Node
@@ -27,7 +26,66 @@ from extender.values.objects.pod import Pod
 from extender.values.protocol.verb_results import Filtered
 from extender.values.protocol.wire_types import HostPriority, MetaVictims
 
+T = TypeVar("T")
+
 _WORDS: Final = {FILTER: "which of {} pass", PRIORITIZE: "how good {} are", PREEMPT: "whom to evict on {}"}
+
+
+@final
+class ReplayedWrites(fwk.Dispatcher):
+    """Answers writes as they were answered then, when the recording comes to that. State: answers without a call, and
+    calls without one.
+    """
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, str], deque[Written]] = defaultdict(deque)
+        self._calls: dict[tuple[str, str], deque[asyncio.Future[Any]]] = defaultdict(deque)
+
+    def answered(self, entry: Written) -> None:
+        """Answers the call of which the entry speaks, or the next one like it."""
+        key = entry.call, entry.key
+        waiting = self._calls.pop(key, deque())
+        while waiting:
+            call = waiting.popleft()
+            if not call.done():
+                _answer(call, entry)
+                if waiting:
+                    self._calls[key] = waiting
+                return
+        self._answers[key].append(entry)
+
+    async def perform(self, call: fwk.ApiCall[T]) -> T:
+        return cast("T", await self._begun(call)) if is_answered(call) else cast("T", None)
+
+    def submit(self, call: fwk.ApiCall[T]) -> "asyncio.Future[T | None]":
+        if is_answered(call):
+            return self._begun(call)
+        done: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    def _begun(self, call: fwk.ApiCall[Any]) -> "asyncio.Future[Any]":
+        return self.answer_to(type(call).__name__, key_of_call(call))
+
+    def answer_to(self, call: str, about: str) -> "asyncio.Future[Any]":
+        """Returns the answer to a call of this name."""
+        key = call, about
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        if answers := self._answers.get(key):
+            _answer(future, answers.popleft())
+            if not answers:
+                del self._answers[key]
+        else:
+            self._calls[key].append(future)
+        return future
+
+
+def _answer(call: "asyncio.Future[Any]", entry: Written) -> None:
+    error = error_of(entry)
+    if error is None:
+        call.set_result(object_of(entry))
+    else:
+        call.set_exception(error)
 
 
 @final
