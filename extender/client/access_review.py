@@ -14,12 +14,10 @@ import msgspec
 
 from extender.client.client import Client
 from extender.client.errors import NotKubernetes
+from extender.values import limits
 
 CACHE_SECONDS: Final = 10.0
 """Seconds for which an answer is cached. A right that was revoked still holds for that long."""
-
-MAX_CACHED: Final = 4096
-"""The most answers of each kind that are cached."""
 
 _TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105 - a path
 _SUBJECT_ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -175,6 +173,6 @@ class _AnswerCache(Generic[T]):
     def put(self, question: str, answer: T) -> T:
         self._answers.pop(question, None)
         self._answers[question] = self._now() + CACHE_SECONDS, answer
-        if len(self._answers) > MAX_CACHED:
+        if len(self._answers) > limits.REVIEWS_KEPT:
             self._answers.popitem(last=False)
         return answer

@@ -27,6 +27,7 @@ from extender.client.transport.bodies import Body, WatchLines
 from extender.client.transport.carrier import CARRIER_ERRORS, ClientResponse, Headers, failure
 from extender.client.transport.connections import Connections
 from extender.client.transport.httpx_carrier import TransportCarrier
+from extender.values import limits
 from extender.values.targets.target import Identity, Target
 
 JSON = "application/json"
@@ -37,18 +38,7 @@ JSON_PATCH = "application/json-patch+json"
 MAX_RETRIES = 10
 """Upstream: client-go/rest/request.go, defaultMaxRetries."""
 
-MAX_RETRY_AFTER = 60.0
-"""Seconds. A response that asks for a longer wait is raised instead of being retried."""
-
 MAX_CONNECT_SECONDS = 10.0
-
-MAX_READ_BYTES = 512 << 20
-"""The largest response to a GET: 150,000 pods in one list are about 400 MiB of JSON."""
-
-MAX_WRITE_BYTES = 8 << 20
-"""The largest response to a write: one object. An API server accepts 3 MiB, and adds managed fields."""
-
-_MAX_ERROR_BYTES = 1 << 20
 
 
 @final
@@ -160,7 +150,7 @@ class Client:
             body: bytes are sent as they are; anything else is encoded as JSON.
             timeout: seconds for one attempt, from the first byte out to the last byte in; at most half of them for the
                 connection.
-            max_bytes: of the response, decompressed; by default MAX_READ_BYTES for a GET and MAX_WRITE_BYTES for
+            max_bytes: of the response, decompressed; by default limits.READ_BYTES for a GET and limits.WRITE_BYTES for
                 others.
 
         Raises:
@@ -171,7 +161,7 @@ class Client:
         if content:
             headers += (("Content-Type", content_type),)
         where = path if params is None else _with_query(path, params)
-        cap = max_bytes or (MAX_READ_BYTES if method == "GET" else MAX_WRITE_BYTES)
+        cap = max_bytes or (limits.READ_BYTES if method == "GET" else limits.WRITE_BYTES)
         if method != "GET":
             timeout = min(timeout, self._write_seconds)
         # A write is only retried when the server has refused it, so that it is never performed twice; see
@@ -323,7 +313,7 @@ def _wait_before_retry(method: str, error: ApiError) -> float | None:
         return None  # the caller decides which version to request next
     if (
         error.retry_after is None
-        or error.retry_after > MAX_RETRY_AFTER
+        or error.retry_after > limits.RETRY_AFTER_SECONDS
         or not (error.status == 429 or error.status >= 500)
     ):
         return None
@@ -333,7 +323,7 @@ def _wait_before_retry(method: str, error: ApiError) -> float | None:
 async def _refusal(request: str, response: ClientResponse) -> ApiError:
     """Returns the error of a response that is no success."""
     try:
-        body = await Body(request, response).read(_MAX_ERROR_BYTES)
+        body = await Body(request, response).read(limits.ERROR_BYTES)
     except NotKubernetes:
         body = b""
     return from_response(request, response.status, body, retry_after=_retry_after(response))
@@ -366,7 +356,7 @@ def _check_kind(request: str, body: bytes, accept: str) -> None:
     """Raises NotKubernetes if the body is a Status or no JSON object, where an object was requested."""
     if accept != JSON:
         return
-    if len(body) > _MAX_ERROR_BYTES:
+    if len(body) > limits.ERROR_BYTES:
         # No Status is this long, and the caller decodes it anyway: reading it twice would take too long.
         found = _Kind() if body.lstrip()[:1] == b"{" else None
     else:

@@ -12,6 +12,7 @@ import msgspec
 from extender.client.client import Client
 from extender.client.errors import ApiError, Forbidden
 from extender.client.paths import path
+from extender.values import limits
 
 SECONDS: Final = 3.0
 """The time for an answer."""
@@ -20,11 +21,6 @@ FRESH_SECONDS: Final = 5.0
 namespace.
 """
 AT_ONE_TIME: Final = 4
-MAX_KEPT: Final = 64
-MAX_LISTED: Final = 500
-"""The Events that a server is asked for."""
-MAX_SHOWN: Final = 50
-MAX_BYTES: Final = 4 << 20
 
 
 @final
@@ -126,7 +122,7 @@ class EventReader:
             found = await self._asked(namespace, name)
             self._kept.pop((namespace, name), None)
             self._kept[namespace, name] = self._now() + FRESH_SECONDS, found
-            if len(self._kept) > MAX_KEPT:
+            if len(self._kept) > limits.EVENT_LISTS_KEPT:
                 self._kept.popitem(last=False)
             return found
 
@@ -134,12 +130,14 @@ class EventReader:
         about = {"involvedObject.kind": "Pod", "involvedObject.namespace": namespace, "involvedObject.name": name}
         params = {
             "fieldSelector": ",".join(f"{field}={value}" for field, value in about.items()),
-            "limit": str(MAX_LISTED),
+            "limit": str(limits.EVENTS_LISTED),
         }
         try:
             where = path("", "v1", "events", namespace=namespace)
             async with asyncio.timeout(SECONDS):
-                body = await self._client.request("GET", where, params=params, timeout=SECONDS, max_bytes=MAX_BYTES)
+                body = await self._client.request(
+                    "GET", where, params=params, timeout=SECONDS, max_bytes=limits.EVENTS_BYTES
+                )
             listed = msgspec.json.decode(body, type=_EventList)
         except TimeoutError:
             return PodEvents(why_none=f"the API server has not answered within {SECONDS:g} s")
@@ -148,4 +146,7 @@ class EventReader:
         except (ApiError, ValueError) as exc:
             return PodEvents(why_none=f"the API server does not list them: {exc}")
         events = sorted((each.shown() for each in listed.items or ()), key=lambda each: each.time, reverse=True)
-        return PodEvents(tuple(events[:MAX_SHOWN]), left_out=len(events) > MAX_SHOWN or bool(listed.metadata.cont))
+        return PodEvents(
+            tuple(events[: limits.EVENTS_SHOWN]),
+            left_out=len(events) > limits.EVENTS_SHOWN or bool(listed.metadata.cont),
+        )

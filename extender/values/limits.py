@@ -60,7 +60,36 @@ DURATION_CHARACTERS: Final = Limit(
     "the annotation is ignored, with an event that says so",
 )
 
-# Bodies of the verbs.
+# Bodies of the verbs, and what is kept of them for the next call.
+
+NODES_KEPT: Final = Limit(
+    Door.VERBS,
+    20_000,
+    "nodes in full that are kept, to recognize them in the next call",
+    "those that were not sent for longest are decoded again",
+)
+NODES_KEPT_BYTES: Final = Limit(
+    Door.VERBS,
+    256 * 2**20,
+    "bytes of nodes in full that are kept",
+    "those that were not sent for longest are decoded again",
+)
+NODE_BYTES: Final = Limit(
+    Door.VERBS, 4 * 2**20, "bytes of a node in full; an API server accepts 3 MiB", "413 with the place of the node"
+)
+NODE_NAMES_KEPT: Final = Limit(Door.VERBS, 2**17, "names of nodes that were checked", "they are checked again")
+NAME_LISTS_KEPT: Final = Limit(
+    Door.VERBS, 4, "lists of names that are recognized by their bytes", "the next one is decoded"
+)
+NAME_LIST_BYTES: Final = Limit(
+    Door.VERBS, 2**19, "bytes of a list of names that is recognized by them", "it is decoded in each call"
+)
+VERB_BYTES: Final = Limit(
+    Door.VERBS, 8 * 2**20, "bytes of a body besides nodes in full: 15,000 names have 1 MB", "413 with the figure"
+)
+BINDING_BYTES: Final = Limit(Door.VERBS, 64 * 2**10, "bytes of a binding", "413 with the figure")
+
+# Questions.
 
 QUESTION_BYTES: Final = Limit(Door.QUESTIONS, 16 * 2**20, "bytes of the body of a question", "413 with the figures")
 
@@ -89,8 +118,89 @@ RECORDING_LINE_BYTES: Final = Limit(
     Door.CONFIGURATION, 2**24, "bytes of an entry of a recording", "the recording cannot be read further"
 )
 
-# Answers of servers that are called.
+KUBECONFIG_BYTES: Final = Limit(
+    Door.CONFIGURATION, 4 * 2**20, "bytes of a kubeconfig", "the command ends, and names the file"
+)
 
+# Answers of servers that are called, and what is kept of them.
+
+READ_BYTES: Final = Limit(
+    Door.SERVERS,
+    512 * 2**20,
+    "bytes of an answer of the API server to a GET: 150,000 pods in one list have 400 MiB",
+    "the request fails, as one that gets no answer",
+)
+WRITE_BYTES: Final = Limit(
+    Door.SERVERS,
+    8 * 2**20,
+    "bytes of an answer of the API server to a write: an object has 3 MiB, and its managed fields",
+    "the request fails, as one that gets no answer",
+)
+ERROR_BYTES: Final = Limit(
+    Door.SERVERS, 2**20, "bytes of a refusal by the API server", "the status is told without its words"
+)
+RETRY_AFTER_SECONDS: Final = Limit(
+    Door.SERVERS,
+    60,
+    "seconds for which the API server may ask to wait before a request is made again",
+    "the request fails with the refusal",
+)
+REVIEWS_KEPT: Final = Limit(
+    Door.SERVERS,
+    4096,
+    "answers of the API server about who somebody is, and what they may do; each is kept for 10 seconds",
+    "the oldest is asked for again",
+)
+EXEC_SECONDS: Final = Limit(
+    Door.SERVERS,
+    60,
+    "seconds that a program for credentials may take; upstream waits forever",
+    "it is killed, and the log says so",
+)
+EXEC_OUTPUT_BYTES: Final = Limit(Door.SERVERS, 2**20, "bytes that a program for credentials may print", "it has failed")
+EXTENDER_ANSWER_BYTES: Final = Limit(
+    Door.SERVERS,
+    256 * 2**20,
+    "bytes of an answer of an extender, unpacked: the full nodes of the largest clusters fit several times",
+    "the call fails, with the figure",
+)
+EVENT_LISTS_KEPT: Final = Limit(
+    Door.SERVERS,
+    64,
+    "pods whose Events are kept for some seconds",
+    "those that were asked for first are asked for again",
+)
+EVENTS_LISTED: Final = Limit(
+    Door.SERVERS, 500, "Events of a pod that the API server is asked for", "the answer says that some are left out"
+)
+EVENTS_BYTES: Final = Limit(
+    Door.SERVERS, 4 * 2**20, "bytes of the Events of a pod", "they cannot be read, which the answer says"
+)
+HEAD_BYTES: Final = Limit(
+    Door.SERVERS,
+    2**20,
+    "bytes without a byte of a body among them: heads, trailers, extensions of chunks",
+    "the connection is closed, and the request has failed",
+)
+EVENTS_QUEUED: Final = Limit(
+    Door.SERVERS,
+    10_000,
+    "Events that wait to be written; upstream has 1000, but does not bind hundreds of pods a second",
+    "further ones are dropped, and counted",
+)
+LEASE_SECONDS: Final = Limit(Door.SERVERS, 3600, "seconds of a lease that are believed", "our own leaseDuration counts")
+SHARED_PARTS: Final = Limit(
+    Door.SERVERS,
+    2**16,
+    "parts of objects, of one field, that are kept once for all objects that have an equal one",
+    "the table begins anew",
+)
+EXTENDER_TEXT: Final = Limit(
+    Door.SERVERS,
+    1024,
+    "characters of an error or a reason that an extender gives; an Event has no room for more",
+    "it is cut",
+)
 DELETIONS_REMEMBERED: Final = Limit(
     Door.SERVERS,
     10_000,
@@ -153,4 +263,28 @@ BUDGETS_NAMED: Final = Limit(
     8,
     "disruption budgets named that the eviction of a pod violates",
     "those are named that allow the fewest evictions",
+)
+EVENTS_SHOWN: Final = Limit(
+    Door.ANSWERS, 50, "Events of a pod that are shown", "the answer says that some are left out"
+)
+NODE_REASON: Final = Limit(
+    Door.ANSWERS,
+    2_000,
+    "characters of what filter says of a node; an Event has room for half of them",
+    "so many reasons are given, and the number of the others",
+)
+PREEMPTORS_KEPT: Final = Limit(
+    Door.ANSWERS, 10_000, "preemptors of which the loop guard knows", "the one that preempted longest ago is forgotten"
+)
+LOSSES_KEPT: Final = Limit(
+    Door.ANSWERS,
+    1024,
+    "losses of victims that are kept besides two for each pod of the cluster",
+    "all are computed again",
+)
+IGNORED_ANNOTATIONS: Final = Limit(
+    Door.ANSWERS,
+    1_000,
+    "pod groups with an annotation that is ignored, each of which is told once",
+    "the one that was told longest ago is told again",
 )

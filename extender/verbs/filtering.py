@@ -13,11 +13,9 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.findings import Findings, refused_by_pre_filter, status_out_of_play
 from extender.engine.snapshot import Rows, Snapshot
 from extender.engine.snapshot.axes import Index, Mask
+from extender.values import limits
 
 UNKNOWN_NODE: Final = "node not known to the extender yet"
-
-LONGEST_REASON: Final = 2_000
-"""Characters of what is said of one node: twice as many as an event has room for."""
 
 
 @final
@@ -88,9 +86,11 @@ def _shortened(status: fwk.Status) -> str:
 
     A pod may request thousands of resources that a node lacks, and the message is repeated for each node.
     """
-    if len(status.message) <= LONGEST_REASON:
+    if len(status.message) <= limits.NODE_REASON:
         return status.message
-    shown = sum(1 for _ in takewhile(LONGEST_REASON.__ge__, accumulate(len(reason) + 2 for reason in status.reasons)))
+    shown = sum(
+        1 for _ in takewhile(limits.NODE_REASON.__ge__, accumulate(len(reason) + 2 for reason in status.reasons))
+    )
     return f"{', '.join(status.reasons[:shown])} and {len(status.reasons) - shown} more reasons"
 
 

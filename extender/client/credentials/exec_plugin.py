@@ -10,15 +10,11 @@ from typing import Any, Final, final
 
 import msgspec
 
+from extender.values import limits
 from extender.values.targets.target import Credentials, CredentialsError, Identity, bearer
 from extender.values.targets.tls import KeyPair
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
-
-TIMEOUT_SECONDS: Final = 60.0
-"""Seconds until the program is killed. Upstream waits forever."""
-
-_MAX_OUTPUT_BYTES: Final = 1 << 20
 
 
 @final
@@ -97,11 +93,11 @@ class ExecPlugin(Credentials):
         except OSError as error:
             raise self._error(f"can not be run: {error.strerror}", hint=True) from error
         try:
-            async with asyncio.timeout(TIMEOUT_SECONDS):
+            async with asyncio.timeout(limits.EXEC_SECONDS):
                 output = await _read_all(process)
                 status = await process.wait()
         except TimeoutError as error:
-            raise self._error(f"has not finished within {TIMEOUT_SECONDS:g} s") from error
+            raise self._error(f"has not finished within {limits.EXEC_SECONDS:g} s") from error
         finally:
             if process.returncode is None:
                 process.kill()
@@ -149,7 +145,7 @@ async def _read_all(process: asyncio.subprocess.Process) -> bytes:
     if process.stdout is None:
         return b""
     chunks = []
-    left = _MAX_OUTPUT_BYTES
+    left: int = limits.EXEC_OUTPUT_BYTES
     while left > 0 and (chunk := await process.stdout.read(left)):
         chunks.append(chunk)
         left -= len(chunk)

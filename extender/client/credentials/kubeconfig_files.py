@@ -2,15 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from extender.values import limits
 from extender.values.golang.json import plain
 from extender.values.golang.yaml import YamlError, read_yaml
 from extender.values.targets.target import CredentialsError
-
-MAX_FILE_BYTES: Final = 4 << 20
 
 
 class KubeconfigCluster(msgspec.Struct, rename="kebab"):
@@ -124,11 +123,11 @@ def read_files(files: Sequence[Path]) -> Kubeconfig:
 def _read_file(file: Path) -> _File:
     try:
         with file.open("rb") as opened:
-            text = opened.read(MAX_FILE_BYTES + 1)
+            text = opened.read(limits.KUBECONFIG_BYTES + 1)
     except OSError as error:
         raise CredentialsError(f"kubeconfig {file} can not be read: {error.strerror}") from error
-    if len(text) > MAX_FILE_BYTES:
-        raise CredentialsError(f"kubeconfig {file} is longer than {MAX_FILE_BYTES >> 20} MiB")
+    if len(text) > limits.KUBECONFIG_BYTES:
+        raise CredentialsError(f"kubeconfig {file} is longer than {limits.KUBECONFIG_BYTES >> 20} MiB")
     try:
         value = plain(read_yaml(text.decode()).value)
     except (YamlError, UnicodeDecodeError) as error:

@@ -1,8 +1,8 @@
 """Calls of an extender: one POST, over TLS if configured, with failures in the words of Go's client.
 
 Redirects are followed as Go's client follows them, and the proxies of the environment are used. Unlike upstream's
-client, ours reads no more than `MAX_ANSWER_BYTES` and asks for no compression; an answer that comes with gzip all the
-same is unpacked.
+client, ours reads only so much of an answer, and asks for no compression; an answer that comes with gzip all the same
+is unpacked.
 
 Upstream: pkg/scheduler/extender.go, HTTPExtender.send, makeTransport; client-go/transport, transport.go, TLSConfigFor
 (v1.36.2).
@@ -23,15 +23,13 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 from extender.engine.framework import ExtenderError
+from extender.values import limits
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.quoting import quoted
 from extender.values.targets.proxies import environment_proxy
 from extender.values.targets.tls import Pem, Tls, context
 
 _LOGGER: Final = logging.getLogger(__name__)
-
-MAX_ANSWER_BYTES: Final = 256 * 2**20
-"""The most that is read of an answer, unpacked. The full nodes of the largest clusters fit several times."""
 
 MAX_REDIRECTS: Final = 10
 
@@ -240,8 +238,8 @@ async def _read(response: httpx.Response) -> bytes:
     chunks, total = [], 0
     async for chunk in response.aiter_bytes():
         total += len(chunk)
-        if total > MAX_ANSWER_BYTES:
-            raise ExtenderError(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
+        if total > limits.EXTENDER_ANSWER_BYTES:
+            raise ExtenderError(f"the answer is longer than {limits.EXTENDER_ANSWER_BYTES} bytes")
         chunks.append(chunk)
     return b"".join(chunks)
 

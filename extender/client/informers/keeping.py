@@ -19,15 +19,12 @@ from extender.values.objects.pod import Pod, PodSpec, Volume
 
 P = TypeVar("P")
 
-CAPACITY: Final = 1 << 16
-"""The most distinct parts that a table remembers."""
-
 
 @final
 class SharedStrings:
     """Makes equal strings the same string."""
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    def __init__(self, capacity: int = limits.SHARED_PARTS) -> None:
         self._known: dict[str, str] = {}
         self._capacity = capacity
 
@@ -47,7 +44,7 @@ class SharedParts:
     must have one type.
     """
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    def __init__(self, capacity: int = limits.SHARED_PARTS) -> None:
         self._known: dict[bytes, Any] = {}
         self._capacity = capacity
         self._encode: Callable[[object], bytes] = msgspec.json.Encoder().encode

@@ -21,6 +21,7 @@ from typing import Final, final
 from extender.client.client import Client
 from extender.client.errors import ApiError, Conflict, NotFound
 from extender.client.lease.lease_lock import LeaderElectionRecord, LeaseError, LeaseLock
+from extender.values import limits
 from extender.values.config import LeaderElection
 from extender.values.golang.durations import Duration
 from extender.values.golang.times import rfc3339
@@ -34,11 +35,6 @@ after the last renewal.
 
 SHORTEST_PAUSE: Final = 0.001
 """Seconds. The rest of a lease may be shorter than clocks can measure."""
-
-LONGEST_BELIEVED: Final = 3600
-"""The longest duration of a lease that is believed, in seconds. One that is longer, or below a second, is replaced by
-our own leaseDuration.
-"""
 
 TOLERATED_AFTER_EXPIRY: Final = 20.0
 """Seconds after the end of the lease from which on a leader that still runs is reported as unhealthy. Upstream:
@@ -259,7 +255,7 @@ class LeaderElector:
     def _expires_in(self) -> float:
         """Returns the seconds until the lease expires, counted from when it was first seen as it is."""
         lasts: float = self._observed.lease_duration_seconds
-        if not 1 <= lasts <= LONGEST_BELIEVED:
+        if not 1 <= lasts <= limits.LEASE_SECONDS:
             lasts = self._lease_duration
         return lasts - (self._boot_time() - self._observed_at)
 

@@ -10,9 +10,7 @@ from typing import Any, Final, cast, final
 import httptools
 
 from extender.client.transport.carrier import ClientResponse, CutError, Headers, NotSentError
-
-MAX_OVERHEAD: Final = 1 << 20
-"""The most bytes that may come without a byte of a body among them: heads, trailers, extensions of chunks."""
+from extender.values import limits
 
 MOST_UNREAD: Final = 1 << 20
 """Bytes of a body that wait for their reader; beyond them reading from the server is paused."""
@@ -126,7 +124,7 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as exc:
             self._break(f"what came is no HTTP/1.1: {exc}")
         else:
-            if self._overhead > MAX_OVERHEAD:
+            if self._overhead > limits.HEAD_BYTES:
                 self._break("the head of the answer does not end")
             elif self._got_unsolicited:
                 self.abort()

@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from extender.engine.framework import ApiCall, CallError, CallSkipped, RecordEvent
-
-MAX_QUEUED_EVENTS: Final = 10_000
-"""The most events that wait; more are dropped. Upstream: client-go/tools/events, maxQueuedEvents, which is 1000; but it
-does not bind hundreds of pods a second.
-"""
+from extender.values import limits
 
 MORE_RELEVANT: Final = "a more relevant call is already enqueued for this object"
 OVERWRITTEN: Final = "a more relevant call was enqueued for this object"
@@ -69,7 +65,7 @@ class CallQueue:
             outcome.set_exception(CallError(CLOSED))
         elif call.relevance:
             self._add_relevant(call, outcome)
-        elif lane_of(call) is Lane.EVENTS and len(self._lanes[Lane.EVENTS]) >= MAX_QUEUED_EVENTS:
+        elif lane_of(call) is Lane.EVENTS and len(self._lanes[Lane.EVENTS]) >= limits.EVENTS_QUEUED:
             outcome.set_exception(CallSkipped("too many events wait to be recorded"))
         else:
             self._enqueue(Ticket(call, outcome))

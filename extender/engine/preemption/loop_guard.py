@@ -11,6 +11,7 @@ from typing import Final, final
 
 from extender.engine import framework as fwk
 from extender.engine.snapshot import Snapshot
+from extender.values import limits
 from extender.values.objects.pod import Pod
 
 UNPAUSED: Final = 1
@@ -22,8 +23,6 @@ MOST_WASTED: Final = 8
 """After as many in a row, the preemptor is stopped."""
 STOPPED_FOR: Final = 24 * 3600.0
 """A preemptor is stopped for so many seconds."""
-PREEMPTORS_KEPT: Final = 10_000
-"""The preemptors that are remembered; the one that preempted longest ago is forgotten first."""
 _NAMED: Final = 3
 
 
@@ -113,7 +112,7 @@ class LoopGuard:
         staying = frozenset(pod.uid for pod in _on_node(candidate.node, snapshot)) - victims
         known = self._records.pop(preemptor.uid, None)
         wasted = 0 if known is None else known.wasted
-        if len(self._records) >= PREEMPTORS_KEPT:
+        if len(self._records) >= limits.PREEMPTORS_KEPT:
             del self._records[next(iter(self._records))]
         self._records[preemptor.uid] = _Record(candidate.node, candidate.victims, staying, wasted)
 

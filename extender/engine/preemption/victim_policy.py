@@ -15,6 +15,7 @@ from extender.engine.framework import Candidates, PreemptionRules, ScoreFunction
 from extender.engine.preemption.costs import fewest_pdb_violations, lowest_first_priority
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import Floats, Index, Int64s, Mask
+from extender.values import limits
 from extender.values.cel import CelError, PodNumber
 from extender.values.cel.pod_number import GPU, gpus_of, requests_of
 from extender.values.config import EvictionCost, PreemptionDelay, Protection
@@ -36,9 +37,6 @@ TOLERATION: Final = ("preemption-toleration.scheduling.x-k8s.io/", "preemption-t
 _SECONDS_PER_HOUR: Final = 3600.0
 _SCALE: Final = 1_000_000
 """Losses are compared in millionths."""
-_PODS_KEPT: Final = 1024
-"""The losses of as many pods are kept besides those of the pods in the cluster."""
-
 Now = Callable[[], datetime]
 
 
@@ -90,7 +88,7 @@ class Losses:
 
         A pod for which an expression fails loses its GPUs for each hour, so that its author gains nothing by it.
         """
-        if len(self._known) > _PODS_KEPT + 2 * len(snapshot.pods.slots):
+        if len(self._known) > limits.LOSSES_KEPT + 2 * len(snapshot.pods.slots):
             self._known.clear()
         now = self._now().timestamp()
         losses = np.zeros(len(slots))

@@ -25,6 +25,7 @@ from extender.engine.scheduler.pod_group_trial import UNSCHEDULABLE, GroupResult
 from extender.engine.scheduler.schedule_pod import ScheduleResult, SchedulingAlgorithm
 from extender.engine.scheduler.scheduling_cycle import assume_and_permit
 from extender.engine.scheduler.world import AssumedPod, Failure, World
+from extender.values import limits
 from extender.values.golang.quoting import quoted
 from extender.values.klog.logger import Logger
 from extender.values.objects.kinds import POD_GROUPS
@@ -34,9 +35,6 @@ from extender.values.objects.storage import ObjectReference
 
 NO_CONSTRAINTS: Final = "workload aware preemption is not supported for pod groups with scheduling constraints"
 NO_PLUGIN: Final = "default preemption plugin is not registered, workload aware preemption is disabled"
-MOST_IGNORED: Final = 1_000
-"""As many groups with an annotation that is ignored are remembered."""
-
 _LOG: Final = Logger(__name__)
 
 
@@ -191,7 +189,7 @@ class IgnoredAnnotations:
         if not why:
             return
         self._told[group.uid] = why
-        if len(self._told) > MOST_IGNORED:
+        if len(self._told) > limits.IGNORED_ANNOTATIONS:
             del self._told[next(iter(self._told))]
         if why != told:
             _LOG.info(0, "Ignoring an annotation of a pod group", podGroup=group.key, reason=why)

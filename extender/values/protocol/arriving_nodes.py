@@ -3,6 +3,23 @@
 A call of thousands of nodes in full has tens of megabytes, nearly all of which came with the last call, too. What is
 known is compared in the pieces in which it comes, and dropped: it is never put together, parsed, or held in memory a
 second time.
+
+`ArrivingBody` is in one of these states:
+
+| state | what is expected | what ends it | then |
+|---|---|---|---|
+| seeking (`_sought` is set) | any bytes | how `items` begins with a node, later how a next node begins | at a node |
+| at a node (`_sought` is empty) | the known node of the name that is there | it came | in a run |
+| | | it differs, or none is known of that name | seeking |
+| in a run (`_is_in_run`) | a comma and the next known node | it came, and was in the last call, too | following |
+| | | it differs, or none is known of that name | seeking |
+| | | something else than a comma | seeking |
+| following (`_followed` > 0) | what followed there in the last call | other bytes | in a run |
+
+Seeking keeps what it passes; a run and what is followed are dropped. When following ends, the nodes that came whole
+join the run, and the bytes of the unfinished one wait. In each state a beginning that is not complete waits until there
+are `_num_needed` bytes. The end of the body ends each state, and what waits is kept. Where no node is known, all bytes
+are kept unseen.
 """
 
 import re
@@ -76,7 +93,8 @@ class ArrivedBody:
     """A body without some of its nodes: `pieces[0]`, `runs[0]`, `pieces[1]` and so on; the nodes of a run have commas
     between them.
 
-    What looked like the beginning of a node was taken for one. `is_right` says whether it was.
+    The nodes were found by how they begin. The same bytes may stand elsewhere in a body; `is_right` says whether all of
+    them were items of its list.
     """
 
     pieces: Sequence[bytes]
@@ -106,26 +124,26 @@ class ArrivedBody:
 
 @final
 class ArrivingBody:
-    """Takes the known nodes out of a body, piece by piece. State: what has to wait for further bytes, and what has been
-    found so far.
-    """
+    """Takes the known nodes out of a body, piece by piece; see the table of its states above."""
 
     def __init__(self, known: Mapping[bytes, KnownNode], last: RunText | None) -> None:
         """Begins with nothing.
 
         Arguments:
             known: the known nodes by what KEY finds in their bodies. Others may be added meanwhile.
-            last: a run that is likely to come again. As far as it does, it is compared part by part of the body, and
-                not node by node.
+            last: the nodes of the last call, which are likely to come again. As long as they do, the body is compared
+                with their text part by part, and not node by node.
         """
         self._known = known
         self._last = last
         self._followed = 0
-        """How far the body goes on as `last` does after the last known node; 0 if it does not."""
+        """The place in the text of `last` up to which the body is the same; 0 if it is not followed."""
         self._waiting: list[bytes] = []
         self._num_waiting = self._num_needed = 0
         self._at = 0
-        """Where to go on in the waiting bytes: after the comma that follows a run, otherwise at their beginning."""
+        """The place in the waiting bytes from which they are looked at: after the comma that follows a run, otherwise
+        their beginning.
+        """
         self._is_in_run = False
         self._sought = _FIRST
         """What the next node is found by; empty where one begins."""
@@ -197,9 +215,7 @@ class ArrivingBody:
                 self._followed = start + self._num_waiting
 
     def _stop_following(self, last: RunText) -> None:
-        """Makes known nodes of what has been followed, and the bytes of the unfinished node wait as if nothing had been
-        followed.
-        """
+        """Adds the nodes that have come whole to the run. The bytes of the unfinished node wait."""
         run, unfinished = self._runs[-1], bisect_left(last.ends, self._followed)
         run += last.nodes[run[-1].place + 1 : unfinished]
         self._waiting = [last.text[last.ends[unfinished - 1] : self._followed]]

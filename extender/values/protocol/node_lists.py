@@ -13,6 +13,7 @@ from typing import Final, final
 import msgspec
 from msgspec import Raw
 
+from extender.values import limits
 from extender.values.golang.json import JsonError, TooLargeError
 from extender.values.golang.json_bytes import quickly
 from extender.values.golang.json_limits import check_json
@@ -21,13 +22,6 @@ from extender.values.objects.name_syntax import subdomain_errors
 from extender.values.objects.node import Node
 from extender.values.objects.node_decoding import NodeDecoder
 from extender.values.protocol.arriving_nodes import KEY, RAW_MARK, ArrivingBody, KnownNode, Run, RunText
-
-MAX_NODES: Final = 20_000
-MAX_BYTES: Final = 256 * 2**20
-MAX_NODE_BYTES: Final = 4 * 2**20
-"""The largest node; the API server accepts none that is larger than 3 MiB."""
-
-MAX_KNOWN_NAMES: Final = 2**17
 
 DEPTH_OF_ITEM: Final = 3
 """The depth of a node in the body: {"Nodes":{"items":[."""
@@ -40,8 +34,6 @@ _known_names: Final[set[str]] = set()
 """Valid names. Thousands of the same come with every call, so each is matched once."""
 
 
-MAX_KNOWN_LISTS: Final = 4
-MAX_KNOWN_LIST_BYTES: Final = 2**19
 _known_lists: Final[dict[bytes, list[str]]] = {}
 """Lists of valid names, each there once, by their bytes: kube-scheduler calls prioritize with the names that filter has
 returned to it.
@@ -60,8 +52,8 @@ def names_known(document: Raw) -> list[str] | None:
     names = quickly(list[str], document)
     if names is None or not _known_names.issuperset(names) or len(set(names)) < len(names):
         return None
-    if len(written) <= MAX_KNOWN_LIST_BYTES:
-        if len(_known_lists) >= MAX_KNOWN_LISTS:
+    if len(written) <= limits.NAME_LIST_BYTES:
+        if len(_known_lists) >= limits.NAME_LISTS_KEPT:
             _known_lists.clear()
         _known_lists[written] = names
     return names
@@ -78,7 +70,7 @@ def check_node_names(what: str, names: Sequence[str]) -> None:
     for place, name in enumerate(names):
         if subdomain_errors(name):
             raise JsonError(f"{what}[{place}] is not the name of a node")
-    if len(_known_names) > MAX_KNOWN_NAMES:
+    if len(_known_names) > limits.NODE_NAMES_KEPT:
         _known_names.clear()
     _known_names.update(names)
 
@@ -125,7 +117,7 @@ class DecodedNodes:
     May be used from several threads at once.
     """
 
-    def __init__(self, *, max_nodes: int = MAX_NODES, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, *, max_nodes: int = limits.NODES_KEPT, max_bytes: int = limits.NODES_KEPT_BYTES) -> None:
         self._max_nodes = max_nodes
         self._max_bytes = max_bytes
         self._known: dict[bytes, KnownNode] = {}
@@ -217,8 +209,8 @@ def _num_alike_right(items: Sequence[Raw], start: int) -> int:
 
 def _decoded(place: int, body: Raw, decode: NodeDecoder, *, is_checked: bool) -> Node:
     what = f"Nodes.items[{place}]"
-    if len(body) > MAX_NODE_BYTES:
-        raise TooLargeError(f"{what} has more than {MAX_NODE_BYTES} bytes")
+    if len(body) > limits.NODE_BYTES:
+        raise TooLargeError(f"{what} has more than {limits.NODE_BYTES} bytes")
     if not is_checked:
         check_json(bytes(body), DEPTH_OF_ITEM)
     try:

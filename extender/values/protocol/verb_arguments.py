@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, Raw, UnsetType, field
 
+from extender.values import limits
 from extender.values.golang.json import JsonError, TooLargeError
 from extender.values.golang.json_bytes import is_null, members, quickly, read
 from extender.values.golang.json_limits import check_json, check_number_of_values
@@ -32,11 +33,6 @@ from extender.values.protocol.wire_types import (
     NodeList,
     Victims,
 )
-
-MAX_BYTES_WITHOUT_NODES: Final = 8 * 2**20
-"""The largest body apart from nodes in full. 15,000 names are about 1 MB."""
-
-MAX_BINDING_BYTES: Final = 64 * 1024
 
 _MAX_VIOLATIONS: Final = 2**63 - 1
 _UID: Final = re.compile(UID)
@@ -109,8 +105,8 @@ def read_extender_args(body: ArrivedBody, decoded: DecodedNodes) -> AskedNodes:
     # The nodes have limits of their own, which are checked when one is decoded for the first time.
     start, end = _stretch(document, items) if items else (0, 0)
     rest = document[:start] + document[end:]
-    if len(rest) > MAX_BYTES_WITHOUT_NODES:
-        raise TooLargeError(f"the body has more than {MAX_BYTES_WITHOUT_NODES} bytes besides the nodes in full")
+    if len(rest) > limits.VERB_BYTES:
+        raise TooLargeError(f"the body has more than {limits.VERB_BYTES} bytes besides the nodes in full")
     named = None if names_document is None else names_known(names_document)
     if named is not None and names_document is not None and not items:
         start, end = _stretch(document, [names_document])
@@ -133,7 +129,7 @@ def read_preemption_args(body: bytes) -> AskedPreemption:
     Raises:
         JsonError: see the table of bad input in the tests.
     """
-    if len(body) > MAX_BYTES_WITHOUT_NODES:
+    if len(body) > limits.VERB_BYTES:
         check_number_of_values(body)
     pod, in_full, by_uid = members(_object(body, "the body"), "Pod", "NodeNameToVictims", "NodeNameToMetaVictims")
     check_json(body)
@@ -167,8 +163,8 @@ def read_binding_args(body: bytes) -> ExtenderBindingArgs:
     Raises:
         JsonError: see the table of bad input in the tests.
     """
-    if len(body) > MAX_BINDING_BYTES:
-        raise TooLargeError(f"a binding may have {MAX_BINDING_BYTES} bytes")
+    if len(body) > limits.BINDING_BYTES:
+        raise TooLargeError(f"a binding may have {limits.BINDING_BYTES} bytes")
     name, namespace, uid, node = members(_object(body, "the body"), "PodName", "PodNamespace", "PodUID", "Node")
     check_json(body)
     return ExtenderBindingArgs(
@@ -225,7 +221,7 @@ def _arrived_parts(body: ArrivedBody) -> tuple[bytes, _Parts, Sequence[Run]]:
 
 
 def _check_size(document: bytes) -> None:
-    if len(document) > MAX_BYTES_WITHOUT_NODES:
+    if len(document) > limits.VERB_BYTES:
         check_number_of_values(document)
 
 

@@ -14,6 +14,7 @@ from typing import Final, TypeVar, final
 import msgspec
 from msgspec import Raw
 
+from extender.values import limits
 from extender.values.golang.int64 import MAX_INT64, MIN_INT64
 from extender.values.golang.json import JsonError
 from extender.values.golang.json_bytes import entries, first_value, int64, is_null, items, members, quickly, text
@@ -31,9 +32,6 @@ from extender.values.protocol.wire_types import (
 )
 
 T = TypeVar("T")
-
-MAX_TEXT: Final = 1024
-"""The most characters of an error or a reason; the note of an event may have no more."""
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _NO_ITEMS: Final = b'"items":[]'
@@ -250,4 +248,4 @@ def _all_capped(reasons: Mapping[str, str]) -> dict[str, str]:
 
 
 def _capped(words: str) -> str:
-    return words if len(words) <= MAX_TEXT else words[: MAX_TEXT - 1] + "…"
+    return words if len(words) <= limits.EXTENDER_TEXT else words[: limits.EXTENDER_TEXT - 1] + "…"

@@ -7,10 +7,11 @@ from typing import Any
 import httpx
 import pytest
 
-from extender.client.access_review import MAX_CACHED, AccessReview, User
+from extender.client.access_review import AccessReview, User
 from extender.client.client import Client
 from extender.client.errors import Forbidden
 from extender.testing import virtual_time
+from extender.values import limits
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Scripted, answer, refusal
 
@@ -122,9 +123,9 @@ def test_only_so_many_answers_are_kept():
 
     async def ask() -> None:
         review = reviewing(server)
-        for number in (*range(MAX_CACHED + 1), 0):
+        for number in (*range(limits.REVIEWS_KEPT + 1), 0):
             await review.may_request(ANNA, f"/{number}", "get")
 
     virtual_time.run(ask())
 
-    assert len(server.asked) == MAX_CACHED + 2, "the oldest answer made room"
+    assert len(server.asked) == limits.REVIEWS_KEPT + 2, "the oldest answer made room"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from extender.client.writes.call_queue import MAX_QUEUED_EVENTS, CallQueue, Lane
+from extender.client.writes.call_queue import CallQueue, Lane
 from extender.engine.framework import (
     ApiCall,
     BindPod,
@@ -19,6 +19,7 @@ from extender.engine.framework import (
     reference_to,
 )
 from extender.testing import make_pod
+from extender.values import limits
 from extender.values.objects.decoding import replaced
 from extender.values.objects.meta import Condition
 from extender.values.objects.pod import PodExtendedResourceClaimStatus
@@ -226,7 +227,7 @@ def test_bindings_wait_in_a_lane_of_their_own() -> None:
 def test_only_so_many_events_wait() -> None:
     def story(queue: Queue) -> None:
         event = RecordEvent(reference_to(POD), "Normal", "Scheduled", "Binding", "well", "default-scheduler")
-        outcomes = [queue.add(event) for _ in range(MAX_QUEUED_EVENTS + 1)]
+        outcomes = [queue.add(event) for _ in range(limits.EVENTS_QUEUED + 1)]
 
         assert sum(outcome.done() for outcome in outcomes) == 1
         assert skipped(outcomes[-1]) == "too many events wait to be recorded"

@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from extender.client.client import Client
-from extender.client.pod_events import FRESH_SECONDS, MAX_SHOWN, SECONDS, EventReader, PodEvents
+from extender.client.pod_events import FRESH_SECONDS, SECONDS, EventReader, PodEvents
 from extender.testing import virtual_time
+from extender.values import limits
 from extender.values.targets.target import Target
 from tests.extender.client.scripted import Scripted, answer, never, refusal
 
@@ -73,13 +74,13 @@ def test_the_last_time_is_that_of_any_form_of_event_and_the_newest_comes_first()
     assert not found.left_out
 
 
-@pytest.mark.parametrize("more", [{"number": MAX_SHOWN + 1}, {"number": 1, "continue": "here"}])
+@pytest.mark.parametrize("more", [{"number": limits.EVENTS_SHOWN + 1}, {"number": 1, "continue": "here"}])
 def test_of_many_the_newest_are_shown_and_that_there_are_more(more: dict[str, Any]) -> None:
     number = more.pop("number")
 
     found = asked(Scripted(listing(*(event("Again", count=number) for _ in range(number)), **more)))
 
-    assert len(found.items) == min(number, MAX_SHOWN)
+    assert len(found.items) == min(number, limits.EVENTS_SHOWN)
     assert found.left_out
 
 

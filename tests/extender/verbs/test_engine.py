@@ -14,6 +14,7 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.evaluation.scenario import evaluate_scenario
 from extender.engine.framework import BindPod, CallConflict, RecordEvent
 from extender.testing import NodeBuilder, PodBuilder, make_node, make_pod, make_verbs
+from extender.values import limits
 from extender.values.config import ConfigErrors, Configuration
 from extender.values.config.loading import load
 from extender.values.objects.cluster import ClusterState
@@ -23,7 +24,6 @@ from extender.values.objects.node import Node
 from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs import VerbError, Verbs
-from extender.verbs.filtering import LONGEST_REASON
 from tests.extender.verbs.asking import filtered, scored
 from tests.kit.writes import RecordedWrites
 
@@ -93,7 +93,7 @@ def test_a_reason_of_thousands_is_told_in_part() -> None:
     assert failed["a"] == failed["b"]
     assert failed["a"].startswith("Insufficient example.com/thing-0000, Insufficient example.com/thing-0001, ")
     assert re.search(r"Insufficient example\.com/thing-0\d{3} and 19\d\d more reasons$", failed["a"])
-    assert len(failed["a"]) < LONGEST_REASON + 100
+    assert len(failed["a"]) < limits.NODE_REASON + 100
 
 
 def test_the_emptier_node_is_the_better_one() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from extender.client.http_extender import HTTPExtender
-from extender.client.http_extender.calling import MAX_ANSWER_BYTES
 from extender.engine.framework import ExtenderError
 from extender.testing import make_node, make_pod
+from extender.values import limits
 from extender.values.config.configuration import Extender, ExtenderTLSConfig
 from extender.values.golang.durations import Duration
 from tests.extender.client.http_extender.serving import (
@@ -104,7 +104,7 @@ def a_short_time() -> dict[str, Any]:
         pytest.param(hangs(answer("x" * 99)[:-50]), a_short_time(), READING_BODY, id="hangs in the middle of the answer"),
         pytest.param(drips, a_short_time(), READING_BODY, id="drips"),
         pytest.param(raw(answer("x" * 99)[:-50], then_close=True), {}, "unexpected EOF", id="ends in the middle of the answer"),
-        pytest.param(floods, {}, f"the answer is longer than {MAX_ANSWER_BYTES} bytes", id="floods"),
+        pytest.param(floods, {}, f"the answer is longer than {limits.EXTENDER_ANSWER_BYTES} bytes", id="floods"),
         pytest.param(says("", Content_Encoding="br"), {}, "the answer is compressed ('br'), which was not "
             "requested", id="brotli"),
         pytest.param(says("not so", Content_Encoding="gzip"), {}, "", id="no gzip"),
