@@ -1,9 +1,9 @@
-"""What axe-core finds on every page, in light and dark, on a wide and on a narrow screen: nothing.
+"""What axe-core finds on every page is nothing; on the main ones also in dark, and on a narrow screen.
 
 The script comes in by the browser's debugging protocol, so that the page's policy stays as it is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import httpx
@@ -19,11 +19,10 @@ LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice
 OPTIONS = {"runOnly": {"type": "tag", "values": LEVELS}, "resultTypes": ["violations"]}
 LOOKS: list[tuple[int, Literal["light", "dark"]]] = [(1440, "light"), (1440, "dark"), (400, "light")]
 
+MAIN = ["/", "/ui/pods", "/ui/nodes?sort=-cpu-free", "/ui/pods/shop/web-6", "/ui/history", "/ui/what-if"]
 STILL = [
-    "/", "/?by=memory", "/ui/find?q=web", "/ui/find?q=nobody", "/ui/pods", "/ui/pods?namespace=shop",
-    "/ui/nodes?sort=-cpu-free", "/ui/nodes?node=nobody", "/ui/nodes/node-a1", "/ui/pods/shop/web-6",
-    "/ui/pods/batch/train-3", "/ui/pods/shop/web-0", "/ui/history", "/ui/what-if",
-    "/ui/help", "/ui/pods/shop/web-6?events=true",
+    "/?by=memory", "/ui/find?q=web", "/ui/find?q=nobody", "/ui/pods?namespace=shop", "/ui/nodes?node=nobody",
+    "/ui/nodes/node-a1", "/ui/pods/batch/train-3", "/ui/pods/shop/web-0", "/ui/help", "/ui/pods/shop/web-6?events=true",
 ]  # fmt: skip
 BUSY = ["/", "/?node=disk%3Dssd&sort=fullest", "/ui/nodes?node=gpu", "/ui/nodes/node-6", "/ui/pods?namespace=default"]
 LARGE = ["/", "/ui/pods/default/too-large"]
@@ -35,11 +34,13 @@ def violations(page: Page) -> list[str]:
     return [f"{rule['id']}: {node['html'][:160]}" for rule in found for node in rule["nodes"]]
 
 
-def on_all_screens(page: Page) -> dict[str, list[str]]:
+def on_each_screen(
+    page: Page, looks: Iterable[tuple[int, Literal["light", "dark"]]] = LOOKS[:1]
+) -> dict[str, list[str]]:
     """By width and light, what was found; where nothing was is left out. The colours do not depend on the width."""
     found: dict[str, list[str]] = {}
     page.mouse.move(0, 0)  # nothing under the pointer has its tooltip open
-    for width, light in LOOKS:
+    for width, light in looks:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=light, reduced_motion="reduce")
         if said := violations(page):
@@ -47,39 +48,49 @@ def on_all_screens(page: Page) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.parametrize("view", MAIN)
+def test_nothing_is_found_on_main_pages(still: Running, open_page: OpenPage, view: str) -> None:
+    assert on_each_screen(open_page(f"{still.url}{view}"), LOOKS) == {}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("view", STILL)
-def test_nothing_is_found_on_any_page(still: Running, open_page: OpenPage, view: str) -> None:
-    assert on_all_screens(open_page(f"{still.url}{view}")) == {}
+def test_nor_on_others(still: Running, open_page: OpenPage, view: str) -> None:
+    assert on_each_screen(open_page(f"{still.url}{view}")) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", BUSY)
 def test_nor_where_pods_wait_and_nodes_are_chosen(busy: Running, open_page: OpenPage, view: str) -> None:
-    assert on_all_screens(open_page(f"{busy.url}{view}")) == {}
+    assert on_each_screen(open_page(f"{busy.url}{view}")) == {}
 
 
+@pytest.mark.slow
 def test_nor_in_the_palette_and_in_the_list_of_keys(busy: Running, open_page: OpenPage) -> None:
     page = open_page(busy.url)
     page.keyboard.press("/")
     page.keyboard.type("web")
     expect(page.locator("#found").get_by_role("option").first).to_be_visible()
-    assert on_all_screens(page) == {}
+    assert on_each_screen(page) == {}
 
     page.keyboard.press("Escape")
     page.keyboard.press("?")
-    assert on_all_screens(page) == {}
+    assert on_each_screen(page) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", LARGE)
 def test_nor_where_there_are_thousands_of_nodes(large: Running, open_page: OpenPage, view: str) -> None:
-    assert on_all_screens(open_page(f"{large.url}{view}")) == {}
+    assert on_each_screen(open_page(f"{large.url}{view}")) == {}
 
 
+@pytest.mark.slow
 def test_nor_in_what_is_told_of_decisions(deciding: Running, open_page: OpenPage) -> None:
     items = httpx.get(f"{deciding.url}/v1/decisions", timeout=DEADLINE, trust_env=False).json()["items"]
     refused = next(each["id"] for each in items if each["outcome"] == "Unschedulable")
 
     for view in ("/ui/history", f"/ui/decisions/{refused}"):
-        assert on_all_screens(open_page(f"{deciding.url}{view}")) == {}
+        assert on_each_screen(open_page(f"{deciding.url}{view}")) == {}
 
 
 @pytest.fixture
@@ -89,18 +100,20 @@ def shadowing(browser: Browser) -> Iterator[Running]:
         yield service
 
 
+@pytest.mark.slow
 def test_nor_where_two_schedulers_are_compared_and_in_events(shadowing: Running, open_page: OpenPage) -> None:
     shadowing.create("/api/v1/namespaces/default/pods", pod("too-large", {"cpu": "900"}, priority="default"))
     page = open_page(f"{shadowing.url}/ui/agreement")
-    assert on_all_screens(page) == {}
+    assert on_each_screen(page) == {}
 
     page = open_page(f"{shadowing.url}/ui/pods/default/too-large")
     expect(page.locator("#attempts tbody tr")).not_to_have_count(0)
     page.get_by_role("link", name="Show the events").click()
     expect(page.locator("#events tbody tr")).not_to_have_count(0)
-    assert on_all_screens(page) == {}
+    assert on_each_screen(page) == {}
 
 
+@pytest.mark.slow
 def test_nor_in_the_answer_to_a_what_if(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.emulate_media(
@@ -110,9 +123,10 @@ def test_nor_in_the_answer_to_a_what_if(still: Running, open_page: OpenPage) -> 
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#result .cascade li").first).to_be_visible()
 
-    assert on_all_screens(page) == {}
+    assert on_each_screen(page) == {}
 
 
+@pytest.mark.slow
 def test_nor_in_what_a_what_if_refuses(still: Running, open_page: OpenPage) -> None:
     open_page.expected.append("422")
     page = open_page(f"{still.url}/ui/what-if")
@@ -120,22 +134,24 @@ def test_nor_in_what_a_what_if_refuses(still: Running, open_page: OpenPage) -> N
     page.get_by_role("button", name="Try it").click()
     expect(page.locator("#result .alert")).to_be_visible()
 
-    assert on_all_screens(page) == {}
+    assert on_each_screen(page) == {}
 
 
+@pytest.mark.slow
 def test_nor_where_one_signs_in_and_out(guarded: str, open_page: OpenPage) -> None:
     open_page.expected.append("401")
     page = open_page(guarded)
-    assert on_all_screens(page) == {}
+    assert on_each_screen(page) == {}
 
     page.get_by_label("Token of the cluster").fill("right")
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
 
-    assert on_all_screens(page) == {}
+    assert on_each_screen(page) == {}
 
 
+@pytest.mark.slow
 def test_nor_where_there_is_nothing_to_show(still: Running, open_page: OpenPage) -> None:
     open_page.expected.append("404")
 
-    assert on_all_screens(open_page(f"{still.url}/ui/pods/shop/nobody")) == {}
+    assert on_each_screen(open_page(f"{still.url}/ui/pods/shop/nobody")) == {}

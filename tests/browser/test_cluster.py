@@ -26,6 +26,7 @@ def test_why_do_sixteen_pods_wait(busy: Running, open_page: OpenPage) -> None:
     expect(page.locator("h1")).to_contain_text("web-5d9-more-2")
 
 
+@pytest.mark.slow
 def test_what_waits_comes_before_the_cluster_and_beside_nothing(busy: Running, open_page: OpenPage) -> None:
     page = open_page(busy.url)
 
@@ -38,6 +39,7 @@ def test_what_waits_comes_before_the_cluster_and_beside_nothing(busy: Running, o
     expect(page.locator("#pending")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_nodes_that_are_not_well_are_named_and_found(busy: Running, open_page: OpenPage) -> None:
     page = open_page(busy.url)
 
@@ -47,6 +49,7 @@ def test_nodes_that_are_not_well_are_named_and_found(busy: Running, open_page: O
     expect(page.locator("mark").first).to_have_text("DiskPressure")
 
 
+@pytest.mark.slow
 def test_the_resource_that_pending_pods_lack_is_shown_at_once(busy: Running, open_page: OpenPage) -> None:
     page = open_page(busy.url)
 
@@ -59,6 +62,7 @@ def test_the_resource_that_pending_pods_lack_is_shown_at_once(busy: Running, ope
     expect(page.locator("#node-node-0")).to_contain_text("0 % of 110")
 
 
+@pytest.mark.slow
 def test_every_resource_has_its_column_and_its_drawing(busy: Running, open_page: OpenPage) -> None:
     page = open_page(f"{busy.url}/ui/nodes")
 
@@ -71,6 +75,7 @@ def test_every_resource_has_its_column_and_its_drawing(busy: Running, open_page:
     expect(page.locator("#pods tbody tr td").nth(3)).to_have_text("3")
 
 
+@pytest.mark.slow
 def test_device_classes_are_resources_too(busy: Running, open_page: OpenPage) -> None:
     page = open_page(busy.url)
 
@@ -80,6 +85,7 @@ def test_device_classes_are_resources_too(busy: Running, open_page: OpenPage) ->
     expect(page.locator("#node-node-6")).to_contain_text("no fast-nic")
 
 
+@pytest.mark.slow
 def test_a_pod_in_a_drawing_opens_the_pod(busy: Running, open_page: OpenPage) -> None:
     page = open_page(f"{busy.url}/?by=cpu")
 
@@ -88,6 +94,7 @@ def test_a_pod_in_a_drawing_opens_the_pod(busy: Running, open_page: OpenPage) ->
     expect(page.locator("h1")).to_contain_text("web-5d9-4")
 
 
+@pytest.mark.slow
 def test_a_zone_leads_to_its_nodes(busy: Running, open_page: OpenPage) -> None:
     page = open_page(busy.url)
 
@@ -96,6 +103,7 @@ def test_a_zone_leads_to_its_nodes(busy: Running, open_page: OpenPage) -> None:
     assert names(page, "tbody th") == ["node-1", "node-4", "node-7"]
 
 
+@pytest.mark.slow
 def test_nodes_are_grouped_by_pool_and_the_fullest_come_first(busy: Running, open_page: OpenPage) -> None:
     page = open_page(f"{busy.url}/?by=cpu")
 
@@ -107,6 +115,7 @@ def test_nodes_are_grouped_by_pool_and_the_fullest_come_first(busy: Running, ope
     expect(page.locator(".zone").first.locator("li").last).to_contain_text("node-0")
 
 
+@pytest.mark.slow
 def test_nodes_with_a_label_stand_out(busy: Running, open_page: OpenPage) -> None:
     page = open_page(busy.url)
 
@@ -117,6 +126,7 @@ def test_nodes_with_a_label_stand_out(busy: Running, open_page: OpenPage) -> Non
     assert names(page, ".node-card:not(.pale) > a") == ["node-3", "node-1", "node-7"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "found"),
     [
@@ -139,6 +149,7 @@ def test_the_table_is_filtered_by_taint_label_and_condition(
     expect(page.locator("mark").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_thousands_of_nodes_are_grouped_sorted_and_filtered(large: Running, open_page: OpenPage) -> None:
     page = open_page(f"{large.url}/?by=cpu&sort=fullest&node=dedicated%3Dgpu")
 
@@ -150,6 +161,7 @@ def test_thousands_of_nodes_are_grouped_sorted_and_filtered(large: Running, open
     expect(page.locator("#spoken")).to_contain_text("100 % of 16 cpu")
 
 
+@pytest.mark.slow
 def test_on_a_phone_nothing_is_hidden_and_the_name_stays_beside_its_row(busy: Running, open_page: OpenPage) -> None:
     page = open_page(f"{busy.url}/ui/nodes", width=400)
 
@@ -163,6 +175,7 @@ def test_on_a_phone_nothing_is_hidden_and_the_name_stays_beside_its_row(busy: Ru
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.slow
 def test_a_bar_of_the_chart_opens_its_time_in_the_history(deciding: Running, open_page: OpenPage) -> None:
     page = open_page(deciding.url)
     tip = page.locator("#recent .timeline .unplaced").first.get_attribute("data-tip") or ""
@@ -174,6 +187,7 @@ def test_a_bar_of_the_chart_opens_its_time_in_the_history(deciding: Running, ope
     expect(page.locator("#decisions tbody tr")).to_have_count(counted)
 
 
+@pytest.mark.slow
 def test_the_pods_of_a_node_lead_to_what_its_taints_and_labels_are_shared_by(
     busy: Running, open_page: OpenPage
 ) -> None:
@@ -184,6 +198,7 @@ def test_the_pods_of_a_node_lead_to_what_its_taints_and_labels_are_shared_by(
     assert names(page, "tbody th") == ["node-6", "node-7"]
 
 
+@pytest.mark.slow
 def test_all_of_thousands_of_nodes_can_be_listed(large: Running, open_page: OpenPage) -> None:
     page = open_page(f"{large.url}/ui/nodes?sort=name&node=zone-4")
 

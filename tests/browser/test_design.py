@@ -37,6 +37,7 @@ LEAST_STEP = 9.0
 """CIE lightness, 0 to 100; about 2 can just be seen where colours touch."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("width", [1440, 400])
 def test_there_are_five_sizes_of_type(still: Running, open_page: OpenPage, view: str, width: int) -> None:
@@ -61,6 +62,7 @@ def lightness(page: Page, name: str) -> float:
     return float(116 * (0.2126 * red + 0.7152 * green + 0.0722 * blue) ** (1 / 3) - 16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("light", ["light", "dark"])
 def test_priorities_are_told_apart_also_in_grey(
     still: Running, open_page: OpenPage, light: Literal["light", "dark"]
@@ -77,12 +79,14 @@ def test_priorities_are_told_apart_also_in_grey(
     assert len({step > 0 for step in steps}) == 1
 
 
+@pytest.mark.slow
 def test_priorities_are_called_by_their_classes(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/pods/shop/web-6")
 
     expect(page.locator(".facts .chip")).to_have_text(re.compile("[a-z]"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_page_says_its_version_and_leads_to_help_and_the_api(
     still: Running, open_page: OpenPage, view: str
@@ -94,6 +98,7 @@ def test_every_page_says_its_version_and_leads_to_help_and_the_api(
     expect(footer.get_by_role("link", name="API")).to_have_attribute("href", "/docs")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "view", ["/ui/pods/shop/nobody", "/ui/nodes/nothing", "/ui/decisions/99999", "/ui/no/such/page"]
 )
@@ -106,6 +111,7 @@ def test_what_is_not_there_is_said_within_the_frame(still: Running, open_page: O
     expect(page.locator("h1")).to_contain_text("Nodes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_nothing_moves_while_a_page_is_drawn(still: Running, open_page: OpenPage, view: str) -> None:
     page = open_page(f"{still.url}{view}")

@@ -13,6 +13,7 @@ def typed(page: Page, keys: str, words: str) -> None:
     page.keyboard.type(words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", ["/", "Control+k"])
 @pytest.mark.parametrize(
     ("words", "shown", "heading"),
@@ -51,6 +52,7 @@ def test_the_list_is_walked_with_the_arrow_keys_and_left_with_escape(busy: Runni
     expect(page.locator("h1")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_name_that_nothing_has_is_said_to_be_unknown(still: Running, open_page: OpenPage) -> None:
     page = open_page(still.url)
 
@@ -59,6 +61,7 @@ def test_a_name_that_nothing_has_is_said_to_be_unknown(still: Running, open_page
     expect(page.locator("#found")).to_have_text("Nothing has such a name.")
 
 
+@pytest.mark.slow
 def test_whoever_asks_for_the_keys_is_shown_them(still: Running, open_page: OpenPage) -> None:
     page = open_page(still.url)
 
@@ -69,6 +72,7 @@ def test_whoever_asks_for_the_keys_is_shown_them(still: Running, open_page: Open
     expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_names_are_walked_with_j_and_k(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/nodes")
 
@@ -80,6 +84,7 @@ def test_names_are_walked_with_j_and_k(still: Running, open_page: OpenPage) -> N
     expect(page.locator("h1")).to_contain_text("node-a2")
 
 
+@pytest.mark.slow
 def test_letters_that_are_written_are_no_keys(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill("")
@@ -90,6 +95,7 @@ def test_letters_that_are_written_are_no_keys(still: Running, open_page: OpenPag
     expect(page.locator("dialog[open]")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_without_scripts_there_is_a_page_to_find_things(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/find")
 
@@ -100,6 +106,7 @@ def test_without_scripts_there_is_a_page_to_find_things(still: Running, open_pag
     expect(page.locator("h1")).to_contain_text("web-6")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("figure", "heading"), [("nodes", "Nodes"), ("pods", "Namespaces"), ("cpu", "12 nodes"), ("memory", "12 nodes")]
 )
@@ -113,6 +120,7 @@ def test_the_figures_of_the_header_lead_to_what_they_count(
     expect(page.locator("main")).to_contain_text(heading)
 
 
+@pytest.mark.slow
 def test_from_a_namespace_to_a_workload_to_its_pods_and_their_node(busy: Running, open_page: OpenPage) -> None:
     page = open_page(f"{busy.url}/ui/pods")
 

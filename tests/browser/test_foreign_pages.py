@@ -94,7 +94,7 @@ def test_a_foreign_page_reads_nothing(still: Running, foreign: Page) -> None:
         assert foreign.evaluate(READ, [f"{still.url}{path}", ""]) == [0, "TypeError: Failed to fetch"]
 
 
-@pytest.mark.parametrize("port", ["page", "kubernetes"])
+@pytest.mark.parametrize("port", ["page", pytest.param("kubernetes", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("path", "body"),
     [

@@ -37,6 +37,7 @@ def history(happened: Running, open_page: OpenPage) -> Page:
     return page
 
 
+@pytest.mark.slow
 def test_decisions_are_found_by_outcome_pod_namespace_node_and_plugin(happened: Running, open_page: OpenPage) -> None:
     page = history(happened, open_page)
     found = page.locator("#decisions tbody tr")
@@ -55,6 +56,7 @@ def test_decisions_are_found_by_outcome_pod_namespace_node_and_plugin(happened: 
     expect(found.filter(has_text="default/vip")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_who_evicted_a_pod_is_found_without_its_full_name(happened: Running, open_page: OpenPage) -> None:
     page = history(happened, open_page)
     story = page.locator("details.preemption", has_text="default/vip")
@@ -68,6 +70,7 @@ def test_who_evicted_a_pod_is_found_without_its_full_name(happened: Running, ope
     expect(page.locator("#preemptions .empty")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_range_of_time_is_chosen_and_a_part_of_it_is_brushed(happened: Running, open_page: OpenPage) -> None:
     page = history(happened, open_page)
     page.emulate_media(reduced_motion="reduce")  # while one page fades into the next, nothing is under the pointer
@@ -87,6 +90,7 @@ def test_a_range_of_time_is_chosen_and_a_part_of_it_is_brushed(happened: Running
     expect(page.get_by_label("From (UTC)")).to_have_value(re.compile("Z$"))
 
 
+@pytest.mark.slow
 def test_a_bar_leads_to_the_decisions_of_its_time(happened: Running, open_page: OpenPage) -> None:
     page = history(happened, open_page)
 
@@ -96,6 +100,7 @@ def test_a_bar_leads_to_the_decisions_of_its_time(happened: Running, open_page: 
     expect(page.locator("#decisions tbody tr").first).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_chart_has_a_scale_and_the_clock_of_the_reader(happened: Running, open_page: OpenPage) -> None:
     page = history(happened, open_page)
 
@@ -103,6 +108,7 @@ def test_a_chart_has_a_scale_and_the_clock_of_the_reader(happened: Running, open
     expect(page.locator("#decisions time").first).to_have_attribute("data-tip", re.compile("local time\n.* UTC"))
 
 
+@pytest.mark.slow
 def test_equal_attempts_share_a_row(happened: Running, open_page: OpenPage) -> None:
     """
     A node that comes and does not help has the pod tried again.

@@ -55,6 +55,7 @@ def test_what_is_said_of_the_focused_is_taken_away_with_escape(still: Running, o
     expect(page.locator("#picture td:focus")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_grid_that_is_drawn_again_keeps_focus_and_place(large: Running, open_page: OpenPage) -> None:
     page = open_page(large.url)
     expect(page.locator("#live")).to_have_text("live")

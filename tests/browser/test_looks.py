@@ -19,6 +19,7 @@ def luminance(page: Page, selector: str, what: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
+@pytest.mark.slow
 def test_thousands_of_nodes_are_a_few_elements_and_each_can_be_pointed_at(large: Running, open_page: OpenPage) -> None:
     page = open_page(large.url)
     expect(page.locator(".grid-holder")).to_have_count(5)
@@ -39,6 +40,7 @@ def test_thousands_of_nodes_are_a_few_elements_and_each_can_be_pointed_at(large:
     assert sum((cells.get_attribute("d") or "").count("z") for cells in page.locator("path.cell").all()) == MANY
 
 
+@pytest.mark.slow
 def test_the_nodes_of_a_large_cluster_are_walked_with_the_arrow_keys(large: Running, open_page: OpenPage) -> None:
     page = open_page(large.url)
     page.locator(".grid-holder").first.focus()
@@ -52,6 +54,7 @@ def test_the_nodes_of_a_large_cluster_are_walked_with_the_arrow_keys(large: Runn
     expect(page.locator("tbody tr")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_pod_that_thousands_of_nodes_refuse_has_few_rows_and_one_map(large: Running, open_page: OpenPage) -> None:
     """
     Nodes that all plugins answer alike share a row; the map tells in which zone which plugin refuses.
@@ -66,6 +69,7 @@ def test_a_pod_that_thousands_of_nodes_refuse_has_few_rows_and_one_map(large: Ru
     expect(page.locator("#where .grid-holder")).to_have_count(5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_dark_is_dark_and_light_is_light(still: Running, open_page: OpenPage, view: str) -> None:
     page = open_page(f"{still.url}{view}")
@@ -91,6 +95,7 @@ def test_the_switch_overrules_the_system_and_is_remembered(still: Running, open_
     assert luminance(page, "html", "backgroundColor") > 0.85
 
 
+@pytest.mark.slow
 def test_everything_can_be_reached_with_the_keyboard(still: Running, open_page: OpenPage) -> None:
     """
     Skip to content; find a pod by name; open it; leave it again with another name.
@@ -109,6 +114,7 @@ def test_everything_can_be_reached_with_the_keyboard(still: Running, open_page: 
     expect(page.locator("main a:focus, main summary:focus")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_nodes_are_walked_with_the_arrow_keys(still: Running, open_page: OpenPage) -> None:
     page = open_page(still.url)
     page.locator("#node-node-a1").focus()
@@ -118,6 +124,7 @@ def test_nodes_are_walked_with_the_arrow_keys(still: Running, open_page: OpenPag
     expect(page.locator("#node-node-a2")).to_be_focused()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_whoever_does_not_see_it_hears_it(still: Running, open_page: OpenPage, view: str) -> None:
     """
@@ -136,6 +143,7 @@ def test_whoever_does_not_see_it_hears_it(still: Running, open_page: OpenPage, v
     assert page.locator("html").get_attribute("lang") == "en"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_no_screen_is_too_narrow(still: Running, open_page: OpenPage, view: str) -> None:
     page = open_page(f"{still.url}{view}", width=390)
@@ -175,6 +183,7 @@ def test_the_policy_is_in_force(still: Running, open_page: OpenPage) -> None:
     open_page.expected.append("Content Security Policy")
 
 
+@pytest.mark.slow
 def test_cpu_and_memory_are_two_sizes_of_the_same(still: Running, open_page: OpenPage) -> None:
     page = open_page(still.url)
     by_cpu = page.locator("[data-node=node-a1] svg").inner_html()
@@ -186,6 +195,7 @@ def test_cpu_and_memory_are_two_sizes_of_the_same(still: Running, open_page: Ope
     assert page.locator("[data-node=node-a1] svg").inner_html() != by_cpu
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_said_and_leads_back(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/pods/shop/nobody")
     open_page.expected.append("404")

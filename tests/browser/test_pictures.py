@@ -11,6 +11,8 @@ from tests.browser.conftest import OpenPage
 from tests.browser.services import Running, pod, running
 from tests.kit.waiting import until
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 MAKES_THEM = bool(os.environ.get("REPRIEVE_PICTURES"))
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -5,12 +5,14 @@ YAML.
 import re
 import shlex
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
 from tests.browser.services import Running, pod
 
 
+@pytest.mark.slow
 def test_what_would_help_comes_first_and_each_can_be_typed_or_tried(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/pods/shop/web-6")
     fixes = page.locator("#fixes li")
@@ -39,6 +41,7 @@ def test_a_change_that_would_help_is_tried_without_typing(still: Running, open_p
     expect(page.locator("#result .placements .badge.bad")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_why_a_pod_is_on_its_node_is_told_by_plugin(deciding: Running, open_page: OpenPage) -> None:
     """
     The decision's own scores: raw, normalised and weighted; and which plugin made the difference.
@@ -58,6 +61,7 @@ def test_why_a_pod_is_on_its_node_is_told_by_plugin(deciding: Running, open_page
     expect(page.locator(".facts")).to_contain_text(node)
 
 
+@pytest.mark.slow
 def test_scores_that_were_not_kept_are_worked_out_again_and_marked(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/pods/shop/web-0")
 
@@ -65,6 +69,7 @@ def test_scores_that_were_not_kept_are_worked_out_again_and_marked(still: Runnin
     expect(page.locator("#worked-out")).to_contain_text("Worked out again")
 
 
+@pytest.mark.slow
 def test_a_pending_pod_says_since_when_and_whose_it_is_and_shows_itself(deciding: Running, open_page: OpenPage) -> None:
     labels = {"app": "huge"}
     template = {"metadata": {"labels": labels}, "spec": pod("x", {"cpu": "900"})["spec"]}
@@ -90,6 +95,7 @@ def test_a_pending_pod_says_since_when_and_whose_it_is_and_shows_itself(deciding
     expect(page.locator("#yaml pre")).to_contain_text("cpu: '900'")
 
 
+@pytest.mark.slow
 def test_the_events_of_others_are_shown_when_somebody_asks_for_them(deciding: Running, open_page: OpenPage) -> None:
     deciding.create("/api/v1/namespaces/default/pods", pod("talked-about", {"cpu": "900"}, priority="default"))
     about = {"kind": "Pod", "namespace": "default", "name": "talked-about"}
@@ -113,6 +119,7 @@ def test_the_events_of_others_are_shown_when_somebody_asks_for_them(deciding: Ru
     expect(page.locator("#events tbody tr", has_text="FailedScheduling")).not_to_have_count(0)
 
 
+@pytest.mark.slow
 def test_all_events_are_a_command_away(deciding: Running, open_page: OpenPage) -> None:
     deciding.create("/api/v1/namespaces/default/pods", pod("eventful", {"cpu": "10m"}, priority="default"))
     page = open_page(f"{deciding.url}/ui/pods/default/eventful")

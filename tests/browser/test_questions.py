@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenPage
@@ -119,6 +120,7 @@ def test_an_open_page_follows_the_cluster_and_keeps_the_story_of_a_preemption(
     assert int(re.sub(r"\D", "", story.get_attribute("id") or "")) > 0
 
 
+@pytest.mark.slow
 def test_an_old_attempt_is_shown_as_it_was(deciding: Running, open_page: OpenPage) -> None:
     """
     From the attempts of a pod and from the history: the way to no node, and who refused each node first.
@@ -136,6 +138,7 @@ def test_an_old_attempt_is_shown_as_it_was(deciding: Running, open_page: OpenPag
     expect(page.locator("#then")).to_contain_text("As recorded at")
 
 
+@pytest.mark.slow
 def test_who_was_preempted_is_told_by_whom(deciding: Running, open_page: OpenPage) -> None:
     page = open_page(f"{deciding.url}/ui/history")
     victim = page.locator("details.preemption .chosen .victim a").first

@@ -10,6 +10,8 @@ from tests.browser.services import Running
 from tests.browser.test_keyboard import one_more_pod
 from tests.kit.waiting import DEADLINE
 
+pytestmark = pytest.mark.slow
+
 WATCHES = """() => {
   globalThis.moved = [];
   const named = node => node === null ? 'what is gone' : node.nodeType === Node.TEXT_NODE

@@ -5,6 +5,7 @@ command.
 import re
 from urllib.parse import quote
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenPage
@@ -54,6 +55,7 @@ def test_a_what_if_can_be_sent_as_a_link(still: Running, open_page: OpenPage) ->
     expect(tried(again).locator("#result .summary")).to_have_text(answer)
 
 
+@pytest.mark.slow
 def test_a_link_that_is_no_what_if_is_refused_in_words(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if#evil=1")
     expect(page.locator("#result .alert")).to_have_text('This link is not one to a what-if: it has the field "evil".')
@@ -63,6 +65,7 @@ def test_a_link_that_is_no_what_if_is_refused_in_words(still: Running, open_page
     expect(page.get_by_label("Objects to create")).to_have_value(re.compile("name: sample"))
 
 
+@pytest.mark.slow
 def test_a_link_runs_no_script(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if#drain={quote('<img src=x onerror=alert(1)>')}")
     open_page.expected.append("422")
@@ -73,6 +76,7 @@ def test_a_link_runs_no_script(still: Running, open_page: OpenPage) -> None:
     expect(page.locator("#result img")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_nodes_are_picked_by_a_part_of_their_names(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
 
@@ -82,6 +86,7 @@ def test_nodes_are_picked_by_a_part_of_their_names(still: Running, open_page: Op
     expect(page.locator("#node-names option")).to_have_attribute("value", "node-a1 node-b2")
 
 
+@pytest.mark.slow
 def test_more_nodes_like_one_say_by_themselves_whether_pending_pods_would_fit(
     still: Running, open_page: OpenPage
 ) -> None:
@@ -96,6 +101,7 @@ def test_more_nodes_like_one_say_by_themselves_whether_pending_pods_would_fit(
     expect(page.locator("#result .placements")).to_contain_text(re.compile(r"shop/web-6.*node-a1-new-\d"))
 
 
+@pytest.mark.slow
 def test_another_configuration_is_tried(still: Running, open_page: OpenPage) -> None:
     """
     Without the plugin that looks at resources the pod fits that fits nowhere.
@@ -113,6 +119,7 @@ def test_another_configuration_is_tried(still: Running, open_page: OpenPage) -> 
     expect(page.locator("#result .placements .badge.bad")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_rows_that_say_the_same_are_one(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Objects to create").fill(WORKLOAD)
@@ -122,6 +129,7 @@ def test_rows_that_say_the_same_are_one(still: Running, open_page: OpenPage) -> 
     expect(page.locator("#result .placements tbody")).to_contain_text("and 8 more alike")
 
 
+@pytest.mark.slow
 def test_the_command_that_asks_the_same_can_be_copied(still: Running, open_page: OpenPage) -> None:
     page = open_page(f"{still.url}/ui/what-if")
     page.get_by_label("Nodes to drain").fill("node-a1")
