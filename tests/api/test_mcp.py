@@ -1,12 +1,13 @@
 """`reprieve mcp`: the questions as tools of the Model Context Protocol, asked by the protocol's own client."""
 
-import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 from api.settings.settings import EXAMPLE_CLUSTER
@@ -23,59 +24,72 @@ spec:
 """
 
 
-def told(*source: str, ask: Callable[[ClientSession], Awaitable[Any]]) -> Any:
-    """
-    What the server in another process answers a client.
-    """
+Ask = Callable[..., Any]
+"""Calls a method of the client, and returns what the server in another process answers."""
 
-    async def session() -> Any:
-        parameters = StdioServerParameters(command=sys.executable, args=["-m", "api.cli", "mcp", *source], cwd=ROOT)
+
+@contextmanager
+def session(*source: str) -> Iterator[Ask]:
+    parameters = StdioServerParameters(command=sys.executable, args=["-m", "api.cli", "mcp", *source], cwd=ROOT)
+
+    @asynccontextmanager
+    async def connected() -> AsyncIterator[ClientSession]:
         async with stdio_client(parameters) as (reading, writing), ClientSession(reading, writing) as client:
             await client.initialize()
-            return await ask(client)
+            yield client
 
-    return asyncio.run(session())
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected()) as client:
+        yield lambda method, *arguments: portal.call(getattr(client, method), *arguments)
 
 
-def about_the_example(tool: str, **arguments: Any) -> tuple[bool, Any]:
+@pytest.fixture(scope="module")
+def about_the_example() -> Iterator[Ask]:
+    """
+    A session about the example cluster.
+    """
+    with session("--dump", str(EXAMPLE_CLUSTER)) as ask:
+        yield ask
+
+
+def answer(ask: Ask, tool: str, **arguments: Any) -> tuple[bool, Any]:
     """
     Whether the tool failed, and its answer.
     """
-    result = told("--dump", str(EXAMPLE_CLUSTER), ask=lambda client: client.call_tool(tool, arguments))
+    result = ask("call_tool", tool, arguments)
     text = result.content[0].text
     return bool(result.is_error), text if result.is_error else json.loads(text)
 
 
-def test_the_tools_are_the_questions() -> None:
-    tools = told("--dump", str(EXAMPLE_CLUSTER), ask=lambda client: client.list_tools()).tools
+def test_the_tools_are_the_questions(about_the_example: Ask) -> None:
+    tools = about_the_example("list_tools").tools
 
     assert [tool.name for tool in tools] == ["why", "victims", "whatif", "who_preempted", "fits", "plan"]
     assert all(tool.description for tool in tools)
     assert [*tools[2].input_schema["properties"]] == ["create", "drain_nodes", "remove_nodes", "include_pending"]
 
 
-def test_why_is_what_the_command_prints() -> None:
+def test_why_is_what_the_command_prints(about_the_example: Ask) -> None:
     printed = json.loads(reprieve("why", "shop/web-6", "--dump", str(EXAMPLE_CLUSTER), "-o", "json").stdout)
-    failed, answer = about_the_example("why", pod="shop/web-6")
+    failed, why = answer(about_the_example, "why", pod="shop/web-6")
 
     assert not failed
-    assert answer["waterfall"] == printed["waterfall"]
-    assert answer["summary"] == printed["summary"]
+    assert why["waterfall"] == printed["waterfall"]
+    assert why["summary"] == printed["summary"]
 
 
-def test_victims_and_fits_take_manifests_as_text() -> None:
-    _, victims = about_the_example("victims", manifests=POD)
-    _, fits = about_the_example("fits", manifest=POD.replace('"3"', "100m"))
+def test_victims_and_fits_take_manifests_as_text(about_the_example: Ask) -> None:
+    _, victims = answer(about_the_example, "victims", manifests=POD)
+    _, fits = answer(about_the_example, "fits", manifest=POD.replace('"3"', "100m"))
 
     assert victims["placements"][0]["pod"]["name"] == "big"
     assert victims["placements"][0]["evicts"]
     assert fits["fits"] > 0
 
 
-def test_whatif_drains() -> None:
-    _, answer = about_the_example("whatif", drain_nodes=["node-a1"])
+def test_whatif_drains(about_the_example: Ask) -> None:
+    _, tried = answer(about_the_example, "whatif", drain_nodes=["node-a1"])
 
-    assert {eviction["node"] for eviction in answer["evictions"]} == {"node-a1"}
+    assert {eviction["node"] for eviction in tried["evictions"]} == {"node-a1"}
 
 
 @pytest.mark.parametrize(
@@ -87,19 +101,18 @@ def test_whatif_drains() -> None:
         pytest.param("who_preempted", {"pod": "web-6"}, "only a Reprieve service remembers", id="nobody remembers"),
     ],
 )
-def test_what_cannot_be_answered_is_said_in_words(tool: str, arguments: dict[str, Any], words: str) -> None:
-    failed, text = about_the_example(tool, **arguments)
+def test_what_cannot_be_answered_is_said_in_words(
+    tool: str, arguments: dict[str, Any], words: str, about_the_example: Ask
+) -> None:
+    failed, text = answer(about_the_example, tool, **arguments)
 
     assert failed
     assert words in text
 
 
 def test_a_service_remembers_who_preempted(example: Service) -> None:
-    answer = told(
-        "--server",
-        f"http://127.0.0.1:{example.port}",
-        ask=lambda client: client.call_tool("who_preempted", {"pod": "shop/web-6"}),
-    )
+    with session("--server", f"http://127.0.0.1:{example.port}") as ask:
+        failed, found = answer(ask, "who_preempted", pod="shop/web-6")
 
-    assert not answer.is_error
-    assert "items" in json.loads(answer.content[0].text)
+    assert not failed
+    assert "items" in found

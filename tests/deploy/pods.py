@@ -3,6 +3,7 @@ folders.
 """
 
 import os
+import re
 import shutil
 import ssl
 import subprocess
@@ -43,11 +44,17 @@ class RunningPod:
         probe = container(self.objects)[f"{kind}Probe"]
         if "exec" in probe:
             program, *arguments = map(self.placed, probe["exec"]["command"])
+            (url,) = re.findall(r"http://[^']+", arguments[-1])
             assert program == "python"
-            return subprocess.run([sys.executable, *arguments], capture_output=True, check=False).returncode == 0
+            # A process for each look would take longer than the service does to start.
+            return self._answers(url) and not subprocess.run([sys.executable, *arguments], check=False).returncode
         get = probe["httpGet"]
+        return self._answers(
+            f"{get.get('scheme', 'HTTP').lower()}://{get.get('host', '127.0.0.1')}:{self.port}{get['path']}"
+        )
+
+    def _answers(self, url: str) -> bool:
         try:
-            url = f"{get.get('scheme', 'HTTP').lower()}://{get.get('host', '127.0.0.1')}:{self.port}{get['path']}"
             return httpx.get(url, verify=False, trust_env=False).status_code < 400
         except httpx.TransportError:
             assert self.process.poll() is None, "the process has ended"

@@ -25,6 +25,8 @@ from tests.api.in_process import ROOT
 from tests.api.test_following import eventually, free_port
 from tests.kit.waiting import DEADLINE
 
+pytestmark = pytest.mark.slow
+
 DOCKERFILE: Final = (ROOT / "Dockerfile").read_text()
 LARGEST_MIB: Final = 300
 """What the image adds to its base, unpacked."""

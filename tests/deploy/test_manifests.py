@@ -116,6 +116,7 @@ def test_the_profiles_are_those_that_the_readme_advises(variant: str) -> None:
     assert profile["schedulerName"] == ("reprieve" if own else "default-scheduler")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if not name.startswith("service")])
 def test_on_loopback_the_service_is_for_its_pod_alone(variant: str, tmp_path: Path) -> None:
     """
@@ -132,6 +133,7 @@ def test_on_loopback_the_service_is_for_its_pod_alone(variant: str, tmp_path: Pa
         assert inside.post("/extender/filter", json={}).status_code == 400
 
 
+@pytest.mark.slow
 @needs_certificates
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if name.startswith("service")])
 def test_the_service_answers_over_tls_only_and_knows_its_callers(variant: str, tmp_path: Path) -> None:

@@ -250,6 +250,7 @@ def _is_ready(client: httpx.Client) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_every_expression_has_data(prometheus_with_everything: tuple[Prometheus, Traffic]) -> None:
     """
     Rounds go on until each has had some.
@@ -277,6 +278,7 @@ def test_the_page_of_metrics_is_what_the_code_generates() -> None:
     assert generate_metrics_page.PAGE.read_text() == generate_metrics_page.page()
 
 
+@pytest.mark.slow
 def test_prometheus_finds_nothing_wrong_with_the_rules() -> None:
     checked = subprocess.run(
         [program("promtool"), "check", "rules", ALERTS], capture_output=True, text=True, check=False

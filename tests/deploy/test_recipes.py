@@ -106,6 +106,7 @@ def test_its_user_may_do_exactly_what_the_generated_role_says(name: str) -> None
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PODS)
 def test_a_static_pod_starts_from_the_folder_of_its_machine(name: str, tmp_path: Path) -> None:
     (spec,) = pod_of(name)["spec"]["containers"]

@@ -26,6 +26,8 @@ from tests.kit.waiting import DEADLINE
 from tools.kubernetes_programs import NoProgramError
 from tools.render_manifests import rendered
 
+pytestmark = pytest.mark.slow
+
 SECURED: Final = "tls.secretName=reprieve-tls"
 
 

@@ -106,6 +106,7 @@ class Links(HTMLParser):
                 self.anchors.add(value)
 
 
+@pytest.mark.slow
 def test_no_link_of_the_site_leads_nowhere(site: Path) -> None:
     pages = {path: Links(path.read_text()) for path in site.rglob("*.html")}
     lost = []
@@ -125,6 +126,7 @@ def test_no_link_of_the_site_leads_nowhere(site: Path) -> None:
     assert lost == []
 
 
+@pytest.mark.slow
 def test_links_to_the_web_can_be_looked_up(site: Path) -> None:
     """
     `make linkcheck` does, with the web; here each is an address that it can look up.
@@ -138,6 +140,7 @@ def test_links_to_the_web_can_be_looked_up(site: Path) -> None:
     assert "make linkcheck" in [step.get("run") for step in workflow["jobs"]["links"]["steps"]]
 
 
+@pytest.mark.slow
 def test_every_page_is_in_the_site(site: Path) -> None:
     left_out = {"licences.md"}
 
@@ -188,6 +191,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     return environment
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLAYED)
 def test_the_commands_of_a_page_do_what_it_says(place: Environment, tmp_path: Path, name: str) -> None:
     journey, ports = Journey(place, tmp_path), {"8888": str(free_port()), "8080": str(free_port())}

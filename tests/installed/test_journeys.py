@@ -14,6 +14,8 @@ import yaml
 from tests.installed.environment import Environment
 from tests.installed.journey import Journey, free_port
 
+pytestmark = pytest.mark.slow
+
 ZONE = "topology.kubernetes.io/zone"
 
 

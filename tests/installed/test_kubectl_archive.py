@@ -14,6 +14,8 @@ from api.settings.settings import EXAMPLE_CLUSTER
 from extender import __version__
 from tools.build_kubectl_archive import build_archive, manifest
 
+pytestmark = pytest.mark.slow
+
 URL = "https://example.com/v1"
 
 

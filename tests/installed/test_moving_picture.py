@@ -3,8 +3,12 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.installed.environment import ROOT, Environment
 from tests.installed.terminal import picture, screens_in, session, told
+
+pytestmark = pytest.mark.slow
 
 PICTURE = ROOT / "docs" / "images" / "session.svg"
 TITLE = "A session in a terminal: a plugin is made and tried, and shows what it would change in a cluster"

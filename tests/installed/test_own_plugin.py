@@ -29,6 +29,8 @@ from tests.kit.waiting import DEADLINE
 from tools.kubernetes_programs import NoProgramError, program
 from tools.render_manifests import CHART
 
+pytestmark = pytest.mark.slow
+
 DATA = ROOT / "tests" / "api" / "data"
 TWELVE_NODES = DATA / "cluster-twelve-nodes.json.gz"
 REASON = "licence server down in zone zone-b"

@@ -53,6 +53,7 @@ def test_it_brings_the_commands(wheel: zipfile.Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_the_source_distribution_makes_the_same_wheel(wheel: zipfile.Path, tmp_path: Path) -> None:
     source = build("sdist", tmp_path / "sdist")
     with tarfile.open(source) as packed:
@@ -66,6 +67,7 @@ def test_the_source_distribution_makes_the_same_wheel(wheel: zipfile.Path, tmp_p
     assert (unpacked / "tests" / "parity" / "cases").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["reprieve", "kubectl-reprieve"])
 def test_the_installed_command_says_its_version(environment: Environment, command: str) -> None:
     done = environment.run(f"{command} --version")
@@ -73,6 +75,7 @@ def test_the_installed_command_says_its_version(environment: Environment, comman
     assert (done.returncode, done.stdout, done.stderr) == (0, f"reprieve {__version__}\n", "")
 
 
+@pytest.mark.slow
 def test_the_installed_command_answers_about_a_dump(environment: Environment) -> None:
     """
     With nothing but what the wheel requires.
@@ -83,6 +86,7 @@ def test_the_installed_command_answers_about_a_dump(environment: Environment) ->
     assert done.stdout.startswith("shop/web-6  Pending")
 
 
+@pytest.mark.slow
 def test_an_extra_that_is_not_installed_is_named(environment: Environment) -> None:
     done = environment.run(f"reprieve mcp --list --dump {EXAMPLE}")
 
@@ -90,6 +94,7 @@ def test_an_extra_that_is_not_installed_is_named(environment: Environment) -> No
     assert "pip install 'reprieve[mcp]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_traces_without_their_extra_are_refused(environment: Environment) -> None:
     done = environment.run(
         "reprieve serve --port 0 --kubernetes-port 0", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318"
@@ -102,6 +107,7 @@ def test_traces_without_their_extra_are_refused(environment: Environment) -> Non
 # A package of another distribution has the name of ours.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["api", "extender"])
 def test_a_foreign_package_that_comes_first_is_named(environment: Environment, tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
@@ -116,6 +122,7 @@ def test_a_foreign_package_that_comes_first_is_named(environment: Environment, t
     )
 
 
+@pytest.mark.slow
 def test_a_package_of_ours_that_another_distribution_took_along_is_named(
     environment: Environment, tmp_path: Path
 ) -> None:
@@ -159,6 +166,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "fish"])
 def test_a_shell_completes_commands_options_and_values(environment: Environment, shell: str) -> None:
     assert sorted(completed(environment, shell, "reprieve wh")) == ["whatif", "who-preempted", "why"]

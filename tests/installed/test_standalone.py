@@ -10,10 +10,14 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.installed.environment import Environment
 from tests.installed.journey import DEADLINE, Journey, free_port
 from tests.installed.test_own_plugin import write_kubeconfig
 from tests.kit.waiting import until
+
+pytestmark = pytest.mark.slow
 
 NODES, RUNNING, PENDING = 50, 480, 20
 

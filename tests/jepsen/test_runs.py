@@ -25,6 +25,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
         yield nursery
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3, 9])
 def test_nothing_is_wrong_with_a_short_run(seed: int, command: Nursery, tmp_path: Path) -> None:
     history = run(seed, command, tmp_path, faulty_seconds=SECONDS)
@@ -33,12 +34,14 @@ def test_nothing_is_wrong_with_a_short_run(seed: int, command: Nursery, tmp_path
     assert any(isinstance(each, Request) and each.is_binding and each.is_done for each in history)
 
 
+@pytest.mark.slow
 def test_replicas_that_ask_for_no_lease_are_found_out(command: Nursery, tmp_path: Path) -> None:
     history = run(3, command, tmp_path, faulty_seconds=0, flags=["--no-leader-elect"])
 
     assert any("rival_writers" in sentence for sentence in violations(history))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not can_make_certificates(), reason="needs the openssl command")
 def test_the_same_with_an_api_server_that_is_started_as_a_kube_apiserver(command: Nursery, tmp_path: Path) -> None:
     """

@@ -378,6 +378,7 @@ def test_a_deployment_takes_its_pods_along(kubectl: Kubectl) -> None:
     assert kubectl("get", "pods", "-l", "app=shop", "-o", "name") == ""
 
 
+@pytest.mark.slow
 def test_a_namespace_takes_everything_along(kubectl: Kubectl) -> None:
     kubectl("create", "namespace", "team")
     kubectl("run", "web", "-n", "team", "--image=nginx")

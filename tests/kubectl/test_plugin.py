@@ -10,6 +10,8 @@ import pytest
 
 from api.settings.settings import EXAMPLE_CLUSTER
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 def test_kubectl_runs_the_command() -> None:

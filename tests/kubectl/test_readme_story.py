@@ -4,7 +4,11 @@ import re
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.kubectl.conftest import ROOT, SECONDS, Kubectl
+
+pytestmark = pytest.mark.slow
 
 
 def commands() -> list[list[str]]:

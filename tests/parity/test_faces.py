@@ -33,6 +33,8 @@ from tests.parity.test_decisions import id_of
 from tests.parity.test_explanations import pending_cases
 from tests.parity.test_what_if import as_served, promised
 
+pytestmark = pytest.mark.slow
+
 NAME_OF_KIND = {kind.list_name: kind.name for kind in KINDS}
 
 

@@ -5,9 +5,13 @@ import random
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from tests.soak.samples import Sample, leaks, sample
 from tests.soak.service import Service, a_service
 from tests.soak.traffic import traffic_for
+
+pytestmark = pytest.mark.slow
 
 WARM_ROUNDS: Final = 25
 

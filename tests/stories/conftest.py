@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -45,9 +45,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marks = {mark.name for mark in metafunc.definition.iter_markers()}
     if not marks & {"anywhere", "over_a_socket"}:
         return
-    stages = [IN_MEMORY]
+    stages: list[Any] = [IN_MEMORY]
     if "over_a_socket" in marks or (os.environ.get(ALL) and "without_controllers" not in marks):
-        stages.append(OURS)
+        is_first = metafunc.module.__name__.endswith(".test_basics")  # the others are told there at night
+        stages.append(OURS if is_first else pytest.param(OURS, marks=pytest.mark.slow))
     if os.environ.get(ASSETS):
         stages.append(THEIRS)
     if len(stages) > 1:

@@ -155,6 +155,7 @@ def test_a_nomination_holds_until_it_is_withdrawn() -> None:
 # By chance.
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(60), phases=[phase for phase in Phase if phase is not Phase.shrink])
 @given(st.integers(0, 2**32))
 def test_after_any_changes_everything_is_as_if_it_had_been_listed_now(seed: int) -> None:
