@@ -60,6 +60,7 @@ class Exposition(Collector):
         dispatcher: ApiDispatcher,
         scheduling: Scheduling | None,
         elector: LeaderElector | None,
+        *,
         now: Callable[[], float],
         disabled: Collection[str] = (),
         dropped_log_lines: Callable[[], int] = int,

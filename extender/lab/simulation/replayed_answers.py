@@ -168,5 +168,4 @@ class ReplayedCalls(ExtenderCalls):
         except fwk.CallError as exc:
             raise fwk.ExtenderError(str(exc)) from exc
 
-    async def aclose(self) -> None:
-        await asyncio.sleep(0)
+    async def aclose(self) -> None: ...
