@@ -13,8 +13,7 @@ from typing import final
 from extender.engine.cache.column_writer import ColumnWriter
 from extender.engine.cache.dump import NodeDump, dump_entry
 from extender.engine.cache.group_members import GroupMembers
-from extender.engine.cache.image_states import ImageState, counted_images
-from extender.engine.cache.node_entry import NodeEntry
+from extender.engine.cache.node_entry import ImageState, NodeEntry, counted_images
 from extender.engine.cache.node_tree import NodeTree, common_length
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.columns import ImagesOnNode, image_names

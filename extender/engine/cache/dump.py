@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import final
 
 from extender.engine.cache.column_writer import ColumnWriter
-from extender.engine.cache.image_states import ImageState, counted_images
-from extender.engine.cache.node_entry import NodeEntry
+from extender.engine.cache.node_entry import ImageState, NodeEntry, counted_images
 from extender.engine.snapshot import Snapshot
 from extender.engine.snapshot.axes import NATIVE_RESOURCES
 from extender.engine.snapshot.columns import ImagesOnNode

@@ -1,14 +1,49 @@
-"""NodeEntry: a node as the cache knows it, with its pods.
+"""NodeEntry: a node as the cache knows it, with its pods; and ImageState: which nodes have an image.
 
-Upstream: pkg/scheduler/framework/types.go, NodeInfo (v1.36.2).
+Upstream: pkg/scheduler/framework/types.go, NodeInfo; backend/cache/cache.go, addNodeImageStates (v1.36.2).
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import final
 
-from extender.engine.cache.image_states import ImageState
+from extender.engine.snapshot.columns import ImagesOnNode
 from extender.engine.snapshot.pod_attributes import HostPort
 from extender.values.objects.node import Node
+
+
+@final
+@dataclass(slots=True)
+class ImageState:
+    """An image in the cluster: the size that the first node with it reported, and the nodes that have it."""
+
+    size: int
+    nodes: set[str] = field(default_factory=set)
+    is_shared: bool = False
+    """A fork has the same set, so that either copies it before it changes it. Kubelets report dozens of images of each
+    node.
+    """
+
+    def copy(self) -> "ImageState":
+        """Returns an independent state."""
+        self.is_shared = True
+        return ImageState(self.size, self.nodes, is_shared=True)
+
+    def own_nodes(self) -> set[str]:
+        """Returns the nodes for modification."""
+        if self.is_shared:
+            self.nodes, self.is_shared = self.nodes.copy(), False
+        return self.nodes
+
+
+def counted_images(names: Iterable[str], images: Mapping[str, ImageState], counted: ImagesOnNode) -> ImagesOnNode:
+    """Returns images with their sizes and the current number of nodes that have them. What is counted is kept in
+    `counted`.
+    """
+    for name in names:
+        if name not in counted:
+            counted[name] = (images[name].size, len(images[name].nodes))
+    return {name: counted[name] for name in names}
 
 
 @final
