@@ -117,6 +117,7 @@ def places_of(snapshot: Snapshot, names: Sequence[str]) -> tuple[Index, Mask]:
     one means nothing.
     """
     index = snapshot.nodes.index
+    # Most often all names are known, and one itemgetter looks them up in a single call; of one name it makes no tuple.
     try:
         found: Iterable[int] = itemgetter(*names)(index) if len(names) > 1 else map(index.__getitem__, names)
         places = np.fromiter(found, np.intp, len(names))
@@ -130,6 +131,7 @@ def rows_at(snapshot: Snapshot, places: Index) -> tuple[Rows, Index]:
     columns themselves.
     """
     num_nodes = len(snapshot.all_nodes)
+    # Each node once, in any order: then a place is its own row, and nothing is copied.
     if len(places) == num_nodes and (np.bincount(places, minlength=num_nodes) == 1).all():
         return Rows.of(snapshot), places
     return Rows.of(snapshot, places), np.arange(len(places))

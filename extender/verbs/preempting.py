@@ -90,6 +90,7 @@ def _by_node(
     slots, violates = slots[order], violates[order]
     # Row by row; on each the rules' order stays.
     order = np.argsort(row, kind="stable")
+    # Then those of the node at position i are victims[ends[i - 1] : ends[i]].
     victims = [MetaPod(snapshot.pod_at(slot).uid) for slot in slots[order].tolist()]
     violations = np.bincount(row, violates, len(nodes)).astype(np.int64).tolist()
     ends = np.bincount(row, minlength=len(nodes)).cumsum().tolist()
@@ -162,6 +163,7 @@ def _usable(
     slots = np.fromiter(
         map(pods.slots.get, (pod.uid for each in named for pod in each), repeat(_UNKNOWN)), np.intp, len(row)
     )
+    # An unknown slot, -1, indexes the last pod: what is read of that does not matter, because the slot is wrong anyway.
     is_wrong = (slots == _UNKNOWN) | (pods.node[slots] != place[row]) | (pods.priority[slots] >= pod.priority)
     is_usable = np.bincount(row[is_wrong], minlength=len(known)) == 0
     of_usable = np.flatnonzero(is_usable[row])
@@ -169,6 +171,7 @@ def _usable(
         np.sort(np.unique(slots[of_usable], return_index=True)[1])
     ]  # a pod that is named twice counts once
     names = [name for name, is_one in zip(known, is_usable.tolist(), strict=True) if is_one]
+    # The position of a usable node among the usable ones is the number of those before it.
     return names, place[is_usable], slots[of_usable], (is_usable.cumsum() - 1)[row[of_usable]]
 
 

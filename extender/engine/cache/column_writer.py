@@ -319,6 +319,7 @@ class ColumnWriter:
             came: of these the nodes that had no place, each with the slots of its pods, in order; they are written now.
         """
         old = np.fromiter(map(self._index.get, names, repeat(NO_NODE)), np.intp, len(names))
+        # (A,) `old[i]` is the place that names[i] had, whose new place is first + i.
         has_place, count = old != NO_NODE, first + len(names)
         self._snapshot = None
         self._changes.all_changed()
@@ -326,6 +327,7 @@ class ColumnWriter:
         self._tallies.forget()
         if has_place.any() or first < len(self._nodes):
             stay = np.arange(first)
+            # From the places `stay` and `old[has_place]` to the places `kept`: those before `first` do not move.
             kept = np.concatenate((stay, first + np.flatnonzero(has_place)))
             self._move(kept, np.concatenate((stay, old[has_place])), count)
             self._drop_unused_taint_sets(kept)
