@@ -23,10 +23,10 @@ help: ## List the targets of a day.
 help-all: ## List all targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# What is being installed is said package by package: the first time takes a minute or two.
 # --no-deps: the lock names all packages, while pip refuses an extra (pytest-cov's coverage[toml]) as unpinned once PyPI has a newer release of it.
 define install
-	@if command -v uv >/dev/null 2>&1; then \
+	@mkdir -p $(VENV)
+	@{ if command -v uv >/dev/null 2>&1; then \
 		uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && \
 		uv pip install --python $(BIN)/python --no-deps --require-hashes $(1) && \
 		uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e . ; \
@@ -34,19 +34,19 @@ define install
 		$(PYTHON) -m venv $(VENV) && \
 		$(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --no-deps --require-hashes $(1) && \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . ; \
-	fi
+	fi; } >$(VENV)/install.log 2>&1 || { tail -n 20 $(VENV)/install.log >&2; exit 1; }
 endef
 
 packages_in = $$(cat $(1) | grep -c '^[a-z].*==')
 
 # What running needs, and what builds the package: nothing of what tests and checks need.
 $(VENV)/.runs: pyproject.toml requirements.lock requirements-build.lock
-	@echo "Setting up $(VENV), once: $(call packages_in,requirements.lock requirements-build.lock) packages that running Reprieve needs (requirements.lock)"
+	@echo "Setting up $(VENV), once: $(call packages_in,requirements.lock requirements-build.lock) packages that running Reprieve needs, in a minute or two (log: $(VENV)/install.log)"
 	$(call install,-r requirements.lock -r requirements-build.lock)
 	@touch $@
 
 $(VENV)/.ready: pyproject.toml requirements.lock requirements-dev.lock
-	@echo "Setting up $(VENV), once: $(call packages_in,requirements-dev.lock) packages that developing Reprieve needs (requirements-dev.lock)"
+	@echo "Setting up $(VENV), once: $(call packages_in,requirements-dev.lock) packages that developing Reprieve needs, in two or three minutes (log: $(VENV)/install.log)"
 	$(call install,-r requirements-dev.lock)
 	@touch $(VENV)/.runs $@
 
@@ -68,15 +68,40 @@ browser: ## Install Chromium for the tests of the page, where apt-get can.
 pictures: $(VENV)/.ready browser ## Take the pictures in docs/images again.
 	REPRIEVE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_pictures.py tests/installed/test_moving_picture.py
 
+# A worker runs whole files, in their order.
+TESTS := $(PYTEST) -n auto --no-loadscope-reorder
+SLOW := $(TESTS) -m slow --hypothesis-profile nightly
+APART := tests/hostile tests/api tests/browser tests/installed tests/deploy tests/kubectl
+
 .PHONY: test
-test: $(VENV)/.ready browser ## Run all tests but the benchmarks.
-	@echo "Collecting the tests; dots follow in some seconds, the whole takes about twelve minutes on two cores."
-	@$(PYTEST) -n auto --no-loadscope-reorder
+test: $(VENV)/.ready browser ## Run the tests but the slow ones.
+	@echo "Collecting the tests; dots follow in some seconds, the whole takes about five minutes on two cores."
+	@$(TESTS) -m "not slow" $(if $(PROFILE),--hypothesis-profile $(PROFILE))
+
+.PHONY: test-all
+test-all: ## Run all tests, each part after the other, as every night (half an hour).
+	@$(MAKE) --no-print-directory --keep-going PROFILE=nightly test test-hostile test-browser test-installed test-long
+
+.PHONY: test-hostile
+test-hostile: $(VENV)/.ready ## Run the slow tests of the service and of what tenants do to it.
+	@$(SLOW) tests/hostile tests/api
+
+.PHONY: test-browser
+test-browser: $(VENV)/.ready browser ## Run the slow tests of the page.
+	@$(SLOW) tests/browser
+
+.PHONY: test-installed
+test-installed: $(VENV)/.ready ## Run the slow tests of packages, deployments and kubectl.
+	@$(SLOW) tests/installed tests/deploy tests/kubectl
+
+.PHONY: test-long
+test-long: $(VENV)/.ready ## Run the other slow tests: simulations, faults, stories over sockets, the soak.
+	@$(SLOW) tests $(APART:%=--ignore=%)
 
 .PHONY: coverage
 coverage: $(VENV)/.ready browser ## Run all tests, and print which lines and branches none of them reaches.
 	@echo "Collecting the tests; with coverage they take about three times as long as without."
-	@$(PYTEST) -n auto --no-loadscope-reorder --cov --cov-report=term
+	@$(TESTS) --cov --cov-report=term
 
 .PHONY: check
 check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the Dockerfile, CI's script, the workflows and the manifests.
@@ -85,7 +110,7 @@ check: $(VENV)/.ready ## Lint, check types and imports between floors; lint the 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/hadolint Dockerfile
-	$(BIN)/shellcheck .ci/run
+	$(BIN)/shellcheck .ci/run .ci/parts
 	$(BIN)/zizmor --offline --quiet .github
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml

@@ -34,7 +34,7 @@ def main() -> None:
         ("the version is the same everywhere", lambda: _check_versions(wanted)),
         ("linters and types", lambda: _make("check")),
         ("what is generated is committed", _check_generated),
-        ("tests", lambda: _make("test")),
+        ("tests", lambda: _make("test-all")),
         ("packages", _check_packages),
         ("the wheel in an empty environment", _check_wheel),
         ("the chart", lambda: _make("chart")),

@@ -58,7 +58,7 @@ def test_a_workflow_may_do_little_and_keeps_no_credentials(path: Path) -> None:
         assert "timeout-minutes" in job
     for step in steps(path):
         if step.get("uses", "").startswith("actions/checkout@"):
-            assert step["with"] == {"persist-credentials": False}
+            assert step["with"]["persist-credentials"] is False
         # What a stranger may choose, such as a name of a branch, is never part of a script.
         assert "${{" not in step.get("run", "").replace("${{ '${{' }}", "")
 
