@@ -56,7 +56,6 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.settings = settings
-    app.state.documents = docs.Documents()
     app.add_middleware(KubernetesFace)
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(EndpointGuard, prefix=settings.prefix, always_allowed=settings.always_allowed_paths)

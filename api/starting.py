@@ -26,6 +26,7 @@ from api.settings.overrides import overridden
 from api.settings.settings import Settings
 from api.tracing import TraceReporter, check_tracing, traced
 from api.verb_metrics import VerbMetrics
+from api.worker import QuestionWorker
 from extender.answers.records.file import RecordsFile, RecordsFileError, kept_in
 from extender.answers.records.records import Records
 from extender.answers.records.shelf import Limits
@@ -140,6 +141,7 @@ async def _followed(configuration: Configuration, cluster: Followed, settings: S
             access,
             cluster=cluster.target.server,
             verb_metrics=metrics,
+            worker=_worker(settings),
             tracer=tracer,
             shadow=attached.shadow,
         )
@@ -261,9 +263,14 @@ async def _own(
                 kubernetes,
                 cluster=_own_url(settings),
                 verb_metrics=metrics,
+                worker=_worker(settings),
                 tracer=tracer,
                 shadow=attached.shadow,
             )
+
+
+def _worker(settings: Settings) -> QuestionWorker:
+    return QuestionWorker(settings.question_seconds, settings.question_memory)
 
 
 def _own_url(settings: Settings) -> str:

@@ -4,7 +4,6 @@ The extra `otel` brings the SDK; the standard variables (OTEL_EXPORTER_OTLP_ENDP
 configure it. Spans are made when an attempt has ended, from the durations that were taken anyway, and sent by a thread.
 """
 
-import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -53,8 +52,7 @@ async def traced(environment: Mapping[str, str] = os.environ) -> AsyncIterator[T
     try:
         yield OpenTelemetryTracer(provider)
     finally:
-        # Sending waits for the receiver; the service has other things to end.
-        await asyncio.to_thread(provider.shutdown)
+        provider.shutdown()  # waits for the receiver; everything else has ended
 
 
 def is_wanted(environment: Mapping[str, str]) -> bool:

@@ -23,7 +23,6 @@ from extender.answers.redaction import namespaces_in, redacted
 from extender.answers.types import Answer
 from extender.client.access_review import AccessReview, User
 from extender.client.errors import ApiError, Forbidden
-from extender.values.concurrency.abandoned import in_thread
 
 MAX_REVIEWS: Final = 64
 """Callers of one kind that are reviewed at one time; the API server is not asked about more. Verbs are of another kind
@@ -261,14 +260,11 @@ class _Reviewed:
 
 
 async def as_seen_by(sight: Sight, answer: A) -> A:
-    """Returns the answer with only those names in it that the caller may see. It may be large, so that threads walk
-    over it.
-    """
-    named = await in_thread(lambda _: namespaces_in(answer))
+    """Returns the answer with only those names in it that the caller may see."""
+    named = namespaces_in(answer)
     if not named:
         return answer
-    may_see = await sight.namespaces(named)
-    return await in_thread(lambda _: redacted(answer, may_see))
+    return redacted(answer, await sight.namespaces(named))
 
 
 def is_signed_in(access: Access, caller: HTTPConnection) -> bool:

@@ -7,14 +7,16 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, final
 
 from api.cli.manifest_files import state_of
 from api.cli.reaching import cluster_away, target_of
 from api.config_fixes import with_fix
 from api.fatal_errors import MisuseError, StartUpError
 from api.settings.configuration_file import read_configuration, shadow_configuration
+from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.questions import QuestionError, Questions
+from extender.answers.types import Capacity, WhatIf, WhatIfRequest
 from extender.assembly.backend import Backend
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
@@ -23,11 +25,33 @@ from extender.cluster.dumps.state_file import StateFileError, load, read
 from extender.cluster.trial_registry import TrialRegistry, templates_among
 from extender.lab.recordings import Recording, RecordingError, is_recording
 from extender.lab.shadow import Shadow
+from extender.values.concurrency.child_process import in_child
 from extender.values.config import ConfigErrors, Configuration
 from extender.values.objects.decoding import DecodeError
 from extender.values.targets.target import CredentialsError, Target
 
 STANDARD_INPUT: Final = Path("-")
+
+
+@final
+class LocalAnswers:
+    """Questions as the commands ask them. Simulations are done in a child process, so that Ctrl-C ends them at once."""
+
+    def __init__(self, questions: Questions) -> None:
+        self._questions: Final = questions
+        self.explain: Final = questions.explain
+        self.explain_of: Final = questions.explain_of
+        self.pending: Final = questions.pending
+        self.pods: Final = questions.pods
+
+    async def what_if(self, request: WhatIfRequest) -> WhatIf:
+        return await in_child(partial(self._questions.what_if, request))
+
+    async def plan(self, request: PlanRequest) -> PlanAnswer:
+        return await in_child(partial(self._questions.plan, request))
+
+    async def capacity_of(self, pod: dict[str, Any], limit: int | None) -> Capacity:
+        return await in_child(partial(self._questions.capacity_of, pod, limit))
 
 
 LISTING_SECONDS: Final = 30.0

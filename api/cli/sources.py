@@ -148,12 +148,12 @@ class Source:
             # What only one of the sources needs is imported for it alone: asking a service takes no engine.
             with WaitingLine(f"reading {self.dump}") as line:
                 with collector_paused():  # there is no garbage yet
-                    from api.cli.local_answers import about_dump  # noqa: PLC0415
+                    from api.cli.local_answers import LocalAnswers, about_dump  # noqa: PLC0415
 
-                async with about_dump(self.dump, self.config, self.at) as asked:
+                async with about_dump(self.dump, self.config, self.at) as questions:
                     if keeps_asking:
                         line.hide()
-                    yield asked
+                    yield LocalAnswers(questions)
             return
         if not self._asks_cluster:
             async with self.open_service(keeps_asking=keeps_asking) as service:
@@ -175,12 +175,12 @@ class Source:
 
             await reach(self.kubeconfig, self.context)
             with collector_paused():
-                from api.cli.local_answers import about_cluster  # noqa: PLC0415
+                from api.cli.local_answers import LocalAnswers, about_cluster  # noqa: PLC0415
 
-            async with about_cluster(self.kubeconfig, self.context, self.config, line.show) as asked:
+            async with about_cluster(self.kubeconfig, self.context, self.config, line.show) as questions:
                 if keeps_asking:
                     line.hide()
-                yield asked
+                yield LocalAnswers(questions)
 
     @asynccontextmanager
     async def open_service(self, *, keeps_asking: bool = False) -> AsyncIterator[Remembering]:

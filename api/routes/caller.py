@@ -1,10 +1,9 @@
 """Questions asked for one caller: their answers show only the names that the caller may see."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Generic, TypeVar, final
+from typing import TypeVar, final
 
 import msgspec
 from fastapi import Request
@@ -12,7 +11,7 @@ from fastapi import Request
 from api.callers.access import Sight, as_seen_by
 from api.callers.hang_up import until_hang_up
 from api.callers.http_refusals import RETRY_SOON, Refusal, unreadable_refused
-from api.face import Face, answered_in_child, face_of
+from api.face import Face, face_of
 from extender.answers.cluster_map import ClusterMap, NodeOnMap, hiding
 from extender.answers.finding import FoundNames, find, namespaces_with_pods, pods_of, seen
 from extender.answers.past import Past, PastQuery, past
@@ -20,38 +19,23 @@ from extender.answers.pending import Pending, pending
 from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.pod_lists import PodList
 from extender.answers.questions import Questions
-from extender.answers.types import Attempt, Capacity, Decisions, Explanation, Preemptions, Queue, WhatIf, WhatIfRequest
+from extender.answers.types import (
+    Answer,
+    Attempt,
+    Capacity,
+    Decisions,
+    Explanation,
+    Preemptions,
+    Queue,
+    WhatIf,
+    WhatIfRequest,
+)
 from extender.client.pod_events import PodEvents
-from extender.engine.evaluation.memory_needs import LARGE, Needs, needs_of_objects
 from extender.lab.agreement import Agreement
-from extender.values.concurrency.abandoned import in_thread
 from extender.values.objects.label_selectors import EVERYTHING, Selector
 from extender.values.objects.pod import Pod
 
-Q = TypeVar("Q")
-A = TypeVar("A", WhatIf, PlanAnswer, Capacity, Explanation)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Asked(Generic[Q, A]):
-    """A question whose answer takes a simulation, and the ways to it."""
-
-    read: Callable[[], Q]
-    created: Callable[[Q], Iterable[object]]
-    in_thread: Callable[[Q], Awaitable[A]]
-    in_child: Callable[[Q], A]
-    kind: type[A]
-    further: Callable[[Q], tuple[int, int]] = lambda _: (0, 0)
-    """Returns how many nodes the question adds, and how many pods that exist it places anew."""
-
-    def needs(self, question: Q, nodes: int, pods: int) -> Needs:
-        """Returns what the answer takes. Arguments as `needs_of_objects`."""
-        needs = needs_of_objects(self.created(question), nodes, pods)
-        added, moved = self.further(question)
-        needs.nodes += added
-        needs.pods += moved
-        return needs
+A = TypeVar("A", bound=Answer)
 
 
 @final
@@ -71,7 +55,7 @@ class Caller:
     version: str
 
     async def map(self) -> ClusterMap:
-        shown = await self.questions.map()
+        shown = self.questions.map()
         may_see = await self._may_see(shown.nodes)
         return (
             shown
@@ -81,7 +65,7 @@ class Caller:
 
     async def node(self, name: str) -> NodeOnMap | None:
         """Returns one node with its pods; None if there is no node of this name."""
-        found = await self.questions.node(name)
+        found = self.questions.node(name)
         may_see = None if found is None else await self._may_see((found,))
         return found if found is None or may_see is None else hiding(found, may_see)
 
@@ -89,12 +73,8 @@ class Caller:
         """Returns why the pod is where it is; None if nothing is known of it."""
         if not await self.sight.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
-        questions = self.questions
-        async with until_hang_up(self.request), self.face.evaluating:
-            if questions.takes_long_to_explain(namespace, name):
-                answer = await answered_in_child(lambda: questions.explain_in_child(namespace, name, picture=picture))
-            else:
-                answer = await questions.explain(namespace, name, picture=picture)
+        async with until_hang_up(self.request):
+            answer = await self.questions.explain(namespace, name, picture=picture)
         return None if answer is None else await as_seen_by(self.sight, answer)
 
     async def pod(self, namespace: str, name: str) -> Pod | None:
@@ -111,68 +91,40 @@ class Caller:
         async with until_hang_up(self.request):
             return await ask(namespace, name)
 
-    async def what_if(self, read: Callable[[], WhatIfRequest], *, is_large: bool = False) -> WhatIf:
+    async def explain_of(self, read: Callable[[], Mapping[str, object]], *, picture: bool) -> Explanation:
+        """Returns why a pod that does not exist would be on its node, or on none.
+
+        Arguments:
+            read: returns the question.
+        """
+        with unreadable_refused():
+            question = read()
+        async with until_hang_up(self.request):
+            answer = await self.questions.explain_of(question, picture=picture)
+        return await as_seen_by(self.sight, answer)
+
+    async def what_if(self, read: Callable[[], WhatIfRequest]) -> WhatIf:
         """Returns what would become of every pod concerned.
 
         Arguments:
-            read: returns the question; called in a thread or a child process, once it is its turn.
-            is_large: whether the question takes much memory as soon as it is read.
+            read: returns the question; called by the worker.
         """
-        questions = self.questions
-        asked = _Asked(read, _created, questions.what_if, questions.what_if_in_child, WhatIf, questions.further)
-        return await self._simulated(asked, is_large)
+        return await self._simulated(lambda: self.questions.what_if(read()))
 
-    async def plan(self, read: Callable[[], PlanRequest], *, is_large: bool = False) -> PlanAnswer:
+    async def plan(self, read: Callable[[], PlanRequest]) -> PlanAnswer:
         """Returns the moves of running pods after which new pods fit. Arguments as `what_if`."""
-        questions = self.questions
-        return await self._simulated(
-            _Asked(read, lambda question: question.create, questions.plan, questions.plan_in_child, PlanAnswer),
-            is_large,
-        )
+        return await self._simulated(lambda: self.questions.plan(read()))
 
     async def capacity(self, namespace: str, name: str, limit: int | None) -> Capacity | None:
         """Returns how many more pods like this one fit; None if there is no such pod."""
         if not await self.sight.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
-        async with self._place_to_simulate():
-            answer = await self.questions.capacity(namespace, name, limit)
+        answer = await self.face.worker.answer(self.request, lambda: self.questions.capacity(namespace, name, limit))
         return None if answer is None else await as_seen_by(self.sight, answer)
 
-    async def capacity_of(
-        self, read: Callable[[], Mapping[str, object]], limit: int | None, *, is_large: bool = False
-    ) -> Capacity:
-        """Returns how many of such a pod would fit.
-
-        Arguments:
-            read, is_large: as for `what_if`.
-        """
-        questions = self.questions
-        asked = _Asked(
-            read,
-            lambda pod: [pod],
-            lambda pod: questions.capacity_of(pod, limit),
-            lambda pod: questions.capacity_of_in_child(pod, limit),
-            Capacity,
-        )
-        return await self._simulated(asked, is_large)
-
-    async def explain_of(
-        self, read: Callable[[], Mapping[str, object]], *, picture: bool, is_large: bool = False
-    ) -> Explanation:
-        """Returns why a pod that does not exist would be on its node, or on none.
-
-        Arguments:
-            read, is_large: as for `what_if`.
-        """
-        questions = self.questions
-        asked = _Asked(
-            read,
-            lambda pod: [pod],
-            lambda pod: questions.explain_of(pod, picture=picture),
-            lambda pod: questions.explain_of_in_child(pod, picture=picture),
-            Explanation,
-        )
-        return await self._simulated(asked, is_large)
+    async def capacity_of(self, read: Callable[[], Mapping[str, object]], limit: int | None) -> Capacity:
+        """Returns how many of such a pod would fit. Arguments as `what_if`."""
+        return await self._simulated(lambda: self.questions.capacity_of(read(), limit))
 
     async def queue(self) -> Queue:
         """Returns the pods that wait."""
@@ -184,9 +136,7 @@ class Caller:
 
     async def find(self, query: str, limit: int) -> FoundNames:
         """Returns what has a name that contains all words of the query, as far as the caller may see it."""
-        population = self.questions.population()
-        async with until_hang_up(self.request), self.face.evaluating:
-            found = await in_thread(lambda _: find(population, query))
+        found = find(self.questions.population(), query)
         return seen(
             found, await self.sight.namespaces({each.namespace for each in found.items if each.namespace}), limit
         )
@@ -200,10 +150,9 @@ class Caller:
         if namespace and not await self.sight.namespaces({namespace}):
             raise Refusal(403, "you may not list the pods of this namespace")
         population = self.questions.population()
-        async with until_hang_up(self.request), self.face.evaluating:
-            if namespace:
-                return await in_thread(lambda _: pods_of(population, namespace, workload, group, limit, selector))
-            there = await in_thread(lambda _: namespaces_with_pods(population))
+        if namespace:
+            return pods_of(population, namespace, workload, group, limit, selector)
+        there = namespaces_with_pods(population)
         may_see = await self.sight.namespaces({each.namespace for each in there.namespaces})
         return msgspec.structs.replace(
             there, namespaces=tuple(each for each in there.namespaces if each.namespace in may_see)
@@ -229,46 +178,16 @@ class Caller:
             pod.namespace for each in made for pod in (each.by, *(victim.pod for victim in each.victims))
         }
         may_see = await self.sight.namespaces(named) if named else frozenset[str]()
-        now = self.now.timestamp()
-        found = await in_thread(lambda _: past(kept, made, query, may_see, now))
-        return await as_seen_by(self.sight, found)
+        return await as_seen_by(self.sight, past(kept, made, query, may_see, self.now.timestamp()))
 
     async def agreement(self, limit: int) -> Agreement | None:
         """Returns how far a shadow agrees with the scheduler; None without a shadow."""
         shadow = self.face.shadow
         return None if shadow is None else await as_seen_by(self.sight, shadow.agreement(limit))
 
-    @asynccontextmanager
-    async def _place_to_simulate(self) -> AsyncIterator[None]:
-        """Admits a simulation: one runs at a time, because it takes a processor for long, and only a few wait."""
-        if self.face.admitted.locked():
-            raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
-        async with until_hang_up(self.request), self.face.admitted, self.face.simulating:
-            with self.face.freed.given_back():
-                yield
-
-    async def _simulated(self, asked: "_Asked[Q, A]", is_large: bool) -> A:
-        nodes, pods = self.questions.size
-        limit = self.request.app.state.settings.question_memory
-
-        def read_and_checked() -> Q:
-            question = asked.read()
-            asked.needs(question, nodes, pods).check(limit)
-            return question
-
-        async with self._place_to_simulate():
-            with unreadable_refused():
-                if is_large:
-                    return await self._apart(asked, read_and_checked)
-                question = await in_thread(lambda _: read_and_checked())
-            if asked.needs(question, 0, 0).bytes > LARGE:
-                return await self._apart(asked, lambda: question)
-            return await as_seen_by(self.sight, await asked.in_thread(question))
-
-    async def _apart(self, asked: "_Asked[Q, A]", read: Callable[[], Q]) -> A:
-        """Returns the answer of a child process."""
-        written = await answered_in_child(lambda: msgspec.msgpack.encode(asked.in_child(read())))
-        answer = await in_thread(lambda _: msgspec.msgpack.decode(written, type=asked.kind))
+    async def _simulated(self, ask: Callable[[], A]) -> A:
+        with unreadable_refused():
+            answer = await self.face.worker.answer(self.request, ask)
         return await as_seen_by(self.sight, answer)
 
     async def _may_see(self, nodes: tuple[NodeOnMap, ...]) -> frozenset[str] | None:
@@ -291,8 +210,3 @@ async def caller_of(request: Request) -> Caller:
         raise Refusal(503, "the service is starting, or does not know the cluster at the moment", RETRY_SOON)
     version = face.backend.questions.version()
     return Caller(request, face, face.backend.questions, await face.access.of(request), datetime.now(UTC), version)
-
-
-def _created(question: WhatIfRequest) -> list[dict[str, Any]]:
-    """Returns what a what-if creates, as far as it takes memory: of nodes like others as many as are wanted."""
-    return [*question.create, *({"kind": "Node"} for each in question.add_nodes for _ in range(each.count))]

@@ -1,10 +1,8 @@
 """GET /openapi.json, /docs, the same as a page that loads nothing else, and the JSON Schema of the protocol."""
 
-import asyncio
 import json
-from collections.abc import Callable
 from html import escape
-from typing import Any, Final, final
+from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
@@ -31,32 +29,16 @@ table { border-collapse: collapse } td { padding: .15rem .8rem .15rem 0; vertica
 """
 
 
-@final
-class Documents:
-    """The texts about the service, each made once, in a thread: the first takes 0.1 s. State: those that were asked
-    for.
-    """
-
-    def __init__(self) -> None:
-        self._made: dict[Callable[[FastAPI], str], asyncio.Task[str]] = {}
-
-    async def of(self, app: FastAPI, make: Callable[[FastAPI], str]) -> str:
-        """Returns what `make` returns for the application."""
-        if make not in self._made:
-            self._made[make] = asyncio.create_task(asyncio.to_thread(make, app), name=make.__name__)
-        return await asyncio.shield(self._made[make])
-
-
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """Returns the OpenAPI document."""
-    return Response(await _text(request, _openapi), media_type="application/json")
+    return Response(_openapi(request.app), media_type="application/json")
 
 
 @router.get("/docs", include_in_schema=False)
 async def page(request: Request) -> HTMLResponse:
     """Describes what every path takes and answers, with examples to paste into a shell."""
-    text = await _text(request, _page)
+    text = _page(request.app)
     return HTMLResponse(
         text.replace(_BASE, escape(str(request.base_url).rstrip("/"))), headers={"Content-Security-Policy": _POLICY}
     )
@@ -65,12 +47,7 @@ async def page(request: Request) -> HTMLResponse:
 @router.get(PATH, include_in_schema=False)
 async def schema(request: Request) -> Response:
     """Returns the JSON Schema of the extender protocol."""
-    return Response(await _text(request, _schema), media_type="application/schema+json")
-
-
-async def _text(request: Request, make: Callable[[FastAPI], str]) -> str:
-    documents: Documents = request.app.state.documents
-    return await documents.of(request.app, make)
+    return Response(_schema(request.app), media_type="application/schema+json")
 
 
 def _openapi(app: FastAPI) -> str:

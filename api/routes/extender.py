@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request, Response
 from api.callers.authentication import certified_user
 from api.callers.http_refusals import RETRY_SOON, Refusal
 from api.documents.documentation import BIND, FILTER, PREEMPT, PRIORITIZE
-from api.face import LONG, Face, JsonInParts, decoded, face_of, json_response
+from api.face import Face, JsonInParts, decoded, face_of, json_response
 from api.settings.settings import Settings
 from api.verb_metrics import MeasuredRoute, Outcome
 from extender.client.access_review import User
@@ -92,8 +92,7 @@ async def prioritize_nodes(request: Request) -> Response:
 async def preempt(request: Request) -> Response:
     """Says which pods have to go on each of the nodes; nodes where that does not help are left out."""
     face = _ready_face(request)
-    # Small values in great number take longer to read than their bytes say.
-    asked = await decoded(read_preemption_args, await request.body(), LONG)
+    asked = decoded(read_preemption_args, await request.body())
     face.verb_metrics.asked_about("preempt", len(asked.candidates))
     try:
         chosen = await face.backend.verbs.preempt(asked.pod, asked.candidates, caller=_caller(request))
@@ -118,7 +117,7 @@ async def bind(request: Request) -> Response:
             "binds",
         )
     face = _ready_face(request)
-    asked = await decoded(read_binding_args, await request.body())
+    asked = decoded(read_binding_args, await request.body())
     try:
         await face.backend.verbs.bind(asked.pod_name, asked.pod_namespace, asked.pod_uid, asked.node)
     except VerbError as exc:
@@ -143,7 +142,7 @@ async def _asked_nodes(request: Request, face: Face) -> AskedNodes:
     arriving = face.decoded_nodes.arriving()
     async for part in request.stream():
         arriving.take(part)
-    return await decoded(partial(read_extender_args, decoded=face.decoded_nodes), arriving.finish())
+    return decoded(partial(read_extender_args, decoded=face.decoded_nodes), arriving.finish())
 
 
 class _AnswersAboutNodes(Protocol[T_co]):

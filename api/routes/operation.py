@@ -46,8 +46,7 @@ async def metrics(request: Request) -> Response:
     face = face_of(request)
     if face is None:
         raise Refusal(503, "not started yet")
-    backend, verbs = face.backend, face.verb_metrics
-    return _metrics(await face.metrics.of(lambda: backend.metrics() + verbs.text()))
+    return _metrics(face.backend.metrics() + face.verb_metrics.text())
 
 
 @router.get("/metrics/resources", summary="Requests and limits of pods, for Prometheus", **METRICS)

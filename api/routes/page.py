@@ -1,6 +1,5 @@
 """The page: GET / and everything below /ui. It shows the answers of /v1."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Final, Literal
@@ -11,7 +10,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from api.callers.access import is_signed_in
 from api.callers.authentication import TOKEN_COOKIE
-from api.callers.hang_up import until_hang_up
 from api.callers.http_refusals import Refusal, cannot_be_done
 from api.face import decoded, face_of
 from api.routes.caller import Caller, caller_of
@@ -27,7 +25,7 @@ from api.ui.what_if_view import MAX_NODES, changed_nodes
 from extender.answers.cluster_map import ClusterMap
 from extender.answers.questions import QuestionError
 from extender.answers.types import NodesLike, WhatIfRequest
-from extender.values.concurrency.abandoned import in_thread
+from extender.values import limits
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import read
 from extender.values.objects.decoding import DecodeError
@@ -43,8 +41,6 @@ MAX_PODS: Final = 500
 MAX_FOUND: Final = 100
 MAX_SUGGESTED: Final = 12
 """The number of names in the palette."""
-MAX_FORM: Final = 4 * 2**20
-"""The number of bytes of the what-if form."""
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -112,9 +108,7 @@ async def cells(request: Request, by: Name = "", group: Name = BY_ZONE, sort: Na
     caller = await caller_of(request)
     shown = await caller.map()
     around, asked = await _around(request, caller, shown), NodeSelection(by, group, sort)
-    async with until_hang_up(request), caller.face.evaluating:
-        found = await in_thread(lambda _: pages.cells(around, shown, asked))
-    return Response(found, media_type="application/json", headers=_HEADERS)
+    return Response(pages.cells(around, shown, asked), media_type="application/json", headers=_HEADERS)
 
 
 @router.get("/ui/nodes")
@@ -294,32 +288,27 @@ async def what_if(request: Request) -> Response:
 async def try_what_if(request: Request) -> Response:
     """Answers the what-if form with a part of a page, to be put below the form."""
     caller = await caller_of(request)
-    form = await decoded(_read_form, await request.body())
+    form = decoded(_read_form, await request.body())
+    question = WhatIfRequest(
+        add_nodes=[NodesLike(like=form.like, count=form.count)] if form.like else [],
+        drain_nodes=form.drain_nodes,
+        remove_nodes=form.remove_nodes,
+        include_pending=form.include_pending,
+    )
+
+    def read_texts() -> WhatIfRequest:
+        create, configuration = objects_in(form.manifest), configuration_in(form.configuration)
+        return msgspec.structs.replace(question, create=create, configuration=configuration)
+
     try:
-        question = WhatIfRequest(
-            # In a thread: YAML of some megabytes takes seconds to read.
-            create=await asyncio.to_thread(objects_in, form.manifest),
-            configuration=await asyncio.to_thread(configuration_in, form.configuration),
-            add_nodes=[NodesLike(like=form.like, count=form.count)] if form.like else [],
-            drain_nodes=form.drain_nodes,
-            remove_nodes=form.remove_nodes,
-            include_pending=form.include_pending,
-        )
-        answer = await caller.what_if(lambda: question)
+        answer = await caller.what_if(read_texts)
     except (ManifestTextError, DecodeError, ConfigErrors, QuestionError) as exc:
         raise cannot_be_done(exc) from exc
     changed = changed_nodes(answer)
     drawn = {name: found for name in changed[:MAX_NODES] if (found := await caller.node(name)) is not None}
-    render = partial(
-        pages.what_if_part,
-        answer,
-        await caller.map(),
-        drawn,
-        changed,
-        form.by,
-        command(question, form.manifest, form.configuration),
-    )
-    return HTMLResponse(await _rendered(caller, render), headers=_HEADERS)
+    asked = command(question, form.manifest, form.configuration)
+    text = pages.what_if_part(answer, await caller.map(), drawn, changed, form.by, asked)
+    return HTMLResponse(text, headers=_HEADERS)
 
 
 @router.get("/ui/help")
@@ -335,7 +324,7 @@ async def help_(request: Request) -> Response:
 @router.post("/ui/sign-in")
 async def sign_in(request: Request) -> Response:
     """Keeps the token in a cookie that scripts cannot read and that other sites cannot make the browser send."""
-    form = await decoded(partial(read, SignInForm), await request.body())
+    form = decoded(partial(read, SignInForm), await request.body())
     answer = Response(status_code=204)
     answer.set_cookie(TOKEN_COOKIE, form.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
     return answer
@@ -372,15 +361,9 @@ async def nowhere(request: Request, path: str) -> Response:
 
 
 def _read_form(body: bytes) -> WhatIfForm:
-    if len(body) > MAX_FORM:
-        raise Refusal(413, f"a form may have {MAX_FORM} bytes")
+    if len(body) > limits.WHAT_IF_FORM:
+        raise Refusal(413, f"a form may have {limits.WHAT_IF_FORM} bytes")
     return read(WhatIfForm, body)
-
-
-async def _rendered(caller: Caller, render: Render) -> str:
-    """Renders a page in a thread, one at a time: thousands of nodes take a while, and must not delay kube-scheduler."""
-    async with until_hang_up(caller.request), caller.face.evaluating:
-        return await in_thread(lambda _: render())
 
 
 async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -> Response:
@@ -389,12 +372,12 @@ async def _page(request: Request, make: Callable[[Caller], Awaitable[Render]]) -
     try:
         caller = await caller_of(request)
         render = await make(caller)
-        return HTMLResponse(await _rendered(caller, render), headers=_HEADERS)
+        return HTMLResponse(render(), headers=_HEADERS)
     except Refusal as refusal:
         title = _TITLES.get(refusal.code, "This cannot be shown")
         if caller is not None and refusal.code in _WITHIN_FRAME:
             around = await _around(request, caller, await caller.map())
-            text = await _rendered(caller, partial(pages.problem_page, title, str(refusal), around))
+            text = pages.problem_page(title, str(refusal), around)
             return HTMLResponse(text, refusal.code, {**refusal.headers, **_HEADERS})
         face = face_of(request)
         signed_in = refusal.code != 401 and face is not None and is_signed_in(face.access, request)

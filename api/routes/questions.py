@@ -11,14 +11,12 @@ import msgspec
 import orjson
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from api.callers.hang_up import until_hang_up
 from api.callers.http_refusals import RETRY_SOON, Refusal, cannot_be_done, not_there, unreadable_refused
 from api.callers.streaming import StreamedResponse
 from api.documents import question_documents as documents
 from api.documents.documentation import EVALUATE
-from api.face import Face, answered_in_child, face_of, json_response
+from api.face import face_of, json_response
 from api.routes.caller import caller_of
-from api.settings.settings import Settings
 from api.ui.history_filter import HistoryFilter, HistoryFilterError
 from api.ui.streams import Streams
 from extender import __version__
@@ -26,7 +24,6 @@ from extender.answers.past import OutcomeWanted
 from extender.answers.plan.answer import PlanRequest
 from extender.answers.questions import QuestionError, read_selector
 from extender.answers.types import AboutService, Answer, WhatIfRequest
-from extender.engine.evaluation.memory_needs import is_large, most_values, needs_of_scenario
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.json_bytes import read
 from extender.values.golang.json_limits import MAX_VALUES, check_json, check_number_of_values
@@ -269,66 +266,44 @@ async def evaluate(request: Request) -> Response:
     if face is None:
         raise Refusal(503, "the service is starting", RETRY_SOON)
     body = await request.body()
-    if face.admitted.locked():
-        raise Refusal(503, "too many evaluations at one time", RETRY_SOON)
-    read = partial(_read_scenario, body, _memory(request))
+
+    def evaluated() -> bytes:
+        return orjson.dumps(asyncio.run(face.backend.evaluate(_read_scenario(body))))
+
     try:
-        # Scenarios that wait for their turn wait as bytes: decoded they take many times as much.
-        async with face.admitted, until_hang_up(request):
-            if is_large(body):
-                async with face.simulating:
-                    with face.freed.given_back(), unreadable_refused():
-                        return json_response(await answered_in_child(lambda: _evaluated(face, read)))
-            async with face.evaluating:
-                with unreadable_refused():
-                    scenario = read()
-                return json_response(orjson.dumps(await face.backend.evaluate(scenario)))
+        with unreadable_refused():
+            return json_response(await face.worker.answer(request, evaluated))
     except (DecodeError, ConfigErrors) as exc:
         raise Refusal(422, str(exc)) from exc
-
-
-def _evaluated(face: Face, read: Callable[[], dict[str, Any]]) -> bytes:
-    """Returns the answer to a scenario, in a process with no other event loop."""
-
-    async def answer() -> dict[str, Any]:
-        return await face.backend.evaluate(read())
-
-    return orjson.dumps(asyncio.run(answer()))
 
 
 def _answered(answer: Answer) -> Response:
     return json_response(msgspec.json.encode(answer))
 
 
-async def _answer_to(request: Request, kind: type[T], ask: Callable[..., Awaitable[Answer]]) -> Response:
+async def _answer_to(request: Request, kind: type[T], ask: Callable[[Callable[[], T]], Awaitable[Answer]]) -> Response:
     """Returns the answer to a question in the body.
 
     Arguments:
         kind: the type of the question.
-        ask: called with what reads the question, and with `is_large`.
+        ask: called with what reads the question.
     """
     body = await request.body()
     try:
-        return _answered(await ask(partial(_read, kind, body, _memory(request)), is_large=is_large(body)))
+        return _answered(await ask(partial(_read, kind, body)))
     except (DecodeError, ConfigErrors, QuestionError) as exc:
         raise cannot_be_done(exc) from exc
 
 
-def _memory(request: Request) -> int:
-    settings: Settings = request.app.state.settings
-    return settings.question_memory
-
-
-def _read(kind: type[T], body: bytes, memory: int) -> T:
-    check_number_of_values(body, min(MAX_VALUES, most_values(memory)))
+def _read(kind: type[T], body: bytes) -> T:
+    check_number_of_values(body, MAX_VALUES)
     question = read(kind, body)
     check_json(body)
     return question
 
 
-def _read_scenario(body: bytes, memory: int) -> dict[str, Any]:
-    scenario = _read(dict[str, Any], body, memory)
-    needs_of_scenario(scenario).check(memory)
+def _read_scenario(body: bytes) -> dict[str, Any]:
+    scenario = _read(dict[str, Any], body)
     config = scenario.get("config")
     if isinstance(config, dict) and not (config.get("apiVersion") and config.get("kind")):
         raise DecodeError("config: apiVersion and kind are required")

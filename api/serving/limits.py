@@ -19,6 +19,7 @@ from api.callers.http_refusals import RETRY_SOON, Refusal, status_body
 from api.kubernetes import kubernetes_app
 from api.settings.settings import Settings
 from extender.cluster.requests import request_bodies
+from extender.values import limits
 from extender.values.klog.setup import report
 
 HEALTH_PATHS: Final = ("/healthz", "/livez", "/readyz")
@@ -26,14 +27,6 @@ FORM_PATHS: Final = ("/ui/sign-out",)
 """Paths of forms that work without a script; their bodies are not read."""
 
 VERBS: Final = ("filter", "prioritize", "preempt", "bind")
-
-MAX_QUESTION: Final = 16 * 2**20
-"""Bytes of a question, whatever bodies with full nodes may have: a scenario of some thousand nodes and their pods."""
-
-SENT_AT_ONCE: Final = 2**20
-"""Bytes of a body that are passed on in one step: to copy the list of all pods to its socket takes tens of
-milliseconds.
-"""
 
 _TOOK_TOO_LONG: Final = "Task cancelled, timeout graceful shutdown exceeded"
 """Uvicorn's reason for cancelling requests at the end."""
@@ -57,7 +50,7 @@ class RequestLimits:
         places, limit, held = settings.max_in_flight, settings.body_limit, settings.max_bodies
         self._verbs = _Room(places, limit, held)
         # Half of the bytes is for the verbs alone.
-        self._questions = _Room(places, min(limit, MAX_QUESTION), held // 2)
+        self._questions = _Room(places, min(limit, limits.QUESTION_BYTES), held // 2)
         # Bodies beyond its limit are refused by the API itself, in upstream's words; it counts its requests and
         # watches, too.
         self._kubernetes = _Room(sys.maxsize, request_bodies.MAX_BYTES + 1, max(held // 2, request_bodies.MAX_BYTES))
@@ -211,21 +204,12 @@ class _Request:
         self.room.held_bytes -= self.read_bytes
 
     async def send(self, message: Message) -> None:
-        """Passes a message on, a long body in steps; an answer before the end of the request's body closes the
-        connection.
-        """
+        """Passes a message on; an answer before the end of the request's body closes the connection."""
         if message["type"] == "http.response.start":
             self._is_answered = True
             if not self.has_whole_body:
                 message = {**message, "headers": [*message.get("headers", ()), (b"connection", b"close")]}
-        body = message.get("body", b"")
-        if len(body) <= SENT_AT_ONCE:
-            await self._send(message)
-            return
-        for start in range(0, len(body), SENT_AT_ONCE):
-            has_more = start + SENT_AT_ONCE < len(body) or message.get("more_body", False)
-            await self._send({**message, "body": memoryview(body)[start : start + SENT_AT_ONCE], "more_body": has_more})
-            await asyncio.sleep(0)
+        await self._send(message)
 
     async def refuse(self, refusal: Refusal) -> None:
         """Answers with the refusal. If an answer has begun, the connection can only be broken."""

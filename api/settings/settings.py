@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from api.fatal_errors import StartUpError
 from api.settings.declarations import MIB, Group, Option, declared
+from extender.values import limits
 from extender.values.config import FeatureGates, parse_feature_gates, parse_version
 from extender.values.golang.durations import Duration
 
@@ -163,10 +164,12 @@ class Settings(BaseModel):
     """Bytes of all bodies that are held at one time, half of them for the verbs alone; less where memory is limited,
     unless set.
     """
-    question_memory: Annotated[Bytes, _ENVIRONMENT] = 1024 * MIB
-    """Bytes that a question (what-if, capacity, evaluation) may take while it is answered; less where memory is
+    question_memory: Annotated[Bytes, _ENVIRONMENT] = int(limits.QUESTION_MEMORY)
+    """Bytes that a question (what-if, plan, capacity, evaluation) may take while it is answered; less where memory is
     limited, unless set.
     """
+    question_seconds: Annotated[Seconds, _ENVIRONMENT] = float(limits.QUESTION_SECONDS)
+    """Seconds for the answer to such a question, one after the other."""
     record_memory: Annotated[Bytes, _ENVIRONMENT] = 64 * MIB
     """Bytes of recent decisions that are kept, and a quarter of that for calls: details go first, then the oldest."""
     max_head: Annotated[Bytes, _ENVIRONMENT] = 64 * 1024

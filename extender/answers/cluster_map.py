@@ -3,7 +3,6 @@
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from operator import attrgetter
 from types import MappingProxyType
 from typing import Final, final
@@ -22,10 +21,6 @@ from extender.values.objects.quantity import QuantityError, RawQuantity, value_o
 MAX_NODES_WITH_PODS: Final = 120
 MAX_PODS: Final = 4000
 """The pods of a larger cluster are only in the answers about single nodes."""
-
-_DRAWN_AT_ONCE: Final = 300
-_COMPARED_AT_ONCE: Final = 3000
-"""Nodes that are looked at in one step, which takes some 8 ms: most of them may turn out to be as they were."""
 
 _ON_THEIR_OWN: Final = frozenset(("cpu", "memory", "pods"))
 
@@ -121,30 +116,21 @@ class _Kept:
 
 @final
 class ClusterMaps:
-    """Maps of one cluster. State: the last one, its nodes, and the names of those that may have changed since they were
-    drawn.
-    """
+    """Maps of one cluster. State: the last one, and its nodes, which are drawn again only where they have changed."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._last: ClusterMap | None = None
         self._nodes: dict[str, _Kept] = {}
         """In the order of the map."""
-        self._changed: dict[str, None] = {}
         self._generation = -1
         self._shows_pods = False
         self._devices: Devices = _NO_DEVICES
 
-    def drawing(self, devices: Devices = _NO_DEVICES) -> Iterator[None]:
-        """Draws what has changed on a large map, step by step, so that `now`, which comes next, has little to do."""
-        while self._is_left_to_draw(self._snapshot(devices)):
-            yield
-
     def now(self, devices: Devices = _NO_DEVICES) -> ClusterMap:
         """Returns the cluster as it is now, with these devices."""
-        snapshot = self._snapshot(devices)
-        while self._is_left_to_draw(snapshot):
-            pass
+        snapshot = self._cluster.cache.update_snapshot()
+        self._draw(snapshot, devices)
         classes = {name: each.value for name, each in self._cluster.cache.objects.priority_classes.items()}
         last = self._last
         if last is not None and last.generation == snapshot.generation and last.priority_classes == classes:
@@ -160,42 +146,31 @@ class ClusterMaps:
         )
         return self._last
 
-    def _snapshot(self, devices: Devices) -> Snapshot:
-        """Returns the present snapshot, and takes note of the nodes that may have changed."""
-        snapshot = self._cluster.cache.update_snapshot()
+    def _draw(self, snapshot: Snapshot, devices: Devices) -> None:
+        """Draws the nodes that have changed since the last time."""
         nodes, shows_pods = snapshot.nodes, _has_pods(snapshot)
-        places = snapshot.changes.since(self._generation)
-        if places is None or shows_pods != self._shows_pods:
-            self._changed = dict.fromkeys(nodes.index)
+        changed = snapshot.changes.since(self._generation)
+        if changed is None or shows_pods != self._shows_pods:
+            names = list(nodes.index)
             self._nodes = {name: kept for name, kept in self._nodes.items() if name in nodes.index}
         else:
-            self._changed.update(dict.fromkeys(nodes.objects[place].name for place in places.tolist()))
+            names = [nodes.objects[place].name for place in changed.tolist()]
         if devices != self._devices:
-            self._changed.update(
-                dict.fromkeys(name for name in nodes.index if devices.get(name) != self._devices.get(name))
-            )
+            names += [name for name in nodes.index if devices.get(name) != self._devices.get(name)]
             self._last = None
         self._generation, self._shows_pods, self._devices = snapshot.generation, shows_pods, devices
-        return snapshot
-
-    def _is_left_to_draw(self, snapshot: Snapshot) -> bool:
-        """Draws some of the nodes that have changed; returns whether there are more."""
-        nodes, drawn = snapshot.nodes, dict[str, _Kept]()
-        names = list(islice(self._changed, _COMPARED_AT_ONCE))
+        drawn: dict[str, _Kept] = {}
         places = [nodes.index[name] for name in names]
         for name, place, requested in zip(names, places, nodes.requested[places].tolist(), strict=True):
-            if len(drawn) == _DRAWN_AT_ONCE:
-                break
-            del self._changed[name]
             node, num_pods, has, kept = (
                 nodes.objects[place],
                 int(nodes.pod_count[place]),
-                self._devices.get(name, ()),
+                devices.get(name, ()),
                 self._nodes.get(name),
             )
             # Pods may change without any number: where they are or were shown, the node is made again.
             if (
-                self._shows_pods
+                shows_pods
                 or kept is None
                 or kept.node is not node
                 or kept.requested != requested
@@ -203,7 +178,7 @@ class ClusterMaps:
                 or kept.devices != has
                 or kept.shown.pods
             ):
-                shown = _node(snapshot, place, has, with_pods=self._shows_pods)
+                shown = _node(snapshot, place, has, with_pods=shows_pods)
                 drawn[name] = _Kept(shown, node, requested, num_pods, has, (shown.zone, natural(name)))
         is_in_order = all(
             (kept := self._nodes.get(name)) is not None and kept.order == each.order for name, each in drawn.items()
@@ -211,7 +186,6 @@ class ClusterMaps:
         self._nodes |= drawn
         if not is_in_order:
             self._nodes = {each.node.name: each for each in sorted(self._nodes.values(), key=attrgetter("order"))}
-        return bool(self._changed)
 
 
 def _has_pods(snapshot: Snapshot) -> bool:

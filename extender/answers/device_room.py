@@ -1,11 +1,10 @@
 """The devices of each class on each node, and how many of them claims hold: what the map shows of Dynamic Resource
 Allocation.
 
-Selectors may take long, so that devices are counted in a thread, and only again when slices, classes or claims change.
+Selectors may take long, so that devices are counted again only when slices, classes or claims change.
 Devices in slices of no single node are not counted, because they are on none.
 """
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, final
@@ -17,7 +16,6 @@ from extender.engine.plugins.dynamic_resources.device_counts import ClassDevices
 from extender.engine.plugins.dynamic_resources.errors import OutOfStepsError
 from extender.engine.plugins.dynamic_resources.pools import Slices
 from extender.engine.plugins.dynamic_resources.selection import Allowance, Matches
-from extender.values.concurrency.abandoned import IsWanted, in_thread
 from extender.values.objects.devices import DeviceClass, ResourceClaim, ResourceSlice
 from extender.values.objects.node import Node
 
@@ -36,30 +34,26 @@ class DeviceRoom:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._matches = Matches()
-        self._counting = asyncio.Lock()
         self._of: Sequence[object] = ()
         self._room: Devices = {}
 
-    async def now(self) -> Devices:
+    def now(self) -> Devices:
         """Returns the devices of each node; without those that could not be counted in time."""
         objects = self._cluster.cache.objects
         if not objects.resource_slices or not objects.device_classes:
             return {}
-        async with self._counting:
-            slices = [each for each in objects.resource_slices.values() if each.spec.node_name]
-            classes, claims = list(objects.device_classes.values()), list(objects.resource_claims.values())
-            nodes = [
-                self._cluster.nodes[name]
-                for name in dict.fromkeys(each.spec.node_name for each in slices)
-                if name in self._cluster.nodes
-            ]
-            of: list[object] = [*slices, *classes, *claims, *nodes]
-            if len(of) != len(self._of) or not all(one is other for one, other in zip(of, self._of, strict=True)):
-                self._room, is_whole = await in_thread(
-                    lambda is_wanted: self._counted(slices, classes, claims, nodes, is_wanted)
-                )
-                self._of = of if is_whole else ()
-            return self._room
+        slices = [each for each in objects.resource_slices.values() if each.spec.node_name]
+        classes, claims = list(objects.device_classes.values()), list(objects.resource_claims.values())
+        nodes = [
+            self._cluster.nodes[name]
+            for name in dict.fromkeys(each.spec.node_name for each in slices)
+            if name in self._cluster.nodes
+        ]
+        of: list[object] = [*slices, *classes, *claims, *nodes]
+        if len(of) != len(self._of) or not all(one is other for one, other in zip(of, self._of, strict=True)):
+            self._room, is_whole = self._counted(slices, classes, claims, nodes)
+            self._of = of if is_whole else ()
+        return self._room
 
     def _counted(
         self,
@@ -67,13 +61,12 @@ class DeviceRoom:
         classes: Sequence[DeviceClass],
         claims: Sequence[ResourceClaim],
         nodes: Sequence[Node],
-        is_wanted: IsWanted,
     ) -> tuple[Devices, bool]:
         """Returns (what was counted, whether that is all)."""
         of_slices = Slices(slices)
         self._matches.prune(of_slices.num_devices)
         devices, allocated = ClassDevices(of_slices, self._matches), allocated_state_of(claims)
-        allowance = Allowance(slice_seconds=MOST_SECONDS, is_wanted=is_wanted)
+        allowance = Allowance(slice_seconds=MOST_SECONDS)
         found: dict[str, list[ResourceOnNode]] = defaultdict(list)
         try:
             for node in nodes:

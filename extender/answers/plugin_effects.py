@@ -5,7 +5,6 @@ A pending pod is evaluated by both. A running pod is shown to the Filters of the
 itself there, since the scheduler without them has let it in.
 """
 
-import asyncio
 import random
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,7 +26,6 @@ from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.quarantine import QUARANTINED
 from extender.engine.runtime.registry import Registry
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
-from extender.values.concurrency.abandoned import IsWanted, check_wanted
 from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 
@@ -83,16 +81,15 @@ class PluginEffects(Answer, frozen=True, kw_only=True):
     """Why plugins failed, each error once."""
 
 
-def plugin_effects(
+async def plugin_effects(
     cluster: Cluster,
     registry: Registry,
     before: Configuration,
     after: Configuration,
     own: Collection[str],
     limit: int,
-    is_wanted: IsWanted,
 ) -> PluginEffects:
-    """Returns what the plugins change. It runs in a thread, with a copy of the cluster.
+    """Returns what the plugins change. It is given a copy of the cluster.
 
     Arguments:
         before, after: the configuration without the plugins, and with them.
@@ -101,7 +98,6 @@ def plugin_effects(
 
     Raises:
         ConfigErrors: a configuration is wrong, or a plugin refuses its arguments.
-        AbandonedError: the answer is no longer wanted.
     """
     frameworks = [
         registry.make_frameworks(each, random.Random(0), live=cluster.cache, is_exhaustive=True)
@@ -116,13 +112,10 @@ def plugin_effects(
         snapshot = cluster.cache.update_snapshot()
         looked_at = pending[:limit]
         errors: dict[str, None] = {}
-        effects: list[PendingEffect] = []
-        for pod in looked_at:
-            check_wanted(is_wanted)
-            effects.append(asyncio.run(_pending_effect(pod, snapshot, nominations, without, those, own, errors)))
+        effects = [await _pending_effect(pod, snapshot, nominations, without, those, own, errors) for pod in looked_at]
         rest = [pod for pod in cluster.cache.pods if not pod.is_terminating]
         asked = rest[: limit - len(looked_at)]
-        running = tuple(_running_effects(asked, snapshot, those, own, errors, is_wanted))
+        running = tuple(_running_effects(asked, snapshot, those, own, errors))
     return PluginEffects(
         plugins=tuple(sorted(own)),
         nodes=len(snapshot.nodes),
@@ -192,11 +185,9 @@ def _running_effects(
     frameworks: Mapping[str, Framework],
     own: Collection[str],
     errors: dict[str, None],
-    is_wanted: IsWanted,
 ) -> Iterator[RunningEffect]:
     slots = {snapshot.pod_at(slot).uid: slot for on_node in snapshot.pods.on_node for slot in on_node}
     for pod in pods:
-        check_wanted(is_wanted)
         place, slot = snapshot.nodes.index.get(pod.spec.node_name), slots.get(pod.uid)
         if (
             place is None

@@ -1,12 +1,13 @@
 """Questions about one cluster, which the engine that decides answers.
 
-An explanation reads the live columns, on the event loop, as the verbs do. A what-if works on a copy of the cluster, in
-a thread, or in a child process, which is one. A question changes nothing.
+An explanation reads the live columns, on the event loop, as the verbs do. A simulation, such as a what-if, works on a
+copy of the cluster, in a child process. A question changes nothing.
 """
 
 import asyncio
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice, takewhile
@@ -48,17 +49,15 @@ from extender.answers.what_if.capacity import NoPodsError, capacity, sample_pod,
 from extender.answers.what_if.departures import give_back_claims, recreated
 from extender.answers.what_if.group_attempts import GroupAttempts, gangs_in, group_key
 from extender.answers.what_if.manifests import ManifestError, apply_manifests
-from extender.answers.what_if.what_if import MAX_PENDING, WhatIfError, what_if
+from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.queue.scheduling_queue import SchedulingQueue
-from extender.engine.runtime.framework import closed_at_the_end
+from extender.engine.runtime.framework import Framework, closed_at_the_end
 from extender.engine.runtime.long_work import awaited_with_long_work
-from extender.engine.runtime.memory import is_of_long_pod, signature_of
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.queueing_hints import registrations
 from extender.engine.runtime.registry import Registry
-from extender.values.concurrency.abandoned import IsWanted, always_wanted, in_thread
 from extender.values.config.configuration import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.label_selectors import Selector, SelectorError
@@ -68,10 +67,6 @@ from extender.values.objects.pod_groups import GroupKey
 
 MAX_RECORDED: Final = 20_000
 """The number of attempts that are looked through for an answer about the past."""
-MANY_BUDGETS: Final = 500
-"""PodDisruptionBudgets. Where there are more, a child process explains the pods that wait: 3,000 for 3,000 pods take it
-50 ms.
-"""
 ATTEMPTS_EXPLAINED: Final = 10
 """The number of attempts in an explanation."""
 
@@ -110,7 +105,7 @@ class Questions:
 
         Arguments:
             cluster: read and never changed.
-            admits: makes the API server that objects of questions pass through; called from other threads.
+            admits: makes the API server that objects of questions pass through; called in child processes as well.
             queue: where pods wait; None if another scheduler decides.
             records: what was decided; None if nothing is recorded.
 
@@ -168,21 +163,6 @@ class Questions:
             took_room_of=None if taken is None else history.preemption(taken),
         )
 
-    def takes_long_to_explain(self, namespace: str, name: str) -> bool:
-        """Returns whether to explain the pod would hold the event loop: it is very long, or may preempt among very many
-        budgets.
-        """
-        pod = self.pod(namespace, name)
-        if pod is None:
-            return False
-        return is_of_long_pod(signature_of(pod)) or (
-            not pod.spec.node_name and len(self._cluster.cache.objects.pdbs) > MANY_BUDGETS
-        )
-
-    def explain_in_child(self, namespace: str, name: str, *, picture: bool = False) -> Explanation | None:
-        """Does as `explain` at once, in a child process."""
-        return asyncio.run(self.explain(namespace, name, picture=picture))
-
     def pod(self, namespace: str, name: str) -> Pod | None:
         """Returns the pod with the fields that the scheduler reads; None if there is none."""
         return self._cluster.find(f"{namespace}/{name}")
@@ -220,26 +200,18 @@ class Questions:
         if pod is None:
             return answer
         copy = self._cluster.fork()
-        return await in_thread(lambda is_wanted: self._scored_again_in(copy, pod, answer))
-
-    def _scored_again_in(self, cluster: Cluster, pod: Pod, answer: Explanation) -> Explanation:
-        give_back_claims(cluster, pod)
-        cluster.changed(pod, None)
-        frameworks = simulated_frameworks(self._configuration, cluster, for_everybody=self._queue is None)
-        with closed_at_the_end(frameworks):
-            return asyncio.run(worked_out_again(cluster, frameworks, recreated(pod), answer))
+        give_back_claims(copy, pod)
+        copy.changed(pod, None)
+        with self._simulated_frameworks(copy) as frameworks:
+            return await worked_out_again(copy, frameworks, recreated(pod), answer)
 
     async def _group(self, key: GroupKey) -> GroupOutcome | None:
         copy = self._cluster.fork()
-        return await in_thread(lambda is_wanted: self._group_in(copy, key))
-
-    def _group_in(self, cluster: Cluster, key: GroupKey) -> GroupOutcome | None:
-        frameworks = simulated_frameworks(self._configuration, cluster, for_everybody=self._queue is None)
-        with closed_at_the_end(frameworks):
-            return asyncio.run(GroupAttempts(cluster, frameworks).outcome_now(key))
+        with self._simulated_frameworks(copy) as frameworks:
+            return await GroupAttempts(copy, frameworks).outcome_now(key)
 
     async def explain_of(self, obj: Mapping[str, Any], *, picture: bool = False) -> Explanation:
-        """Returns why a pod that does not exist would be on its node, or on none. The cluster is copied at once.
+        """Returns why a pod that does not exist would be on its node, or on none.
 
         Arguments:
             obj: a pod, a workload, of which one pod is looked at, or a List with one of them and what it refers to.
@@ -250,101 +222,23 @@ class Questions:
             DecodeError: it has the wrong form.
         """
         copy = self._cluster.fork()
-        return await in_thread(lambda is_wanted: self._explain_of_in(copy, obj, picture=picture))
-
-    def explain_of_in_child(self, obj: Mapping[str, Any], *, picture: bool = False) -> Explanation:
-        """Does as `explain_of` at once, in a child process, whose cluster is a copy already."""
-        return self._explain_of_in(self._cluster, obj, picture=picture)
-
-    def _explain_of_in(self, cluster: Cluster, obj: Mapping[str, Any], *, picture: bool) -> Explanation:
         items = obj.get("items") if obj.get("kind") == "List" else [obj]
         try:
-            applied = apply_manifests(cluster, items if isinstance(items, list) else [], self._admits())
+            applied = apply_manifests(copy, items if isinstance(items, list) else [], self._admits())
         except ManifestError as exc:
             raise QuestionError(str(exc)) from exc
         if not applied.pods:
             raise QuestionError("there is no pod in it, and nothing that makes one now")
         pod, *others = applied.pods
         notes = (*applied.notes, *((f"{len(others)} more pods would be made; this is the first",) if others else ()))
-        frameworks = simulated_frameworks(self._configuration, cluster, for_everybody=self._queue is None)
-        with closed_at_the_end(frameworks):
+        with self._simulated_frameworks(copy) as frameworks:
             framework = frameworks.get(pod.scheduler_name)
             if framework is None:
                 return settled(pod, "NotOurs")
-            cluster.changed(None, pod)
-            nominated = Nominations(cluster.nominees(frameworks))
-            answer = asyncio.run(explain(framework, cluster.cache.update_snapshot(), pod, nominated, picture=picture))
+            copy.changed(None, pod)
+            nominated = Nominations(copy.nominees(frameworks))
+            answer = await explain(framework, copy.cache.update_snapshot(), pod, nominated, picture=picture)
             return msgspec.structs.replace(answer, notes=(*stand_in_notes(frameworks), *notes))
-
-    async def what_if(self, request: WhatIfRequest) -> WhatIf:
-        """Returns what would become of every pod concerned. The cluster is copied at once; the rest is done in a
-        thread.
-
-        Raises:
-            QuestionError: an object cannot be created, or a node does not exist.
-            DecodeError: an object has the wrong form.
-            ConfigErrors: the configuration is wrong.
-        """
-        copy = self._cluster.fork()
-        return await in_thread(lambda is_wanted: self._what_if_in(copy, request, is_wanted))
-
-    def further(self, request: WhatIfRequest) -> tuple[int, int]:
-        """Returns how many nodes a what-if adds, and how many pods that exist it places anew."""
-        added = sum(each.count for each in request.add_nodes)
-        pending = (
-            len(self._cluster.pending)
-            if request.include_pending
-            else min(len(self._cluster.pending), MAX_PENDING)
-            if added
-            else 0
-        )
-        return added, pending + sum(map(self._cluster.cache.num_pods_on, {*request.drain_nodes, *request.remove_nodes}))
-
-    def what_if_in_child(self, request: WhatIfRequest) -> WhatIf:
-        """Does as `what_if` at once, in a child process, whose cluster is a copy already."""
-        return self._what_if_in(self._cluster, request, always_wanted)
-
-    def _what_if_in(self, cluster: Cluster, request: WhatIfRequest, is_wanted: IsWanted) -> WhatIf:
-        try:
-            return what_if(
-                cluster,
-                self._configuration,
-                request,
-                self._admits,
-                for_everybody=self._queue is None,
-                is_wanted=is_wanted,
-            )
-        except WhatIfError as exc:
-            raise QuestionError(str(exc)) from exc
-
-    async def plan(self, request: PlanRequest) -> PlanAnswer:
-        """Returns the moves of running pods after which the pods of the request fit.
-
-        Raises:
-            QuestionError: an object cannot be created, or is not one that a plan can be made for.
-            DecodeError: an object has the wrong form.
-        """
-        copy = self._cluster.fork()
-        return await in_thread(lambda is_wanted: self._plan_in(copy, request, is_wanted))
-
-    def plan_in_child(self, request: PlanRequest) -> PlanAnswer:
-        """Does as `plan` at once, in a child process, whose cluster is a copy already."""
-        return self._plan_in(self._cluster, request, always_wanted)
-
-    def _plan_in(self, cluster: Cluster, request: PlanRequest, is_wanted: IsWanted) -> PlanAnswer:
-        for_everybody = self._queue is None
-        try:
-            return plan(
-                cluster,
-                self._configuration,
-                request,
-                self._admits,
-                self._now,
-                for_everybody=for_everybody,
-                is_wanted=is_wanted,
-            )
-        except PlanError as exc:
-            raise QuestionError(str(exc)) from exc
 
     async def plugin_effects(
         self, registry: Registry, before: Configuration, after: Configuration, own: Collection[str], limit: int
@@ -354,15 +248,43 @@ class Questions:
         Raises:
             ConfigErrors: a configuration is wrong, or a plugin refuses its arguments.
         """
-        copy = self._cluster.fork()
-        return await in_thread(lambda is_wanted: plugin_effects(copy, registry, before, after, own, limit, is_wanted))
+        return await plugin_effects(self._cluster.fork(), registry, before, after, own, limit)
 
-    async def capacity(self, namespace: str, name: str, limit: int | None) -> Capacity | None:
+    # Simulations. They take long, and are called where nothing waits: in a child process, or in a thread.
+
+    def what_if(self, request: WhatIfRequest) -> WhatIf:
+        """Returns what would become of every pod concerned.
+
+        Raises:
+            QuestionError: an object cannot be created, or a node does not exist.
+            DecodeError: an object has the wrong form.
+            ConfigErrors: the configuration is wrong.
+        """
+        copy = self._cluster.fork()
+        try:
+            return what_if(copy, self._configuration, request, self._admits, for_everybody=self._queue is None)
+        except WhatIfError as exc:
+            raise QuestionError(str(exc)) from exc
+
+    def plan(self, request: PlanRequest) -> PlanAnswer:
+        """Returns the moves of running pods after which the pods of the request fit.
+
+        Raises:
+            QuestionError: an object cannot be created, or is not one that a plan can be made for.
+            DecodeError: an object has the wrong form.
+        """
+        copy = self._cluster.fork()
+        try:
+            return plan(copy, self._configuration, request, self._admits, self._now, for_everybody=self._queue is None)
+        except PlanError as exc:
+            raise QuestionError(str(exc)) from exc
+
+    def capacity(self, namespace: str, name: str, limit: int | None) -> Capacity | None:
         """Returns how many more pods like this one fit; None if there is no such pod."""
         pod = self._cluster.find(f"{namespace}/{name}")
-        return None if pod is None else await self._fits(pod, limit)
+        return None if pod is None else self._counted(self._cluster.fork(), pod, limit)
 
-    async def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
+    def capacity_of(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
         """Returns how many of such a pod, or of the pods of such a workload, would fit. Its name does not matter.
 
         Arguments:
@@ -372,13 +294,6 @@ class Questions:
             QuestionError: it cannot be created; the message says why.
         """
         copy = self._cluster.fork()
-        return await in_thread(lambda is_wanted: self._fits_in(copy, pod, limit, is_wanted))
-
-    def capacity_of_in_child(self, pod: Mapping[str, Any], limit: int | None) -> Capacity:
-        """Does as `capacity_of` at once, in a child process, whose cluster is a copy already."""
-        return self._fits_in(self._cluster, pod, limit, always_wanted)
-
-    def _fits_in(self, copy: Cluster, pod: Mapping[str, Any], limit: int | None, is_wanted: IsWanted) -> Capacity:
         try:
             pod, groups = with_groups(pod)
             sample = sample_pod(pod, copy)
@@ -389,7 +304,7 @@ class Questions:
         except ManifestError as exc:
             raise QuestionError(sample.with_written_name(str(exc))) from exc
         (created,) = applied.pods
-        found = self._counted(copy, created, limit, is_wanted)
+        found = self._counted(copy, created, limit)
         spec = pod.get("spec")
         named = spec.get("nodeName") if isinstance(spec, Mapping) else None
         ignored = (
@@ -404,17 +319,19 @@ class Questions:
         )
         return msgspec.structs.replace(found, notes=(*sample.notes, *found.notes, *applied.notes, *missing, *ignored))
 
-    async def _fits(self, pod: Pod, limit: int | None) -> Capacity:
-        copy = self._cluster.fork()
-        return await in_thread(lambda is_wanted: self._counted(copy, pod, limit, is_wanted))
-
-    def _counted(self, copy: Cluster, pod: Pod, limit: int | None, is_wanted: IsWanted) -> Capacity:
-        frameworks = simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
-        with closed_at_the_end(frameworks):
-            found = capacity(copy, frameworks, pod, limit, is_wanted)
+    def _counted(self, copy: Cluster, pod: Pod, limit: int | None) -> Capacity:
+        with self._simulated_frameworks(copy) as frameworks:
+            found = capacity(copy, frameworks, pod, limit)
             framework = frameworks.get(pod.scheduler_name)
             found = found if framework is None else gangs_in(copy, framework, pod, found)
         return msgspec.structs.replace(found, notes=(*stand_in_notes(frameworks), *found.notes))
+
+    @contextmanager
+    def _simulated_frameworks(self, copy: Cluster) -> Iterator[Mapping[str, Framework]]:
+        """Opens frameworks of a copy of the cluster."""
+        frameworks = simulated_frameworks(self._configuration, copy, for_everybody=self._queue is None)
+        with closed_at_the_end(frameworks):
+            yield frameworks
 
     def decisions(self, pod: str | None, limit: int, before: int | None = None) -> Decisions:
         """Returns the last attempts, of all pods or of namespace/name; newest first."""
@@ -459,24 +376,16 @@ class Questions:
         return pods_of(self.population(), namespace, workload, "", limit, read_selector(selector))
 
     def population(self) -> Population:
-        """Returns the names of the nodes, and the pods, to look for some among them in a thread; see
-        `extender.answers.finding`.
-        """
+        """Returns the names of the nodes, and the pods, to look for some among them; see `extender.answers.finding`."""
         return Population.of(self._cluster)
 
-    async def map(self) -> ClusterMap:
+    def map(self) -> ClusterMap:
         """Returns the nodes and what is on them; without the pods of a large cluster."""
-        devices = await self._devices.now()
-        for _ in self._maps.drawing(devices):
-            await asyncio.sleep(0)
-        now = self._maps.now(devices)
-        await asyncio.sleep(0)  # it is long to write, too
-        return now
+        return self._maps.now(self._devices.now())
 
-    async def node(self, name: str) -> NodeOnMap | None:
+    def node(self, name: str) -> NodeOnMap | None:
         """Returns one node with its pods; None if there is none of this name."""
-        devices = await self._devices.now()
-        return node_on_map(self._cluster, name, devices)
+        return node_on_map(self._cluster, name, self._devices.now())
 
     def version(self) -> str:
         """Returns a version that changes whenever the cluster, the queue or the records may have changed."""

@@ -1,7 +1,7 @@
 """Backend: everything that the HTTP routes, pages and commands answer with."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -31,7 +31,7 @@ class Backend:
     """
 
     verbs: AnswersVerbs
-    evaluate: Callable[[Mapping[str, Any]], Awaitable[dict[str, Any]]]
+    evaluate: Callable[[Mapping[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
     """Evaluates a scenario in a cluster of its own; see `extender.engine.evaluation.scenario`."""
     questions: Questions | None = None
     """Answers people's questions; None in tests that serve only the verbs."""

@@ -60,7 +60,6 @@ class Exposition(Collector):
         dispatcher: ApiDispatcher,
         scheduling: Scheduling | None,
         elector: LeaderElector | None,
-        *,
         now: Callable[[], float],
         disabled: Collection[str] = (),
         dropped_log_lines: Callable[[], int] = int,

@@ -36,7 +36,6 @@ from extender.engine.queue.scheduling_queue import DEFAULT_POD_MAX_IN_UNSCHEDULA
 from extender.engine.reporter import Reporter, SeveralReporters
 from extender.engine.runtime.quarantine import QUARANTINES, Quarantines
 from extender.engine.runtime.registry import Registry
-from extender.values.concurrency.abandoned import in_thread
 from extender.values.config import Configuration
 from extender.values.config.configuration import Extender
 from extender.values.metrics.tracing import Tracer
@@ -227,12 +226,12 @@ def _backend(
         parts.dispatcher,
         parts.scheduling,
         elector,
-        now=asyncio.get_running_loop().time,
-        disabled=options.disabled_metrics,
-        dropped_log_lines=options.dropped_log_lines,
-        quarantines=parts.quarantines,
-        feature_gates=configuration.feature_gates,
-        further=[tap.metrics for tap in options.taps],
+        asyncio.get_running_loop().time,
+        options.disabled_metrics,
+        options.dropped_log_lines,
+        parts.quarantines,
+        configuration.feature_gates,
+        [tap.metrics for tap in options.taps],
     )
     fence = _open if elector is None else elector.fence
     return Backend(
@@ -259,8 +258,7 @@ async def _resource_metrics(informers: Informers, fence: Callable[[], object]) -
     """
     if fence() is not None:
         return b""
-    exposition = ResourceExposition(tuple(informers.pods()))
-    return await in_thread(lambda _: exposition.text())
+    return ResourceExposition(tuple(informers.pods())).text()
 
 
 def _told(*reporters: Reporter) -> Reporter:

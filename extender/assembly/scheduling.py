@@ -103,21 +103,22 @@ def assemble_scheduler(
     first.shared(fwk.PLUGIN_METRICS, lambda: metrics.plugins)
     queue = _scheduling_queue(configuration, frameworks, pods, metrics, bool(extenders), max_in_unschedulable_pods)
     enabled = configuration.feature_gates.enabled
+    parts = (
+        cluster,
+        queue,
+        first.waiting_pods,
+        PodsInPreBind(),
+        dispatcher,
+        pods.get,
+        extenders,
+        fence,
+        metrics,
+        Guarded(reporter),
+    )
+    nominates, tracks = enabled("NominatedNodeNameForExpectation"), enabled("PodObservedGenerationTracking")
+    groups = enabled("GenericWorkload")
     world = World(
-        cluster=cluster,
-        queue=queue,
-        waiting_pods=first.waiting_pods,
-        pods_in_pre_bind=PodsInPreBind(),
-        dispatcher=dispatcher,
-        pod_by_key=pods.get,
-        extenders=extenders,
-        fence=fence,
-        metrics=metrics,
-        reporter=Guarded(reporter),
-        nominates_before_binding=enabled("NominatedNodeNameForExpectation"),
-        tracks_generations=enabled("PodObservedGenerationTracking"),
-        has_groups=enabled("GenericWorkload"),
-        tracer=tracer,
+        *parts, nominates_before_binding=nominates, tracks_generations=tracks, has_groups=groups, tracer=tracer
     )
     is_async = enabled("SchedulerAsyncPreemption")
     scheduler = Scheduler(

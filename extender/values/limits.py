@@ -92,6 +92,22 @@ BINDING_BYTES: Final = Limit(Door.VERBS, 64 * 2**10, "bytes of a binding", "413 
 # Questions.
 
 QUESTION_BYTES: Final = Limit(Door.QUESTIONS, 16 * 2**20, "bytes of the body of a question", "413 with the figures")
+QUESTION_SECONDS: Final = Limit(
+    Door.QUESTIONS,
+    100,
+    "seconds for a what-if, a plan, a capacity or an evaluation; REPRIEVE_QUESTION_SECONDS",
+    "503 with the figure, sooner than the commands give the service up",
+)
+QUESTION_MEMORY: Final = Limit(
+    Door.QUESTIONS,
+    1024 * 2**20,
+    "bytes of memory that each of these takes beyond what the service has; REPRIEVE_QUESTION_MEMORY",
+    "413 with the figures",
+)
+QUESTIONS_AT_ONE_TIME: Final = Limit(
+    Door.QUESTIONS, 8, "of these that are worked on or wait for their turn", "503, retry in a second"
+)
+WHAT_IF_FORM: Final = Limit(Door.QUESTIONS, 4 * 2**20, "bytes of the page's what-if form", "413 with the figure")
 
 # Configuration and files: workloads that are simulated, recordings.
 

@@ -1,7 +1,6 @@
 """Engines that fail, wait or are not ready, which the real one does not do on demand."""
 
 import asyncio
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -10,6 +9,7 @@ from extender.values.objects.pod import Pod
 from extender.values.protocol.wire_types import MetaVictims
 from extender.verbs.filtering import FilterResult
 from extender.verbs.verbs import VerbError
+from tests.api.gated_plugin import Gate
 
 
 class FailingEngine:
@@ -57,8 +57,9 @@ class GateEngine(FailingEngine):
 
     def __init__(self) -> None:
         super().__init__(VerbError("nothing"))
-        self._is_open = threading.Event()
-        self._callers = threading.Semaphore(0)
+        self._gate = Gate()
+        self._gate.close()
+        self._waited_for = 0
 
     @classmethod
     @contextmanager
@@ -70,13 +71,15 @@ class GateEngine(FailingEngine):
             engine.open()
 
     def wait_for_callers(self, count: int) -> None:
-        for _ in range(count):
-            assert self._callers.acquire(timeout=10)
+        """
+        So many more than before.
+        """
+        self._waited_for += count
+        self._gate.wait_for(self._waited_for)
 
     def open(self) -> None:
-        self._is_open.set()
+        self._gate.open()
 
     async def evaluate(self, scenario: Mapping[str, object]) -> dict[str, object]:
-        self._callers.release()
-        await asyncio.to_thread(self._is_open.wait)
+        await asyncio.to_thread(self._gate.pass_through)
         return {}

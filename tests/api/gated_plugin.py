@@ -47,17 +47,23 @@ class Gate:
     def closed(self) -> Iterator[None]:
         """Until the end of the block nobody passes. The count begins again."""
         self._came.write_bytes(b"")
-        self._closed.touch()
+        self.close()
         try:
             yield
         finally:
             self.open()
 
+    def close(self) -> None:
+        self._closed.touch()
+
     def open(self) -> None:
         self._closed.unlink(missing_ok=True)
 
     def wait_for_somebody(self) -> None:
-        _until(lambda: self.calls > 0, 30)
+        self.wait_for(1)
+
+    def wait_for(self, count: int) -> None:
+        _until(lambda: self.calls >= count, 30)
 
     def pass_through(self) -> None:
         with self._came.open("ab", buffering=0) as came:

@@ -20,6 +20,7 @@ from api.face import Face
 from api.serving.server import make_server
 from api.settings.settings import Settings
 from api.starting import Opens, opens
+from api.worker import QuestionWorker
 from extender.assembly.backend import Backend
 from extender.client.access_review import User
 from extender.engine.evaluation.scenario import evaluate_scenario
@@ -101,7 +102,7 @@ def _prepared_with(engine: Callable[[Settings], AnswersVerbs]) -> Callable[[Sett
         verbs = engine(settings)
         configuration = Configuration()
         evaluate = getattr(verbs, "evaluate", None) or partial(evaluate_scenario, configuration=configuration)
-        yield Face(Backend(verbs, evaluate))
+        yield Face(Backend(verbs, evaluate), worker=QuestionWorker(settings.question_seconds, settings.question_memory))
 
     return lambda settings: lambda: opened(settings)
 

@@ -14,10 +14,10 @@ import uvicorn.server
 from starlette.types import Message, Receive, Scope, Send
 
 from api.app import create_app
-from api.face import MAX_EVALUATIONS, Face
-from api.routes.page import MAX_FORM
-from api.serving.limits import MAX_QUESTION, RequestLimits
+from api.face import Face
+from api.serving.limits import RequestLimits
 from api.settings.settings import Settings
+from extender.values import limits
 from extender.values.golang.json_limits import MAX_VALUES
 from tests.api.fake_engines import FailingEngine
 from tests.api.serving import JSON, Service, assert_is_refusal, serving
@@ -106,7 +106,7 @@ def nested(levels: int) -> bytes:
         pytest.param(with_number(b"9" * 31), 400, id="31 digits"),
         pytest.param(b'{"create":["' + b"x" * (2 * 2**20 + 1) + b'"]}', 400, id="a string of megabytes"),
         pytest.param(b'{"create":[' + b"0," * (MAX_VALUES + 1) + b"0]}", 413, id="millions of values"),
-        pytest.param(b" " * (MAX_QUESTION + 1), 413, id="too long"),
+        pytest.param(b" " * (limits.QUESTION_BYTES + 1), 413, id="too long"),
     ],
 )
 def test_what_is_no_json_or_too_much_of_it_is_refused(service: Service, path: str, body: bytes, code: int) -> None:
@@ -258,7 +258,7 @@ def test_what_cannot_be_tried_is_refused_in_few_words(service: Service, question
         pytest.param({"removeNodes": NODES, "includePending": True}, "None of 3 pods would", id="all nodes removed"),
         pytest.param(
             {"create": [pod("q", "1", schedulerName="x" * LONG)]},
-            "shop/q would go to node-1.",
+            "shop/q would be unschedulable: 0/3 nodes are available: the pod's scheduling demands have",
             id="a scheduler of a megabyte",
         ),
     ],
@@ -361,7 +361,7 @@ def test_names_that_nobody_has_are_not_found(service: Service, path: str, code: 
         pytest.param("!!python/object/apply:os.system ['true']", 422, id="a tag that runs something"),
         pytest.param("kind: Pod\x00", 422, id="no character"),
         pytest.param("kind: Pod\napiVersion: v1\nmetadata: {name: x}\nspec: {priority: .nan}", 422, id="not a number"),
-        pytest.param("x" * MAX_FORM, 413, id="too long"),
+        pytest.param("x" * limits.WHAT_IF_FORM, 413, id="too long"),
     ],
 )
 def test_manifests_on_the_page_are_refused_alike(service: Service, manifest: str, code: int) -> None:
@@ -397,9 +397,12 @@ def test_who_asks_does_not_keep_others_waiting(state: Path) -> None:
 
     async def story(client: httpx.AsyncClient, face: Face) -> None:
         asked = {"create": [pod("q", "1")]}
-        async with face.simulating:
-            waiting = [asyncio.ensure_future(client.post("/v1/whatif", json=asked)) for _ in range(MAX_EVALUATIONS)]
-            await until(face.admitted.locked)
+        async with face.worker.turn:
+            waiting = [
+                asyncio.ensure_future(client.post("/v1/whatif", json=asked))
+                for _ in range(limits.QUESTIONS_AT_ONE_TIME)
+            ]
+            await until(lambda: face.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
             for path, body in (("/v1/whatif", asked), ("/v1/capacity", pod("q", "1"))):
                 refused = await client.post(path, json=body)
                 assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
@@ -417,9 +420,11 @@ def test_who_asks_does_not_keep_others_waiting(state: Path) -> None:
 
 def test_who_goes_away_gives_his_place_to_others(state: Path) -> None:
     async def story(client: httpx.AsyncClient, face: Face) -> None:
-        async with face.simulating:
-            waiting = [asyncio.ensure_future(client.post("/v1/whatif", json={})) for _ in range(MAX_EVALUATIONS)]
-            await until(face.admitted.locked)
+        async with face.worker.turn:
+            waiting = [
+                asyncio.ensure_future(client.post("/v1/whatif", json={})) for _ in range(limits.QUESTIONS_AT_ONE_TIME)
+            ]
+            await until(lambda: face.worker.taken == limits.QUESTIONS_AT_ONE_TIME)
             for each in waiting:
                 each.cancel()
             await asyncio.wait(waiting)

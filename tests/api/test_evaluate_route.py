@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api.documents.examples import POD, SCENARIO
-from api.serving.limits import MAX_QUESTION
+from extender.values import limits
 from tests.api.serving import Service, assert_is_refusal
 from tests.parity.cases import decision_cases
 from tests.parity.compare import differences
@@ -63,4 +63,13 @@ def test_what_is_wrong_with_a_scenario_is_said_in_words(example: Service, change
 
 
 def test_a_scenario_has_its_own_limit(example: Service) -> None:
-    assert_is_refusal(example.post("/v1/evaluate", b" " * (MAX_QUESTION + 1)), 413)
+    assert_is_refusal(example.post("/v1/evaluate", b" " * (limits.QUESTION_BYTES + 1)), 413)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b'{"pod":{},"objects":{"nodes":[' + b"1," * 4_200_000 + b"1]}}", b'{"pod":[' + b"[]," * 4_200_000 + b"[]]}"],
+    ids=["numbers", "lists"],
+)
+def test_scenario_of_too_many_values_is_refused(example: Service, body: bytes) -> None:
+    assert_is_refusal(example.post("/v1/evaluate", body), 413)

@@ -21,13 +21,14 @@ import yaml
 from starlette.types import Receive, Scope, Send
 
 from api.documents.examples import BINDING
-from api.face import MAX_EVALUATIONS, Face
+from api.face import Face
 from api.serving.http_protocol import CROWD, MOST_WAITING
 from api.settings.settings import Settings
 from api.ui.streams import MAX_STREAMS
+from extender.values import limits
 from extender.verbs.verbs import VerbError
 from tests.api.fake_engines import FailingEngine, GateEngine
-from tests.api.gated_plugin import CONFIGURATION, GATE, installed
+from tests.api.gated_plugin import GATE, installed
 from tests.api.raw_http import Connection, connected, head
 from tests.api.serving import Service, serving, serving_app
 from tests.kit.waiting import DEADLINE, until
@@ -105,13 +106,7 @@ def face_of(service: Service) -> Face:
 
 
 def is_at_rest(service: Service) -> bool:
-    face = face_of(service)
-    return not (
-        service.server.server_state.tasks
-        or face.simulating.locked()
-        or face.evaluating.locked()
-        or face.admitted.locked()
-    )
+    return not (service.server.server_state.tasks or face_of(service).worker.taken)
 
 
 def is_left_alone(service: Service) -> bool:
@@ -184,12 +179,14 @@ def test_a_caller_who_reads_no_answer_and_resets_the_connection_is_no_error(serv
 def test_those_who_waited_behind_others_and_went_are_forgotten(service: Service) -> None:
     body = json.dumps(pod(**SPREAD)).encode()
     with GATE.closed():
-        callers = [asked(service.port, f"/v1/capacity?limit={NUM_PODS}", body) for _ in range(MAX_EVALUATIONS)]
-        until(face_of(service).admitted.locked)
+        callers = [
+            asked(service.port, f"/v1/capacity?limit={NUM_PODS}", body) for _ in range(limits.QUESTIONS_AT_ONE_TIME)
+        ]
+        until(lambda: face_of(service).worker.taken == limits.QUESTIONS_AT_ONE_TIME)
         refused = service.post("/v1/capacity", pod())
         for caller in callers[1:]:
             caller.close()
-        until(lambda: not face_of(service).admitted.locked())
+        until(lambda: face_of(service).worker.taken == 1)
         callers[0].close()
         until(lambda: is_left_alone(service))
     until(lambda: is_at_rest(service))
@@ -210,24 +207,6 @@ def test_an_evaluation_that_was_given_up_makes_room_for_the_next() -> None:
             engine.open()
 
             assert next_one.answer().status == 200
-
-
-@pytest.mark.parametrize("path", ["/", "/ui/nodes", "/v1/explain/default/p"])
-def test_what_waits_its_turn_behind_an_evaluation_leaves_when_its_caller_does(service: Service, path: str) -> None:
-    scenario = {"pod": pod(), "objects": {"nodes": [NODE]}, "config": yaml.safe_load(CONFIGURATION)}
-    with GATE.closed(), ExitStack() as stack:
-        evaluated = stack.enter_context(connected(service.port))
-        body = json.dumps(scenario).encode()
-        evaluated.send(head("/v1/evaluate", Content_Length=len(body)) + body)
-        GATE.wait_for_somebody()
-        closed = asked(service.port, path, method="GET")
-        until(lambda: len(service.server.server_state.tasks) == 2)
-        closed.close()
-        until(lambda: len(service.server.server_state.tasks) == 1)
-
-        assert face_of(service).evaluating.locked()
-        GATE.open()
-        assert evaluated.answer().status == 200
 
 
 def test_a_caller_who_says_that_he_will_send_no_more_counts_as_gone() -> None:

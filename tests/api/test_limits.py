@@ -10,8 +10,7 @@ from queue import Queue
 import pytest
 
 from api.documents.examples import BY_NAME
-from api.face import MAX_EVALUATIONS
-from api.serving.limits import MAX_QUESTION
+from extender.values import limits
 from tests.api.fake_engines import GateEngine
 from tests.api.raw_http import assert_refused, connected, head, post
 from tests.api.serving import JSON, Service, assert_is_refusal, serving
@@ -183,7 +182,7 @@ def test_bodies_of_others_leave_half_of_the_bytes_to_the_verbs(path: str) -> Non
 
 def test_a_question_is_not_as_large_as_a_call_with_full_nodes(example: Service) -> None:
     with connected(example.port) as connection:
-        connection.send(head("/v1/evaluate", Content_Length=MAX_QUESTION + 1))
+        connection.send(head("/v1/evaluate", Content_Length=limits.QUESTION_BYTES + 1))
         assert_refused(connection.answer(), 413)
 
 
@@ -221,7 +220,7 @@ def test_evaluations_leave_room_for_the_verbs() -> None:
     with GateEngine.closed() as engine, serving(lambda _: engine) as service:
         callers = [
             threading.Thread(target=lambda: codes.put(service.post("/v1/evaluate", b"{}").status_code))
-            for _ in range(MAX_EVALUATIONS + 3)
+            for _ in range(limits.QUESTIONS_AT_ONE_TIME + 3)
         ]
         for caller in callers:
             caller.start()
@@ -233,7 +232,7 @@ def test_evaluations_leave_room_for_the_verbs() -> None:
 
     assert refused == [503] * 3
     assert filtered.status_code == 200
-    assert [codes.get() for _ in range(MAX_EVALUATIONS)] == [200] * MAX_EVALUATIONS
+    assert [codes.get() for _ in range(limits.QUESTIONS_AT_ONE_TIME)] == [200] * limits.QUESTIONS_AT_ONE_TIME
 
 
 def test_a_caller_that_goes_away_leaves_nothing_behind(tight: Service, caplog: pytest.LogCaptureFixture) -> None:

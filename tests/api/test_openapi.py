@@ -1,16 +1,12 @@
 """openapi.json is current, complete, and its examples can be sent as they are."""
 
-import asyncio
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 
 from api.openapi import document_text
-from api.routes.docs import Documents
 from tests.api.serving import Service
 
 FILE = Path(__file__).parents[2] / "openapi.json"
@@ -97,20 +93,3 @@ def test_the_page_for_people_shows_every_path_and_loads_nothing(example: Service
     assert page.text.count("curl -s") == len(EXAMPLES)
     assert "src=" not in page.text
     assert "<script" not in page.text
-
-
-def test_a_document_is_made_once_for_all_who_ask_and_not_on_the_event_loop() -> None:
-    made: list[str] = []
-
-    def make(app: FastAPI) -> str:
-        made.append(threading.current_thread().name)
-        return app.title
-
-    async def ask() -> list[str]:
-        documents, app = Documents(), FastAPI(title="known")
-        first = await asyncio.gather(*(documents.of(app, make) for _ in range(3)))
-        return [*first, await documents.of(app, make)]
-
-    assert asyncio.run(ask()) == ["known"] * 4
-    assert len(made) == 1
-    assert made != [threading.current_thread().name]

@@ -1,15 +1,12 @@
 """What those who operate a scheduler ask it: metrics, and the configuration in force."""
 
-import asyncio
 import logging
 import re
-import time
 from collections.abc import Iterator
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.face import SharedText
 from extender import __version__
 from extender.values.config import Configuration, written
 from tests.api.fake_engines import FailingEngine
@@ -118,23 +115,3 @@ def test_statusz_shows_which_version_runs_since_when(example: Service) -> None:
     assert text.startswith("\nreprieve statusz\nWarning: ")
     assert f"Binary version: {__version__}\nEmulation version: 1.36\n" in text
     assert re.search(r"^Up: \d+ hr \d\d min \d\d sec$", text, re.MULTILINE)
-
-
-def test_a_text_is_made_once_for_all_who_ask_at_the_same_time() -> None:
-    """
-    And not again at once: making it would take all of the time.
-    """
-    made: list[float] = []
-
-    def make() -> bytes:
-        made.append(time.perf_counter())
-        time.sleep(0.02)
-        return str(len(made)).encode()
-
-    async def ask() -> list[bytes]:
-        text = SharedText()
-        first = await asyncio.gather(*(text.of(make) for _ in range(5)))
-        return [*first, *await asyncio.gather(*(text.of(make) for _ in range(5)))]
-
-    assert asyncio.run(ask()) == [b"1"] * 5 + [b"2"] * 5
-    assert made[1] - made[0] >= 5 * 0.02

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from textual.widgets import DataTable, Static
 
-from api.cli.local_answers import about_dump
+from api.cli.local_answers import LocalAnswers, about_dump
 from api.cli.service_answers import from_service
 from api.cli.sources import DEFAULT_SERVER
 from api.cli.top_screen import TopScreen
@@ -52,7 +52,7 @@ def test_it_shows_what_waits_who_went_and_why(dump: Path) -> None:
 def test_a_dump_is_shown_as_well_without_preemptions(dump: Path) -> None:
     async def looked_at() -> tuple[int, str]:
         async with about_dump(dump, None) as asked:
-            screen = TopScreen(asked, "nobody", 3600)
+            screen = TopScreen(LocalAnswers(asked), "nobody", 3600)
             async with screen.run_test() as pilot:
                 await pilot.pause()
                 return screen.query_one(DataTable).row_count, text_of(screen, "#explanation")

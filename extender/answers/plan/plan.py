@@ -21,7 +21,6 @@ from extender.answers.what_if.manifests import Applied, ManifestError, apply_man
 from extender.answers.what_if.what_if import WhatIfError, what_if
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.framework import Framework, closed_at_the_end
-from extender.values.concurrency.abandoned import IsWanted, always_wanted
 from extender.values.config.configuration import Configuration
 from extender.values.objects.pod import Pod
 from extender.values.objects.quantity import QuantityError
@@ -47,7 +46,6 @@ def plan(
     *,
     for_everybody: bool = False,
     trials: int = TRIALS,
-    is_wanted: IsWanted = always_wanted,
 ) -> PlanAnswer:
     """Returns the moves after which the pods of the request fit. Nothing is written.
 
@@ -56,11 +54,9 @@ def plan(
         admits: makes the API server that the request's objects pass through.
         for_everybody: see `simulated_frameworks`.
         trials: see `PlanSearch`.
-        is_wanted: whether the answer is still wanted.
 
     Raises:
         PlanError: an object cannot be created, or is not one that a plan can be made for.
-        AbandonedError: the answer is not wanted any more.
     """
     try:
         without = what_if(
@@ -69,7 +65,6 @@ def plan(
             WhatIfRequest(create=request.create),
             admits,
             for_everybody=for_everybody,
-            is_wanted=is_wanted,
         )
         applied = apply_manifests(cluster, request.create, admits())
     except (ManifestError, WhatIfError) as exc:
@@ -81,7 +76,7 @@ def plan(
         pods = sorted(pods, key=lambda pod: -pod.priority)
         with_groups = [(group_key(_framework_of(pod, frameworks), pod), pod) for pod in pods]
         movable = movable_pods(cluster, frameworks, pods[0], now)
-        trial = TrialMoves(cluster, frameworks, movable, is_wanted)
+        trial = TrialMoves(cluster, frameworks, movable)
         result = PlanSearch(trial, WantedPods(trial, with_groups), trials).run(request.max_moves)
         moves = () if result.plan is None else _moves(trial, result.plan)
     return _answer(

@@ -63,11 +63,7 @@ class PlanSearch:
         self._looked_through = -1
 
     def run(self, max_moves: int) -> SearchResult:
-        """Returns a plan with as few moves as the search can find.
-
-        Raises:
-            AbandonedError: the answer is not wanted any more.
-        """
+        """Returns a plan with as few moves as the search can find."""
         trial = self._trial
         trial.allow(self._trials)
         try:

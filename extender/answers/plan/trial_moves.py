@@ -22,7 +22,6 @@ from extender.engine.runtime.plugin_calls import PluginError
 from extender.engine.runtime.reserve_to_bind import run_reserve_plugins, run_unreserve_plugins
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index
-from extender.values.concurrency.abandoned import IsWanted, check_wanted
 from extender.values.objects.devices import ResourceClaim
 from extender.values.objects.pod import Pod
 
@@ -46,9 +45,7 @@ class TrialMoves:
     Moves are context managers: at the end of the block everything is as before.
     """
 
-    def __init__(
-        self, cluster: Cluster, frameworks: Mapping[str, Framework], pods: MovablePods, is_wanted: IsWanted
-    ) -> None:
+    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework], pods: MovablePods) -> None:
         """Nothing has moved yet.
 
         Arguments:
@@ -62,7 +59,6 @@ class TrialMoves:
         """Whether a pod may move after its budget was used up by earlier moves, once these pods run again."""
         self.has_met_budget = False
         """Whether a pod was left where it is for the sake of a budget that earlier moves have used up."""
-        self._is_wanted = is_wanted
         self._left = 0
         self._settled: dict[str, tuple[Cycle | None, Pod]] = {}
         """UID -> the pod where it was placed, and the cycle that reserved something for it, if any."""
@@ -92,9 +88,7 @@ class TrialMoves:
 
         Raises:
             BoundReachedError: there are none left.
-            AbandonedError: the answer is not wanted any more.
         """
-        check_wanted(self._is_wanted)
         self._left -= trials
         if self._left < 0:
             raise BoundReachedError

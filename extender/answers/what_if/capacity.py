@@ -24,7 +24,6 @@ from extender.engine.scheduler.schedule_pod import FitError, SchedulingAlgorithm
 from extender.engine.scheduler.world import refused_on_one_node
 from extender.engine.snapshot import PodChanges, Rows, Snapshot
 from extender.engine.snapshot.axes import Index
-from extender.values.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
 from extender.values.objects.decoding import replaced
 from extender.values.objects.devices import ResourceClaimStatus
 from extender.values.objects.meta import Object, OwnerReference
@@ -158,7 +157,6 @@ def capacity(
     frameworks: Mapping[str, Framework],
     pod: Pod,
     limit: int | None,
-    is_wanted: IsWanted = always_wanted,
 ) -> Capacity:
     """Places copies of the pod until one fits nowhere. Each is assumed where it would go, and what it needs is
     reserved.
@@ -172,10 +170,6 @@ def capacity(
         cluster: changed by counting; pass a fork.
         frameworks: by scheduler name; of this cluster, and used by nothing else.
         limit: the highest number of copies; None for 100,000, or 1,000 where they are placed one by one.
-        is_wanted: called before every copy that is placed by itself.
-
-    Raises:
-        AbandonedError: the answer is not wanted any more.
     """
     framework = frameworks.get(pod.scheduler_name)
     if framework is None:
@@ -197,8 +191,6 @@ def capacity(
     most = _FIRST_PLACED if limit is None else min(limit, _MOST_PLACED)
     algorithm = SchedulingAlgorithm()
     while True:
-        if not is_wanted():
-            raise AbandonedError
         try:
             node = _placed(
                 cluster, framework, algorithm, nominations, _with_claims(cluster, pod, _copy(pod, by_node.total()))

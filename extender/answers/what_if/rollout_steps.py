@@ -123,11 +123,7 @@ class RunningRollout:
 
 
 async def run_all(simulation: Simulation, rollouts: Sequence[RunningRollout]) -> None:
-    """Places all pods, and takes the rollouts as far as they get.
-
-    Raises:
-        AbandonedError: the answer is not wanted any more.
-    """
+    """Places all pods, and takes the rollouts as far as they get."""
     await simulation.run()
     while simulation.is_complete and _all_advance(rollouts):
         await simulation.run()

@@ -38,7 +38,6 @@ from extender.engine.scheduler.pod_group_cycle import decided
 from extender.engine.scheduler.pod_group_trial import GroupResult
 from extender.engine.scheduler.schedule_pod import FitError, ScheduleResult, SchedulingAlgorithm
 from extender.engine.scheduler.world import Failure, refused_on_one_node
-from extender.values.concurrency.abandoned import AbandonedError, IsWanted, always_wanted
 from extender.values.klog.logger import Logger
 from extender.values.objects.decoding import replaced
 from extender.values.objects.pod import Pod
@@ -60,27 +59,19 @@ class Simulation:
     have happened.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        frameworks: Mapping[str, Framework],
-        steps: int = STEPS,
-        is_wanted: IsWanted = always_wanted,
-    ) -> None:
+    def __init__(self, cluster: Cluster, frameworks: Mapping[str, Framework], steps: int = STEPS) -> None:
         """Nothing has happened yet.
 
         Arguments:
             cluster: changed by the simulation alone.
             frameworks: by scheduler name; used by the simulation alone.
             steps: see STEPS.
-            is_wanted: called before every step.
         """
         self.cluster = cluster
         self._frameworks = frameworks
         self._now = max((each.now().timestamp() for each in frameworks.values()), default=0.0)
         self._algorithm = SchedulingAlgorithm()
         self._steps = steps
-        self._is_wanted = is_wanted
         self._pods: dict[str, SimulatedPod] = {}
         self._queue: list[tuple[object, int, str]] = []
         self._departures = Departures()
@@ -137,14 +128,8 @@ class Simulation:
         self._num_events += 1
 
     async def run(self) -> None:
-        """Places all pods, until nothing more changes or all steps are used up.
-
-        Raises:
-            AbandonedError: the answer is not wanted any more.
-        """
+        """Places all pods, until nothing more changes or all steps are used up."""
         while self._steps > 0:
-            if not self._is_wanted():
-                raise AbandonedError
             if self._queue:
                 await self._place(self._pods[heapq.heappop(self._queue)[2]])
             elif not self._try_again():

@@ -1,6 +1,6 @@
 """What would happen if objects were created, nodes were drained or removed, or the configuration were another one.
 
-The scheduler's own algorithm computes the answer, on a cluster that nothing else uses, possibly in a thread.
+The scheduler's own algorithm computes the answer, on a cluster that nothing else uses.
 """
 
 import asyncio
@@ -21,7 +21,6 @@ from extender.answers.what_if.rollout_steps import RunningRollout, run_all
 from extender.answers.what_if.simulation import STEPS, Simulation
 from extender.engine.cache.cluster import Cluster
 from extender.engine.runtime.framework import closed_at_the_end
-from extender.values.concurrency.abandoned import IsWanted, always_wanted
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from extender.values.objects.node import HOSTNAME_LABEL, Node
@@ -52,7 +51,6 @@ def what_if(
     *,
     for_everybody: bool = False,
     steps: int = STEPS,
-    is_wanted: IsWanted = always_wanted,
 ) -> WhatIf:
     """Returns what would become of every pod concerned. Equal questions about equal clusters have equal answers.
 
@@ -62,23 +60,19 @@ def what_if(
         admits: makes the API server that the request's objects pass through.
         for_everybody: see `simulated_frameworks`.
         steps: the budget of the simulation.
-        is_wanted: whether the answer is still wanted.
 
     Raises:
         WhatIfError: an object cannot be created, or a node that should go is not there.
-        AbandonedError: the answer is not wanted any more.
         ConfigErrors: the configuration is wrong.
     """
     if request.configuration is not None:
         configuration = load(msgspec.json.encode(request.configuration), configuration.feature_gates)
         if len(configuration.profiles) > MAX_PROFILES:
             raise WhatIfError(f"more than {MAX_PROFILES} profiles cannot be tried at a time")
-    would_fit = _pending_that_would_fit(
-        cluster, configuration, request, admits, for_everybody=for_everybody, is_wanted=is_wanted
-    )
+    would_fit = _pending_that_would_fit(cluster, configuration, request, admits, for_everybody=for_everybody)
     frameworks = simulated_frameworks(configuration, cluster, for_everybody=for_everybody)
     with closed_at_the_end(frameworks):
-        simulation = Simulation(cluster, frameworks, steps, is_wanted)
+        simulation = Simulation(cluster, frameworks, steps)
         further, notes = play(simulation, request, admits)
     placements, evictions, loops = simulation.placements, simulation.evictions, simulation.loops
     return WhatIf(
@@ -194,7 +188,6 @@ def _pending_that_would_fit(
     admits: Admits,
     *,
     for_everybody: bool,
-    is_wanted: IsWanted,
 ) -> tuple[str, ...]:
     """Returns a sentence about pending pods if nodes come and nobody asked about those pods."""
     adds_nodes = bool(request.add_nodes) or any(obj.get("kind") == "Node" for obj in request.create)
@@ -202,7 +195,7 @@ def _pending_that_would_fit(
     if request.include_pending or not adds_nodes or not 0 < number <= MAX_PENDING:
         return ()
     asked = msgspec.structs.replace(request, include_pending=True, configuration=None)
-    found = what_if(cluster.fork(), configuration, asked, admits, for_everybody=for_everybody, is_wanted=is_wanted)
+    found = what_if(cluster.fork(), configuration, asked, admits, for_everybody=for_everybody)
     placed = sum(placement.cause == "pending" and bool(placement.node) for placement in found.placements)
     if not placed:
         return (f"None of the {_pods(number, 'pending pod')} would fit then",)

@@ -2,7 +2,6 @@
 /v1/evaluate.
 """
 
-import asyncio
 import random
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +16,6 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.framework import closed_at_the_end
 from extender.engine.runtime.nominations import Nominations
 from extender.engine.runtime.registry import Registry
-from extender.values.concurrency.abandoned import IsWanted, check_wanted, in_thread
 from extender.values.config.configuration import Configuration
 from extender.values.config.loading import load
 from extender.values.objects import decoding
@@ -29,9 +27,6 @@ from extender.values.objects.pod import Pod
 async def evaluate_scenario(scenario: Mapping[str, Any], configuration: Configuration) -> dict[str, Any]:
     """Returns everything that the scheduler would find out about `scenario["pod"]` in the scenario's cluster.
 
-    The work is done in a thread and shares nothing with other calls, so that a large cluster does not block the event
-    loop.
-
     Arguments:
         scenario: `pod`, and optionally `objects`, `config`, `nominated` and `id`.
         configuration: the one for scenarios without `config`.
@@ -40,15 +35,9 @@ async def evaluate_scenario(scenario: Mapping[str, Any], configuration: Configur
         DecodeError: the scenario has the wrong form; the message contains the place.
         ConfigErrors: its configuration is wrong.
     """
-    return await in_thread(lambda is_wanted: asyncio.run(_evaluated(scenario, configuration, is_wanted)))
-
-
-async def _evaluated(scenario: Mapping[str, Any], configuration: Configuration, is_wanted: IsWanted) -> dict[str, Any]:
     pod = identified(decoding.convert(Pod, _member(scenario, "pod", dict, "pod is required")))
     state = ClusterState.decode(_member(scenario, "objects", dict))
-    check_wanted(is_wanted)
     cluster = Cluster.of(state)
-    check_wanted(is_wanted)
     if scenario.get("config") is not None:
         configuration = load(msgspec.json.encode(_member(scenario, "config", dict)), configuration.feature_gates)
     frameworks = Registry(IN_TREE).make_frameworks(

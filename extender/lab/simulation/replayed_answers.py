@@ -168,4 +168,5 @@ class ReplayedCalls(ExtenderCalls):
         except fwk.CallError as exc:
             raise fwk.ExtenderError(str(exc)) from exc
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        await asyncio.sleep(0)

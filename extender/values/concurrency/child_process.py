@@ -1,40 +1,38 @@
 """Work in a child process: a fork, which sees everything as it was at the moment of the call, and whose memory is gone
 when it ends.
 
-Python returns the memory of small objects to the system an arena at a time, so that one object that stays keeps a
-mebibyte. What a large piece of work took therefore stays with the process that did it, however little of it is still
-used.
-
 Only the thread that forks goes on in a child. It is that of the event loop, between two steps, so that no state is half
 changed and no lock of Python's is held by it; modules that hold locks, threads or processes of their own for others
-renew them with `os.register_at_fork`.
+renew them with `os.register_at_fork`. A lock of a C library that another thread held stays locked in the child: the
+deadline ends a child that waits for it.
 """
 
+import asyncio
 import ctypes
 import gc
 import os
 import pickle
-import select
+import resource
 import signal
 import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeVar, final
-
-from extender.values.concurrency.abandoned import IsWanted, check_wanted, in_thread
+from typing import Final, NoReturn, TypeVar, final
 
 T = TypeVar("T")
 
-_ASKED_EVERY: Final = 0.05
-"""Seconds between two looks at whether the result is still wanted."""
 _STANDARD: Final = 3
 """The descriptors below are the standard ones, which the child keeps for its log."""
-_NICER: Final = 5
-"""By how much the child's priority is below that of the process, whose callers wait for less."""
 _PR_SET_PDEATHSIG: Final = 1
+_ADDRESSES: Final = Path("/proc/self/statm")
+
+
+@final
+class NoChildError(Exception):
+    """There are too many processes, or there is no memory for another one."""
 
 
 @final
@@ -42,100 +40,84 @@ class ChildEndedError(Exception):
     """The child ended without a result: something else killed it, such as the kernel for want of memory."""
 
 
-async def in_child(work: Callable[[], T]) -> T:
+@final
+class DeadlineError(Exception):
+    """The child was not ready in time, and was killed."""
+
+
+async def in_child(work: Callable[[], T], *, seconds: float = 0.0, memory: int = 0) -> T:
     """Returns the result of the work, or raises its exception; both have to be picklable. The caller's cancellation
     kills the child.
 
     The work must not use the event loop, its tasks or any open connection of the process. Its changes to objects are
-    seen by nobody else. It is done in a thread where processes cannot be forked safely or at the moment.
+    seen by nobody else. Where processes cannot be forked safely, which is everywhere but on Linux, a thread does the
+    work while the event loop waits, without bounds.
+
+    Arguments:
+        seconds: the time that the work may take; 0 for any.
+        memory: the bytes of memory that it may take beyond what the process has; 0 for any.
 
     Raises:
+        NoChildError: no process can be forked at the moment.
+        MemoryError: the work takes more memory.
+        DeadlineError: it takes longer.
         ChildEndedError: the child was killed.
     """
+    if not sys.platform.startswith("linux"):
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(work).result()
     reading, writing = os.pipe()
     try:
-        pid = _fork()
-    except OSError:
-        # Too many processes, or not enough memory for another one.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads: see above
+            pid = os.fork()
+    except OSError as exc:
         os.close(reading)
         os.close(writing)
-        return await in_thread(lambda _: work())
+        raise NoChildError(exc.strerror) from exc
     if pid == 0:
-        _work_and_exit(work, writing)
+        _work_and_exit(work, writing, seconds, memory)
     os.close(writing)
-    child = _Child(pid, reading)
     try:
-        result: T = await in_thread(child.result)
+        written = await _all_of(reading)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
     finally:
-        child.end_unless_awaited()
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])  # noqa: ASYNC222 - it has ended, or is killed
+    if code == -signal.SIGALRM:
+        raise DeadlineError(f"it takes longer than {seconds:g} s")
+    if code != 0:
+        raise ChildEndedError(f"the process that worked on it ended with {code}")
+    # Written by this program, in a process of its own.
+    result: T
+    result, failure = pickle.loads(written)  # noqa: S301
+    if failure is not None:
+        raise failure
     return result
 
 
-def _fork() -> int:
-    if not sys.platform.startswith("linux"):
-        raise OSError("forked processes may not use the frameworks of other systems")
-    with warnings.catch_warnings():
-        # Of forks beside threads: see above.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return os.fork()
-
-
-# In the process.
-
-
-@final
-class _Child:
-    """A running child and the pipe on which it writes its result."""
-
-    def __init__(self, pid: int, reading: int) -> None:
-        self._pid = pid
-        self._reading = reading
-        self._taken = threading.Lock()
-
-    def result(self, is_wanted: IsWanted) -> Any:
-        """Waits for the result and the child's end; kills the child when the result is not wanted any more."""
-        self._taken.acquire()
-        written = bytearray()
-        waiting = select.poll()
-        waiting.register(self._reading, select.POLLIN)
-        while is_wanted():
-            if waiting.poll(_ASKED_EVERY * 1e3):
-                part = os.read(self._reading, 2**20)
-                if not part:
-                    break
-                written += part
-        else:
-            os.kill(self._pid, signal.SIGKILL)
-        code = self._ended()
-        check_wanted(is_wanted)
-        if code != 0:
-            raise ChildEndedError(f"the process that worked on it ended with {code}")
-        # Written by this program, in a process of its own.
-        result, failure = pickle.loads(written)  # noqa: S301
-        if failure is not None:
-            raise failure
-        return result
-
-    def end_unless_awaited(self) -> None:
-        """Kills the child if no thread has come to wait for its result."""
-        if self._taken.acquire(blocking=False):
-            os.kill(self._pid, signal.SIGKILL)
-            self._ended()
-
-    def _ended(self) -> int:
-        os.close(self._reading)
-        _, status = os.waitpid(self._pid, 0)
-        return os.waitstatus_to_exitcode(status)
+async def _all_of(reading: int) -> bytes:
+    """Returns all that comes through a pipe, and closes it."""
+    stream = asyncio.StreamReader(limit=2**20)
+    pipe = os.fdopen(reading, "rb", buffering=0)
+    protocol = asyncio.StreamReaderProtocol(stream)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, pipe)
+    try:
+        return await stream.read()
+    finally:
+        transport.close()
 
 
 # In the child.
 
 
-def _work_and_exit(work: Callable[[], object], writing: int) -> NoReturn:
+def _work_and_exit(work: Callable[[], object], writing: int, seconds: float, memory: int) -> NoReturn:
     code = 1
     try:
         _become_a_child(writing)
-        _write(writing, _outcome(work))
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        _write(writing, _outcome(work, memory))
         code = 0
     finally:
         # Nothing of the process is finished or flushed a second time.
@@ -144,24 +126,34 @@ def _work_and_exit(work: Callable[[], object], writing: int) -> NoReturn:
 
 def _become_a_child(writing: int) -> None:
     signal.set_wakeup_fd(-1)  # the process would read of the child's signals
-    for each in (signal.SIGINT, signal.SIGTERM):
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
         signal.signal(each, signal.SIG_DFL)
+    # A process that is killed would leave a child that works for nobody.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # where memory runs out, the process survives
-    os.nice(_NICER)
     # A connection that the process closes stays open while the child has it, too.
     os.closerange(_STANDARD, writing)
     os.closerange(writing + 1, os.sysconf("SC_OPEN_MAX"))
     gc.freeze()  # a collection would write to every page
 
 
-def _outcome(work: Callable[[], object]) -> bytes:
+def _outcome(work: Callable[[], object], memory: int) -> bytes:
     """Returns (result, exception) as bytes."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
     try:
+        if memory:
+            _allow(memory, before)
         return pickle.dumps((work(), None))
     except Exception as exc:
+        resource.setrlimit(resource.RLIMIT_AS, before)
         exc.add_note(traceback.format_exc())
         return _picklable(exc)
+
+
+def _allow(memory: int, limit: tuple[int, int]) -> None:
+    """Lets the process have so many more bytes of addresses than it has."""
+    most = int(_ADDRESSES.read_bytes().split()[0]) * resource.getpagesize() + memory
+    soft, hard = limit
+    resource.setrlimit(resource.RLIMIT_AS, (most if soft == resource.RLIM_INFINITY else min(most, soft), hard))
 
 
 def _picklable(exc: Exception) -> bytes:

@@ -1,7 +1,5 @@
 """The map shows the devices of each class on each node, and how many of them claims hold."""
 
-import asyncio
-
 import pytest
 
 from extender.answers.cluster_map import ClusterMaps, ResourceOnNode, node_on_map
@@ -35,7 +33,7 @@ def on_class(name: str, allocatable: int, requested: int) -> ResourceOnNode:
 
 
 def test_devices_are_counted_by_class_and_node(cluster: Cluster) -> None:
-    found = asyncio.run(DeviceRoom(cluster).now())
+    found = DeviceRoom(cluster).now()
 
     assert found == {"n": (on_class("any", 2, 1), on_class("large", 1, 1))}
     shown = {node.name: node.resources for node in ClusterMaps(cluster).now(found).nodes}
@@ -47,13 +45,13 @@ def test_devices_are_counted_by_class_and_node(cluster: Cluster) -> None:
 
 def test_what_was_counted_holds_until_a_claim_changes(cluster: Cluster) -> None:
     room, maps = DeviceRoom(cluster), ClusterMaps(cluster)
-    first = asyncio.run(room.now())
-    assert asyncio.run(room.now()) is first
+    first = room.now()
+    assert room.now() is first
     assert maps.now(first) is maps.now(first)
 
     cluster.changed(None, make_claim("more", allocation=allocation_of("gpu-1")))
 
-    second = asyncio.run(room.now())
+    second = room.now()
     assert second["n"][0] == on_class("any", 2, 2)
     assert maps.now(second).nodes[0].resources == second["n"]
 
@@ -62,4 +60,4 @@ def test_without_classes_there_is_nothing_to_count() -> None:
     cluster = Cluster()
     cluster.changed(None, make_slice("gpu-0"))
 
-    assert asyncio.run(DeviceRoom(cluster).now()) == {}
+    assert DeviceRoom(cluster).now() == {}

@@ -1,5 +1,7 @@
 """What plugins would change in a cluster."""
 
+import asyncio
+
 from extender.answers.plugin_effects import Destination, PluginEffects, plugin_effects
 from extender.answers.types import ReasonCount
 from extender.engine import framework as fwk
@@ -7,7 +9,6 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins import IN_TREE
 from extender.engine.runtime.registry import Registry
 from extender.testing import make_node, make_pod
-from extender.values.concurrency.abandoned import always_wanted
 from extender.values.config import Configuration
 from extender.values.config.loading import load
 
@@ -44,8 +45,8 @@ def effects(plugin: type[fwk.Plugin], *objects, limit: int = 100) -> PluginEffec
     for obj in objects:
         cluster.changed(None, obj)
     registry = Registry(IN_TREE, [], also={plugin.name: plugin})
-    return plugin_effects(
-        cluster, registry, Configuration(), with_plugin(plugin.name), {plugin.name}, limit, always_wanted
+    return asyncio.run(
+        plugin_effects(cluster, registry, Configuration(), with_plugin(plugin.name), {plugin.name}, limit)
     )
 
 

@@ -108,7 +108,7 @@ def test_of_what_nobody_knows_nothing_is_said() -> None:
 
     assert asyncio.run(questions.explain("default", "q")) is None
     assert asyncio.run(questions.explain("other", "p")) is None
-    assert asyncio.run(questions.capacity("default", "q", 10)) is None
+    assert questions.capacity("default", "q", 10) is None
 
 
 def test_the_picture_comes_when_it_is_asked_for() -> None:
@@ -174,12 +174,12 @@ def test_the_only_profile_answers_for_pods_of_any_scheduler() -> None:
     questions = about(A, B, pods=[a_pod("q", 2).node("a"), other])
 
     assert explained(questions, "p").scores[0].node == "b"
-    fits = asyncio.run(questions.capacity("default", "p", 10))
+    fits = questions.capacity("default", "p", 10)
     assert fits is not None
     assert [(room.node, room.pods) for room in fits.by_node] == [("b", 1)]
-    assert asyncio.run(questions.capacity_of(written(cpu="3", schedulerName="theirs"), 10)).fits == 1
+    assert questions.capacity_of(written(cpu="3", schedulerName="theirs"), 10).fits == 1
     asked = WhatIfRequest(create=[written(schedulerName="theirs", cpu="2")], include_pending=True)
-    placed = asyncio.run(questions.what_if(asked)).placements
+    placed = questions.what_if(asked).placements
     assert {each.pod.name: each.node for each in placed} == {"p": "b", "new": "a"}
 
 
@@ -194,9 +194,7 @@ def test_what_the_only_profile_promises_a_pod_of_any_name_is_kept_for_it() -> No
     urgent["spec"]["priorityClassName"] = "high"
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "high"}, "value": 10}
 
-    told = asyncio.run(
-        questions.what_if(WhatIfRequest(create=[high, urgent, written("small", "2", schedulerName="theirs")]))
-    )
+    told = questions.what_if(WhatIfRequest(create=[high, urgent, written("small", "2", schedulerName="theirs")]))
 
     assert {each.pod.name: each.node for each in told.placements if each.cause == "created"} == {
         "urgent": "a",
@@ -212,10 +210,10 @@ def test_among_several_profiles_none_is_meant() -> None:
 
     assert explained(questions, "p").state == "NotOurs"
     assert explained(questions, "q").state == "Pending"
-    fits = asyncio.run(questions.capacity("default", "p", 10))
+    fits = questions.capacity("default", "p", 10)
     assert fits is not None
     assert (fits.fits, fits.stopped_by) == (0, 'no profile here for schedulerName "theirs"')
-    (placed,) = asyncio.run(questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")]))).placements
+    (placed,) = questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")])).placements
     assert (placed.node, placed.message) == ("", 'no profile here for schedulerName "theirs"')
 
 
@@ -226,7 +224,7 @@ def test_who_decides_leaves_the_pods_of_others_alone() -> None:
         questions = Questions(Configuration(), scheduling.cluster, TrialRegistry, queue=scheduling.alone.world.queue)
 
         found = await questions.explain("default", "p")
-        fits = await questions.capacity("default", "p", 10)
+        fits = await asyncio.to_thread(questions.capacity, "default", "p", 10)
 
         assert found is not None
         assert (found.state, found.queue) == ("NotOurs", None)
@@ -334,8 +332,9 @@ def test_another_version_says_that_something_may_be_otherwise() -> None:
             await scheduling.alone.scheduler.schedule_one(info, acting)
         assert changed(), "it was decided about"
         await questions.explain("default", "big", picture=True)
-        await questions.what_if(WhatIfRequest(create=[written()], drain_nodes=["a"], include_pending=True))
-        await questions.capacity("default", "big", 10)
+        request = WhatIfRequest(create=[written()], drain_nodes=["a"], include_pending=True)
+        await asyncio.to_thread(questions.what_if, request)
+        await asyncio.to_thread(questions.capacity, "default", "big", 10)
         assert not changed(), "somebody has asked"
 
     story(tell)
@@ -359,11 +358,11 @@ def test_a_what_if_leaves_everything_as_it_was() -> None:
         remove_nodes=["b"],
         include_pending=True,
     )
-    told = asyncio.run(questions.what_if(asked))
+    told = questions.what_if(asked)
 
     assert told.placements
     assert (seen(live.cache.update_snapshot()), live.nodes, live.pending, live.changes) == before
-    assert told == asyncio.run(questions.what_if(asked))
+    assert told == questions.what_if(asked)
 
 
 @pytest.mark.parametrize(
@@ -382,17 +381,17 @@ def test_a_what_if_that_cannot_be_is_an_error(asked: dict[str, Any], error: type
     questions = about(A, pods=[a_pod("web").node("a")])
 
     with pytest.raises(error, match=words):
-        asyncio.run(questions.what_if(WhatIfRequest(**asked)))
+        questions.what_if(WhatIfRequest(**asked))
 
 
 def test_it_is_counted_how_many_more_of_a_pod_fit() -> None:
     questions = about(A, B, pods=[a_pod("web", 2).node("a")])
 
-    fits = asyncio.run(questions.capacity("default", "web", 10))
+    fits = questions.capacity("default", "web", 10)
 
     assert fits is not None
     assert ({room.node: room.pods for room in fits.by_node}, fits.is_limit) == ({"a": 1, "b": 2}, False)
-    assert asyncio.run(questions.capacity("default", "web", 2)).is_limit  # type: ignore[union-attr]
+    assert questions.capacity("default", "web", 2).is_limit  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -409,7 +408,7 @@ def test_it_is_counted_how_many_more_of_a_pod_fit() -> None:
 def test_of_a_pod_that_is_only_written_down_the_name_does_not_matter(metadata: object) -> None:
     questions = about(A, B, pods=[a_pod("web", 2).node("a"), a_pod("one-more-0").node("b"), a_pod("one-more-1")])
 
-    fits = asyncio.run(questions.capacity_of({**written(cpu="2"), "metadata": metadata}, 10))
+    fits = questions.capacity_of({**written(cpu="2"), "metadata": metadata}, 10)
 
     assert {room.node: room.pods for room in fits.by_node} == {"a": 1, "b": 1}  # one-more-0 is on b
 
@@ -430,7 +429,7 @@ def test_what_cannot_be_created_is_not_counted(pod: dict[str, Any], words: str) 
     questions = about(A)
 
     with pytest.raises(QuestionError, match=words):
-        asyncio.run(questions.capacity_of(pod, 10))
+        questions.capacity_of(pod, 10)
 
 
 def test_a_pod_that_is_written_down_as_it_runs_counts_as_a_new_one() -> None:
@@ -441,7 +440,7 @@ def test_a_pod_that_is_written_down_as_it_runs_counts_as_a_new_one() -> None:
     running = written("web", "2", nodeName="a") | {"status": {"phase": "Succeeded", "nominatedNodeName": "a"}}
     running["metadata"] |= {"uid": "uid-web", "deletionTimestamp": "2026-01-01T00:00:00Z"}
 
-    fits = asyncio.run(questions.capacity_of(running, 10))
+    fits = questions.capacity_of(running, 10)
 
     assert {room.node: room.pods for room in fits.by_node} == {"a": 1, "b": 2}
 
@@ -478,7 +477,7 @@ SELECTOR = {"matchLabels": {"app": "w"}}
 def test_of_a_workload_pods_of_its_template_are_counted(api_version: str, kind: str, spec: dict[str, Any]) -> None:
     workload = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "w"}, "spec": spec}
 
-    fits = asyncio.run(about(A, B).capacity_of(workload, 100))
+    fits = about(A, B).capacity_of(workload, 100)
 
     assert fits.fits == 8
     assert fits.notes == (f"pods of the template of {kind} w are counted, whatever it says of their number",)
@@ -491,10 +490,8 @@ def test_claims_of_a_stateful_set_are_left_aside_and_that_is_said() -> None:
     claims = [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]
     spec = {"selector": SELECTOR, "template": made, "volumeClaimTemplates": claims}
 
-    fits = asyncio.run(
-        about(A).capacity_of(
-            {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}, 100
-        )
+    fits = about(A).capacity_of(
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "w"}, "spec": spec}, 100
     )
 
     assert (fits.fits, fits.notes[1:]) == (4, ("the volumes that it claims for each of them are left aside",))
@@ -503,12 +500,12 @@ def test_claims_of_a_stateful_set_are_left_aside_and_that_is_said() -> None:
 @pytest.mark.parametrize("kind", ["Node", "ConfigMap"])
 def test_what_makes_no_pods_is_not_counted(kind: str) -> None:
     with pytest.raises(QuestionError, match=f"not objects of kind '{kind}'"):
-        asyncio.run(about(A).capacity_of({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}}, 10))
+        about(A).capacity_of({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}}, 10)
 
 
 def test_what_is_wrong_with_a_pod_is_said_under_its_own_name() -> None:
     with pytest.raises(QuestionError) as refusal:
-        asyncio.run(about(A).capacity_of({**written("web"), "spec": {"containers": []}}, 10))
+        about(A).capacity_of({**written("web"), "spec": {"containers": []}}, 10)
 
     assert 'Pod "web" is invalid' in str(refusal.value)
     assert "one-more" not in str(refusal.value)
@@ -526,10 +523,10 @@ def test_a_profile_that_stands_in_for_other_schedulers_is_named() -> None:
 
     assert explained(questions, "p").notes == (words,)
     assert explained(questions, "ours").notes == ()
-    assert asyncio.run(questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")]))).notes == (words,)
-    assert asyncio.run(questions.what_if(WhatIfRequest(create=[written()]))).notes == ()
-    assert asyncio.run(questions.capacity_of(written(schedulerName="theirs"), 10)).notes == (words,)
-    assert asyncio.run(questions.capacity("default", "ours", 10)).notes == ()  # type: ignore[union-attr]
+    assert questions.what_if(WhatIfRequest(create=[written(schedulerName="theirs")])).notes == (words,)
+    assert questions.what_if(WhatIfRequest(create=[written()])).notes == ()
+    assert questions.capacity_of(written(schedulerName="theirs"), 10).notes == (words,)
+    assert questions.capacity("default", "ours", 10).notes == ()  # type: ignore[union-attr]
 
 
 # Pod groups.

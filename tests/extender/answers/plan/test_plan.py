@@ -13,7 +13,6 @@ from extender.answers.redaction import redacted
 from extender.cluster.trial_registry import TrialRegistry
 from extender.engine.cache.cluster import Cluster
 from extender.testing import make_pod
-from extender.values.concurrency.abandoned import AbandonedError
 from extender.values.config import Configuration, FeatureGates
 from extender.values.config.loading import load
 from extender.values.objects.decoding import replaced
@@ -282,11 +281,6 @@ def test_beyond_the_exact_search_room_is_made_node_by_node() -> None:
 
     assert found.fits
     assert len(found.moves) == 2
-
-
-def test_a_search_that_nobody_wants_any_more_ends() -> None:
-    with pytest.raises(AbandonedError):
-        ask(full(6), written("new", 4), is_wanted=lambda: False)
 
 
 def test_equal_questions_have_equal_answers() -> None:

@@ -24,7 +24,6 @@ from extender.engine.runtime.cycle import Cycle
 from extender.engine.runtime.nominations import NO_NOMINATIONS
 from extender.engine.snapshot import Rows
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod, random_cluster
-from extender.values.concurrency.abandoned import AbandonedError
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
@@ -281,21 +280,3 @@ def test_many_of_a_kind_are_counted_in_many_steps() -> None:
 
     assert rooms(found) == {"a": 99, "b": 32}
     assert found.stopped_by == "0/2 nodes are available: 2 Too many pods."
-
-
-def test_counting_that_nobody_waits_for_ends() -> None:
-    """
-    Copies that keep away from each other are placed one by one, and it is looked before each.
-    """
-    looks: list[bool] = []
-
-    def is_wanted() -> bool:
-        looks.append(len(looks) < 2)
-        return looks[-1]
-
-    about = cluster_of([node(f"n{number}", 4) for number in range(5)])
-    pod = make_pod().label(app="web").pod_anti_affinity(HOST, app="web").obj()
-    with pytest.raises(AbandonedError):
-        capacity(about, simulated_frameworks(Configuration(), about), pod, 1000, is_wanted)
-
-    assert looks == [True, True, False]

@@ -17,7 +17,6 @@ from extender.engine.cache.cluster import Cluster
 from extender.engine.plugins.node_name import NodeName
 from extender.engine.plugins.node_resources.fit import NodeResourcesFit
 from extender.testing import NodeBuilder, PodBuilder, make_framework, make_node, make_pod
-from extender.values.concurrency.abandoned import AbandonedError
 from extender.values.config import Configuration
 from extender.values.objects.cluster import ClusterState
 from extender.values.objects.decoding import replaced
@@ -660,25 +659,6 @@ def test_frameworks_of_a_question_are_its_own() -> None:
     about = cluster(node("n"))
 
     assert simulated_frameworks(Configuration(), about).keys() == {"default-scheduler"}
-
-
-def test_a_simulation_that_nobody_waits_for_ends() -> None:
-    """
-    Whoever asked has gone, or the service ends: it is looked before every step.
-    """
-    looks: list[bool] = []
-
-    def is_wanted() -> bool:
-        looks.append(len(looks) < 3)
-        return looks[-1]
-
-    about = cluster(node("n", 8))
-    request = WhatIfRequest(create=[written(f"p{number}") for number in range(6)])
-    with pytest.raises(AbandonedError):
-        what_if(about, Configuration(), request, TrialRegistry, is_wanted=is_wanted)
-
-    assert looks == [True, True, True, False]
-    assert len([pod for pod in about.cache.pods if pod.spec.node_name == "n"]) == 3
 
 
 def test_a_configuration_of_many_profiles_is_refused() -> None:

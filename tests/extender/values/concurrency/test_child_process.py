@@ -4,6 +4,7 @@ more.
 
 import asyncio
 import copyreg
+import errno
 import os
 import resource
 import select
@@ -12,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,7 +22,7 @@ import pytest
 from extender.engine.runtime.long_work import with_long_work
 from extender.values.cel.evaluation import evaluate, is_cheap
 from extender.values.cel.selector import Facts
-from extender.values.concurrency.child_process import ChildEndedError, in_child
+from extender.values.concurrency.child_process import ChildEndedError, DeadlineError, NoChildError, in_child
 from extender.values.config.configuration import ConfigErrors
 from extender.values.golang.field_errors import FieldError
 from tests.kit.waiting import DEADLINE
@@ -147,28 +148,24 @@ def test_whoever_gives_it_up_goes_on_when_the_child_has_ended() -> None:
     assert children() <= before
 
 
-def test_a_child_that_nobody_has_waited_for_yet_ends_as_well() -> None:
-    """
-    All threads are busy, so that none waits for the child when its caller is cancelled.
-    """
-    before, gate = children(), threading.Event()
+def test_child_that_is_not_ready_in_time_is_killed() -> None:
+    before = children()
 
-    async def story() -> None:
-        loop = asyncio.get_running_loop()
-        busy = [loop.run_in_executor(None, gate.wait, 60) for _ in range((os.cpu_count() or 1) + 4)]
-        waiting = asyncio.ensure_future(in_child(threading.Event().wait))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        gate.set()
-        await asyncio.gather(*busy)
-
-    asyncio.run(story())
-
+    with pytest.raises(DeadlineError, match=r"0\.1 s"):
+        asyncio.run(in_child(threading.Event().wait, seconds=0.1))
     assert children() <= before
+
+
+@pytest.mark.parametrize("work", [lambda: bytearray(2**27), lambda: [str(number) for number in range(10**7)]])
+def test_child_that_takes_more_memory_than_it_may_fails(work: Callable[[], object]) -> None:
+    with pytest.raises(MemoryError):
+        asyncio.run(in_child(work, memory=2**25))
+
+
+def test_memory_that_the_process_has_does_not_count() -> None:
+    there = bytearray(2**27)
+
+    assert asyncio.run(in_child(lambda: len(bytes(2**24)) + len(there), memory=2**25)) == 2**24 + 2**27
 
 
 def test_a_connection_that_the_process_closes_is_closed_although_there_is_a_child() -> None:
@@ -213,14 +210,20 @@ def test_an_event_loop_and_threads_of_its_own_work_in_the_child() -> None:
     assert asyncio.run(outer()) == "5!"
 
 
-def test_where_no_process_can_be_had_a_thread_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_process_can_be_had_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused() -> int:
-        raise BlockingIOError("too many processes")
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     monkeypatch.setattr(os, "fork", refused)
 
+    with pytest.raises(NoChildError, match="temporarily unavailable"):
+        asyncio.run(in_child(os.getpid))
+
+
+def test_on_other_systems_a_thread_does_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
     async def story() -> int:
-        result: Awaitable[int] = in_child(os.getpid)
-        return await result
+        return await in_child(lambda: asyncio.run(asyncio.sleep(0, os.getpid())))
 
     assert asyncio.run(story()) == os.getpid()
