@@ -147,6 +147,7 @@ def test_go_s_tls_presents_the_certificate(service: Service, files: Files, tmp_p
 # uvicorn without `reprieve serve`.
 
 
+@pytest.mark.slow
 def test_uvicorn_alone_passes_certificates_on(files: Files) -> None:
     port = free_port()
     settings = {"REPRIEVE_ACCESS": "reviewed", "REPRIEVE_CLIENT_ALLOWED_NAMES": SCHEDULER, "REPRIEVE_SCHEDULE": "false"}

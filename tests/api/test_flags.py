@@ -307,6 +307,7 @@ def running(log: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_a_manifest_of_kube_scheduler_starts_it_and_sigusr2_has_it_write_down_what_it_believes(tmp_path: Path) -> None:
     """
     The flags that kubeadm gives, a log in JSON, and a signal.

@@ -65,6 +65,7 @@ def follower(twelve_nodes: Service, tmp_path_factory: pytest.TempPathFactory) ->
         yield service
 
 
+@pytest.mark.slow
 @each_case(recorded_calls, named=name_of)
 def test_every_recorded_call_is_answered_as_by_who_has_the_cluster(
     follower: Service, twelve_nodes: Service, case: dict[str, Any]
@@ -119,6 +120,7 @@ def test_pods_are_bound_through_the_api_server(follower: Service, twelve_nodes: 
     assert other.json()["Error"]
 
 
+@pytest.mark.slow
 def test_a_cluster_that_goes_away_and_comes_back_is_never_answered_for_wrongly(tmp_path: Path) -> None:
     """
     Its history is lost, and when it is back it has other nodes.
