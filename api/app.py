@@ -16,11 +16,11 @@ from api.documents.documentation import describe
 from api.kubernetes import KubernetesFace
 from api.routes import docs, extender, health, operation, page, questions
 from api.serving.limits import RequestLimits
-from api.settings.settings import Settings, memory_limit
+from api.settings.settings import Settings
 from api.starting import Opens, opens
 from api.ui.streams import Streams
 from extender import __version__
-from extender.values.concurrency.short_collections import short_collections
+from extender.values.concurrency.collector import rare_collections
 
 ROUTERS: Final = (extender.router, questions.router, page.router, health.router, operation.router, docs.router)
 """All routes of the application but that of its OpenAPI document."""
@@ -38,7 +38,7 @@ def create_app(settings: Settings, opens: Callable[[Settings], Opens] = opens) -
         async with opens(settings)() as face:
             app.state.streams = Streams()
             app.state.face = face
-            async with short_collections(limit=memory_limit()):
+            async with rare_collections(face.backend.wait_for_sync):
                 yield
 
     app = _Application(

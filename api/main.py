@@ -2,7 +2,7 @@
 does not have.
 """
 
-from extender.values.concurrency.short_collections import collector_paused
+from extender.values.concurrency.collector import collector_paused
 
 with collector_paused():  # there is no garbage while modules are loaded
     from api.app import create_app

@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from api.cli.signatures import spelled_out
 from api.fatal_errors import ServiceOverError, StartUpError
 from extender import __version__
-from extender.values.concurrency.short_collections import collector_paused
+from extender.values.concurrency.collector import collector_paused
 from extender.values.klog.outlet import fill_standard_descriptors
 
 _PLAIN: Final[dict[str, Any]] = {

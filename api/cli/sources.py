@@ -24,7 +24,7 @@ from extender.answers.plan.answer import PlanAnswer, PlanRequest
 from extender.answers.pod_lists import PodList
 from extender.answers.types import Capacity, Explanation, Preemptions, WhatIf, WhatIfRequest
 from extender.lab.agreement import Agreement
-from extender.values.concurrency.short_collections import collector_paused
+from extender.values.concurrency.collector import collector_paused
 
 DEFAULT_SERVER: Final = "http://127.0.0.1:8888"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from extender.assembly.live_backend import LiveOptions, live_backend
 from extender.client.client import Client
-from extender.values.concurrency.short_collections import short_collections
+from extender.values.concurrency.collector import rare_collections
 from extender.values.config import Configuration
 from extender.values.targets.target import Target
 
@@ -66,7 +66,10 @@ class _Timed:
 async def _schedule(url: str) -> None:
     client = Client(Target(url))
     timed = _Timed()
-    async with live_backend(Configuration(), client, LiveOptions(decides=True)), short_collections():
+    async with (
+        live_backend(Configuration(), client, LiveOptions(decides=True)) as backend,
+        rare_collections(backend.wait_for_sync),
+    ):
         timed.begin()
         while await asyncio.to_thread(sys.stdin.readline):
             print(json.dumps({**timed.longest(), "memory": _resident() / 2**20}), flush=True)

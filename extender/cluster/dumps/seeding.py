@@ -31,7 +31,6 @@ from extender.cluster.registry.object_registry import ObjectRegistry
 from extender.cluster.schema import api_types
 from extender.cluster.statuses import ApiStatus
 from extender.cluster.store import versions
-from extender.values.concurrency.short_collections import collector_paused
 from extender.values.golang.json import JsonError
 from extender.values.golang.times import rfc3339
 from extender.values.objects import decoding
@@ -96,8 +95,7 @@ def seed(registry: ObjectRegistry, objects: Iterable[Object]) -> SeedReport:
     Arguments:
         objects: JSON values with kind and apiVersion; they belong to the registry afterwards.
     """
-    with collector_paused():
-        return _Seeding(registry).run(objects)
+    return _Seeding(registry).run(objects)
 
 
 @final

@@ -19,8 +19,8 @@ import orjson
 import yaml
 
 from extender.cluster.api_resources import Object
+from extender.values.concurrency.collector import collector_paused
 from extender.values.concurrency.replaced_file import replaced_file
-from extender.values.concurrency.short_collections import collector_paused
 from extender.values.golang.json import plain
 from extender.values.golang.json_limits import check_number_of_values
 from extender.values.golang.yaml import read_yaml, split_documents

@@ -1,0 +1,46 @@
+"""The garbage collector, which leaves alone what the first sync brought, and begins less often."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final
+
+THRESHOLDS: Final = (50_000, 20, 10)
+"""Of Python's three generations: its own, 700, begin in the middle of every decision."""
+
+
+@asynccontextmanager
+async def rare_collections(synced: Callable[[], Awaitable[object]]) -> AsyncIterator[None]:
+    """Makes collections rare until the end of the block. They never walk over the objects that are there when `synced`
+    returns, which are here to stay: those of the cluster, and all modules.
+    """
+
+    async def freeze() -> None:
+        await synced()
+        gc.collect()
+        gc.freeze()
+
+    before = gc.get_threshold()
+    gc.set_threshold(*THRESHOLDS)
+    freezing = asyncio.create_task(freeze(), name="freeze what the first sync brought")
+    try:
+        yield
+    finally:
+        freezing.cancel()
+        gc.set_threshold(*before)
+        gc.unfreeze()
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pauses collections while something is loaded, which makes no garbage: modules in 1.0 s instead of 1.2 s, a file
+    of 50,000 pods in 0.2 s instead of 0.4 s.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,67 @@
+"""The collector leaves alone what the first sync brought."""
+
+import asyncio
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from extender.values.concurrency.collector import THRESHOLDS, collector_paused, rare_collections
+
+ROOT = Path(__file__).parents[4]
+
+
+def looked_at(objects: list[list[int]]) -> bool:
+    """Whether a full collection would walk over these."""
+    known = {id(each) for each in gc.get_objects()}
+    return any(id(each) in known for each in objects)
+
+
+async def followed() -> list[object]:
+    """
+    What is seen of a service before it has synced, then, and when it has ended.
+    """
+    synced = asyncio.Event()
+    before = gc.get_threshold()
+    async with rare_collections(synced.wait):
+        objects = [[number] for number in range(1000)]
+        await asyncio.sleep(0)
+        unsynced = looked_at(objects)
+        synced.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        later = [[number] for number in range(1000)]
+        there = gc.get_threshold() == THRESHOLDS, looked_at(objects), looked_at(later)
+    return [unsynced, *there, gc.get_threshold() == before, looked_at(objects)]
+
+
+def test_what_the_first_sync_brought_is_left_alone() -> None:
+    """
+    In a process of its own: services of other tests have the collector of this one.
+    """
+    program = f"import asyncio; from {__name__} import followed; print(*asyncio.run(followed()))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == ["True", "True", "False", "True", "True", "True"]
+
+
+def test_collector_works_again_even_after_a_failure() -> None:
+    with pytest.raises(ZeroDivisionError), collector_paused():
+        resting = not gc.isenabled()
+        raise ZeroDivisionError
+
+    assert resting
+    assert gc.isenabled()
+
+
+def test_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with collector_paused():
+            pass
+
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
