@@ -1,5 +1,5 @@
-"""How fast a service answers others while the claims and pods of a tenant cost what they may, whether it goes on to
-lead, and its memory.
+"""How fast a service answers others while the claims, pods and budgets of a tenant cost what they may, for how long its
+event loop is held, whether it goes on to lead, and its memory.
 
 The scheduler decides meanwhile, for a cluster in another process.
 """
@@ -20,25 +20,34 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
 
+from tests.api.test_questions import pod
 from tests.benchmarks.verbs import served, serving
-from tests.hostile import test_device_selectors, test_pods
+from tests.benchmarks.watched_service import longest_step
+from tests.hostile.attacks import (
+    BUDGETS,
+    CLAIMS,
+    PODS,
+    Object,
+    cluster_of_budgets,
+    cluster_of_claims,
+    cluster_of_pods,
+)
 
-AIMS = {"livez": 100, "filter": 250}
-"""Milliseconds at the 99th percentile, on two cores."""
+AIMS = {"livez": 2000, "filter": 2000, "step": 1000}
+"""Milliseconds on two cores: of answers at the 99th percentile, of steps of the event loop the longest."""
+LARGEST = 1_000_000
+"""Bytes of a pod: about what the API server stores as one object."""
 
 
-def _cluster_with(attack: Callable[[], test_pods.Manifest]) -> test_pods.Manifest:
-    return test_pods.cluster(attack())
+def _cluster_of_budgets(attack: Callable[[], Iterator[Object]]) -> Object:
+    return cluster_of_budgets(attack(), *(pod(f"urgent-{place}", "3999m", priority=100) for place in range(3)))
 
 
-CLUSTERS: dict[str, Callable[[], Any]] = {
-    **{
-        f"claims: {name}": partial(test_device_selectors.cluster, attack)
-        for name, attack in test_device_selectors.ATTACKS.items()
-    },
-    **{f"pods: {name}": partial(_cluster_with, attack) for name, attack in test_pods.ATTACKS.items()},
+CLUSTERS: dict[str, Callable[[], Object]] = {
+    **{f"claims: {name}": partial(cluster_of_claims, attack) for name, attack in CLAIMS.items()},
+    **{f"pods: {name}": partial(cluster_of_pods, attack, LARGEST) for name, attack in PODS.items()},
+    **{f"budgets: {name}": partial(_cluster_of_budgets, attack) for name, attack in BUDGETS.items()},
 }
 _LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler"
 ORDINARY = {
@@ -55,6 +64,8 @@ class _Replica:
     pid: int
     kubernetes: str
     """The address of the cluster's API."""
+    noted: Path
+    """What was noted of its event loop."""
 
     def memory(self, name: str) -> int:
         """Returns MiB: VmRSS is what it has, VmHWM the most that it has had."""
@@ -78,18 +89,18 @@ def run(seconds: float = 8) -> None:
     """Prints the figures, an attack a line."""
     aims = ", ".join(f"{name} {aim}" for name, aim in AIMS.items())
     print(
-        f"answers to others during {seconds:g} s of an attack, ms (aims at p99: {aims}); the longest time without "
-        "renewal of the lease, "
-        "in s (lost after 10), and how often it was lost; memory before and at most, in MiB"
+        f"answers to others during {seconds:g} s of an attack, and the longest step of the event loop, ms (aims: {aims}); "
+        "the longest time without renewal of the lease, in s (lost after 10), and how often it was lost; memory before "
+        "and at most, in MiB"
     )
-    head = ("attack", "livez p50", "p99", "filter p50", "p99", "number", "lease", "lost", "RSS", "most")
-    print("  {:50} {:>9} {:>6} {:>11} {:>6} {:>7} {:>6} {:>5} {:>5} {:>5}".format(*head))
+    head = ("attack", "livez p50", "p99", "filter p50", "p99", "number", "step", "lease", "lost", "RSS", "most")
+    print("  {:50} {:>9} {:>6} {:>11} {:>6} {:>7} {:>6} {:>6} {:>5} {:>5} {:>5}".format(*head))
     for name, make in CLUSTERS.items():
         objects = make()
         evil = next(item for item in objects["items"] if item["kind"] == "Pod" and not item["spec"].get("nodeName"))
         nodes = [item["metadata"]["name"] for item in objects["items"] if item["kind"] == "Node"]
         with tempfile.TemporaryDirectory() as folder, _replica(Path(folder), objects) as replica:
-            before = replica.memory("VmRSS")
+            before, began = replica.memory("VmRSS"), time.monotonic()
             with _attacking(replica.connection.port, evil, nodes), _lease_watched(replica) as gaps:
                 livez, filtered = _measured(replica.connection, nodes, seconds)
             lost = replica.lease()[1]
@@ -97,28 +108,33 @@ def run(seconds: float = 8) -> None:
                 *_percentiles(livez),
                 *_percentiles(filtered),
                 len(livez),
+                longest_step(replica.noted, began) * 1000,
                 max(gaps),
                 lost,
                 before,
                 replica.memory("VmHWM"),
             )
-        print("  {:50} {:9.1f} {:6.1f} {:11.1f} {:6.1f} {:7} {:6.1f} {:5} {:5} {:5}".format(name, *figures), flush=True)
+        print(
+            "  {:50} {:9.1f} {:6.1f} {:11.1f} {:6.1f} {:7} {:6.0f} {:6.1f} {:5} {:5} {:5}".format(name, *figures),
+            flush=True,
+        )
 
 
 @contextmanager
-def _replica(folder: Path, objects: test_pods.Manifest) -> Iterator[_Replica]:
+def _replica(folder: Path, objects: Object) -> Iterator[_Replica]:
     """Starts an API server with the cluster, and a scheduler of its own that leads it."""
-    state = folder / "cluster.json"
+    state, noted = folder / "cluster.json", folder / "steps"
     state.write_text(json.dumps(objects))
     with socket.create_server(("127.0.0.1", 0)) as probe:
         kubernetes_port = int(probe.getsockname()[1])
     kubernetes = f"http://127.0.0.1:{kubernetes_port}"
     serve = ["-m", "api.cli", "serve"]
+    watched = ["-m", "tests.benchmarks.watched_service", str(noted), "serve"]
     with (
         serving([*serve, "--state", str(state), "--no-schedule", "--kubernetes-port", str(kubernetes_port)]),
-        served([*serve, "--master", kubernetes, "--schedule", "--leader-elect"]) as (connection, pid),
+        served([*watched, "--master", kubernetes, "--schedule", "--leader-elect"]) as (connection, pid),
     ):
-        replica = _Replica(connection, pid, kubernetes)
+        replica = _Replica(connection, pid, kubernetes, noted)
         while not replica.leads():
             time.sleep(0.1)
         yield replica
