@@ -117,7 +117,7 @@ def test_others_are_answered_while_questions_are_worked_on(large: Service) -> No
 
 @pytest.mark.parametrize("attack", ["anti-affinity", "containers"])
 def test_a_pod_that_demands_much_is_written_in_every_way(attack: str, large: Service) -> None:
-    evil = hostile_pod("evil", PODS[attack](BEYOND // 2))
+    evil = hostile_pod("evil", PODS[attack](BEYOND // 4))
     del evil["spec"]["priority"]
     created, applied = json.dumps(evil).encode(), json.dumps({**evil, "apiVersion": "v1", "kind": "Pod"}).encode()
     path = f"{IN_SHOP}/evil"
