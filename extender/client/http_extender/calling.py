@@ -34,7 +34,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 MAX_REDIRECTS: Final = 10
 
 PIECE: Final = 2**18
-"""Bytes of a body that are sent at once."""
+"""Bytes of each piece of a long body."""
 
 KEEP_ALIVE_SECONDS: Final = 4.0
 """Many servers close idle connections after 5 s. Closing them earlier avoids calls over a connection that is just being
@@ -103,7 +103,7 @@ def open_transport(trust: ssl.SSLContext, url_prefix: str) -> httpx.AsyncBaseTra
 
 
 def post_request(url: str, body: bytes, headers: Mapping[str, str], extensions: Mapping[str, object]) -> httpx.Request:
-    """Returns a POST whose body, if it is long, is sent piece by piece, so that other tasks run in between."""
+    """Returns a POST whose body, if it is long, is sent piece by piece: aiohttp warns of long ones that are not."""
     content = body if len(body) <= PIECE else _pieces(body)
     return httpx.Request(
         "POST", url, headers={**headers, "Content-Length": str(len(body))}, content=content, extensions=dict(extensions)
